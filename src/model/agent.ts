@@ -1,0 +1,44 @@
+/** A named definition: prompt, driver, tools, limits, and whom it may call. */
+import { z } from 'zod'
+
+export const AgentName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, "_", "-" and ".", at most 64, starting with a letter or digit')
+export type AgentName = z.infer<typeof AgentName>
+
+export const McpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1),
+    args: z.array(z.string()).default([]),
+    env: z.record(z.string(), z.string()).default({}),
+    repeatable: z.array(z.string()).default([]),
+  }),
+  z.strictObject({ url: z.url(), headers: z.record(z.string(), z.string()).default({}), repeatable: z.array(z.string()).default([]) }),
+])
+export type McpServer = z.infer<typeof McpServer>
+
+export const AgentLimits = z.strictObject({
+  timeoutSeconds: z.number().min(0).optional(),
+  maxIterations: z.number().int().min(1).optional(),
+  maxTokens: z.number().int().min(0).optional(),
+})
+
+export const Agent = z.strictObject({
+  name: AgentName,
+  description: z.string().default(''),
+  prompt: z.string().default(''),
+  driver: z.string().min(1).default('model'),
+  model: z.string().optional(),
+  tools: z.array(z.string().min(1)).default([]),
+  ask: z.array(z.string().min(1)).default([]),
+  allowSubAgentCalls: z.boolean().default(false),
+  mayCall: z.array(z.string()).optional(),
+  maxDepth: z.number().int().min(0).default(5),
+  limits: AgentLimits.default({}),
+  mcpServers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,32}$/, 'letters, digits and "-", at most 32'), McpServer).default({}),
+})
+export type Agent = z.infer<typeof Agent>
+
+/** Clients at a door act as a session of this agent: it may call, and is never run. */
+export const externalAgent: Agent = Agent.parse({ name: 'external', description: 'A client outside', driver: 'none', tools: ['*'], allowSubAgentCalls: true, maxDepth: 64 })
+
+export const mayCallAgent = (caller: Agent, target: string): boolean =>
+  caller.allowSubAgentCalls && (caller.mayCall === undefined || caller.mayCall.includes(target))

@@ -1,0 +1,38 @@
+/** What a turn may do. R7: it only shrinks on the way down. */
+import { z } from 'zod'
+
+export const Authority = z.strictObject({
+  /** The ceiling that `allowed_tools` along the path left; null is no ceiling yet. */
+  tools: z.array(z.string()).nullable(),
+  /** False removes calling, spawning and sending tools. */
+  nested: z.boolean(),
+})
+export type Authority = z.infer<typeof Authority>
+
+export const fullAuthority: Authority = { tools: null, nested: true }
+
+/** `*` allows all, `name_*` all that start so, otherwise the exact name. */
+export const matchesTool = (pattern: string, name: string): boolean =>
+  pattern === '*' || pattern === name || (pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1)))
+
+export const allowsTool = (patterns: readonly string[], name: string): boolean => patterns.some((pattern) => matchesTool(pattern, name))
+
+/** The ceiling for a callee: the caller's, met with what this call allows. Wildcards are kept where they say the same. */
+export function shrink(authority: Authority, allowedTools: readonly string[] | null, nested: boolean): Authority {
+  return { tools: meet(authority.tools, allowedTools), nested: authority.nested && nested }
+}
+
+function meet(ceiling: readonly string[] | null, allowed: readonly string[] | null): string[] | null {
+  if (allowed === null) return ceiling === null ? null : [...ceiling]
+  if (ceiling === null) return [...allowed]
+  const within = allowed.filter((pattern) => coveredBy(ceiling, pattern))
+  const narrower = ceiling.filter((pattern) => coveredBy(allowed, pattern))
+  return [...new Set([...within, ...narrower])]
+}
+
+const coveredBy = (patterns: readonly string[], pattern: string): boolean =>
+  patterns.some((wide) => wide === pattern || matchesTool(wide, pattern.endsWith('*') ? pattern.slice(0, -1) : pattern))
+
+/** R7: both the agent's own list and the ceiling must allow a tool. */
+export const mayUse = (authority: Authority, agentTools: readonly string[], name: string): boolean =>
+  allowsTool(agentTools, name) && (authority.tools === null || allowsTool(authority.tools, name))

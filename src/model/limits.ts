@@ -1,0 +1,42 @@
+/** Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped by whoever takes them. */
+import { z } from 'zod'
+
+const count = (value: number) => z.number().int().min(0).default(value)
+
+export const Limits = z.strictObject({
+  depthMax: z.number().int().min(0).max(64).default(5),
+  callsPerCallerMax: count(10),
+  queuedPerSessionMax: count(100),
+  descendantsPerFlowMax: count(100),
+  callsPerMinute: count(120),
+  messagesPerMinute: count(20),
+  messageAgeSeconds: count(3600),
+  /** Left out: no budget. Zero means zero. */
+  flowTokensMax: z.number().int().min(0).optional(),
+  callTimeoutMsMax: count(300_000),
+  callAgentTimeoutMs: count(30_000),
+  subagentTimeoutMs: count(120_000),
+  subAgentTimeoutMs: count(300_000),
+  inactivityMs: count(900_000),
+  turnMsMax: count(3_600_000),
+  contextTokens: count(4000),
+  resultShownTokens: count(2500),
+  taskBytesMax: count(102_400),
+  resultBytesMax: count(1_048_576),
+  archiveAfterHours: z.number().min(0).default(24),
+})
+export type Limits = z.infer<typeof Limits>
+
+export const limitsDefault: Limits = Limits.parse({})
+
+/** How many newest entries of a persistent session its own next turn is shown, in tokens. */
+export const historyTokensMax = 32_000
+export const iterationsDefault = 16
+export const iterationsMax = 64
+export const subagentIterationsDefault = 8
+export const subagentIterationsMax = 32
+export const subagentDepthMax = 1
+/** How long a driver may take to stop after its signal aborted, before its turn is ended without it. */
+export const stopGraceMs = 2000
+export const waitSecondsDefault = 50
+export const waitSecondsMax = 55

@@ -1,0 +1,106 @@
+/** An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to do next. */
+import { z } from 'zod'
+
+const path = z.array(z.string())
+
+export const Refusal = z.discriminatedUnion('code', [
+  z.strictObject({ code: z.literal('bad_input'), field: z.string(), given: z.string(), expected: z.string() }),
+  z.strictObject({ code: z.literal('self_call'), agent: z.string() }),
+  z.strictObject({ code: z.literal('reply_not_addressed'), message: z.string() }),
+  z.strictObject({ code: z.literal('not_authenticated') }),
+  z.strictObject({ code: z.literal('not_allowed'), agent: z.string(), what: z.string(), allowed: z.array(z.string()) }),
+  z.strictObject({ code: z.literal('tool_disabled'), tool: z.string(), why: z.string() }),
+  z.strictObject({ code: z.literal('message_not_yours'), message: z.string() }),
+  z.strictObject({ code: z.literal('agent_unknown'), agent: z.string(), known: z.array(z.string()) }),
+  z.strictObject({ code: z.literal('session_unknown'), session: z.string() }),
+  z.strictObject({ code: z.literal('message_unknown'), message: z.string() }),
+  z.strictObject({ code: z.literal('call_unknown'), call: z.string() }),
+  z.strictObject({ code: z.literal('session_ambiguous'), session: z.string(), candidates: z.array(z.string()) }),
+  z.strictObject({ code: z.literal('session_busy'), session: z.string() }),
+  z.strictObject({ code: z.literal('call_cycle'), path }),
+  z.strictObject({ code: z.literal('call_deadlock'), path }),
+  z.strictObject({ code: z.literal('call_too_deep'), depth: z.number(), depthMax: z.number(), limit: z.string() }),
+  z.strictObject({ code: z.literal('call_ended'), why: z.string() }),
+  z.strictObject({ code: z.literal('task_repeated'), agent: z.string() }),
+  z.strictObject({ code: z.literal('message_already_sent'), message: z.string() }),
+  z.strictObject({ code: z.literal('flow_expired'), ageSeconds: z.number(), ageSecondsMax: z.number() }),
+  z.strictObject({ code: z.literal('too_large'), field: z.string(), bytes: z.number(), bytesMax: z.number() }),
+  z.strictObject({ code: z.literal('context_too_large'), tokens: z.number(), tokensMax: z.number(), parts: z.record(z.string(), z.number()) }),
+  z.strictObject({ code: z.literal('output_invalid'), problems: z.array(z.string()) }),
+  z.strictObject({ code: z.literal('too_many_calls'), open: z.number(), openMax: z.number() }),
+  z.strictObject({ code: z.literal('queue_full'), session: z.string(), queued: z.number(), queuedMax: z.number() }),
+  z.strictObject({ code: z.literal('too_many_descendants'), created: z.number(), createdMax: z.number() }),
+  z.strictObject({ code: z.literal('rate_limited'), what: z.string(), perMinute: z.number(), retryInMs: z.number() }),
+  z.strictObject({ code: z.literal('budget_exhausted'), needed: z.number(), left: z.number() }),
+])
+export type Refusal = z.infer<typeof Refusal>
+export type RefusalCode = Refusal['code']
+
+const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>) => string } = {
+  bad_input: (r) => `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
+  self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
+  reply_not_addressed: (r) => `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. Send a new message instead.`,
+  not_authenticated: () => 'A valid token is needed. Ask the user for one.',
+  not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${r.allowed.join(', ')}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
+  tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
+  message_not_yours: (r) => `Message ${r.message} belongs to another session. Only its owner can change it.`,
+  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${r.known.join(', ')}.` : 'No agents are configured.'}`,
+  session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
+  message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
+  call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
+  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${r.candidates.join(', ')}. Use a whole id.`,
+  session_busy: (r) => `Session ${r.session} is busy. Send without delivery "now" to queue, or try later.`,
+  call_cycle: (r) => `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. Answer with what you have instead; your caller gets it.`,
+  call_deadlock: (r) => `This call would wait in a ring: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,
+  call_too_deep: (r) => `This call would be ${r.depth} hops deep; ${r.limit} allows ${r.depthMax}. Do this part yourself.`,
+  call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
+  task_repeated: (r) => `This is the task you were given, word for word, handed on to ${r.agent}. Do it, or hand on a smaller part of it.`,
+  message_already_sent: (r) => `Message ${r.message} was sent already and cannot be changed. Send a new one.`,
+  flow_expired: (r) => `The last input of a user is ${r.ageSeconds} s old; agents may write to each other for ${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
+  too_large: (r) => `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are taken. Shorten it, or put it into a file and pass the path.`,
+  context_too_large: (r) => `The child's context needs ${r.tokens} tokens (${Object.entries(r.parts).map(([part, tokens]) => `${part} ${tokens}`).join(', ')}) without any message; max_context_tokens is ${r.tokensMax}. Shorten the task or raise max_context_tokens.`,
+  output_invalid: (r) => `The output does not satisfy output_schema: ${r.problems.join('; ')}. Ask again with a simpler schema, or without one.`,
+  too_many_calls: (r) => `${r.open} calls of yours are open; at most ${r.openMax} may be. Wait for one to end.`,
+  queue_full: (r) => `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. Try later, or use another agent.`,
+  too_many_descendants: (r) => `This request has created ${r.created} sessions; at most ${r.createdMax} are allowed. Do the rest yourself.`,
+  rate_limited: (r) => `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
+  budget_exhausted: (r) => `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
+}
+
+export function explain(refusal: Refusal): string {
+  const word = words[refusal.code] as (refusal: Refusal) => string
+  return word(refusal)
+}
+
+export const badInput = (field: string, given: unknown, expected: string): Refusal => ({
+  code: 'bad_input', field, given: describe(given), expected,
+})
+
+function describe(given: unknown): string {
+  if (given === undefined) return 'nothing'
+  if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(given.length > 80 ? `${given.slice(0, 80)}…` : given)
+  const text = JSON.stringify(given) ?? typeof given
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}
+
+/** What a zod error says, as a refusal that names the first field that is wrong. */
+export function refusalOfZod(error: z.ZodError, input: unknown, prefix = ''): Refusal {
+  const issue = error.issues[0]
+  if (issue === undefined) return badInput(prefix, input, 'something else')
+  if (issue.code === 'unrecognized_keys') {
+    return badInput([prefix, ...issue.path, issue.keys[0]].filter((part) => part !== '').join('.'), 'a field that does not exist', 'only the documented fields')
+  }
+  const field = [prefix, ...issue.path.map(String)].filter((part) => part !== '').join('.')
+  return badInput(field === '' ? 'input' : field, at(input, issue.path), expectedOf(issue))
+}
+
+function expectedOf(issue: z.core.$ZodIssue): string {
+  const expected = (issue as { expected?: unknown }).expected
+  return typeof expected === 'string' && issue.code === 'invalid_type' ? `a value of type ${expected}` : issue.message.replace(/^(Invalid|Too)/, (word) => word.toLowerCase())
+}
+
+function at(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input
+  for (const part of path) value = value !== null && typeof value === 'object' ? (value as Record<PropertyKey, unknown>)[part] : undefined
+  return value
+}

@@ -1,0 +1,212 @@
+/** What the runtime needs from outside: small ports, their contracts in the comments. */
+import type { z } from 'zod'
+import type { Agent } from '../model/agent.ts'
+import type { ContextFilter, Entry } from '../model/context.ts'
+import type { Event, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
+import type { BelowRow, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { CallId, FlowId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import type { Refusal } from '../model/refusal.ts'
+
+export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
+
+/** Something was appended. May be late, doubled or lost: it saves time, nothing depends on it. */
+export type Hint =
+  | { kind: 'call.ended'; call: CallId }
+  | { kind: 'turn.ended'; turn: TurnId; session: SessionId }
+  | { kind: 'turn.queued'; session: SessionId }
+  | { kind: 'turn.cancelled'; turn: TurnId }
+  | { kind: 'appended' }
+
+export type EventFilter = { sessions?: readonly SessionId[]; flow?: FlowId; types?: readonly Event['type'][] }
+
+/** Work that no notification is needed for: found by looking. */
+export type Due = {
+  /** Pending calls past their deadline. */
+  calls: CallId[]
+  /** Sessions with something queued and nothing running, or whose runner has lost its lease. */
+  sessions: SessionId[]
+  /** Running turns past their own deadline. */
+  turns: TurnId[]
+}
+
+export type Store = {
+  /** Runs `work` alone with respect to all work that names one of the same keys. It reads facts, then appends; it may run again. Settles, yes or no, when durable. */
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
+  /** In commit order; never skips a late commit. */
+  read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
+  onHint(listener: (hints: readonly Hint[]) => void): () => void
+  heartbeat(node: NodeId, ttlMs: number): Promise<void>
+  due(now: Millis, limit: number): Promise<Due>
+  /** Single rows, read outside a transaction: for answers, never for decisions. */
+  turn(id: TurnId): Promise<TurnRow | null>
+  session(id: SessionId): Promise<SessionRow | null>
+  sessionFacts(id: SessionId): Promise<SessionFacts>
+  turns(filter: { flow?: FlowId; session?: SessionId; callerTurn?: TurnId }, limit: number): Promise<TurnRow[]>
+  sessions(filter: { agent?: string; kind?: SessionRow['kind'] }, limit: number): Promise<SessionRow[]>
+  event(seq: number): Promise<StoredEvent | null>
+  /** Entries of a conversation, newest first, that pass `select`; cost grows with what is returned, not with the history. */
+  entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
+  close(): Promise<void>
+}
+
+export type EntrySelect = { filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>; now: Millis; tokensMax: number; withSteps: boolean }
+export type EntryPage = {
+  /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
+  entries: Entry[]
+  total: number
+  dropped: Record<string, number>
+}
+
+/** Facts are one statement each. `append` is buffered and applied to log and views after `work` returns: a refusal or a throw has written nothing, and own writes are not read back. */
+export type Tx = {
+  now: Millis
+  turn(id: TurnId): Promise<TurnFacts | null>
+  session(id: SessionId): Promise<SessionFacts>
+  /** Also the caller's side of the wait-for graph. Throws NeedsKeys where the wait path leaves the keys. */
+  open(query: { call: CallId; callerTurn: TurnId; target: SessionId | null }): Promise<OpenFacts | null>
+  /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
+  below(turn: TurnId): Promise<BelowRow[]>
+  append(...events: Event[]): void
+}
+
+/** Facts were read that the named keys do not cover; the store runs the work again with these added. */
+export class NeedsKeys extends Error {
+  readonly keys: readonly Key[]
+  constructor(keys: readonly Key[]) {
+    super(`facts outside the keys: ${keys.join(', ')}`)
+    this.keys = keys
+  }
+}
+
+/** What a model is shown of a tool. */
+export type ToolSpec = { name: string; description: string; input: Json }
+
+/** `read` may be repeated after a crash; `write` may not; `call` records itself as a call. */
+export type ToolEffect = 'read' | 'write' | 'call'
+
+export type Tool = {
+  name: string
+  effect: ToolEffect
+  /** True for tools that call, spawn or send: removed by `allow_nested_calls: false` and at the depth limit. */
+  calling: boolean
+  describe(turn: TurnContext): ToolSpec
+  /** Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after `signal` aborts. */
+  run(input: Json, context: ToolContext): Promise<ToolAnswer>
+}
+
+/** `shown` is what the model reads; `value` is what is recorded. `ok: false` marks a failure that the model should see as one. */
+export type ToolAnswer = { ok: boolean; value: Json }
+
+export type Tools = {
+  /** All tools that could be offered to this agent, before authority is applied. */
+  of(agent: Agent): Promise<readonly Tool[]>
+}
+
+/** The turn as its tools and its driver see it. */
+export type TurnContext = {
+  turn: TurnRow
+  session: SessionRow
+  agent: Agent
+  /** Agents that this turn may call, with their descriptions. */
+  callable: readonly Agent[]
+}
+
+export type ToolContext = TurnContext & { signal: AbortSignal; acts: Acts; stepKey: string; shownTokens: number }
+
+export type CallRequest = {
+  tool: 'sub_agent' | 'subagent' | 'call_agent'
+  /** An agent by name makes a fresh session; a session is called as it is. */
+  target: { agent: string } | { session: SessionId }
+  task: string
+  input: Json | undefined
+  context: z.infer<typeof ContextFilter> | null
+  /** Text given to the child as it is, under the task. */
+  attachment: string | null
+  maxContextTokens: number | undefined
+  allowedTools: readonly string[] | null
+  nested: boolean
+  timeoutMs: number | undefined
+  maxIterations: number | undefined
+  maxTokens: number | undefined
+  outputSchema: Json | undefined
+  background: boolean
+}
+
+/** What became of a call: the same keys in every outcome. */
+export type CallResult = {
+  call: CallId
+  agent: string
+  outcome: Outcome
+  output: string
+  truncated: boolean
+  errors: string[]
+  toolCalls: string[]
+  tokensUsed: number
+  durationMs: number
+  iterations: number
+  path: string[]
+  refusal: Refusal | null
+}
+
+/** What tools may ask of the runtime, bound to one turn. */
+export type Acts = {
+  call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
+  /** Records a call that could not even be read as one. */
+  refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
+  waitForCall(call: string, timeoutMs: number): Promise<{ result: CallResult; tool: string } | { partial: string } | Refusal>
+  readOutput(call: string, offset: number, limit: number): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
+}
+
+/** A piece of a turn as it happens. In memory only; offset and epoch tell a rerun from a continuation. */
+export type Delta = { session: SessionId; turn: TurnId; epoch: number; step: number; offset: number; text: string }
+
+/** One request to a model and its answer, as recorded. */
+export type ModelAnswer = { text: string; toolCalls: { id: string; name: string; input: Json }[]; usage: Usage; finish: string }
+
+export type Steps = {
+  /** Returns the recorded result where there is one; otherwise runs `effect` and records its result. Steps of kind `model` and `summary` may be repeated after a crash. Throws when the budget is used up or the turn has ended. */
+  step<T extends Json>(kind: StepKind, name: string, request: Json, effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>): Promise<T>
+  /** Runs one tool of this turn, recorded once; authority is checked here. */
+  tool(name: string, input: Json): Promise<ToolAnswer>
+  /** Text of the answer as it streams. Kept as partial output. */
+  emit(text: string): void
+  /** Tokens that this turn may still use; null is no budget. */
+  tokensLeft(): number | null
+}
+
+export type TurnInput = TurnContext & {
+  /** The child's prompt with workspace text; never empty of the agent's own prompt. */
+  system: string
+  /** The conversation before this turn, oldest first. */
+  history: readonly Entry[]
+  /** What this turn is asked, as the model reads it. */
+  prompt: string
+  /** The bare task, for scripted agents. */
+  task: string
+  input: Json
+  tools: readonly ToolSpec[]
+  maxIterations: number
+}
+
+export type TurnOutcome = { outcome: 'completed' | 'failed' | 'budget_exhausted' | 'timed_out'; output: string; error: string | null; iterations: number }
+
+/** May throw. Must stop soon after `signal` aborts. Asks for every effect through `steps`, so that it is recorded once. */
+export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
+
+export type Agents = {
+  get(name: string): Agent | undefined
+  names(): readonly string[]
+  driver(agent: Agent): Driver
+}
+
+/** Writes a summary of a conversation for one agent, or null where it has no model. */
+export type Summarise = (agent: Agent, previous: string | null, entries: readonly Entry[], signal: AbortSignal) => Promise<{ text: string; usage: Usage } | null>
+
+/** Text about a directory for a child's prompt, or a refusal where a path leaves it. */
+export type DescribeWorkspace = (cwd: string, files: readonly string[] | undefined) => Promise<{ text: string } | Refusal>
+
+/** Time only passes here. `sleep` rejects with the signal's reason when it aborts. */
+export type Clock = { now(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
+
+export type Ids = { next(): string }
