@@ -1,7 +1,7 @@
 /** Everything that happens. The log is the truth (R10): sessions, turns, calls and conversations are folds of these. */
 import { z } from 'zod'
 import { Authority } from './authority.ts'
-import { Manifest } from './context.ts'
+import { Entry, Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
 import { Refusal } from './refusal.ts'
@@ -46,11 +46,11 @@ export const Event = z.discriminatedUnion('type', [
     message: MessageId, flow: FlowId, from: SessionId.nullable(), source: z.enum(['user', 'applet', 'agent']), text: z.string(), tokens: z.number().int(), grant: Grant,
   }),
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
-  event('turn.cancelled', { cause: z.string() }),
+  event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
     outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),
     /** What the conversation of a persistent session gains; empty for an ephemeral one. */
-    entries: z.array(z.strictObject({ role: z.enum(['user', 'assistant']), at: z.number(), text: z.string(), tokens: z.number().int(), from: z.string().nullable(), steps: z.string().nullable(), stepTokens: z.number().int() })),
+    entries: z.array(Entry),
   }),
   event('step.started', { kind: StepKind, name: z.string(), key: z.string(), input: Json }),
   event('step.ended', {
@@ -63,7 +63,7 @@ export const Event = z.discriminatedUnion('type', [
   event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, refusal: Refusal }),
   event('call.ended', {
     call: CallId, target: SessionId, outcome: Outcome, output: z.string(), outputBytes: z.number().int(), truncated: z.boolean(), errors: z.array(z.string()), toolCalls: z.array(z.string()),
-    tokensUsed: z.number().int(), iterations: z.number().int(), openedAt: z.number(), cause: z.string(),
+    tokensUsed: z.number().int(), iterations: z.number().int(), openedAt: z.number(), endedAt: z.number(), cause: z.string(),
   }),
   event('wait.started', { target: SessionId, until: z.number() }),
   event('wait.ended', { target: SessionId, reason: z.string() }),

@@ -32,7 +32,8 @@ export type TurnRow = {
   node: NodeId | null
   epoch: number
   deadline: Millis
-  stopping: boolean
+  /** Told to stop, and how it will have ended when its driver has. */
+  stopping: Outcome | null
   openedAt: Millis
   openedSeq: number
   endedSeq: number | null

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
-import type { Event, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
+import type { Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
 import type { BelowRow, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
@@ -12,13 +12,13 @@ export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `m
 
 /** Something was appended. May be late, doubled or lost: it saves time, nothing depends on it. */
 export type Hint =
-  | { kind: 'call.ended'; call: CallId }
-  | { kind: 'turn.ended'; turn: TurnId; session: SessionId }
+  | { kind: 'call.ended'; call: CallId; /** Given where the commit was made in this process. */ event?: EventOf<'call.ended'> }
+  | { kind: 'turn.ended'; turn: TurnId; session: SessionId; event?: EventOf<'turn.ended'> }
   | { kind: 'turn.queued'; session: SessionId }
-  | { kind: 'turn.cancelled'; turn: TurnId }
+  | { kind: 'turn.cancelled'; turn: TurnId; outcome: Outcome }
   | { kind: 'appended' }
 
-export type EventFilter = { sessions?: readonly SessionId[]; flow?: FlowId; types?: readonly Event['type'][] }
+export type EventFilter = { sessions?: readonly SessionId[]; types?: readonly Event['type'][] }
 
 /** Work that no notification is needed for: found by looking. */
 export type Due = {
@@ -35,6 +35,8 @@ export type Store = {
   transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
   /** In commit order; never skips a late commit. */
   read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
+  /** The cursor after the newest event. */
+  lastSeq(): number
   onHint(listener: (hints: readonly Hint[]) => void): () => void
   heartbeat(node: NodeId, ttlMs: number): Promise<void>
   due(now: Millis, limit: number): Promise<Due>
@@ -45,8 +47,12 @@ export type Store = {
   turns(filter: { flow?: FlowId; session?: SessionId; callerTurn?: TurnId }, limit: number): Promise<TurnRow[]>
   sessions(filter: { agent?: string; kind?: SessionRow['kind'] }, limit: number): Promise<SessionRow[]>
   event(seq: number): Promise<StoredEvent | null>
+  /** The refusal of a call that never opened. */
+  refused(call: string): Promise<StoredEvent | null>
   /** Entries of a conversation, newest first, that pass `select`; cost grows with what is returned, not with the history. */
   entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
+  /** Single entries by their numbers, in that order; they never change. */
+  entriesByNumber(session: SessionId, numbers: readonly number[], withSteps: boolean): Promise<Entry[]>
   close(): Promise<void>
 }
 
@@ -93,6 +99,8 @@ export type Tool = {
   describe(turn: TurnContext): ToolSpec
   /** Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after `signal` aborts. */
   run(input: Json, context: ToolContext): Promise<ToolAnswer>
+  /** How a refusal reads in this tool's own shape, recorded where the tool records itself. */
+  refuse?(refusal: Refusal, input: Json, context: ToolContext): Promise<ToolAnswer>
 }
 
 /** `shown` is what the model reads; `value` is what is recorded. `ok: false` marks a failure that the model should see as one. */

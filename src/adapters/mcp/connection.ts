@@ -1,0 +1,126 @@
+/** One connection to one MCP server: opened on first use, shared, and opened again after it died. */
+import { Client, StreamableHTTPClientTransport, type Tool as McpTool } from '@modelcontextprotocol/client'
+import type { McpServer } from '../../model/agent.ts'
+import type { Clock } from '../../runtime/ports.ts'
+import { stdioTransport, within } from './stdio-transport.ts'
+
+/** A first start may have to download its package. */
+const startMsMax = 60_000
+/** A server that does not start is not tried again before this has passed, so that a broken one does not hold up every turn. */
+const retryMs = 10_000
+const closeMsMax = 1000
+const toolsMax = 256
+/** All that a server's process sees of our environment: no keys of ours. */
+const inheritedNames = ['PATH', 'HOME', 'LANG', 'TERM']
+
+export type ConnectionDeps = {
+  clock: Clock
+  env: Readonly<Record<string, string | undefined>>
+  /** Where servers are started. */
+  cwd: string
+  /** Ours, told to the servers. */
+  version: string
+  warn(text: string): void
+}
+
+export type Live = { client: Client; tools(): Promise<readonly McpTool[]>; close(): Promise<void> }
+
+export type Connection = {
+  /** Throws where the server cannot be reached; says so again for a while without trying. */
+  open(): Promise<Live>
+  /** Forgets a connection that proved broken: the next use opens another. */
+  drop(broken: Live): void
+  close(): Promise<void>
+}
+
+export function connectionTo(server: McpServer, deps: ConnectionDeps): Connection {
+  let current: { opening: Promise<Live>; live: Live | null } | null = null
+  let failure: { error: unknown; at: number } | null = null
+  let closed = false
+
+  async function connect(): Promise<Live> {
+    const mine: NonNullable<typeof current> = { opening: openLive(server, deps, () => forget(mine)), live: null }
+    current = mine
+    try {
+      mine.live = await mine.opening
+      return mine.live
+    } catch (error) {
+      failure = { error, at: deps.clock.now() }
+      forget(mine)
+      throw error
+    }
+  }
+
+  /** An older connection that ends late must not take a newer one with it. */
+  function forget(ended: typeof current): void {
+    if (current === ended) current = null
+  }
+
+  return {
+    async open() {
+      if (closed) throw new Error('we are shutting down')
+      if (current !== null) return current.opening
+      if (failure !== null && deps.clock.now() - failure.at < retryMs) throw failure.error
+      return connect()
+    },
+    drop(broken) {
+      if (current?.live === broken) current = null
+      // Closing says goodbye to a server that may be gone; nobody waits for it.
+      broken.close().catch((error: unknown) => deps.warn(`an MCP connection could not be closed: ${reasonOf(error)}`))
+    },
+    async close() {
+      closed = true
+      const last = await current?.opening.catch(() => null)
+      await last?.close()
+    },
+  }
+}
+
+async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => void): Promise<Live> {
+  // Over HTTP the newer revision is tried first; a process gets the handshake that every server knows, since some end on an unknown first request.
+  const http = 'url' in server
+  let listed: readonly McpTool[] | null = null
+  const forgetTools = (): void => {
+    listed = null
+  }
+  const client = new Client({ name: 'tieline', version: deps.version }, {
+    versionNegotiation: { mode: http ? 'auto' : 'legacy' },
+    listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: forgetTools } },
+  })
+  const transport = http ? httpTransport(server) : stdioTransport({ ...server, env: cleanedEnv(deps.env, server.env), cwd: deps.cwd }, deps.clock)
+  async function tools(): Promise<readonly McpTool[]> {
+    listed ??= (await client.listTools({}, { timeout: startMsMax })).tools.slice(0, toolsMax)
+    return listed
+  }
+  async function close(): Promise<void> {
+    if (transport instanceof StreamableHTTPClientTransport) await within(transport.terminateSession(), closeMsMax, deps.clock)
+    await client.close()
+    // The client forgets a transport that closed by itself; its process group may still have to be ended.
+    await transport.close()
+  }
+  try {
+    await client.connect(transport, { timeout: startMsMax })
+    await tools()
+  } catch (error) {
+    await close()
+    const said = 'stderr' in transport ? transport.stderr() : ''
+    throw new Error(`${reasonOf(error)}${said === '' ? '' : `; it said: ${said}`}`, { cause: error })
+  }
+  client.onclose = onEnd
+  return { client, tools, close }
+}
+
+const httpTransport = (server: Extract<McpServer, { url: string }>): StreamableHTTPClientTransport =>
+  new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: server.headers } })
+
+function cleanedEnv(env: ConnectionDeps['env'], configured: Readonly<Record<string, string>>): Record<string, string> {
+  const inherited = inheritedNames.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
+  return { ...Object.fromEntries(inherited), ...configured }
+}
+
+/** The innermost cause is what helps: "fetch failed" says nothing, "ECONNREFUSED" does. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause instanceof Error ? reasonOf(error.cause) : ''
+  return cause === '' || error.message.includes(cause) ? error.message : `${error.message} (${cause})`
+}

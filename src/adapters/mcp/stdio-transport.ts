@@ -1,0 +1,116 @@
+/**
+ * An MCP server as a child process. The SDK's own transport passes on more of our environment than we want, and ends only the process that it started:
+ * `npx` and other shims leave the real server behind. This one starts a process group with exactly the given environment, and ends the whole group.
+ */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
+import type { Clock } from '../../runtime/ports.ts'
+
+const stopMsMax = 1000
+const stderrUnitsMax = 2000
+const grouped = process.platform !== 'win32'
+
+export type StdioTransport = Transport & {
+  /** The end of what the server has written about itself. */
+  stderr(): string
+}
+
+export type StdioCommand = { command: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }
+
+export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock: Clock): StdioTransport {
+  const buffer = new ReadBuffer()
+  let child: ChildProcessWithoutNullStreams | null = null
+  let ended: Promise<void> = Promise.resolve()
+  let stderr = ''
+
+  function read(chunk: Buffer): void {
+    try {
+      buffer.append(chunk)
+      for (let message = next(); message !== null; message = next()) transport.onmessage?.(message)
+    } catch (error) {
+      // More than the buffer holds without an end of line: nothing that follows can be trusted.
+      transport.onerror?.(asError(error))
+      void transport.close()
+    }
+  }
+
+  /** A line that is JSON but no message is reported and passed over. */
+  function next(): JSONRPCMessage | null {
+    for (;;) {
+      try {
+        return buffer.readMessage()
+      } catch (error) {
+        transport.onerror?.(asError(error))
+      }
+    }
+  }
+
+  const transport: StdioTransport = {
+    start: () => new Promise((resolve, reject) => {
+      const started = spawn(command, [...args], { cwd, env: { ...env }, stdio: 'pipe', detached: grouped, windowsHide: true })
+      child = started
+      started.once('spawn', () => resolve())
+      started.on('error', (error) => {
+        reject(error)
+        transport.onerror?.(error)
+      })
+      started.stdin.on('error', (error) => transport.onerror?.(error))
+      started.stdout.on('data', read)
+      started.stderr.on('data', (chunk: Buffer) => {
+        stderr = (stderr + chunk.toString('utf8')).slice(-stderrUnitsMax)
+      })
+      // Helpers that outlive the server would hold its pipes open, and "close" would never come.
+      started.once('exit', () => void endGroup(started, clock))
+      ended = new Promise((done) => started.once('close', () => {
+        done()
+        transport.onclose?.()
+      }))
+    }),
+    send: (message) => new Promise((resolve, reject) => {
+      if (child === null || !child.stdin.writable) return reject(new Error('the process has ended'))
+      child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+    }),
+    async close() {
+      const closing = child
+      if (closing?.pid === undefined) return
+      closing.stdin.end()
+      if (await within(ended, stopMsMax, clock)) return
+      signalGroup(closing, 'SIGTERM')
+      if (await within(ended, stopMsMax, clock)) return
+      signalGroup(closing, 'SIGKILL')
+      await within(ended, stopMsMax, clock)
+    },
+    stderr: () => stderr.trim(),
+  }
+  return transport
+}
+
+/** What is left of the group after its leader has ended. */
+async function endGroup(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
+  if (!grouped || !signalGroup(child, 'SIGTERM')) return
+  await clock.sleep(stopMsMax)
+  signalGroup(child, 'SIGKILL')
+}
+
+/** False where there is nothing left to signal. */
+function signalGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): boolean {
+  if (child.pid === undefined) return false
+  try {
+    return process.kill(grouped ? -child.pid : child.pid, signal)
+  } catch (error) {
+    // ESRCH: nobody is left. EPERM: what is left has changed its user and is out of our reach.
+    if (['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
+    throw error
+  }
+}
+
+/** Whether the promise settles in time. */
+export async function within(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  const stop = new AbortController()
+  const late = clock.sleep(ms, stop.signal).then(() => false, () => false)
+  const inTime = await Promise.race([promise.then(() => true, () => true), late])
+  stop.abort()
+  return inTime
+}
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))

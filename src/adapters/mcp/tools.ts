@@ -1,0 +1,122 @@
+/** Tools of the MCP servers that an agent is configured with. What a server says about its own tools (read-only, idempotent) is not trusted. */
+import { ProtocolError, SdkError, SdkErrorCode, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/client'
+import type { Agent, McpServer } from '../../model/agent.ts'
+import { Json } from '../../model/json.ts'
+import type { Tool, ToolAnswer, Tools } from '../../runtime/ports.ts'
+import { connectionTo, reasonOf, type Connection, type ConnectionDeps, type Live } from './connection.ts'
+
+/** The turn's own deadline comes first; this only keeps the SDK's shorter default away. */
+const callMsMax = 3_600_000
+/** What the model providers accept as the name of a tool. */
+const nameUnitsMax = 64
+
+/** `warn` is told once for each failed start and each tool that cannot be offered. */
+export type McpToolsDeps = ConnectionDeps
+
+export type McpTools = Tools & { close(): Promise<void> }
+
+type Server = { name: string; agent: string; repeatable: readonly string[]; connection: Connection }
+
+export function mcpTools(deps: McpToolsDeps): McpTools {
+  const servers = new Map<string, Server>()
+  const warned = new Set<unknown>()
+
+  function serverOf(agent: Agent, name: string, config: McpServer): Server {
+    const key = `${agent.name}/${name}`
+    const known = servers.get(key) ?? { name, agent: agent.name, repeatable: config.repeatable, connection: connectionTo(config, deps) }
+    servers.set(key, known)
+    return known
+  }
+
+  /** A server that does not start leaves its agent without its tools, not without its turn. */
+  async function toolsOf(server: Server): Promise<Tool[]> {
+    try {
+      const live = await server.connection.open()
+      const listed = await live.tools()
+      return offered(server, listed, (problem) => warnOnce(`${server.agent}/${server.name}: ${problem}`, `agents.${server.agent}.mcpServers.${server.name}: ${problem}`))
+    } catch (error) {
+      warnOnce(error, `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${reasonOf(error)}`)
+      return []
+    }
+  }
+
+  function warnOnce(what: unknown, text: string): void {
+    if (warned.has(what)) return
+    if (warned.size >= 1000) warned.clear()
+    warned.add(what)
+    deps.warn(text)
+  }
+
+  return {
+    async of(agent) {
+      const lists = await Promise.all(Object.entries(agent.mcpServers).map(([name, config]) => toolsOf(serverOf(agent, name, config))))
+      return lists.flat()
+    },
+    async close() {
+      await Promise.all([...servers.values()].map((server) => server.connection.close()))
+    },
+  }
+}
+
+function offered(server: Server, listed: readonly McpTool[], warn: (problem: string) => void): Tool[] {
+  const byName = new Map<string, Tool>()
+  for (const tool of listed) {
+    const name = `${server.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_')
+    if (name.length > nameUnitsMax) warn(`its tool "${tool.name}" is left out: the name is longer than ${nameUnitsMax} characters with that of the server.`)
+    else if (byName.has(name)) warn(`its tool "${tool.name}" is left out: another one is called ${name} too.`)
+    else byName.set(name, toolOf(server, name, tool))
+  }
+  return [...byName.values()]
+}
+
+function toolOf(server: Server, name: string, tool: McpTool): Tool {
+  const spec = { name, description: tool.description ?? tool.title ?? '', input: Json.parse(tool.inputSchema) }
+  return {
+    name,
+    effect: server.repeatable.includes(tool.name) ? 'read' : 'write',
+    calling: false,
+    describe: () => spec,
+    async run(input, { signal }) {
+      signal.throwIfAborted()
+      if (input === null || typeof input !== 'object' || Array.isArray(input)) return failed(`${name} takes an object with named arguments.`)
+      try {
+        const live = await server.connection.open()
+        return await call(server, live, tool.name, input, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        return failed(`The MCP server "${server.name}" is not running and could not be started: ${reasonOf(error)}. Go on without it.`)
+      }
+    },
+  }
+}
+
+async function call(server: Server, live: Live, tool: string, input: Record<string, Json>, signal: AbortSignal): Promise<ToolAnswer> {
+  try {
+    return answerOf(await live.client.callTool({ name: tool, arguments: input }, { signal, timeout: callMsMax }))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof ProtocolError) return failed(`The MCP server "${server.name}" refused ${tool}: ${error.message}`)
+    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return failed(`${tool} of the MCP server "${server.name}" did not answer in time; it may have run.`)
+    server.connection.drop(live)
+    return failed(`The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${reasonOf(error)}. It is opened again at the next call.`)
+  }
+}
+
+function answerOf(result: CallToolResult): ToolAnswer {
+  const text = result.content.map(textOf).join('\n')
+  const ok = result.isError !== true
+  if (result.structuredContent === undefined) return { ok, value: text }
+  return { ok, value: { text, structuredContent: Json.parse(result.structuredContent) } }
+}
+
+/** Models read text here, so other parts are named in its place. */
+function textOf(part: CallToolResult['content'][number]): string {
+  switch (part.type) {
+    case 'text': return part.text
+    case 'image': case 'audio': return `[${part.type}, ${part.mimeType}, not shown]`
+    case 'resource_link': return `[resource ${part.name}: ${part.uri}]`
+    case 'resource': return 'text' in part.resource ? part.resource.text : `[resource ${part.resource.uri}, not shown]`
+  }
+}
+
+const failed = (text: string): ToolAnswer => ({ ok: false, value: text })

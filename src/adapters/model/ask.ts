@@ -1,0 +1,95 @@
+/** Asks a model, with our own retries: never after text was shown, never past the deadline, and always the same idempotency key. */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { Usage } from '../../model/event.ts'
+import type { Millis } from '../../model/id.ts'
+import { ProviderFault } from '../../runtime/faults.ts'
+import type { Ask, EstimateUsage, ModelRequest } from '../../runtime/loop.ts'
+import type { Clock } from '../../runtime/ports.ts'
+import { type Broken, brokenOf, redactor } from './fault-of.ts'
+import { nothingReceived, receive, type Received } from './receive.ts'
+import { turnWire, type WireRequest } from './wire.ts'
+
+export const stallMsDefault = 120_000
+export const retriesMax = 4
+const pauseMsFirst = 500
+const pauseMsMax = 16_000
+
+export type AskSettings = {
+  /** Called for the first real request only, so that a replay needs no model and no key. */
+  model: () => Promise<LanguageModelV4>
+  clock: Clock
+  estimate: EstimateUsage
+  deadline: Millis
+  stallMs?: number
+  redact?: (text: string) => string
+}
+
+/** The asker of one turn. */
+export function modelAsk(settings: AskSettings): Ask {
+  const { clock, stallMs = stallMsDefault, redact = redactor(() => []) } = settings
+  const translate = turnWire()
+  let model: LanguageModelV4 | null = null
+  let limitRefused = false
+
+  return async (request, emit, signal) => {
+    model ??= await resolve(settings.model, redact)
+    const wire = translate(request)
+    for (let tries = 1; ; tries += 1) {
+      const received = nothingReceived()
+      try {
+        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, { clock, stallMs, signal })
+        if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
+        return { text: received.text, toolCalls: received.toolCalls, usage: usageOf(request, received, settings.estimate), finish: received.finish ?? 'other' }
+      } catch (error) {
+        signal.throwIfAborted()
+        const broken = brokenOf(error, redact)
+        if (!limitRefused && refusesLimit(broken, wire)) {
+          limitRefused = true
+          continue
+        }
+        const pauseMs = pauseBefore(tries, broken)
+        if (received.text !== '' || pauseMs === null || clock.now() + pauseMs >= settings.deadline) throw faultOf(error, broken, tries, request, received, settings.estimate)
+        await clock.sleep(pauseMs, signal)
+      }
+    }
+  }
+}
+
+async function resolve(find: () => Promise<LanguageModelV4>, redact: (text: string) => string): Promise<LanguageModelV4> {
+  try {
+    return await find()
+  } catch (error) {
+    throw new ProviderFault('provider_unconfigured', redact(error instanceof Error ? error.message : String(error)), { cause: error })
+  }
+}
+
+/** Doubles from half a second; the provider's own wish wins. Null where asking again is of no use. */
+function pauseBefore(tries: number, broken: Broken): number | null {
+  if (!broken.retry || tries > retriesMax) return null
+  return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
+}
+
+/** A budget can be larger than what a model may be asked to write at most; then the limit is left out, and the budget is checked after the answer. */
+const refusesLimit = (broken: Broken, wire: WireRequest): boolean =>
+  broken.status === 400 && wire.maxOutputTokens !== undefined && /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
+
+function withoutLimit(wire: WireRequest): WireRequest {
+  const { maxOutputTokens: _, ...rest } = wire
+  return rest
+}
+
+function faultOf(error: unknown, broken: Broken, tries: number, request: ModelRequest, received: Received, estimate: EstimateUsage): ProviderFault {
+  const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
+  const usage = received.text === '' ? null : usageOf(request, received, estimate)
+  return new ProviderFault(broken.code, detail, { usage, cause: error })
+}
+
+/** The provider's own numbers where it gives them. Some local servers say zero, which no answer is. */
+function usageOf(request: ModelRequest, received: Received, estimate: EstimateUsage): Usage {
+  const input = received.usage?.inputTokens.total ?? 0
+  const output = received.usage?.outputTokens.total ?? 0
+  const silent = received.text === '' && received.toolCalls.length === 0
+  if (input > 0 && (output > 0 || silent)) return { input, output, estimated: false }
+  const counted = estimate(request, received.text, received.toolCalls)
+  return { input: input > 0 ? input : counted.input, output: output > 0 ? output : counted.output, estimated: true }
+}

@@ -1,0 +1,93 @@
+/** What broke, in words that are recorded and shown: a code, the cause, no secrets; and whether asking again can help. */
+import { AISDKError, APICallError } from '@ai-sdk/provider'
+import { preview } from '../../model/text.ts'
+import type { ProviderFaultCode } from '../../runtime/faults.ts'
+import { BadStream, Stalled, StreamError } from './receive.ts'
+
+export type Broken = { code: ProviderFaultCode; detail: string; status: number | null; retry: boolean; retryAfterMs: number | null }
+
+const detailCharsMax = 500
+
+const garbageNames = new Set(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError'])
+/** What the providers' own parsers throw as plain errors on a stream they do not understand. */
+const garbageWords = /^(unsupported (chunk|delta)|expected a normalized)/i
+/** What broken connections are called by those who read from them. */
+const cutWords = /\b(terminated|other side closed|socket|ECONNRESET|EPIPE|premature)\b/i
+
+export function brokenOf(error: unknown, redact: (text: string) => string): Broken {
+  const broken = classify(error instanceof StreamError ? error.cause : error)
+  return { ...broken, detail: preview(redact(broken.detail.replaceAll(/\s+/g, ' ').trim()), detailCharsMax) }
+}
+
+function classify(error: unknown): Broken {
+  if (error instanceof Stalled) return plain('provider_stalled', error.message)
+  if (error instanceof BadStream) return { ...plain(error.kind === 'cut' ? 'provider_cut' : 'provider_garbage', error.message), retry: error.kind === 'cut' }
+  if (APICallError.isInstance(error)) return ofApiCall(error)
+  if (AISDKError.isInstance(error)) {
+    if (error.message.includes('without a finish reason')) return { ...plain('provider_cut', error.message), retry: true }
+    return plain(garbageNames.has(error.name) ? 'provider_garbage' : 'provider_error', error.message)
+  }
+  if (error instanceof Error) return ofError(error)
+  return ofUnknown(error)
+}
+
+function ofApiCall(error: APICallError): Broken {
+  const status = error.statusCode ?? null
+  const answered = status !== null && status >= 400
+  // A success status on an error means that the connection broke while the body was read.
+  if (!answered && status !== null) return { code: 'provider_cut', detail: causeOf(error), status, retry: true, retryAfterMs: null }
+  return {
+    code: 'provider_error',
+    detail: answered ? `${status} ${error.message}` : causeOf(error),
+    status,
+    retry: answered ? status === 408 || status === 429 || status >= 500 : error.isRetryable,
+    retryAfterMs: retryAfterOf(error.responseHeaders ?? {}),
+  }
+}
+
+function ofError(error: Error): Broken {
+  if (garbageWords.test(error.message)) return plain('provider_garbage', error.message)
+  if (cutWords.test(error.message)) return { ...plain('provider_cut', error.message), retry: true }
+  return plain('provider_error', error.message === '' ? error.name : error.message)
+}
+
+/** Errors inside a stream are plain objects, each provider's in its own shape. */
+function ofUnknown(error: unknown): Broken {
+  if (error === null || typeof error !== 'object') return plain('provider_error', String(error))
+  const { message, type, statusCode } = error as { message?: unknown; type?: unknown; statusCode?: unknown }
+  const status = typeof statusCode === 'number' ? statusCode : null
+  const words = [status, type, message].filter((word) => typeof word === 'string' || typeof word === 'number')
+  return {
+    code: 'provider_error',
+    detail: words.length > 0 ? words.join(' ') : 'an error without a message',
+    status,
+    retry: status !== null && (status === 408 || status === 429 || status >= 500),
+    retryAfterMs: null,
+  }
+}
+
+const plain = (code: ProviderFaultCode, detail: string): Broken => ({ code, detail, status: null, retry: false, retryAfterMs: null })
+
+function causeOf(error: Error): string {
+  const cause = error.cause
+  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+  const words = cause instanceof Error && cause.message !== '' && !error.message.includes(cause.message) ? `${error.message} (${cause.message})` : error.message
+  return words.trim().endsWith(':') ? `${words} ${code}` : words
+}
+
+/** Both are durations in the providers that we know; a date is rare and then our own pause is used. */
+function retryAfterOf(headers: Record<string, string>): number | null {
+  const ms = Number.parseFloat(headers['retry-after-ms'] ?? '')
+  if (Number.isFinite(ms) && ms >= 0) return ms
+  const seconds = /^\s*\d+(\.\d+)?\s*$/.test(headers['retry-after'] ?? '') ? Number.parseFloat(headers['retry-after'] ?? '') : Number.NaN
+  return Number.isFinite(seconds) ? seconds * 1000 : null
+}
+
+const secretShapes = /\b(sk-|pk-|rk-|AIza|gsk_|xai-|hf_|ghp_)[\w*.-]{6,}|(?<=\b(bearer|basic)\s+)[\w+/=.*-]{6,}|(?<=\b(api[-_ ]?key|key|token)["']?\s*[=:]\s*["']?)[^\s"'&,]{6,}/gi
+
+/** Takes out what looks like a key, and every value that is known to be one. */
+export const redactor = (secrets: () => readonly string[]) => (text: string): string => {
+  let clean = text
+  for (const secret of secrets()) if (secret.length >= 6) clean = clean.replaceAll(secret, '[redacted]')
+  return clean.replaceAll(secretShapes, '[redacted]')
+}

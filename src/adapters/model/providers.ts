@@ -1,0 +1,117 @@
+/** From `provider/model` to a model: configured providers, and those whose usual key variable is set. Each package is loaded when it is first needed. */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { z } from 'zod'
+import type { Agent } from '../../model/agent.ts'
+import { redactor } from './fault-of.ts'
+
+const kinds = ['anthropic', 'openai', 'google', 'openai-compatible'] as const
+
+export const ProviderConfig = z
+  .strictObject({ kind: z.enum(kinds), baseURL: z.url().optional(), apiKeyEnv: z.string().min(1).optional() })
+  .refine((provider) => provider.kind !== 'openai-compatible' || provider.baseURL !== undefined, { path: ['baseURL'], message: 'a baseURL, which openai-compatible providers need' })
+export type ProviderConfig = z.infer<typeof ProviderConfig>
+
+export const Providers = z.record(z.string().regex(/^[^/\s]+$/, 'a name without "/" and blanks'), ProviderConfig)
+export type Providers = z.infer<typeof Providers>
+
+const usualKeys = { anthropic: 'ANTHROPIC_API_KEY', openai: 'OPENAI_API_KEY', google: 'GOOGLE_GENERATIVE_AI_API_KEY' } as const
+
+export type ProviderModels = {
+  /** Rejects with words that name what to set. */
+  model: (agent: Agent) => Promise<LanguageModelV4>
+  /** Providers that can be used now, by name. */
+  usable: () => string[]
+  /** Takes the providers' keys out of a text. */
+  redact: (text: string) => string
+}
+
+/** R11: models are kept by name; agents can be made by API with any name. */
+const modelsMax = 256
+
+export function providerModels(configured: Providers, env: Readonly<Record<string, string | undefined>>): ProviderModels {
+  const providers: Providers = { ...withUsualKeys(env), ...configured }
+  const models = new Map<string, Promise<LanguageModelV4>>()
+  const usable = (): string[] => Object.keys(providers).filter((name) => missingKey(providers[name], env) === null)
+  const secrets = (): string[] => Object.values(providers).flatMap((provider) => keyOf(provider, env) ?? [])
+
+  const load = async (agent: Agent): Promise<LanguageModelV4> => {
+    const known = usable().length > 0 ? `Providers that can be used: ${usable().join(', ')}.` : `No provider can be used: add [providers.NAME] or set ${Object.values(usualKeys).join(' or ')}.`
+    const { name, model } = split(agent, known)
+    const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
+    if (provider === undefined) throw new Error(`agent "${agent.name}" wants provider "${name}", which is not configured: ${howToAdd(name)}. ${known}`)
+    const missing = missingKey(provider, env)
+    if (missing !== null) throw new Error(`provider "${name}" needs a key: set the environment variable ${missing}`)
+    return create(name, provider, model, keyOf(provider, env))
+  }
+
+  return {
+    usable,
+    redact: redactor(secrets),
+    model(agent) {
+      const known = agent.model === undefined ? undefined : models.get(agent.model)
+      if (known !== undefined) return known
+      const loading = load(agent)
+      if (agent.model !== undefined) {
+        const wanted = agent.model
+        if (models.size >= modelsMax) models.clear()
+        models.set(wanted, loading)
+        // A failure is not kept: the key may be set, or the package installed, before the next try.
+        loading.catch(() => models.delete(wanted))
+      }
+      return loading
+    },
+  }
+}
+
+function split(agent: Agent, known: string): { name: string; model: string } {
+  const at = agent.model?.indexOf('/') ?? -1
+  if (agent.model === undefined || at <= 0 || at === agent.model.length - 1) {
+    const given = agent.model === undefined ? 'has no model' : `has the model "${agent.model}"`
+    throw new Error(`agent "${agent.name}" ${given}: set model = "provider/model". ${known}`)
+  }
+  return { name: agent.model.slice(0, at), model: agent.model.slice(at + 1) }
+}
+
+const isUsual = (name: string): name is keyof typeof usualKeys => Object.hasOwn(usualKeys, name)
+const howToAdd = (name: string): string => (isUsual(name) ? `set ${usualKeys[name]}` : `add [providers.${name}] with kind, baseURL and apiKeyEnv`)
+
+function withUsualKeys(env: Readonly<Record<string, string | undefined>>): Providers {
+  const found: Providers = {}
+  for (const kind of ['anthropic', 'openai', 'google'] as const) if ((env[usualKeys[kind]] ?? '') !== '') found[kind] = { kind }
+  return found
+}
+
+const keyVariable = (provider: ProviderConfig): string | null => provider.apiKeyEnv ?? (provider.kind === 'openai-compatible' ? null : usualKeys[provider.kind])
+
+function keyOf(provider: ProviderConfig, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const variable = keyVariable(provider)
+  return variable === null || env[variable] === '' ? undefined : env[variable]
+}
+
+function missingKey(provider: ProviderConfig | undefined, env: Readonly<Record<string, string | undefined>>): string | null {
+  if (provider === undefined) return null
+  const variable = keyVariable(provider)
+  return variable === null || keyOf(provider, env) !== undefined ? null : variable
+}
+
+async function create(name: string, provider: ProviderConfig, model: string, apiKey: string | undefined): Promise<LanguageModelV4> {
+  const settings = { ...(provider.baseURL !== undefined && { baseURL: provider.baseURL }), ...(apiKey !== undefined && { apiKey }) }
+  switch (provider.kind) {
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      return createAnthropic(settings).languageModel(model)
+    }
+    case 'openai': {
+      const { createOpenAI } = await import('@ai-sdk/openai')
+      return createOpenAI(settings).languageModel(model)
+    }
+    case 'google': {
+      const { createGoogle } = await import('@ai-sdk/google')
+      return createGoogle(settings).languageModel(model)
+    }
+    case 'openai-compatible': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      return createOpenAICompatible({ name, ...settings, baseURL: provider.baseURL ?? '', includeUsage: true }).languageModel(model)
+    }
+  }
+}

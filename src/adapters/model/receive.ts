@@ -1,0 +1,133 @@
+/** One request and its stream: collects the answer, and ends when it is aborted or nothing comes any more. No retries here. */
+import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { AskedCall } from '../../runtime/loop.ts'
+import type { Clock } from '../../runtime/ports.ts'
+import { callOf, type WireRequest } from './wire.ts'
+
+/** R11: an answer longer than this is not an answer. */
+export const answerCharsMax = 8_000_000
+
+export class Stalled extends Error {
+  constructor(stallMs: number) {
+    super(`nothing came for ${stallMs} ms`)
+  }
+}
+
+/** The stream was readable and then was not, or said things that no answer says. */
+export class BadStream extends Error {
+  readonly kind: 'garbage' | 'cut'
+  constructor(kind: 'garbage' | 'cut', message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+/** What a provider sends as an error inside its stream; it can be of any shape. */
+export class StreamError extends Error {
+  constructor(cause: unknown) {
+    super('the provider sent an error in its stream', { cause })
+  }
+}
+
+/** Filled while the stream is read, so that what had come is there also when it breaks. */
+export type Received = { text: string; inputChars: number; toolCalls: AskedCall[]; usage: LanguageModelV4Usage | null; finish: string | null }
+
+export const nothingReceived = (): Received => ({ text: '', inputChars: 0, toolCalls: [], usage: null, finish: null })
+
+export type Watch = { clock: Clock; stallMs: number; signal: AbortSignal }
+
+export async function receive(model: LanguageModelV4, wire: WireRequest, received: Received, emit: (text: string) => void, watch: Watch): Promise<void> {
+  watch.signal.throwIfAborted()
+  const request = new AbortController()
+  const halted = Promise.withResolvers<never>()
+  letGo(halted.promise)
+  let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | null = null
+  const halt = (reason: unknown): void => {
+    if (request.signal.aborted) return
+    request.abort(reason)
+    halted.reject(reason)
+    // Cancelling also settles a read that waits on a model which ignores the signal.
+    if (reader !== null) letGo(reader.cancel(reason))
+  }
+  const abort = (): void => halt(watch.signal.reason)
+  watch.signal.addEventListener('abort', abort, { once: true })
+  const stall = watchStall(watch.clock, watch.stallMs, () => halt(new Stalled(watch.stallMs)))
+  try {
+    reader = await open(model, wire, request.signal, halted.promise)
+    for (;;) {
+      const { done, value } = await reader.read()
+      request.signal.throwIfAborted()
+      if (done) break
+      stall.beat()
+      take(value, received, emit)
+    }
+  } catch (error) {
+    // Closes the request also where the stream itself broke; the first reason is kept.
+    halt(error)
+    throw request.signal.reason
+  } finally {
+    stall.end()
+    watch.signal.removeEventListener('abort', abort)
+  }
+  if (received.finish === null || received.finish === 'interrupted') throw new BadStream('cut', 'the stream ended before the answer did')
+}
+
+/** Returns when the request is halted at the latest; a stream that opens after that is closed unread. */
+async function open(model: LanguageModelV4, wire: WireRequest, signal: AbortSignal, halted: Promise<never>): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
+  const opening = Promise.resolve(model.doStream({ ...wire, abortSignal: signal }))
+  try {
+    const { stream } = await Promise.race([opening, halted])
+    return stream.getReader()
+  } catch (error) {
+    letGo(opening.then(({ stream }) => stream.cancel(error)))
+    throw error
+  }
+}
+
+function take(part: LanguageModelV4StreamPart, received: Received, emit: (text: string) => void): void {
+  // Reasoning, sources and files are not part of the answer; unknown parts of later versions are left alone.
+  if (part.type === 'text-delta') {
+    received.text += part.delta
+    bound(received)
+    if (part.delta !== '') emit(part.delta)
+  } else if (part.type === 'tool-call') {
+    if (part.providerExecuted === true) return
+    received.inputChars += part.input.length
+    bound(received)
+    received.toolCalls.push(callOf(part, `call-${received.toolCalls.length + 1}`))
+  } else if (part.type === 'finish') {
+    received.usage = part.usage
+    received.finish = part.finishReason.unified
+  } else if (part.type === 'error') {
+    throw new StreamError(part.error)
+  }
+}
+
+function bound(received: Received): void {
+  if (received.text.length + received.inputChars > answerCharsMax) throw new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`)
+}
+
+const ended = new Error('the request has ended')
+
+/** One timer per request, not one per part: when it fires, it looks how long ago the last part came. */
+function watchStall(clock: Clock, stallMs: number, stalled: () => void): { beat(): void; end(): void } {
+  const over = new AbortController()
+  let lastAt = clock.now()
+  const watching = async (): Promise<void> => {
+    for (let leftMs = stallMs; leftMs > 0; leftMs = lastAt + stallMs - clock.now()) await clock.sleep(leftMs, over.signal)
+    if (!over.signal.aborted) stalled()
+  }
+  letGo(watching())
+  return {
+    beat: () => {
+      lastAt = clock.now()
+    },
+    end: () => over.abort(ended),
+  }
+}
+
+/** For work whose end nobody waits for; how it ends has been told another way. */
+function letGo(work: Promise<unknown>): void {
+  const told = (): void => undefined
+  work.then(told, told)
+}

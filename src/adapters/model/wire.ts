@@ -1,0 +1,92 @@
+/** Between the loop's messages and the provider interface's: nothing is decided here. */
+import type { JSONSchema7, LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ToolCall, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
+import type { Json } from '../../model/json.ts'
+import { preview } from '../../model/text.ts'
+import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/loop.ts'
+import type { ToolSpec } from '../../runtime/ports.ts'
+
+export type WireRequest = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'maxOutputTokens' | 'headers'>
+
+/** Translates the requests of one turn. Messages that an earlier request held are translated once, because the loop only adds to them. */
+export function turnWire(): (request: ModelRequest) => WireRequest {
+  const prompt: LanguageModelV4Message[] = []
+  let translated = 0
+  let tools: LanguageModelV4FunctionTool[] | null = null
+
+  return (request) => {
+    if (translated === 0) prompt.push(...openingOf(request))
+    appendMessages(prompt, request.messages, translated)
+    translated = request.messages.length
+    tools ??= request.tools.map(toolOf)
+    return {
+      prompt,
+      ...(tools.length > 0 && { tools }),
+      ...(request.maxOutputTokens !== null && { maxOutputTokens: Math.max(1, request.maxOutputTokens) }),
+      headers: { 'idempotency-key': request.idempotencyKey },
+    }
+  }
+}
+
+function openingOf(request: ModelRequest): LanguageModelV4Message[] {
+  const opening: LanguageModelV4Message[] = request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  // Some providers refuse a conversation that starts with an answer, which happens when older entries were left out.
+  if (request.messages[0]?.role === 'assistant') opening.push({ role: 'user', content: [{ type: 'text', text: '[Earlier messages are left out.]' }] })
+  return opening
+}
+
+function appendMessages(prompt: LanguageModelV4Message[], messages: readonly LoopMessage[], from: number): void {
+  for (let index = from; index < messages.length; index += 1) {
+    const message = messages[index]
+    if (message === undefined) continue
+    if (message.role === 'user') prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
+    else if (message.role === 'assistant') prompt.push(assistantOf(message))
+    else {
+      const part = { type: 'tool-result' as const, toolCallId: message.id, toolName: message.name, output: resultOf(message.ok, message.value) }
+      const last = prompt.at(-1)
+      if (last?.role === 'tool') last.content.push(part)
+      else prompt.push({ role: 'tool', content: [part] })
+    }
+  }
+}
+
+function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): LanguageModelV4Message {
+  const calls = message.toolCalls.map((call) => ({
+    type: 'tool-call' as const,
+    toolCallId: call.id,
+    toolName: call.name,
+    // Providers take only objects back; what could not be read is described to the model in the tool's result.
+    input: isObject(call.input) ? call.input : {},
+    ...(call.signature !== undefined && { providerOptions: { google: { thoughtSignature: call.signature } } }),
+  }))
+  return { role: 'assistant', content: message.text === '' ? calls : [{ type: 'text', text: message.text }, ...calls] }
+}
+
+function resultOf(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
+  if (typeof value === 'string') return { type: ok ? 'text' : 'error-text', value }
+  return { type: ok ? 'json' : 'error-json', value }
+}
+
+const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({ type: 'function', name: tool.name, description: tool.description, inputSchema: tool.input as JSONSchema7 })
+
+/** A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can be told. */
+export function callOf(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
+  const signature = signatureOf(part)
+  const named = { id: part.toolCallId === '' ? fallbackId : part.toolCallId, name: part.toolName, ...(signature !== null && { signature }) }
+  const text = part.input.trim()
+  if (text === '') return { ...named, input: {} }
+  try {
+    return { ...named, input: JSON.parse(text) as Json }
+  } catch (error) {
+    return { ...named, input: text, unparsable: `${error instanceof Error ? error.message : 'unreadable'}; given: ${preview(text, 200)}` }
+  }
+}
+
+/** Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it refers to items that we do not send. */
+function signatureOf(part: LanguageModelV4ToolCall): string | null {
+  for (const metadata of Object.values(part.providerMetadata ?? {})) {
+    if (typeof metadata['thoughtSignature'] === 'string') return metadata['thoughtSignature']
+  }
+  return null
+}
+
+const isObject = (value: Json): boolean => value !== null && typeof value === 'object' && !Array.isArray(value)

@@ -1,0 +1,51 @@
+/** A script as an asker: it runs in the same loop as a model, with the same steps, tools and limits. */
+import { preview } from '../../model/text.ts'
+import { ProviderFault } from '../../runtime/faults.ts'
+import type { Ask, AskedCall, EstimateUsage, LoopMessage } from '../../runtime/loop.ts'
+import type { Clock, TurnInput } from '../../runtime/ports.ts'
+import { type CompiledRule, type Rule, type ScriptState, textOf } from './script.ts'
+import { fillJson, fillText } from './template.ts'
+
+export function scriptAsk(rules: readonly CompiledRule[], turn: TurnInput, clock: Clock, estimate: EstimateUsage): Ask {
+  return async (request, emit, signal) => {
+    const state: ScriptState = {
+      agent: turn.agent.name, task: turn.task, prompt: turn.prompt, input: turn.input, iteration: request.iteration, results: lastResults(request.messages),
+    }
+    const rule = rules.find(({ fits }) => fits(state))?.rule
+    if (rule === undefined) throw new ProviderFault('script_failed', noRuleFits(state))
+    if (rule.delayMs !== undefined && rule.delayMs > 0) await clock.sleep(rule.delayMs, signal)
+    if (rule.hang === true) await aborted(signal)
+    if (rule.fail !== undefined) throw new ProviderFault('script_failed', fillText(rule.fail, state))
+    const text = rule.say === undefined ? '' : fillText(rule.say, state)
+    const toolCalls = callsOf(rule, state)
+    if (text !== '') emit(text)
+    return { text, toolCalls, usage: estimate(request, text, toolCalls), finish: toolCalls.length > 0 ? 'tool-calls' : 'stop' }
+  }
+}
+
+const callsOf = (rule: Rule, state: ScriptState): AskedCall[] =>
+  (rule.tools ?? []).map((tool, index) => ({ id: `call-${state.iteration}-${index + 1}`, name: tool.name, input: fillJson(tool.input, state) }))
+
+/** The tool results at the end of the conversation: those of the last round. */
+function lastResults(messages: readonly LoopMessage[]): ScriptState['results'] {
+  const results: { name: string; ok: boolean; value: ScriptState['input'] }[] = []
+  for (let index = messages.length - 1; index >= 0; index -= 1) {
+    const message = messages[index]
+    if (message?.role !== 'tool') break
+    results.push({ name: message.name, ok: message.ok, value: message.value })
+  }
+  return results.reverse()
+}
+
+function noRuleFits(state: ScriptState): string {
+  const last = state.results.at(-1)
+  const after = last === undefined ? '' : ` after ${last.name} gave ${JSON.stringify(preview(textOf(last.value), 80))}`
+  return `no rule of ${state.agent} fits the task ${JSON.stringify(preview(state.task, 80))} at iteration ${state.iteration}${after}; add a rule without "when" as the last one`
+}
+
+/** Rejects with the signal's reason when it aborts, and never before. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })

@@ -1,0 +1,94 @@
+/** A function as an agent. What it does through its turn is recorded; what it computes itself must be the same when it runs again. */
+import type { Json } from '../../model/json.ts'
+import { BudgetExhausted } from '../../runtime/faults.ts'
+import { type EstimateUsage, historyMessages, type LoopAnswer, type LoopMessage } from '../../runtime/loop.ts'
+import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
+
+/** A turn as a scripted function sees it. */
+export type ScriptedTurn = Pick<TurnInput, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent'> & {
+  signal: AbortSignal
+  /** Runs one tool of this turn. A refusal is an answer with `ok: false`. */
+  tool(name: string, input: Json): Promise<ToolAnswer>
+  /** Shows text as it comes, like the stream of a model. */
+  say(text: string): void
+  /** One recorded model step with this text as its answer, shown like one; its usage is what a model would have read and written. */
+  think(text: string): Promise<string>
+}
+
+/** The text it returns is the output of the turn. */
+export type ScriptedFunction = (turn: ScriptedTurn) => Promise<string> | string
+
+export async function runFunction(source: ScriptedFunction, turn: TurnInput, steps: Steps, signal: AbortSignal, estimate: EstimateUsage, modelName: string): Promise<TurnOutcome> {
+  signal.throwIfAborted()
+  const run = functionRun(turn, steps, signal, estimate, modelName)
+  const end = (outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({ outcome, output, error, iterations: run.iterations() })
+  try {
+    const output = await untilAborted(Promise.resolve(source(run.scripted)), signal)
+    return output.trim() === '' ? end('failed', '', 'empty_output') : end('completed', output, null)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof BudgetExhausted) return end('budget_exhausted', run.said(), 'the token budget is used up')
+    // What the runtime itself threw is not the function's failure.
+    if (run.isOurs(error)) throw error
+    return end('failed', run.said(), `script_failed: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimate: EstimateUsage, modelName: string) {
+  const messages: LoopMessage[] = historyMessages(turn.history)
+  messages.push({ role: 'user', text: turn.prompt })
+  const ours = new Set<unknown>()
+  let iterations = 0
+  let tools = 0
+  let said = ''
+  const noted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      ours.add(error)
+      throw error
+    }
+  }
+  const think = async (text: string): Promise<string> => {
+    iterations += 1
+    const request = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration: iterations, idempotencyKey: `${turn.turn.id}-${iterations}` }
+    const answer = await noted(
+      steps.step<LoopAnswer>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
+        const usage = estimate(request, text, [])
+        steps.emit(text)
+        return { value: { text, toolCalls: [], usage, finish: 'stop' }, usage }
+      }),
+    )
+    messages.push({ role: 'assistant', text: answer.text, toolCalls: [] })
+    said = answer.text
+    return answer.text
+  }
+  const tool = async (name: string, input: Json): Promise<ToolAnswer> => {
+    tools += 1
+    const id = `call-${tools}`
+    const answer = await noted(steps.tool(name, input))
+    messages.push({ role: 'tool', id, name, ok: answer.ok, value: answer.value })
+    return answer
+  }
+  const say = (text: string): void => {
+    said += text
+    steps.emit(text)
+  }
+  const { task, input, prompt, system, history, agent } = turn
+  const scripted: ScriptedTurn = { task, input, prompt, system, history, tools: turn.tools, agent, signal, tool, say, think }
+  return { scripted, iterations: () => iterations, said: () => said, isOurs: (error: unknown) => ours.has(error) }
+}
+
+/** A function that does not listen to the signal is left behind; the turn ends without it. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: (() => void) | null = null
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    if (stop !== null) signal.removeEventListener('abort', stop)
+  }
+}

@@ -1,0 +1,72 @@
+/** `{{task}}`, `{{input.path}}`, `{{result.output}}` and the like, in texts and in the inputs of tools. */
+import type { Json } from '../../model/json.ts'
+import type { ScriptState } from './script.ts'
+
+const roots = ['agent', 'task', 'prompt', 'input', 'iteration', 'result', 'results'] as const
+
+const holes = /\{\{\s*([^{}]*?)\s*\}\}/g
+const onlyHole = /^\{\{\s*([^{}]*?)\s*\}\}$/
+
+/** Why a text is not a template, or null. Found when a script is read, not in the middle of a turn. */
+export function templateProblem(text: string): string | null {
+  for (const [hole, path = ''] of text.matchAll(holes)) {
+    const root = path.split('.')[0] ?? ''
+    if (!(roots as readonly string[]).includes(root)) return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
+  }
+  return null
+}
+
+/** A path that leads nowhere gives an empty text. */
+export function fillText(template: string, state: ScriptState): string {
+  if (!template.includes('{{')) return template
+  return template.replaceAll(holes, (_, path: string) => {
+    const value = valueAt(path, state)
+    return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+  })
+}
+
+/** A text that is one hole and nothing else becomes the value itself, so that objects can be handed on as objects. */
+export function fillJson(template: Json, state: ScriptState): Json {
+  if (typeof template === 'string') {
+    const path = onlyHole.exec(template)?.[1]
+    return path === undefined ? fillText(template, state) : (valueAt(path, state) ?? '')
+  }
+  if (template === null || typeof template !== 'object') return template
+  if (Array.isArray(template)) return template.map((part) => fillJson(part, state))
+  return Object.fromEntries(Object.entries(template).map(([name, part]) => [name, fillJson(part, state)]))
+}
+
+function valueAt(path: string, state: ScriptState): Json | undefined {
+  const [root, ...names] = path.split('.')
+  let value = rootOf(root ?? '', state)
+  for (const name of names) value = fieldOf(value, name)
+  return value
+}
+
+function rootOf(root: string, state: ScriptState): Json | undefined {
+  switch (root) {
+    case 'agent': return state.agent
+    case 'task': return state.task
+    case 'prompt': return state.prompt
+    case 'input': return state.input
+    case 'iteration': return state.iteration
+    case 'result': return state.results.at(-1)?.value
+    case 'results': return state.results.map((result) => result.value)
+    default: return undefined
+  }
+}
+
+/** Results can be JSON as text; a path into one reads it. */
+function fieldOf(value: Json | undefined, name: string): Json | undefined {
+  const holder = typeof value === 'string' ? parsed(value) : value
+  if (holder === null || typeof holder !== 'object' || !Object.hasOwn(holder, name)) return undefined
+  return (holder as Record<string, Json>)[name]
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,13 @@
+/** What the package offers, one by one. */
+export { tieline, OptionsError, type AgentOptions, type RunOptions, type Tieline, type TielineOptions } from './serve.ts'
+export { ConfigError } from './config.ts'
+export { StoreFault } from './store/directory.ts'
+export type { ScriptedFunction, ScriptedTurn } from './adapters/scripted/run-function.ts'
+export type { Script } from './adapters/scripted/script.ts'
+export type { Agent } from './model/agent.ts'
+export type { Event, EventOf, EventType, Outcome, StoredEvent, Usage } from './model/event.ts'
+export type { Limits } from './model/limits.ts'
+export { explain, type Refusal, type RefusalCode } from './model/refusal.ts'
+export type { CallRecord } from './runtime/record.ts'
+export type { Delta, Driver, Steps, Tool, ToolAnswer, ToolContext, TurnInput, TurnOutcome } from './runtime/ports.ts'
+export type { Run, RunResult } from './runtime/run.ts'

@@ -1,0 +1,87 @@
+/**
+ * How turns and calls end. R3: the first committed ending of a call wins, later ones change nothing, and an ending ends everything pending below in the same decision.
+ * R7: the tokens that a call held stay held until its turn has really stopped (`turn.ended`).
+ */
+import type { Entry } from './context.ts'
+import type { Event, Outcome } from './event.ts'
+import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
+import type { Millis, TurnId } from './id.ts'
+import type { Limits } from './limits.ts'
+import { cutBytes } from './text.ts'
+
+export type TurnResult = { outcome: Outcome; output: string; error: string | null; iterations: number; toolCalls: readonly string[]; tokensUsed: number; entries: readonly Entry[] }
+
+/** What a turn has said and used so far, where somebody here knows it. */
+export type Progress = { output: string; tokensUsed: number; toolCalls: readonly string[]; iterations: number }
+export type ProgressOf = (turn: TurnId) => Progress | undefined
+
+/** The turn's driver has stopped: the turn ends, its call with it if it is still pending, and what it left pending below. */
+export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[], result: TurnResult, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
+  const { text: output } = cutBytes(result.output, limits.resultBytesMax)
+  const events: Event[] = [
+    ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
+    {
+      type: 'turn.ended', session: turn.session, turn: turn.id, outcome: result.outcome, output: turn.call === null ? output : '', error: result.error,
+      tokensUsed: result.tokensUsed, iterations: result.iterations, toolCalls: [...result.toolCalls], entries: session.kind === 'persistent' ? [...result.entries] : [],
+    },
+  ]
+  if (turn.call === null) return events
+  if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
+  // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.
+  if (turn.call.outcome === 'timed_out' && result.outcome === 'completed' && session.kind === 'persistent') {
+    events.push({ type: 'notice.raised', session: turn.call.caller, turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
+  }
+  return events
+}
+
+/** Deadline, cancel or loss: the call ends now, whatever its turn is doing. */
+export function endCall({ turn, session }: TurnFacts, below: readonly BelowRow[], outcome: Outcome, error: string, cause: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
+  if (turn.call === null || !turn.call.pending) return [] // R3
+  const events: Event[] = [...endBelow(below, `the call above it ended (${outcome})`, progressOf, now, limits), callEnded(turn, outcome, [error], cause, progressOf(turn.id), now, limits)]
+  const goesOn = outcome === 'timed_out' && session.kind === 'persistent'
+  if (turn.state === 'running' && turn.stopping === null && !goesOn) events.push({ type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome, cause })
+  return events
+}
+
+/** A turn is told to stop. Its call and everything below end now; the turn itself when its driver has stopped. */
+export function cancelTurn(facts: TurnFacts, below: readonly BelowRow[], outcome: 'cancelled' | 'timed_out', cause: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
+  const { turn } = facts
+  if (turn.state === 'ended' || turn.stopping !== null) return []
+  const ended: Event[] = turn.call?.pending === true
+    ? [...endBelow(below, `the call above it ended (${outcome})`, progressOf, now, limits), callEnded(turn, outcome, [`${outcome}: ${cause}`], cause, progressOf(turn.id), now, limits)]
+    : endBelow(below, `the turn that made it was stopped (${outcome})`, progressOf, now, limits)
+  if (turn.state === 'running') return [...ended, { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome, cause }]
+  return turn.call === null ? [...ended, neverRan(turn, outcome, cause)] : ended
+}
+
+const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
+  type: 'turn.ended', session: turn.session, turn: turn.id, outcome, output: '', error: cause, tokensUsed: 0, iterations: 0, toolCalls: [], entries: [],
+})
+
+function endBelow(below: readonly BelowRow[], why: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
+  return below.flatMap(({ turn }): Event[] => {
+    const ended = callEnded(turn, 'cancelled', [why], why, progressOf(turn.id), now, limits)
+    if (turn.state !== 'running' || turn.stopping !== null) return [ended]
+    return [ended, { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome: 'cancelled', cause: why }]
+  })
+}
+
+function callEnded(turn: TurnRow, outcome: Outcome, errors: string[], cause: string, progress: Progress | undefined, now: Millis, limits: Limits): Event {
+  const call = turn.call
+  if (call === null) throw new Error(`${turn.id} serves no call`)
+  const whole = progress?.output ?? ''
+  const { text, truncated } = cutBytes(whole, limits.resultBytesMax)
+  return {
+    type: 'call.ended', session: call.caller, turn: call.callerTurn, call: call.id, target: turn.session, outcome, output: text,
+    outputBytes: Buffer.byteLength(whole), truncated, errors, toolCalls: [...(progress?.toolCalls ?? [])],
+    tokensUsed: (progress?.tokensUsed ?? turn.tokensUsed) + turn.tokensBelow, iterations: progress?.iterations ?? 0, openedAt: turn.openedAt, endedAt: now, cause,
+  }
+}
+
+/** The two entries that one turn adds to a persistent session's conversation. */
+export function entriesOf(first: number, at: Millis, asked: Pick<Entry, 'text' | 'tokens' | 'from'>, answered: Pick<Entry, 'text' | 'tokens' | 'steps' | 'stepTokens'>, startedAt: Millis): Entry[] {
+  return [
+    { n: first, role: 'user', at: startedAt, ...asked, steps: null, stepTokens: 0 },
+    { n: first + 1, role: 'assistant', at, ...answered, from: null },
+  ]
+}

@@ -1,0 +1,111 @@
+/** What the tools of a turn may ask of the runtime, bound to that turn: nobody can act as somebody else. */
+import { isRefusal } from '../model/call.ts'
+import type { EventOf } from '../model/event.ts'
+import { isCallId, turnOf, type CallId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import type { Refusal } from '../model/refusal.ts'
+import { callAgent, refusedResult } from './call.ts'
+import type { Line } from './line.ts'
+import type { Acts, CallRequest, CallResult, Key } from './ports.ts'
+import { hashOf } from './recorded.ts'
+import { assertOurs, commit, progressOf, type Running } from './running.ts'
+import { callEnding, endingOf, resultOf } from './waiting.ts'
+
+export function actsOf(line: Line, running: Running): Acts {
+  return {
+    call: (request, key) => callAgent(line, running, request, key),
+    refuse: (tool, requested, refusal, key) => refuseCall(line, running, tool, requested, refusal, key),
+    waitForCall: (call, timeoutMs) => waitForCall(line, running, call, timeoutMs),
+    readOutput: (call, offset, limit) => readOutput(line, running, call, offset, limit),
+  }
+}
+
+/** Every call is recorded once, also one that could not even be read as one. */
+async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult> {
+  const recorded = running.recorded?.call(key)
+  const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
+  const asked = typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
+  const agent = String(asked['agent_name'] ?? asked['agent_id'] ?? '')
+  if (recorded === undefined) {
+    const task = String(asked['task'] ?? asked['message'] ?? '').slice(0, 2000)
+    const event: EventOf<'call.refused'> = { type: 'call.refused', session: running.row.session, turn: running.row.id, call, key, tool, agent, task, taskHash: hashOf(task), requested, refusal }
+    await commit(line, running, [`session:${running.row.session}`, `call:${call}`], async (tx, buffered) => {
+      assertOurs(await tx.turn(running.row.id), running, line)
+      tx.append(...buffered, event)
+    })
+  }
+  return refusedResult(running, call, agent, refusal)
+}
+
+/** A call of this session, or a refusal that says that there is none. */
+async function ownCall(line: Line, running: Running, call: string) {
+  const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
+  return row?.call?.caller === running.row.session ? row : ({ code: 'call_unknown', call } satisfies Refusal)
+}
+
+async function waitForCall(line: Line, running: Running, call: string, timeoutMs: number): ReturnType<Acts['waitForCall']> {
+  const row = await ownCall(line, running, call)
+  if (isRefusal(row)) return row
+  const id = call as CallId
+  const { ending, forget } = callEnding(line, id)
+  try {
+    const known = await endingOf(line, id)
+    const ended = known?.ended ?? (await blockOn(line, running, row.session, ending, timeoutMs))
+    if (ended === null) return { partial: partialOf(line, id) }
+    const opened = await line.store.event(row.openedSeq)
+    return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
+  } finally {
+    forget()
+  }
+}
+
+function partialOf(line: Line, call: CallId): string {
+  const running = line.running.get(turnOf(call))
+  return running === undefined ? '' : progressOf(running).output
+}
+
+/** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. Null when the time is over. */
+async function blockOn(line: Line, running: Running, target: Running['row']['session'], ending: Promise<EventOf<'call.ended'>>, timeoutMs: number): Promise<EventOf<'call.ended'> | null> {
+  const until = Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline)
+  const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
+  const begun = await commit(line, running, keys, async (tx, buffered) => {
+    const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
+    assertOurs(facts?.caller ?? null, running, line)
+    const ring = facts?.target?.waitPath != null
+    tx.append(...buffered, ...(ring ? [] : [{ type: 'wait.started' as const, session: running.row.session, turn: running.row.id, target, until }]))
+    return !ring
+  })
+  if (!begun) return null
+  const ended = await race(line, running, ending, until)
+  running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: ended === null ? 'time is over' : 'the call ended' })
+  return ended
+}
+
+function race(line: Line, running: Running, ending: Promise<EventOf<'call.ended'>>, until: number): Promise<EventOf<'call.ended'> | null> {
+  const { signal } = running.abort
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    const silence = line.alarm.set(until, () => settle(null))
+    const settle = (ended: EventOf<'call.ended'> | null): void => {
+      silence()
+      signal.removeEventListener('abort', abort)
+      resolve(ended)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    ending.then(settle, reject)
+  })
+}
+
+/** Offsets are UTF-16 units, moved so that no code point is split. */
+async function readOutput(line: Line, running: Running, call: string, offset: number, limit: number): ReturnType<Acts['readOutput']> {
+  const row = await ownCall(line, running, call)
+  if (isRefusal(row)) return row
+  const known = await endingOf(line, call as CallId)
+  const output = known?.ended.output ?? partialOf(line, call as CallId)
+  const start = whole(output, Math.min(offset, output.length))
+  const end = whole(output, Math.min(start + Math.max(2, limit), output.length))
+  return { text: output.slice(start, end), offset: start, nextOffset: end < output.length ? end : null, total: output.length }
+}
+
+const whole = (text: string, at: number): number => (at > 0 && at < text.length && /[\udc00-\udfff]/.test(text.charAt(at)) ? at - 1 : at)

@@ -1,0 +1,184 @@
+/**
+ * The act of calling: decide and record in one transaction (R1), run or queue the callee, come back with an outcome by the deadline (R4).
+ * The rules are in `model/call.ts`; here are their facts, their keys, and what follows a yes.
+ */
+import { isRefusal, openCall, type OpenRequest } from '../model/call.ts'
+import type { Manifest } from '../model/context.ts'
+import { externalAgent, type Agent } from '../model/agent.ts'
+import type { Event, EventOf } from '../model/event.ts'
+import type { OpenFacts, SessionRow } from '../model/facts.ts'
+import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import { explain, type Refusal } from '../model/refusal.ts'
+import { buildContext, type BuiltContext } from './context.ts'
+import { expireCall } from './ending.ts'
+import { Fenced } from './faults.ts'
+import type { Line } from './line.ts'
+import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
+import { hashOf } from './recorded.ts'
+import { assertOurs, commit, turnRowOf, type Running } from './running.ts'
+import { callEnding, endingOf, resultOf } from './waiting.ts'
+
+type Target = { agent: Agent | undefined; name: string; session: SessionId; fresh: boolean; makeMain: boolean }
+type Plan = { call: CallId; key: string; target: Target; request: CallRequest; requested: Json; taskHash: string; context: BuiltContext | Refusal }
+export type Opened = EventOf<'call.opened'>
+
+export async function callAgent(line: Line, caller: Running, request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }> {
+  const recorded = caller.recorded?.call(key)
+  if (recorded?.type === 'call.refused') return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
+  if (recorded !== undefined) return goOn(line, caller, recorded)
+  const suffix = line.ids.next()
+  const target = targetOf(line, caller, request, suffix)
+  const plan: Plan = {
+    call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task),
+    context: target.agent === undefined ? { code: 'agent_unknown', agent: target.name, known: [] } : await buildContext(line, caller, request, target.agent, target.fresh),
+  }
+  const decided = await decide(line, caller, plan)
+  if (isRefusal(decided)) return refusedResult(caller, plan.call, target.name, decided)
+  return goOn(line, caller, decided)
+}
+
+/** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
+async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
+  caller.opened += 1
+  if (opened.background) {
+    line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
+    return { call: opened.call, outcome: null }
+  }
+  return awaitCall(line, caller, opened)
+}
+
+export async function awaitCall(line: Line, caller: Running, opened: Opened): Promise<CallResult> {
+  const { ending, forget } = callEnding(line, opened.call)
+  const known = caller.recorded === null ? null : await endingOf(line, opened.call)
+  const silence = line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
+  const { signal } = caller.abort
+  try {
+    const ended = known?.ended ?? (await untilAborted(ending, signal))
+    caller.tokensBelow += ended.tokensUsed
+    return resultOf(ended, opened)
+  } finally {
+    silence()
+    forget()
+  }
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then((value) => {
+      signal.removeEventListener('abort', abort)
+      resolve(value)
+    }, reject)
+  })
+}
+
+/** An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main session, made at first use. */
+function targetOf(line: Line, caller: Running, request: CallRequest, suffix: string): Target {
+  if ('session' in request.target) return { agent: undefined, name: request.target.session, session: request.target.session, fresh: false, makeMain: false }
+  const name = request.tool === 'subagent' ? (line.subagent ?? caller.agent.name) : request.target.agent
+  const agent = line.agents.get(name)
+  if (request.tool === 'call_agent') return { agent, name, session: `ses_main-${name}`, fresh: false, makeMain: true }
+  return { agent, name, session: `ses_${suffix}`, fresh: true, makeMain: false }
+}
+
+type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
+
+async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
+  const { call, target } = plan
+  const keys: Key[] = [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
+  const decided = await commit(line, caller, keys, async (tx, buffered): Promise<Decided | Refusal> => {
+    const facts = await tx.open({ call, callerTurn: caller.row.id, target: target.fresh ? null : target.session })
+    if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
+    assertOurs(facts.caller, caller, line)
+    const session = sessionOf(caller, target, facts, tx.now)
+    const decision = openCall(openRequest(line, plan, session), withTarget(facts, target, session), {
+      callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now: tx.now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
+    })
+    if (isRefusal(decision) || session === null) {
+      const refusal = isRefusal(decision) ? decision : ({ code: 'session_unknown', session: target.session } as const)
+      tx.append(...buffered, refusedEvent(caller, plan, refusal))
+      return refusal
+    }
+    const opened = openedEvent(caller, plan, decision.grant, decision.deadline)
+    const isNew = target.fresh || facts.target?.session === null
+    const started = isNew || (await isIdle(tx, target.session)) ? startedEvent(line, target, call, target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax) : null
+    tx.append(...buffered, opened, ...(isNew ? [createdEvent(session, call)] : []), ...(started === null ? [] : [started]))
+    return { opened, started, session, at: tx.now }
+  })
+  if (isRefusal(decided)) return decided
+  if (decided.started !== null) line.start(turnRowOf(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
+  return decided.opened
+}
+
+const startedEvent = (line: Line, target: Target, call: CallId, deadline: Millis): EventOf<'turn.started'> => ({
+  type: 'turn.started', session: target.session, turn: turnOf(call), node: line.node, epoch: 1, deadline,
+})
+
+/** The session that will serve the call: one that is made for it, the agent's main one (made at first use), or the one that was named. */
+function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Millis): SessionRow | null {
+  if (!target.fresh && (facts.target?.session != null || !target.makeMain)) return facts.target?.session ?? null
+  return {
+    id: target.session, agent: target.name, kind: target.fresh ? 'ephemeral' : 'persistent', parent: target.fresh ? caller.row.session : null, cwd: caller.session.cwd,
+    title: target.fresh ? '' : target.name, createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0,
+  }
+}
+
+const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null): OpenFacts =>
+  target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
+
+const createdEvent = (session: SessionRow, call: CallId): Event => ({
+  type: 'session.created', session: session.id, turn: turnOf(call), agent: session.agent, kind: session.kind, parent: session.parent, cwd: session.cwd, title: session.title,
+})
+
+async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
+  const { running, next } = await tx.session(session)
+  return running === null && next === null
+}
+
+function openRequest(line: Line, { target, request, taskHash, context }: Plan, session: SessionRow | null): OpenRequest {
+  const agent = target.agent ?? (session === null ? undefined : line.agents.get(session.agent))
+  const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
+  const fallbackMs = { sub_agent: line.limits.subAgentTimeoutMs, subagent: line.limits.subagentTimeoutMs, call_agent: line.limits.callAgentTimeoutMs }[request.tool]
+  return {
+    tool: request.tool, targetName: target.name, targetAgent: agent, session: target.session, fresh: target.fresh, task: request.task, taskHash, allowedTools: request.allowedTools,
+    nested: request.nested, timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs), maxIterations: request.maxIterations, maxTokens: request.maxTokens, background: request.background,
+    context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
+  }
+}
+
+const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
+  facts.caller.session.kind === 'external' ? externalAgent : (line.agents.get(facts.caller.session.agent) ?? { ...externalAgent, name: facts.caller.session.agent, allowSubAgentCalls: false })
+
+const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: { session: null, total: 0, passed: [], withSteps: false, dropped: {} }, summary: null, workspace: null }
+
+function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadline: number): Opened {
+  const { context, request } = plan
+  return {
+    type: 'call.opened', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, flow: caller.row.flow, target: plan.target.session, tool: request.tool, task: request.task,
+    taskHash: plan.taskHash, input: request.input ?? null, background: request.background, outputSchema: request.outputSchema ?? null, requested: plan.requested, deadline, grant,
+    context: isRefusal(context) ? emptyManifest : context.manifest, prompt: isRefusal(context) ? '' : context.prompt,
+  }
+}
+
+/** The call as it was asked for, for the record; what took effect is in the grant. */
+function requestedOf(request: CallRequest): Json {
+  const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
+  return JSON.parse(JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context })) as Json
+}
+
+function refusedEvent(caller: Running, plan: Plan, refusal: Refusal): EventOf<'call.refused'> {
+  return {
+    type: 'call.refused', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, tool: plan.request.tool, agent: plan.target.name, task: plan.request.task.slice(0, 2000),
+    taskHash: plan.taskHash, requested: plan.requested, refusal,
+  }
+}
+
+export function refusedResult(caller: Running, call: CallId, agent: string, refusal: Refusal): CallResult {
+  return {
+    call, agent, outcome: 'refused', output: '', truncated: false, errors: [explain(refusal)], toolCalls: [], tokensUsed: 0, durationMs: 0, iterations: 0,
+    path: [...caller.row.grant.path.map((hop) => hop.agent), agent], refusal,
+  }
+}

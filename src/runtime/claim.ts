@@ -1,0 +1,75 @@
+/**
+ * Taking a session: the next queued turn of one that rests, or the running turn of a node that lost its lease.
+ * R6: by compare-and-set in one transaction under the session's key; a takeover raises the epoch, so the old activation is fenced.
+ */
+import { endTurn } from '../model/end.ts'
+import type { EventOf } from '../model/event.ts'
+import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
+import type { SessionId, TurnId } from '../model/id.ts'
+import type { Line } from './line.ts'
+import type { Key } from './ports.ts'
+import { recordedOf } from './recorded.ts'
+import type { Running } from './running.ts'
+
+type Claimed = { row: TurnRow; session: SessionRow; takeover: boolean }
+
+export async function claimSession(line: Line, session: SessionId): Promise<void> {
+  if (line.stopping.signal.aborted || line.claiming.has(session)) return
+  line.claiming.add(session)
+  try {
+    const claimed = await line.store.transact([`session:${session}`], async (tx) => {
+      const facts = await tx.session(session)
+      const claim = claimOf(line, facts, tx.now)
+      if (claim === null) return null
+      tx.append(claim.event)
+      return claim.claimed
+    })
+    if (claimed !== null) await begin(line, claimed)
+    else await endOrphan(line, session)
+  } finally {
+    line.claiming.delete(session)
+  }
+}
+
+function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFacts, now: number): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
+  if (session === null || session.kind === 'external') return null
+  if (running !== null) {
+    if (runnerAlive || running.stopping !== null) return null
+    const epoch = running.epoch + 1
+    return {
+      event: { type: 'session.claimed', session: session.id, turn: running.id, node: line.node, epoch },
+      claimed: { row: { ...running, node: line.node, epoch }, session, takeover: true },
+    }
+  }
+  if (next === null) return null
+  const deadline = session.kind === 'ephemeral' && next.call !== null ? next.call.deadline : now + line.limits.turnMsMax
+  return {
+    event: { type: 'turn.started', session: session.id, turn: next.id, node: line.node, epoch: 1, deadline },
+    claimed: { row: { ...next, state: 'running', node: line.node, epoch: 1, deadline }, session, takeover: false },
+  }
+}
+
+async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
+  const input = await inputOf(line, row)
+  line.start(row, session, input, takeover ? await recordedOf(line.store, row) : null)
+}
+
+async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
+  const stored = await line.store.event(row.openedSeq)
+  if (stored?.event.type === 'call.opened' || stored?.event.type === 'message.sent') return stored.event
+  throw new Error(`the input of ${row.id} is not in the log`)
+}
+
+/** A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with it. */
+async function endOrphan(line: Line, session: SessionId): Promise<void> {
+  const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
+  if (running === null || runnerAlive || (running.stopping === null && row?.kind !== 'external')) return
+  const keys: Key[] = [`flow:${running.flow}`, ...running.grant.path.map((hop): Key => `session:${hop.session}`)]
+  await line.store.transact(keys, async (tx) => {
+    const facts = await tx.session(session)
+    if (facts.session === null || facts.running?.id !== running.id || facts.runnerAlive) return
+    const outcome = facts.running.stopping ?? 'lost'
+    const result = { outcome, output: '', error: `${outcome}: the node that ran it is gone`, iterations: 0, toolCalls: [], tokensUsed: facts.running.tokensUsed, entries: [] }
+    tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
+  })
+}

@@ -1,0 +1,73 @@
+/** The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each is one transaction (R1, R3). */
+import { cancelTurn, endCall, endTurn, type Progress, type TurnResult } from '../model/end.ts'
+import { turnOf, type CallId, type TurnId } from '../model/id.ts'
+import type { TurnRow } from '../model/facts.ts'
+import type { Line } from './line.ts'
+import type { Key } from './ports.ts'
+import { assertOurs, commit, progressOf, type Running } from './running.ts'
+import { recordedOf } from './recorded.ts'
+
+/** R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held. */
+const endKeys = (row: TurnRow): Key[] => [
+  `flow:${row.flow}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`), ...(row.call === null ? [] : [`call:${row.call.id}` as const, `session:${row.call.caller}` as const]),
+]
+
+const localProgress = (line: Line) => (turn: TurnId): Progress | undefined => {
+  const running = line.running.get(turn)
+  return running === undefined ? undefined : progressOf(running)
+}
+
+export async function finishTurn(line: Line, running: Running, result: TurnResult): Promise<void> {
+  await commit(line, running, endKeys(running.row), async (tx, buffered) => {
+    const facts = assertOurs(await tx.turn(running.row.id), running, line)
+    // Only this activation can have opened calls below, so there is nothing to look for if it opened none.
+    const below = running.opened > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
+    tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits))
+  })
+}
+
+/** R4: any node may do this, at the deadline or long after. */
+export async function expireCall(line: Line, call: CallId): Promise<void> {
+  const row = await line.store.turn(turnOf(call))
+  if (row?.call == null || !row.call.pending) return
+  const elsewhere = line.running.has(row.id) ? undefined : await recordedProgress(line, row)
+  await line.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(row.id)
+    if (facts?.turn.call == null || facts.turn.call.deadline > tx.now) return
+    const ms = facts.turn.call.deadline - facts.turn.openedAt
+    const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
+    const progress = localProgress(line)
+    tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', (turn) => progress(turn) ?? (turn === row.id ? elsewhere : undefined), tx.now, line.limits))
+  })
+}
+
+/** Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was something to cancel. */
+export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 'timed_out', cause: string): Promise<boolean> {
+  const row = await line.store.turn(turn)
+  if (row === null || row.state === 'ended') return false
+  return line.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(turn)
+    if (facts === null) return false
+    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, localProgress(line), tx.now, line.limits)
+    tx.append(...events)
+    return events.length > 0
+  })
+}
+
+/** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */
+async function recordedProgress(line: Line, row: TurnRow): Promise<Progress> {
+  const { events } = await recordedOf(line.store, row)
+  const texts: string[] = []
+  const tools = new Set<string>()
+  let iterations = 0
+  for (const { event } of events) {
+    if (event.type === 'call.opened') tools.add(event.tool)
+    if (event.type !== 'step.ended') continue
+    if (event.kind === 'tool') tools.add(event.name)
+    if (event.kind !== 'model') continue
+    iterations += 1
+    const { output } = event
+    if (typeof output === 'object' && output !== null && !Array.isArray(output) && typeof output['text'] === 'string' && output['text'] !== '') texts.push(output['text'])
+  }
+  return { output: texts.join('\n'), tokensUsed: row.tokensUsed, toolCalls: [...tools], iterations }
+}

@@ -1,0 +1,34 @@
+/** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
+import type { Usage } from '../model/event.ts'
+
+/** The turn's tokens are used up: it ends with what it has. */
+export class BudgetExhausted extends Error {
+  override readonly name = 'BudgetExhausted'
+}
+
+/** The turn is no longer ours: another activation has it, or it has ended. Nothing more may be recorded. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced'
+}
+
+export type ProviderFaultCode =
+  | 'provider_unconfigured'
+  | 'provider_error'
+  | 'provider_stalled'
+  | 'provider_garbage'
+  | 'provider_cut'
+  | 'script_failed'
+
+/** A model, or what stands in for one, gave no usable answer. The message starts with the code and holds no secrets: it is recorded and shown. */
+export class ProviderFault extends Error {
+  override readonly name = 'ProviderFault'
+  readonly code: ProviderFaultCode
+  /** What the broken answer cost; null where nothing was received. */
+  readonly usage: Usage | null
+
+  constructor(code: ProviderFaultCode, detail: string, options: { usage?: Usage | null; cause?: unknown } = {}) {
+    super(detail === '' ? code : `${code}: ${detail}`, { cause: options.cause })
+    this.code = code
+    this.usage = options.usage ?? null
+  }
+}

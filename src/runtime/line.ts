@@ -1,0 +1,72 @@
+/** One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are functions over this. */
+import type { Limits } from '../model/limits.ts'
+import type { EventOf } from '../model/event.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
+import type { CallId, NodeId, SessionId, TurnId } from '../model/id.ts'
+import type { CountTokens } from '../model/text.ts'
+import { alarmOf, type Alarm } from './alarm.ts'
+import type { Agents, Clock, Delta, DescribeWorkspace, Ids, Store, Summarise, Tools } from './ports.ts'
+import type { Recorded } from './recorded.ts'
+import type { Running } from './running.ts'
+
+export type LinePorts = {
+  store: Store
+  clock: Clock
+  ids: Ids
+  agents: Agents
+  tools: Tools
+  limits: Limits
+  count: CountTokens
+  summarise: Summarise
+  describeWorkspace: DescribeWorkspace
+  /** The agent that `subagent` runs; null is the caller's own definition. */
+  subagent: string | null
+  /** Faults that no caller is left to hear of. */
+  report: (fault: unknown) => void
+}
+
+export type Line = LinePorts & {
+  readonly node: NodeId
+  readonly alarm: Alarm
+  /** Turns whose driver runs here. */
+  readonly running: Map<TurnId, Running>
+  /** Who waits here for a call, for a turn, and for a session to come to rest. */
+  readonly callWaiters: Map<CallId, Set<(ended: EventOf<'call.ended'>) => void>>
+  readonly turnWaiters: Map<TurnId, Set<(ended: EventOf<'turn.ended'>) => void>>
+  readonly deltaListeners: Set<(delta: Delta) => void>
+  /** Sessions that a claim is under way for, so that many hints make one claim. */
+  readonly claiming: Set<SessionId>
+  /** Aborts when this node stops: nothing more is started or recorded. */
+  readonly stopping: AbortController
+  /** Runs a turn that this node has just started or taken over. */
+  readonly start: (row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null) => void
+}
+
+export function lineOf(ports: LinePorts, start: Line['start']): Line {
+  return {
+    ...ports,
+    node: `node_${ports.ids.next()}`,
+    alarm: alarmOf(ports.clock),
+    running: new Map(),
+    callWaiters: new Map(),
+    turnWaiters: new Map(),
+    deltaListeners: new Set(),
+    claiming: new Set(),
+    stopping: new AbortController(),
+    start,
+  }
+}
+
+/** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
+export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {
+  let set = map.get(key)
+  if (set === undefined) {
+    set = new Set()
+    map.set(key, set)
+  }
+  set.add(listener)
+  return () => {
+    set.delete(listener)
+    if (set.size === 0 && map.get(key) === set) map.delete(key)
+  }
+}

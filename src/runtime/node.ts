@@ -1,0 +1,94 @@
+/** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
+import { claimSession } from './claim.ts'
+import { cancel, expireCall } from './ending.ts'
+import { Fenced } from './faults.ts'
+import { lineOf, type Line, type LinePorts } from './line.ts'
+import type { TurnId } from '../model/id.ts'
+import type { EventOf } from '../model/event.ts'
+import type { Running } from './running.ts'
+import type { Hint } from './ports.ts'
+import { startTurn, Stopped } from './turn.ts'
+import { lookForEndings, settleCall, settleTurn } from './waiting.ts'
+
+const sweepMs = 1000
+const leaseMs = 5000
+const duePerSweep = 256
+const stopShownMs = 20
+
+export type Node = { line: Line; stop(): Promise<void> }
+
+export async function startNode(ports: LinePorts): Promise<Node> {
+  const line: Line = lineOf(ports, (...turn) => startTurn(line, ...turn))
+  const deaf = line.store.onHint((hints) => hints.forEach((hint) => heed(line, hint)))
+  await line.store.heartbeat(line.node, leaseMs)
+  const sweeping = sweepForever(line).catch((fault: unknown) => {
+    if (!line.stopping.signal.aborted) line.report(fault)
+  })
+  return {
+    line,
+    async stop() {
+      line.stopping.abort(new Error('the node is stopping'))
+      for (const running of line.running.values()) running.abort.abort(line.stopping.signal.reason)
+      line.alarm.stop()
+      await sweeping
+      deaf()
+    },
+  }
+}
+
+/** R9's level, for calls: whatever a hint says is also found by looking, once a second. */
+async function sweepForever(line: Line): Promise<void> {
+  for (;;) {
+    await sweep(line)
+    await line.clock.sleep(sweepMs, line.stopping.signal)
+    await line.store.heartbeat(line.node, leaseMs)
+  }
+}
+
+export async function sweep(line: Line): Promise<void> {
+  const due = await line.store.due(line.clock.now(), duePerSweep)
+  for (const call of due.calls) await expireCall(line, call)
+  for (const turn of due.turns) await cancel(line, turn, 'timed_out', 'deadline')
+  for (const session of due.sessions) await claimSession(line, session)
+  await lookForEndings(line)
+  await lookAtRunning(line)
+}
+
+/** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */
+async function lookAtRunning(line: Line): Promise<void> {
+  for (const running of [...line.running.values()]) {
+    const row = await line.store.turn(running.row.id)
+    if (row === null || row.state === 'ended' || row.epoch !== running.epoch) running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
+    else if (row.stopping !== null) stop(line, running.row.id, row.stopping)
+  }
+}
+
+function heed(line: Line, hint: Hint): void {
+  switch (hint.kind) {
+    case 'call.ended': if (hint.event !== undefined) settleCall(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
+    case 'turn.ended': if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
+    case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
+    case 'turn.queued': void claimSession(line, hint.session).catch(line.report); return
+    case 'appended': return
+  }
+}
+
+const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'turn.ended'> => ({
+  type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome, output: running.said, error: `${outcome}: the turn was stopped`, tokensUsed: running.tokensUsed,
+  iterations: running.iterations, toolCalls: [...running.toolCalls], entries: [],
+})
+
+function look(line: Line): void {
+  void lookForEndings(line).catch(line.report)
+}
+
+function stop(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
+  const running = line.running.get(turn)
+  if (running === undefined || running.stopAs !== null) return
+  running.stopAs = outcome
+  running.abort.abort(new Stopped(outcome))
+  // R4: whoever waits for the turn has control back soon, also if its driver takes its time to stop.
+  line.alarm.set(line.clock.now() + stopShownMs, () => {
+    if (line.running.get(turn) === running) settleTurn(line, turn, stoppedEvent(running, outcome))
+  })
+}

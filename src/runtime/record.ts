@@ -1,0 +1,79 @@
+/** The record of a call, from the log: everything that is not in the caller's context. */
+import type { EventOf, Outcome } from '../model/event.ts'
+import type { Manifest } from '../model/context.ts'
+import { isCallId, turnOf } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import { explain, type Refusal } from '../model/refusal.ts'
+import { preview } from '../model/text.ts'
+import type { Store } from './ports.ts'
+
+const previewPoints = 200
+
+export type CallRecord = {
+  call: string
+  flow: string | null
+  tool: string
+  caller: string
+  callerSession: string
+  target: string
+  targetSession: string | null
+  task: string
+  taskHash: string
+  input: Json
+  requested: Json
+  outcome: Outcome | null
+  success: boolean
+  output: string
+  output_preview: string
+  outputBytes: number
+  truncated: boolean
+  errors: string[]
+  toolCalls: string[]
+  tokensUsed: number
+  iterations: number
+  depth: number
+  path: string[]
+  allowedTools: string[] | null
+  nested: boolean
+  tokensMax: number | null
+  deadline: number | null
+  created_at: number
+  endedAt: number | null
+  durationMs: number | null
+  context: Manifest | null
+  refusal: Refusal | null
+}
+
+export async function recordOf(store: Store, id: string): Promise<CallRecord | null> {
+  if (!isCallId(id)) return null
+  const row = await store.turn(turnOf(id))
+  if (row === null) return refusedRecord(store, id)
+  const opened = await store.event(row.openedSeq)
+  if (opened?.event.type !== 'call.opened') return null
+  const stored = row.call?.pending === false && row.endedSeq !== null ? await store.event(row.endedSeq) : null
+  return openedRecord(opened.event, opened.at, stored?.event.type === 'call.ended' ? stored.event : null)
+}
+
+function openedRecord(opened: EventOf<'call.opened'>, at: number, ended: EventOf<'call.ended'> | null): CallRecord {
+  const { grant } = opened
+  const output = ended?.output ?? ''
+  return {
+    call: opened.call, flow: opened.flow, tool: opened.tool, caller: grant.path.at(-2)?.agent ?? '', callerSession: opened.session, target: grant.agent, targetSession: opened.target,
+    task: opened.task, taskHash: opened.taskHash, input: opened.input, requested: opened.requested, outcome: ended?.outcome ?? null, success: ended?.outcome === 'completed', output,
+    output_preview: preview(output, previewPoints), outputBytes: ended?.outputBytes ?? 0, truncated: ended?.truncated ?? false, errors: ended?.errors ?? [], toolCalls: ended?.toolCalls ?? [],
+    tokensUsed: ended?.tokensUsed ?? 0, iterations: ended?.iterations ?? 0, depth: grant.depth, path: grant.path.map((hop) => hop.agent), allowedTools: grant.authority.tools,
+    nested: grant.authority.nested, tokensMax: grant.tokensMax, deadline: opened.deadline, created_at: at, endedAt: ended?.endedAt ?? null,
+    durationMs: ended === null ? null : ended.endedAt - ended.openedAt, context: opened.context, refusal: null,
+  }
+}
+
+async function refusedRecord(store: Store, id: string): Promise<CallRecord | null> {
+  const stored = await store.refused(id)
+  if (stored?.event.type !== 'call.refused') return null
+  const { event, at } = stored
+  return {
+    call: event.call, flow: null, tool: event.tool, caller: '', callerSession: event.session, target: event.agent, targetSession: null, task: event.task, taskHash: event.taskHash, input: null,
+    requested: event.requested, outcome: 'refused', success: false, output: '', output_preview: '', outputBytes: 0, truncated: false, errors: [explain(event.refusal)], toolCalls: [], tokensUsed: 0,
+    iterations: 0, depth: 0, path: [], allowedTools: null, nested: false, tokensMax: null, deadline: null, created_at: at, endedAt: at, durationMs: 0, context: null, refusal: event.refusal,
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What a turn did before: steps and calls read back from the log, matched by kind, canonical request and occurrence.
+ * R10: a turn that is run again from its recorded steps gives the same events; only the first unrecorded effect runs for real.
+ */
+import { createHash } from 'node:crypto'
+import type { EventOf, StoredEvent } from '../model/event.ts'
+import type { TurnRow } from '../model/facts.ts'
+import { canonical } from '../model/json.ts'
+import type { Store } from './ports.ts'
+
+export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
+export type Recorded = {
+  /** The next recorded result for this key: ended, or started without a result. */
+  step(key: string): EventOf<'step.ended'> | EventOf<'step.started'> | undefined
+  call(key: string): RecordedCall | undefined
+  readonly events: readonly StoredEvent[]
+}
+
+export const keyOf = (kind: string, name: string, request: unknown): string => createHash('sha256').update(`${kind}\n${name}\n${canonical(request)}`).digest('hex').slice(0, 24)
+
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+const pageSize = 1000
+
+export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> {
+  const events: StoredEvent[] = []
+  for (let after = row.openedSeq - 1; ; ) {
+    const page = await store.read(after, { sessions: [row.session], types: ['step.started', 'step.ended', 'call.opened', 'call.refused'] }, pageSize)
+    events.push(...page.events.filter((stored) => stored.event.turn === row.id))
+    if (page.events.length < pageSize) break
+    after = page.next
+  }
+  return { ...index(events), events }
+}
+
+function index(stored: readonly StoredEvent[]): Pick<Recorded, 'step' | 'call'> {
+  const steps = new Map<string, (EventOf<'step.ended'> | EventOf<'step.started'>)[]>()
+  const calls = new Map<string, RecordedCall[]>()
+  for (const { event } of stored) {
+    if (event.type === 'step.started') put(steps, event.key, event)
+    if (event.type === 'step.ended') {
+      // A result replaces the "started" that announced it.
+      const open = (steps.get(event.key) ?? []).findIndex((step) => step.type === 'step.started')
+      const list = steps.get(event.key)
+      if (open >= 0 && list !== undefined) list[open] = event
+      else put(steps, event.key, event)
+    }
+    if (event.type === 'call.opened' || event.type === 'call.refused') put(calls, event.key, event)
+  }
+  return { step: (key) => steps.get(key)?.shift(), call: (key) => calls.get(key)?.shift() }
+}
+
+function put<T>(map: Map<string, T[]>, key: string, value: T): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
+}

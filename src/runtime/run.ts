@@ -1,0 +1,101 @@
+/** One root request as its sender holds it: awaited for its result, iterated for its events. */
+import type { EventOf, Outcome, StoredEvent } from '../model/event.ts'
+import { turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { explain, type Refusal } from '../model/refusal.ts'
+import { cancel } from './ending.ts'
+import { listen, type Line } from './line.ts'
+import { send, type SendRequest, type Sent } from './send.ts'
+
+export type RunResult = {
+  success: boolean
+  outcome: Outcome
+  output: string
+  error: string | null
+  refusal: Refusal | null
+  tokensUsed: number
+  durationMs: number
+  toolCalls: string[]
+  session: SessionId | null
+  flow: FlowId | null
+}
+
+/** Await it for the result; iterate it for the events of its flow, which end with the result. */
+export type Run = PromiseLike<RunResult> & AsyncIterable<StoredEvent> & {
+  /** Resolves when the request is recorded, or to the refusal. */
+  readonly accepted: Promise<Sent | Refusal>
+  cancel(cause?: string): Promise<boolean>
+}
+
+export function startRun(line: Line, request: SendRequest): Run {
+  const startedAt = line.clock.now()
+  const after = line.store.lastSeq()
+  const accepted = send(line, request)
+  const result = accepted.then((sent) => ('code' in sent ? refused(sent) : resultOf(line, sent, startedAt)))
+  // Whoever only iterates has not asked for the result; a fault reaches those who await it.
+  result.catch(() => undefined)
+  return {
+    accepted,
+    then: (yes, no) => result.then(yes, no),
+    async cancel(cause = 'asked by the user') {
+      const sent = await accepted
+      return 'code' in sent ? false : cancel(line, sent.turn, 'cancelled', cause)
+    },
+    async *[Symbol.asyncIterator]() {
+      const sent = await accepted
+      if (!('code' in sent)) yield* follow(line, sent.turn, after)
+    },
+  }
+}
+
+const refused = (refusal: Refusal): RunResult => ({
+  success: false, outcome: 'refused', output: '', error: explain(refusal), refusal, tokensUsed: 0, durationMs: 0, toolCalls: [], session: null, flow: null,
+})
+
+async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunResult> {
+  const ended = await turnEnding(line, sent.turn)
+  const row = await line.store.turn(sent.turn)
+  return {
+    success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + (row?.tokensBelow ?? 0),
+    durationMs: line.clock.now() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
+  }
+}
+
+async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
+  let forget = (): void => undefined
+  const ending = new Promise<EventOf<'turn.ended'>>((resolve) => {
+    forget = listen(line.turnWaiters, turn, resolve)
+  })
+  // It may have ended before anybody listened.
+  const row = await line.store.turn(turn)
+  const stored = row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
+  if (stored?.event.type !== 'turn.ended') return ending
+  forget()
+  return stored.event
+}
+
+const pageSize = 256
+
+/** The events of everything that one root turn caused, in order, until it has ended. */
+export async function* follow(line: Line, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
+  const turns = new Set<TurnId>([root])
+  let wake = (): void => undefined
+  let news = new Promise<void>((resolve) => (wake = resolve))
+  const deaf = line.store.onHint(() => wake())
+  try {
+    for (let cursor = after; ; ) {
+      const page = await line.store.read(cursor, {}, pageSize)
+      cursor = page.next
+      for (const stored of page.events) {
+        if (stored.event.turn === null || !turns.has(stored.event.turn)) continue
+        if (stored.event.type === 'call.opened') turns.add(turnOf(stored.event.call))
+        yield stored
+        if (stored.event.type === 'turn.ended' && stored.event.turn === root) return
+      }
+      if (page.events.length === pageSize) continue
+      await news
+      news = new Promise<void>((resolve) => (wake = resolve))
+    }
+  } finally {
+    deaf()
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * One turn whose driver runs here: what it has said, used and not yet recorded.
+ *
+ * R6: every commit of the turn passes `commit`, which refuses it when the turn has ended or another activation has it.
+ * Results of effects that may be repeated wait in `buffer` for the turn's next commit; nothing outside has seen them as done.
+ */
+import type { Agent } from '../model/agent.ts'
+import type { Event, EventOf, Outcome } from '../model/event.ts'
+import type { SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Progress } from '../model/end.ts'
+import type { Millis, TurnId } from '../model/id.ts'
+import { Fenced } from './faults.ts'
+import type { Line } from './line.ts'
+import type { Acts, Key, Tool, Tx } from './ports.ts'
+import type { Recorded } from './recorded.ts'
+
+export type Running = {
+  readonly row: TurnRow
+  readonly session: SessionRow
+  readonly agent: Agent
+  readonly epoch: number
+  readonly input: EventOf<'call.opened'> | EventOf<'message.sent'>
+  readonly abort: AbortController
+  readonly acts: Acts
+  tools: ReadonlyMap<string, Tool>
+  recorded: Recorded | null
+  buffer: Event[]
+  /** Whether `buffer` holds a model's answer: the next model request waits until that is durable, so that a crash repeats one at most. */
+  answerBuffered: boolean
+  said: string
+  step: number
+  stepOffset: number
+  tokensUsed: number
+  tokensBelow: number
+  readonly toolCalls: Set<string>
+  /** The tool calls and results of this turn, for its conversation entry. */
+  readonly stepTexts: string[]
+  iterations: number
+  /** How many calls this activation opened; a recovered one may have older ones. */
+  opened: number
+  toolsRunning: number
+  /** When the turn last did something. */
+  progressAt: Millis
+  /** How the turn will have ended, once it was told to stop. */
+  stopAs: Outcome | null
+}
+
+export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
+  const running: Omit<Running, 'acts'> = {
+    row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
+    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), stepTexts: [], iterations: 0, opened: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+  }
+  return Object.assign(running, { acts: acts(running as Running) })
+}
+
+export const progressOf = (running: Running): Progress => ({ output: running.said, tokensUsed: running.tokensUsed, toolCalls: [...running.toolCalls], iterations: running.iterations })
+
+/** R6: a stale activation is refused. */
+export function assertOurs(facts: TurnFacts | null, running: Running, line: Line): TurnFacts {
+  if (facts === null || facts.turn.state !== 'running') throw new Fenced(`${running.row.id} has ended`)
+  if (facts.turn.node !== line.node || facts.turn.epoch !== running.epoch) throw new Fenced(`${running.row.id} was taken over by ${facts.turn.node ?? 'nobody'}`)
+  return facts
+}
+
+/** Takes what waits in the buffer; if the commit fails it is put back in front, in order. */
+export async function commit<T>(line: Line, running: Running, keys: readonly Key[], work: (tx: Tx, buffered: readonly Event[]) => Promise<T>): Promise<T> {
+  const buffered = running.buffer
+  running.buffer = []
+  running.answerBuffered = false
+  try {
+    return await line.store.transact(keys, (tx) => work(tx, buffered))
+  } catch (error) {
+    running.buffer = [...buffered, ...running.buffer]
+    running.answerBuffered = true
+    throw error
+  }
+}
+
+/** Makes durable what waits in the buffer, together with `more`. */
+export async function flush(line: Line, running: Running, more: readonly Event[] = []): Promise<void> {
+  await commit(line, running, [`session:${running.row.session}`], async (tx, buffered) => {
+    assertOurs(await tx.turn(running.row.id), running, line)
+    tx.append(...buffered, ...more)
+  })
+}
+
+/** The row as the commit just left it, so that nothing has to be read back. */
+export function turnRowOf(input: Running['input'], started: EventOf<'turn.started'>, openedAt: Millis): TurnRow {
+  const isCall = input.type === 'call.opened'
+  return {
+    id: started.turn as TurnId, session: started.session, flow: input.flow, state: 'running',
+    call: isCall ? {
+      id: input.call, caller: input.session, callerTurn: input.turn as TurnId, pending: true, outcome: null, background: input.background, deadline: input.deadline, key: input.key,
+    } : null,
+    grant: input.grant, node: started.node, epoch: started.epoch, deadline: started.deadline, stopping: null, openedAt, openedSeq: 0, endedSeq: null, tokensUsed: 0, tokensBelow: 0,
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The effects of a turn, each recorded once.
+ *
+ * A model's answer and a read may be repeated after a crash, so their results wait in the buffer; before the next model request a buffered answer is made durable.
+ * Any other tool announces itself durably before it runs: after a crash in between nobody can tell whether it ran, and the model is told so.
+ */
+import { mayUse } from '../model/authority.ts'
+import type { StepKind, Usage } from '../model/event.ts'
+import type { Json } from '../model/json.ts'
+import { explain, type Refusal } from '../model/refusal.ts'
+import { callableOf } from './callable.ts'
+import { BudgetExhausted, Fenced } from './faults.ts'
+import type { Line } from './line.ts'
+import type { Steps, Tool, ToolAnswer } from './ports.ts'
+import { keyOf } from './recorded.ts'
+import { flush, type Running } from './running.ts'
+
+export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({ ok: false, value: { error: { code: refusal.code, message: explain(refusal) } } })
+
+export function stepsOf(line: Line, running: Running): Steps {
+  return {
+    step: (kind, name, request, effect) => runStep(line, running, kind, name, request, effect),
+    tool: (name, input) => runTool(line, running, name, input),
+    emit: (text) => emit(line, running, text),
+    tokensLeft: () => tokensLeft(running),
+  }
+}
+
+export function tokensLeft(running: Running): number | null {
+  const max = running.row.grant.tokensMax
+  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensBelow)
+}
+
+async function runStep<T extends Json>(
+  line: Line, running: Running, kind: StepKind, name: string, request: Json, effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
+): Promise<T> {
+  const key = keyOf(kind, name, request)
+  const known = running.recorded?.step(key)
+  if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
+  running.abort.signal.throwIfAborted()
+  if (tokensLeft(running) === 0) throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
+  if (running.answerBuffered) await flush(line, running)
+  const startedAt = line.clock.now()
+  beginStep(running, kind)
+  const { value, usage } = await effect(running.abort.signal)
+  // A driver that ignored its signal must not record anything after the turn was stopped.
+  running.abort.signal.throwIfAborted()
+  account(running, usage)
+  running.buffer.push({ type: 'step.ended', session: running.row.session, turn: running.row.id, kind, name, key, input: null, ok: true, output: value, usage, startedAt })
+  if (kind !== 'tool') running.answerBuffered = true
+  return value
+}
+
+/** A recorded answer is said again, so that partial output and counts are as they were. */
+function recall<T extends Json>(line: Line, running: Running, kind: StepKind, value: T, usage: Usage | null): T {
+  beginStep(running, kind)
+  account(running, usage)
+  const text = kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
+  if (typeof text === 'string') emit(line, running, text)
+  return value
+}
+
+function beginStep(running: Running, kind: StepKind): void {
+  if (kind !== 'model') return
+  running.iterations += 1
+  running.step += 1
+  running.stepOffset = 0
+  if (running.said !== '' && !running.said.endsWith('\n')) running.said += '\n'
+}
+
+function account(running: Running, usage: Usage | null): void {
+  if (usage !== null) running.tokensUsed += usage.input + usage.output
+}
+
+function emit(line: Line, running: Running, text: string): void {
+  if (text === '' || running.abort.signal.aborted) return
+  running.said += text
+  running.progressAt = line.clock.now()
+  const offset = running.stepOffset
+  running.stepOffset += text.length
+  if (line.deltaListeners.size === 0) return
+  const delta = { session: running.row.session, turn: running.row.id, epoch: running.epoch, step: running.step, offset, text }
+  for (const listener of line.deltaListeners) listener(delta)
+}
+
+async function runTool(line: Line, running: Running, name: string, input: Json): Promise<ToolAnswer> {
+  running.abort.signal.throwIfAborted()
+  const tool = running.tools.get(name)
+  const refusal = tool === undefined ? unavailable(running, name) : forbidden(running, name)
+  const key = keyOf('tool', name, input)
+  if (tool === undefined || refusal !== null) {
+    const no = refusal ?? unavailable(running, name)
+    return tool?.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
+  }
+  running.toolCalls.add(name)
+  running.toolsRunning += 1
+  try {
+    const answer = tool.effect === 'call' ? await tool.run(input, contextOf(line, running, key)) : await recordTool(line, running, tool, key, input)
+    if (running.session.kind === 'persistent') running.stepTexts.push(`${name}(${JSON.stringify(input)}) -> ${JSON.stringify(answer.value)}`)
+    return answer
+  } finally {
+    running.toolsRunning -= 1
+    running.progressAt = line.clock.now()
+  }
+}
+
+/** R7: checked where a tool runs, whatever the driver was shown. */
+function forbidden(running: Running, name: string): Refusal | null {
+  if (!mayUse(running.row.grant.authority, running.agent.tools, name)) return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
+  if (running.agent.ask.includes(name)) return { code: 'tool_disabled', tool: name, why: 'a person must be asked first, and nobody can be asked here' }
+  return null
+}
+
+function unavailable(running: Running, name: string): Refusal {
+  const listed = [...running.tools.keys()]
+  return { code: 'tool_disabled', tool: name, why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools' }
+}
+
+const contextOf = (line: Line, running: Running, stepKey: string) => ({
+  turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent), signal: running.abort.signal, acts: running.acts, stepKey, shownTokens: line.limits.resultShownTokens,
+})
+
+async function recordTool(line: Line, running: Running, tool: Tool, key: string, input: Json): Promise<ToolAnswer> {
+  const known = running.recorded?.step(key)
+  if (known?.type === 'step.ended') return { ok: known.ok, value: known.output }
+  const place = { session: running.row.session, turn: running.row.id, kind: 'tool' as const, name: tool.name, key }
+  const startedAt = line.clock.now()
+  if (known?.type === 'step.started' && tool.effect === 'write') {
+    const value = { error: { code: 'interrupted', message: `The runtime stopped while ${tool.name} was running: it may have run. Look before you do it again.` } }
+    running.buffer.push({ type: 'step.ended', ...place, input, ok: false, output: value, usage: null, startedAt })
+    return { ok: false, value }
+  }
+  if (tool.effect === 'write') await flush(line, running, [{ type: 'step.started', ...place, input }])
+  const answer = await attempt(line, running, tool, key, input)
+  running.buffer.push({ type: 'step.ended', ...place, input, ok: answer.ok, output: answer.value, usage: null, startedAt })
+  return answer
+}
+
+/** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
+async function attempt(line: Line, running: Running, tool: Tool, key: string, input: Json): Promise<ToolAnswer> {
+  try {
+    return await tool.run(input, contextOf(line, running, key))
+  } catch (error) {
+    if (running.abort.signal.aborted || error instanceof Fenced) throw error
+    return { ok: false, value: { error: { code: 'tool_failed', message: error instanceof Error ? error.message : String(error) } } }
+  }
+}

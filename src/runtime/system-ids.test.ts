@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { systemIds } from './system-ids.ts'
+
+test('ids are 26 characters of lower-case base 32 and start with the time', () => {
+  expect(systemIds(() => 0).next()).toMatch(/^0{10}[0-9a-hjkmnp-tv-z]{16}$/)
+  expect(systemIds(() => 2 ** 48 - 1).next()).toMatch(/^7zzzzzzzzz[0-9a-hjkmnp-tv-z]{16}$/)
+})
+
+test('ids grow strictly, whatever the clock does', () => {
+  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 2 ** 45 }), { minLength: 2, maxLength: 50 }), (times) => {
+    let at = 0
+    const ids = systemIds(() => times[at] ?? 0)
+    const made: string[] = []
+    for (at = 0; at < times.length; at += 1) made.push(ids.next(), ids.next())
+    expect(made).toEqual([...new Set(made)].sort())
+  }))
+})
+
+test('ids of one millisecond are neighbours', () => {
+  const ids = systemIds(() => 1_700_000_000_000)
+  const made = Array.from({ length: 10_000 }, () => ids.next())
+  expect(new Set(made.map((id) => id.slice(0, 10))).size).toBe(1)
+  expect(made).toEqual(made.toSorted())
+})
+
+test('two sources do not give the same ids', () => {
+  const now = (): number => 5
+  expect(systemIds(now).next()).not.toBe(systemIds(now).next())
+})

@@ -1,0 +1,44 @@
+/** What a driver is given: prompt, history, tools, all within what the turn may have. */
+import type { Agent } from '../model/agent.ts'
+import { allowsTool, mayUse } from '../model/authority.ts'
+import type { Grant } from '../model/event.ts'
+import { historyTokensMax, subagentDepthMax, type Limits } from '../model/limits.ts'
+import { callableOf } from './callable.ts'
+import { passedMessages, systemOf } from './context.ts'
+import type { Line } from './line.ts'
+import type { Tool, TurnContext, TurnInput } from './ports.ts'
+import type { Running } from './running.ts'
+
+export async function turnInputOf(line: Line, running: Running): Promise<TurnInput> {
+  const { input, row, session, agent } = running
+  const context: TurnContext = { turn: row, session, agent, callable: callableOf(line, agent) }
+  const known = agent.tools.length === 0 ? [] : await line.tools.of(agent)
+  running.tools = new Map(known.filter((tool) => allowsTool(agent.tools, tool.name)).map((tool) => [tool.name, tool]))
+  const shown = [...running.tools.values()].filter((tool) => isShown(tool, row.grant, agent, line.limits, context.callable.length > 0))
+  const manifest = input.type === 'call.opened' ? input.context : null
+  return {
+    ...context,
+    system: systemOf(agent, manifest),
+    history: session.kind === 'ephemeral' ? (manifest === null ? [] : await passedMessages(line, manifest)) : await ownHistory(line, running),
+    prompt: input.type === 'call.opened' ? input.prompt : input.text,
+    task: input.type === 'call.opened' ? input.task : input.text,
+    input: input.type === 'call.opened' ? input.input : null,
+    tools: shown.map((tool) => tool.describe(context)),
+    maxIterations: row.grant.maxIterations,
+  }
+}
+
+/** A calling tool is shown only where calling could be allowed; the rules decide again when it is used. */
+function isShown(tool: Tool, grant: Grant, agent: Agent, limits: Limits, anyCallable: boolean): boolean {
+  if (!mayUse(grant.authority, agent.tools, tool.name) || agent.ask.includes(tool.name)) return false
+  if (!tool.calling) return true
+  const below = grant.depth < Math.min(limits.depthMax, agent.maxDepth)
+  if (!grant.authority.nested || !agent.allowSubAgentCalls || !below) return false
+  return tool.name === 'subagent' ? grant.subagentDepth < subagentDepthMax : anyCallable
+}
+
+async function ownHistory(line: Line, running: Running) {
+  if (running.session.entries === 0) return []
+  const page = await line.store.entries(running.session.id, { filter: {}, now: line.clock.now(), tokensMax: historyTokensMax, withSteps: false })
+  return page.entries
+}

@@ -1,0 +1,139 @@
+/**
+ * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one outcome.
+ * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is refused.
+ */
+import { entriesOf, type TurnResult } from '../model/end.ts'
+import type { Outcome } from '../model/event.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
+import { stopGraceMs } from '../model/limits.ts'
+import { actsOf } from './acts.ts'
+import { claimSession } from './claim.ts'
+import { cancel, finishTurn } from './ending.ts'
+import { BudgetExhausted, Fenced } from './faults.ts'
+import type { Line } from './line.ts'
+import type { TurnOutcome } from './ports.ts'
+import type { Recorded } from './recorded.ts'
+import { repaired } from './repair.ts'
+import { runningOf, type Running } from './running.ts'
+import { stepsOf } from './steps.ts'
+import { turnInputOf } from './turn-input.ts'
+
+/** Why a driver's signal aborted: the turn was told to stop. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) {
+    super(`the turn was stopped (${outcome})`)
+    this.outcome = outcome
+  }
+}
+
+export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void {
+  const agent = line.agents.get(row.grant.agent)
+  const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) => actsOf(line, own))
+  running.recorded = recorded
+  running.progressAt = line.clock.now()
+  line.running.set(row.id, running)
+  void runTurn(line, running, agent === undefined).catch(line.report)
+}
+
+const missingAgent = (name: string): Running['agent'] => ({ name, description: '', prompt: '', driver: 'none', tools: [], ask: [], allowSubAgentCalls: false, maxDepth: 0, limits: {}, mcpServers: {} })
+
+async function runTurn(line: Line, running: Running, unknown: boolean): Promise<void> {
+  const silence = watch(line, running)
+  try {
+    const outcome: TurnOutcome = unknown
+      ? { outcome: 'failed', output: '', error: `agent_unknown: ${running.row.grant.agent} is no longer configured`, iterations: 0 }
+      : await drive(line, running)
+    if (line.stopping.signal.aborted) return
+    await finishTurn(line, running, resultOf(line, running, outcome))
+  } catch (error) {
+    // Another activation has the turn, or this node is going down: the log says what becomes of it.
+    if (!(error instanceof Fenced) && !line.stopping.signal.aborted) throw error
+  } finally {
+    silence()
+    line.running.delete(running.row.id)
+  }
+  if (running.session.kind === 'persistent') await claimSession(line, running.row.session)
+}
+
+async function drive(line: Line, running: Running): Promise<TurnOutcome> {
+  try {
+    const input = await turnInputOf(line, running)
+    const driver = line.agents.driver(running.agent)
+    const steps = stepsOf(line, running)
+    const run = async (): Promise<TurnOutcome> => repaired(running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
+    return await untilLeft(line, running, run())
+  } catch (error) {
+    return broken(running, error)
+  }
+}
+
+/** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
+function untilLeft(line: Line, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
+  const { signal } = running.abort
+  return new Promise<TurnOutcome>((resolve, reject) => {
+    const leave = (): void => {
+      line.alarm.set(line.clock.now() + stopGraceMs, () => reject(signal.reason))
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    run.then(resolve, reject)
+  })
+}
+
+function broken(running: Running, error: unknown): TurnOutcome {
+  if (error instanceof Fenced) throw error
+  const { reason } = running.abort.signal
+  if (running.abort.signal.aborted && reason instanceof Fenced) throw reason
+  const iterations = running.iterations
+  if (error instanceof BudgetExhausted) return { outcome: 'budget_exhausted', output: running.said, error: `budget_exhausted: ${error.message}`, iterations }
+  return { outcome: 'failed', output: running.said, error: error instanceof Error ? error.message : String(error), iterations }
+}
+
+/** A turn that was told to stop ends as it was told, with what it had said; a success without output is a failure. */
+function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult {
+  const stopped = running.stopAs
+  const empty = ended.outcome === 'completed' && ended.output.trim() === ''
+  const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
+  const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? 'empty_output: the run ended without an answer' : ended.error
+  const output = stopped === null ? ended.output : running.said
+  return {
+    outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed,
+    entries: running.session.kind === 'persistent' ? conversation(line, running, output, error) : [],
+  }
+}
+
+function conversation(line: Line, running: Running, output: string, error: string | null) {
+  const { input } = running
+  const asked = input.type === 'call.opened'
+    ? { text: input.task, tokens: line.count(input.task), from: input.grant.path.at(-2)?.agent ?? null }
+    : { text: input.text, tokens: input.tokens, from: input.from }
+  const text = output === '' ? `[${error ?? 'no answer'}]` : output
+  const steps = running.stepTexts.length === 0 ? null : running.stepTexts.join('\n')
+  return entriesOf(running.session.entries + 1, line.clock.now(), asked, { text, tokens: line.count(text), steps, stepTokens: steps === null ? 0 : line.count(steps) }, running.row.openedAt)
+}
+
+/** The turn's own deadline, and silence where nobody else keeps time for it. */
+function watch(line: Line, running: Running): () => void {
+  const { row } = running
+  const ownTime = row.call === null || running.session.kind === 'persistent'
+  if (!ownTime) return () => undefined
+  const stop = (cause: string) => () => void cancel(line, row.id, 'timed_out', cause).catch(line.report)
+  const offDeadline = line.alarm.set(row.deadline, stop('deadline'))
+  if (row.call !== null) return offDeadline
+  let offSilence = (): void => undefined
+  const listen = (at: number): void => {
+    offSilence = line.alarm.set(at, () => {
+      const quietSince = running.toolsRunning > 0 ? line.clock.now() : running.progressAt
+      if (quietSince + line.limits.inactivityMs <= line.clock.now()) stop(`nothing happened for ${line.limits.inactivityMs} ms`)()
+      else listen(quietSince + line.limits.inactivityMs)
+    })
+  }
+  listen(running.progressAt + line.limits.inactivityMs)
+  return () => {
+    offDeadline()
+    offSilence()
+  }
+}
+

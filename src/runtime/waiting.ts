@@ -1,0 +1,59 @@
+/** Waiting for a call to end: hints make it quick, looking makes it sure. */
+import type { EventOf } from '../model/event.ts'
+import type { TurnRow } from '../model/facts.ts'
+import { turnOf, type CallId, type TurnId } from '../model/id.ts'
+import { listen, type Line } from './line.ts'
+import type { CallResult } from './ports.ts'
+
+export function resultOf(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
+  return {
+    call: ended.call, agent: row.grant.agent, outcome: ended.outcome, output: ended.output, truncated: ended.truncated, errors: ended.errors, toolCalls: ended.toolCalls,
+    tokensUsed: ended.tokensUsed, durationMs: Math.max(0, ended.endedAt - ended.openedAt), iterations: ended.iterations, path: row.grant.path.map((hop) => hop.agent), refusal: null,
+  }
+}
+
+/** The ending of a call if it has ended, from the log. */
+export async function endingOf(line: Line, call: CallId): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
+  const row = await line.store.turn(turnOf(call))
+  if (row === null || row.call === null || row.call.pending || row.endedSeq === null) return null
+  const stored = await line.store.event(row.endedSeq)
+  if (stored?.event.type !== 'call.ended') return null
+  return { ended: stored.event, row }
+}
+
+/** Resolves with the ending. Whoever learns of it first calls `settleCall`: a hint, the deadline, or the sweep. */
+export function callEnding(line: Line, call: CallId): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
+  let forget = (): void => undefined
+  const ending = new Promise<EventOf<'call.ended'>>((resolve) => {
+    forget = listen(line.callWaiters, call, resolve)
+  })
+  return { ending, forget: () => forget() }
+}
+
+export function settleCall(line: Line, ended: EventOf<'call.ended'>): void {
+  const waiters = line.callWaiters.get(ended.call)
+  if (waiters === undefined) return
+  line.callWaiters.delete(ended.call)
+  for (const resolve of waiters) resolve(ended)
+}
+
+export function settleTurn(line: Line, turn: TurnId, ended: EventOf<'turn.ended'>): void {
+  const waiters = line.turnWaiters.get(turn)
+  if (waiters === undefined) return
+  line.turnWaiters.delete(turn)
+  for (const resolve of waiters) resolve(ended)
+}
+
+/** For hints that were lost: settles every waiter here whose call or turn has ended. */
+export async function lookForEndings(line: Line): Promise<void> {
+  for (const call of [...line.callWaiters.keys()]) {
+    const found = await endingOf(line, call)
+    if (found !== null) settleCall(line, found.ended)
+  }
+  for (const turn of [...line.turnWaiters.keys()]) {
+    const row = await line.store.turn(turn)
+    if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) continue
+    const stored = await line.store.event(row.endedSeq)
+    if (stored?.event.type === 'turn.ended') settleTurn(line, turn, stored.event)
+  }
+}

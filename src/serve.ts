@@ -1,0 +1,152 @@
+/** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { z } from 'zod'
+import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
+import { providerModels, type Providers } from './adapters/model/providers.ts'
+import { modelSummarise } from './adapters/model/summarise.ts'
+import { scriptedDriver } from './adapters/scripted/drive.ts'
+import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
+import { Script } from './adapters/scripted/script.ts'
+import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
+import { loadConfig, type Config } from './config.ts'
+import { Agent } from './model/agent.ts'
+import { isSessionId } from './model/id.ts'
+import { Limits } from './model/limits.ts'
+import { explain, refusalOfZod } from './model/refusal.ts'
+import type { CountTokens } from './model/text.ts'
+import { startNode } from './runtime/node.ts'
+import type { Agents, Clock, Delta, Driver, Summarise, Tool, Tools } from './runtime/ports.ts'
+import { startRun, type Run } from './runtime/run.ts'
+import { recordOf, type CallRecord } from './runtime/record.ts'
+import { systemClock } from './runtime/system-clock.ts'
+import { systemIds } from './runtime/system-ids.ts'
+import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { describeWorkspace } from './tools/describe-workspace.ts'
+import { standardTools } from './tools/standard.ts'
+import { version } from './version.ts'
+
+/** An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's own. */
+export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
+  driver?: 'model' | 'scripted' | Driver
+  script?: z.input<typeof Script> | ScriptedFunction
+  languageModel?: LanguageModelV4
+}
+
+export type TielineOptions = {
+  agents?: Record<string, AgentOptions>
+  /** A path to `tieline.toml` or `tieline.json`; its agents are added to those in code. */
+  config?: string
+  /** Where the log is kept. Without it, and without a configuration, it is in memory and gone with the process. */
+  dataDir?: string
+  /** The directory that sessions work in, unless a run names another. */
+  cwd?: string
+  limits?: Partial<Limits>
+  /** The agent that `subagent` runs; without it the caller's own definition. */
+  subagent?: string
+  tools?: readonly Tool[]
+  /** Faults that reach no caller, and warnings. */
+  onWarning?: (text: string) => void
+}
+
+export type RunOptions = { cwd?: string; session?: string; timeoutMs?: number; maxTokens?: number; title?: string }
+
+export type Tieline = {
+  /** Gives an agent a task: a new session, or the next turn of the one in `options.session`. */
+  run(agent: string, task: string, options?: RunOptions): Run
+  /** The record of a call: who, what, its context's manifest, how it ended. */
+  call(id: string): Promise<CallRecord | null>
+  /** Text as it streams, of every turn that runs here. */
+  onDelta(listener: (delta: Delta) => void): () => void
+  readonly store: SqliteStore
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A mistake in what was handed to `tieline()`. */
+export class OptionsError extends Error {}
+
+export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
+  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const config = options.config === undefined ? null : await configOf(options.config, warn)
+  const count = await loadTokenizer()
+  const clock = systemClock
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: clock.now })
+  const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, count)
+  const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
+  const { tools, close: closeTools } = toolsOf(count, config, options.tools ?? [], clock, warn)
+  const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
+  const { line, stop } = await startNode({
+    store, clock, ids: systemIds(clock.now), agents, tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
+    subagent: options.subagent ?? config?.subagent.agent ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
+  })
+  const close = async (): Promise<void> => {
+    await stop()
+    await closeTools()
+    await store.close()
+  }
+  return {
+    run: (agent, task, run = {}) => startRun(line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
+    call: (id) => recordOf(store, id),
+    onDelta(listener) {
+      line.deltaListeners.add(listener)
+      return () => line.deltaListeners.delete(listener)
+    },
+    store, close, [Symbol.asyncDispose]: close,
+  }
+}
+
+function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
+  if (session === undefined) return { agent, cwd: resolve(cwd ?? home), ...(title === undefined ? {} : { title }) }
+  if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
+  return { session }
+}
+
+async function configOf(file: string, warn: (text: string) => void): Promise<Config> {
+  const { config, warnings } = await loadConfig({ file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer })
+  warnings.forEach(warn)
+  return config
+}
+
+function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, count: CountTokens): ModelDriverSettings {
+  const { model, redact } = providerModels(providers, process.env)
+  return { clock, count, redact, model: async (agent) => inCode[agent.name]?.languageModel ?? model(agent) }
+}
+
+function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }): Agents {
+  const agents = new Map<string, Agent>()
+  const drivers = new Map<string, Driver>()
+  const onModel = modelDriver(settings)
+  for (const agent of config?.agents ?? []) {
+    agents.set(agent.name, agent)
+    drivers.set(agent.name, agent.driver === 'scripted' ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted) : onModel)
+  }
+  for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {
+    const kind = typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
+    const parsed = Agent.safeParse({ ...rest, name, driver: kind })
+    if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, { ...rest, name }, `agents.${name}`)))
+    agents.set(name, parsed.data)
+    drivers.set(name, typeof driver === 'object' ? driver : kind === 'model' ? onModel : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted))
+  }
+  const names = [...agents.keys()].sort()
+  return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) ?? onModel }
+}
+
+function scriptOf(agent: string, given: unknown): Script {
+  const parsed = Script.safeParse(given)
+  if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, given, `agents.${agent}.script`)))
+  return parsed.data
+}
+
+/** MCP servers are reached only by agents that have some. */
+function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; close(): Promise<void> } {
+  const standard = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...own]
+  let loading: Promise<Tools & { close(): Promise<void> }> | null = null
+  const servers = (): Promise<Tools & { close(): Promise<void> }> =>
+    (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) => mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn })))
+  return {
+    tools: { of: async (agent) => (Object.keys(agent.mcpServers).length === 0 ? standard : [...standard, ...(await (await servers()).of(agent))]) },
+    close: async () => (await loading)?.close(),
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Chooses the entries of a conversation that a child is shown: age, roles, keywords, the last N, then what fits.
+ *
+ * E1: The walk is from the newest entry and ends where nothing older can pass; what it has not read counts under the reason that ended it. Passed and dropped add up to the total.
+ * E2: Entries pass whole. The first one that does not fit ends the selection, so that nothing in the middle is missing.
+ * E3: Zero is zero: no budget, no last messages, no roles and no keywords let nothing pass.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Entry } from '../model/context.ts'
+import type { EntryPage, EntrySelect } from '../runtime/ports.ts'
+import { chunkEntries, findChunks, type Kind } from './keyword-index.ts'
+
+export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
+
+/** After so many entries in a row that a search has read in vain it gives up, and says so. */
+const vainEntriesMax = 2000
+
+type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; steps: string | null; step_tokens: number }
+
+function prepare(db: DatabaseSync) {
+  // Steps may be long and are stored before their token count: without them neither is read.
+  const bare = 'select n, role, at, text, tokens, sender, null as steps, 0 as step_tokens from entries'
+  const full = 'select n, role, at, text, tokens, sender, steps, step_tokens from entries'
+  return {
+    total: db.prepare('select n from entries where session = ? order by n desc limit 1'),
+    at: db.prepare('select at from entries where session = ? and n = ?'),
+    bare: db.prepare(`${bare} where session = ? and n between ? and ? order by n desc`),
+    full: db.prepare(`${full} where session = ? and n between ? and ? order by n desc`),
+    stepped: db.prepare(`${full} indexed by entries_steps where session = ? and steps is not null order by n desc`),
+  } satisfies Record<string, StatementSync>
+}
+type Statements = ReturnType<typeof prepare>
+
+const prepared = new WeakMap<DatabaseSync, Statements>()
+function statementsOf(db: DatabaseSync): Statements {
+  let statements = prepared.get(db)
+  if (statements === undefined) prepared.set(db, (statements = prepare(db)))
+  return statements
+}
+
+/** A selection with what can be said about it before anything is read. */
+type Plan = {
+  session: string
+  total: number
+  user: boolean
+  assistant: boolean
+  /** Steps are looked at and passed. An entry that passes for them alone leaves its text behind. */
+  tool: boolean
+  withSteps: boolean
+  /** Lower-cased, as the texts are for the comparison. */
+  keywords: readonly string[] | null
+  lastMax: number
+  tokensMax: number
+  oldestAt: number
+}
+
+function planOf(session: string, total: number, { filter, now, tokensMax, withSteps }: EntrySelect): Plan {
+  const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
+  return {
+    session, total, withSteps, lastMax, tokensMax,
+    user: roles?.includes('user') ?? true,
+    assistant: roles?.includes('assistant') ?? true,
+    tool: withSteps && (roles?.includes('tool') ?? false),
+    // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
+    keywords: keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null,
+    oldestAt: now - ageMax * 1000,
+  }
+}
+
+/** Rows that may pass, newest first. What it leaves out would be dropped for `skipped`. */
+type Walk = { rows: Iterable<Row>; skipped: DropReason }
+
+function walkOf(db: DatabaseSync, sql: Statements, plan: Plan): Walk {
+  const { session, total, user, assistant, tool, withSteps, keywords } = plan
+  const range = withSteps ? sql.full : sql.bare
+  const read = (first: number, last: number) => range.iterate(session, first, last) as Iterable<unknown> as Iterable<Row>
+  if (!user && !assistant && !tool) return { rows: [], skipped: 'roles' }
+  if (keywords?.length === 0) return { rows: [], skipped: 'keywords' }
+  if (keywords !== null) {
+    const kinds = [...(user ? ['user' as const] : []), ...(assistant ? ['assistant' as const] : []), ...(withSteps ? ['steps' as const] : [])]
+    const found = findChunks(db, session, keywords, kinds satisfies Kind[])
+    if (found.chunks > 0) return { rows: searched(found, total, read), skipped: 'keywords' }
+  }
+  if (!user && !assistant) return { rows: sql.stepped.iterate(session) as Iterable<unknown> as Iterable<Row>, skipped: 'roles' }
+  return { rows: read(1, total), skipped: 'roles' }
+}
+
+/** First what is not indexed yet, then the chunks that the index names. */
+function* searched(found: ReturnType<typeof findChunks>, total: number, read: (first: number, last: number) => Iterable<Row>): Generator<Row> {
+  yield* read(found.chunks * chunkEntries + 1, total)
+  for (let chunk = found.newest(found.chunks); chunk > 0; chunk = chunk > 1 ? found.newest(chunk - 1) : 0) {
+    yield* read((chunk - 1) * chunkEntries + 1, chunk * chunkEntries)
+  }
+}
+
+/** What of a row may be passed on, or the reason why nothing is. Keywords are looked for in what would be passed, not in what stays behind. */
+function sift(plan: Plan, row: Row): Entry | 'roles' | 'keywords' {
+  const spoken = row.role === 'user' ? plan.user : plan.assistant
+  if (!spoken && !(plan.tool && row.steps !== null)) return 'roles'
+  const text = spoken ? row.text : ''
+  if (plan.keywords !== null && !contains(text, plan.keywords) && !(row.steps !== null && contains(row.steps, plan.keywords))) return 'keywords'
+  return { n: row.n, role: row.role, at: row.at, text, tokens: spoken ? row.tokens : 0, from: row.sender, steps: row.steps, stepTokens: row.step_tokens }
+}
+
+function contains(text: string, keywords: readonly string[]): boolean {
+  const lower = text.toLowerCase()
+  return keywords.some((keyword) => lower.includes(keyword))
+}
+
+/** The newest of the first `count` entries that is too old, or 0: times never fall as numbers rise. */
+function newestTooOld(sql: Statements, plan: Plan, count: number): number {
+  if (plan.oldestAt === -Infinity) return 0
+  let low = 0
+  let high = count
+  // A walk that reads everything stopped at the entry that is asked first.
+  for (let n = count; low < high; n = Math.ceil((low + high) / 2)) {
+    const { at } = sql.at.get(plan.session, n) as { at: number }
+    if (at < plan.oldestAt) low = n
+    else high = n - 1
+  }
+  return low
+}
+
+/** Why nothing more can pass, if so. */
+function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' | null {
+  if (passed >= plan.lastMax) return 'last'
+  return tokens >= plan.tokensMax ? 'budget' : null // E3
+}
+
+/** The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves out count under `keywords`, whatever their role. */
+export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
+  const sql = statementsOf(db)
+  const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
+  const plan = planOf(session, total, select)
+  const { rows, skipped } = walkOf(db, sql, plan)
+  const dropped: Record<DropReason, number> = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
+  const entries: Entry[] = []
+  let tokens = 0
+  let vain = 0
+  /** The first so many entries are not accounted for yet. */
+  let left = total
+  let full = fullFor(plan, 0, 0)
+  if (full === null) {
+    for (const row of rows) {
+      if (row.at < plan.oldestAt) break
+      const entry = sift(plan, row)
+      dropped[skipped] += left - row.n
+      left = row.n
+      if (typeof entry === 'string') {
+        dropped[entry] += 1
+        left -= 1
+        vain += 1
+        if (plan.keywords !== null && vain === vainEntriesMax) break
+        continue
+      }
+      vain = 0
+      tokens += entry.tokens + entry.stepTokens
+      full = tokens > plan.tokensMax ? 'budget' : null // E2
+      if (full !== null) break
+      entries.push(entry)
+      left -= 1
+      full = fullFor(plan, entries.length, tokens)
+      if (full !== null) break
+    }
+  }
+  if (full === null) {
+    const tooOld = newestTooOld(sql, plan, left)
+    dropped[vain === vainEntriesMax ? 'unsearched' : skipped] += left - tooOld
+    dropped.age += tooOld
+  } else dropped[full] += left // E1
+  entries.reverse()
+  return { entries, total, dropped }
+}

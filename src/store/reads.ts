@@ -1,0 +1,107 @@
+/** Reads outside transactions: the log, single rows, and what is due. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Entry } from '../model/context.ts'
+import type { Event, StoredEvent } from '../model/event.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
+import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { Due, EventFilter, Store } from '../runtime/ports.ts'
+import { entryOfRaw, selected, sessionColumns, sessionOfRaw, turnColumns, turnOfRaw, type Raw } from './rows.ts'
+
+const turn = selected('t', turnColumns)
+const session = selected('s', sessionColumns)
+
+function prepareAll(db: DatabaseSync) {
+  return {
+    refused: db.prepare('select seq from refused where call = ?'),
+    last: db.prepare('select max(seq) as seq from log'),
+    log: db.prepare('select seq, at, events from log where seq > ? order by seq limit ?'),
+    logOf: db.prepare('select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq where x.session = ? and x.seq > ? order by x.seq limit ?'),
+    session: db.prepare(`select ${session} from sessions s where s.id = ?`),
+    sessions: db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit ?3`),
+    byFlow: db.prepare(`select ${turn} from turns t where t.flow = ? order by t.opened_at, t.id limit ?`),
+    bySession: db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit ?`),
+    byCaller: db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit ?2`),
+    entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.steps, e.step_tokens from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
+    overdueCalls: db.prepare('select id from turns where pending = 1 and call_deadline <= ? order by call_deadline limit ?'),
+    waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.state = 'queued'
+      and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') limit ?`),
+    orphaned: db.prepare(`select t.session as session from nodes n cross join turns t where n.id > '' and n.until <= ?1 and t.live = 1 and t.state = 'running' and t.node = n.id limit ?2`),
+    overdueTurns: db.prepare(`select id from turns where live = 1 and state = 'running' and deadline <= ? limit ?`),
+  }
+}
+
+export function prepareReads(db: DatabaseSync) {
+  const statements = prepareAll(db)
+  return {
+    lastSeq: (): number => (statements.last.get() as { seq: number | null }).seq ?? 0,
+    session(id: SessionId): SessionRow | null {
+      const raw = statements.session.get(id) as Raw | undefined
+      return raw === undefined ? null : sessionOfRaw(raw, 's')
+    },
+    sessions: (filter: Parameters<Store['sessions']>[0], limit: number): SessionRow[] =>
+      (statements.sessions.all(filter.agent ?? null, filter.kind ?? null, limit) as Raw[]).map((raw) => sessionOfRaw(raw, 's')),
+    turns(filter: Parameters<Store['turns']>[0], limit: number): TurnRow[] {
+      const rows = filter.flow !== undefined ? statements.byFlow.all(filter.flow, limit)
+        : filter.callerTurn !== undefined ? statements.byCaller.all(filter.callerTurn, limit)
+          : statements.bySession.all(filter.session ?? '', limit)
+      return (rows as Raw[]).map((raw) => turnOfRaw(raw, 't'))
+    },
+    entries: (id: SessionId, numbers: readonly number[], withSteps: boolean): Entry[] =>
+      (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map((raw) => entryOfRaw(raw, withSteps)),
+    due: (at: Millis, limit: number): Due => ({
+      calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(({ id }): CallId => `call_${id.slice(5)}`),
+      sessions: [...statements.waiting.all(limit), ...statements.orphaned.all(at, limit)].map((row) => (row as { session: SessionId }).session),
+      turns: (statements.overdueTurns.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
+    }),
+    event: (seq: number): StoredEvent | null => eventAt(statements, seq),
+    refused(call: string): StoredEvent | null {
+      const row = statements.refused.get(call) as { seq: number } | undefined
+      return row === undefined ? null : eventAt(statements, row.seq)
+    },
+    read(after: number, filter: EventFilter, limit: number): { events: StoredEvent[]; next: number } {
+      return readLog(after, filter, limit, (from, count) => fetch(statements, filter, from, count))
+    },
+  }
+}
+
+function eventAt(statements: ReturnType<typeof prepareAll>, seq: number): StoredEvent | null {
+  const row = statements.log.get(seq - 1, 1) as LogRow | undefined
+  return row === undefined ? null : (unpack(row).find((stored) => stored.seq === seq) ?? null)
+}
+
+type LogRow = { seq: number; at: number; events: string }
+
+function fetch(statements: ReturnType<typeof prepareAll>, filter: EventFilter, from: number, count: number): LogRow[] {
+  if (filter.sessions === undefined) return statements.log.all(from, count) as LogRow[]
+  const rows = new Map<number, LogRow>()
+  for (const id of filter.sessions) for (const row of statements.logOf.all(id, from, count) as LogRow[]) rows.set(row.seq, row)
+  return [...rows.values()].sort((a, b) => a.seq - b.seq).slice(0, count)
+}
+
+function unpack(row: LogRow): StoredEvent[] {
+  const events = JSON.parse(row.events) as Event[]
+  return events.map((event, index) => ({ seq: row.seq - events.length + index + 1, at: row.at, event }))
+}
+
+/** Pages through rows until `limit` events pass; `next` is where to go on, also when nothing passed. */
+function readLog(after: number, filter: EventFilter, limit: number, rows: (from: number, count: number) => LogRow[]): { events: StoredEvent[]; next: number } {
+  const events: StoredEvent[] = []
+  const sessions = filter.sessions === undefined ? null : new Set<string>(filter.sessions)
+  const types = filter.types === undefined ? null : new Set<string>(filter.types)
+  let next = after
+  for (let page = rows(next, limit); page.length > 0; page = rows(next, limit)) {
+    for (const row of page) {
+      for (const stored of unpack(row)) {
+        if (stored.seq <= after) continue
+        if ((sessions === null || sessions.has(stored.event.session)) && (types === null || types.has(stored.event.type))) {
+          if (events.length === limit) return { events, next: (events.at(-1) as StoredEvent).seq }
+          events.push(stored)
+        }
+        next = stored.seq
+      }
+    }
+    if (events.length >= limit) break
+  }
+  return { events, next }
+}
+

@@ -1,0 +1,48 @@
+/** The tables. The log is the truth; every other table is a view folded from it in the same transaction, but for `nodes`, which are leases. */
+
+/** "TIEL", so that a file of another program is never taken for ours. */
+export const applicationId = 0x5449454c
+
+/**
+ * One row of `log` is one transaction: its events were decided together. `seq` is the number of its last event, so that `seq > cursor` finds the row that holds the next one.
+ * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. Partial indexes are used only where a statement repeats their WHERE to the letter.
+ */
+const first = `
+create table log (seq integer primary key, at integer not null, events text not null) strict;
+create table log_sessions (session text not null, seq integer not null, primary key (session, seq)) strict, without rowid;
+
+create table sessions (
+  id text primary key, agent text not null, kind text not null, parent text, cwd text not null, title text not null, created_at integer not null,
+  archived integer not null default 0, entries integer not null default 0, summary text, summary_entries integer not null default 0
+) strict, without rowid;
+
+create table turns (
+  id text primary key, session text not null, flow text not null, state text not null, live integer not null, granted text not null,
+  caller text, caller_turn text, pending integer not null default 0, outcome text, background integer not null default 0, call_deadline integer not null default 0, key text,
+  node text, epoch integer not null default 0, deadline integer not null default 0, stopping text,
+  opened_at integer not null, opened_seq integer not null, ended_seq integer, made integer not null default 0, held integer not null default 0,
+  tokens_used integer not null default 0, tokens_below integer not null default 0
+) strict, without rowid;
+create index turns_live on turns (state, node, session) where live = 1;
+create index turns_session on turns (session, state, id) where live = 1;
+create index turns_pending on turns (caller, session) where pending = 1;
+create index turns_deadline on turns (call_deadline) where pending = 1;
+create index turns_flow on turns (flow, opened_at, made);
+
+create table refused (call text primary key, caller text not null, caller_turn text not null, flow text not null, seq integer not null) strict, without rowid;
+create table waits (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target)) strict, without rowid;
+
+create table entries (
+  session text not null, n integer not null, role text not null, at integer not null, text text not null, tokens integer not null, sender text, steps text, step_tokens integer not null default 0,
+  primary key (session, n)
+) strict, without rowid;
+create index entries_steps on entries (session, n) where steps is not null;
+
+create table nodes (id text primary key, until integer not null) strict, without rowid;
+`
+
+/** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
+export const migrations: readonly string[] = [first]
+
+/** What `rebuild` empties and folds again. */
+export const viewTables = ['log_sessions', 'sessions', 'turns', 'refused', 'waits', 'entries'] as const

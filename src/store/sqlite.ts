@@ -1,0 +1,236 @@
+/**
+ * The store inside the process.
+ *
+ * Transactions run one after another inside one SQLite transaction, which is committed when the queue is drained: one fsync serves all that were waiting.
+ * R1: works run alone, so facts cannot change between check and append. R2: answers, refusals and throws alike are delivered after the commit, because
+ * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that appends.
+ */
+import assert from 'node:assert/strict'
+import type { DatabaseSync } from 'node:sqlite'
+import type { Event, StoredEvent } from '../model/event.ts'
+import type { Millis, NodeId, SessionId } from '../model/id.ts'
+import { NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import { applyAll, prepareWrites, type Writes } from './apply.ts'
+import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
+import { selectEntries } from './entries.ts'
+import { belowFacts, need, openFacts, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
+import { hintsOf } from './hints.ts'
+import { prepareReads } from './reads.ts'
+
+const worksPerGroupMax = 256
+const rerunsMax = 5
+
+type Job = { keys: readonly Key[]; work: (tx: Tx) => Promise<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void }
+type Settled = { job: Job; ok: boolean; value: unknown }
+
+export type SqliteOptions = { /** A data directory, or ':memory:'. */ directory: string; now: () => Millis }
+
+/** What tests, the simulator and `rebuild` may also do. */
+export type SqliteStore = Store & { readonly db: DatabaseSync; readonly commits: () => number }
+
+export function sqliteStore({ directory, now }: SqliteOptions): SqliteStore {
+  const owned = directory === ':memory:' ? null : ownDirectory(directory)
+  try {
+    const db = openDatabase(owned?.file ?? ':memory:')
+    // The lock says that nobody else is alive: leases of earlier processes have ended with them.
+    if (owned !== null) db.exec('update nodes set until = 0')
+    return new Sqlite(db, now, () => owned?.release())
+  } catch (error) {
+    owned?.release()
+    throw error
+  }
+}
+
+class Sqlite implements SqliteStore {
+  readonly db: DatabaseSync
+  readonly #now: () => Millis
+  readonly #release: () => void
+  readonly #facts
+  readonly #reads
+  readonly #writes: Writes
+  readonly #sql
+  #queue: Job[] = []
+  #draining = false
+  #scheduled = false
+  #inWork = false
+  #closed = false
+  #commits = 0
+  #seq: number
+  #broken: StoreFault | null = null
+  readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
+
+  constructor(db: DatabaseSync, now: () => Millis, release: () => void) {
+    this.db = db
+    this.#now = now
+    this.#release = release
+    this.#facts = prepareFacts(db)
+    this.#writes = prepareWrites(db)
+    this.#reads = prepareReads(db)
+    this.#sql = {
+      begin: db.prepare('begin immediate'), commit: db.prepare('commit'),
+      log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'), logSession: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
+      heartbeat: db.prepare('insert into nodes (id, until) values (?, ?) on conflict do update set until = excluded.until'),
+    }
+    this.#seq = this.#reads.lastSeq()
+  }
+
+  readonly lastSeq = (): number => this.#seq
+  readonly commits = (): number => this.#commits
+
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new StoreFault('the store is closed'))
+    if (this.#broken !== null) return Promise.reject(this.#broken)
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ keys, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#schedule()
+    })
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#draining) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      void this.#drain()
+    })
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#draining) return
+    this.#draining = true
+    const settled: Settled[] = []
+    const hints: Hint[] = []
+    try {
+      this.#sql.begin.run()
+      // A work may await only `tx`, or it would hold up everybody: then nothing but promise jobs runs until the group is done.
+      const watch = setImmediate(() => assert(!this.#inWork, 'a transaction awaited something other than its facts'))
+      while (settled.length < worksPerGroupMax) {
+        const job = this.#queue.shift()
+        if (job === undefined) break
+        settled.push(await this.#run(job, hints))
+      }
+      clearImmediate(watch)
+      this.#sql.commit.run()
+      this.#commits += 1
+    } catch (cause) {
+      this.#failStop(cause, settled)
+      return
+    } finally {
+      this.#draining = false
+    }
+    this.#deliver(settled, hints)
+    if (this.#queue.length > 0) this.#schedule()
+  }
+
+  /** R2: everybody is told after the commit. */
+  #deliver(settled: readonly Settled[], hints: readonly Hint[]): void {
+    for (const { job, ok, value } of settled) {
+      if (ok) job.resolve(value)
+      else job.reject(value)
+    }
+    if (hints.length > 0) for (const listener of this.#listeners) listener(hints)
+  }
+
+  /** The disk failed or an event could not be folded: what was decided in this group is not known to be kept, so nothing more is taken. */
+  #failStop(cause: unknown, settled: readonly Settled[]): void {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    this.#broken = new StoreFault(`the log could not be written (${reason}). Restart Tieline when the cause is gone; what was acknowledged is safe.`, { cause })
+    if (this.db.isTransaction) this.db.exec('rollback')
+    for (const { job } of settled) job.reject(this.#broken)
+    for (const job of this.#queue) job.reject(this.#broken)
+    this.#queue = []
+  }
+
+  async #run(job: Job, hints: Hint[]): Promise<Settled> {
+    let keys = new Set<string>(job.keys)
+    for (let rerun = 0; ; rerun += 1) {
+      const events: Event[] = []
+      const at = this.#now()
+      const held = rerun > rerunsMax ? null : keys
+      try {
+        this.#inWork = true
+        const value = await job.work(this.#tx(at, held, events))
+        this.#inWork = false
+        this.#append(events, at, held, hints)
+        return { job, ok: true, value }
+      } catch (error) {
+        this.#inWork = false
+        if (error instanceof NeedsKeys) {
+          keys = new Set([...keys, ...error.keys])
+          continue
+        }
+        if (error instanceof AppendFault) throw error
+        return { job, ok: false, value: error }
+      }
+    }
+  }
+
+  #tx(at: Millis, held: ReadonlySet<string> | null, events: Event[]): Tx {
+    const facts = this.#facts
+    return {
+      now: at,
+      turn: async (id) => turnFacts(facts, id, held),
+      session: async (id) => sessionFacts(facts, id, at, held),
+      open: async (query) => openFacts(facts, query, at, held),
+      below: async (turn) => {
+        const row = turnFacts(facts, turn, held)
+        return row === null ? [] : belowFacts(facts, row.turn.session, turn, held)
+      },
+      append: (...more) => {
+        events.push(...more)
+      },
+    }
+  }
+
+  #append(events: readonly Event[], at: Millis, held: ReadonlySet<string> | null, hints: Hint[]): void {
+    if (events.length === 0) return
+    const sessions = new Set<SessionId>()
+    for (const event of events) sessions.add(event.session)
+    // A timeline is written only under its session's key, so that its order means something on every engine.
+    need(held, [...sessions].map((session): Key => `session:${session}`))
+    try {
+      const numbered = events.map((event, index) => ({ event, seq: this.#seq + index + 1 }))
+      this.#seq += events.length
+      this.#sql.log.run(this.#seq, at, JSON.stringify(events))
+      for (const session of sessions) this.#sql.logSession.run(session, this.#seq)
+      applyAll(this.#writes, numbered, at)
+    } catch (cause) {
+      throw new AppendFault((cause as Error).message, { cause })
+    }
+    hintsOf(events, hints)
+  }
+
+  read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => this.#reads.read(after, filter, limit)
+  event = async (seq: number): Promise<StoredEvent | null> => this.#reads.event(seq)
+  refused = async (call: string): Promise<StoredEvent | null> => this.#reads.refused(call)
+  turn: Store['turn'] = async (id) => turnFacts(this.#facts, id, null)?.turn ?? null
+  session: Store['session'] = async (id) => this.#reads.session(id)
+  sessionFacts: Store['sessionFacts'] = async (id) => sessionFacts(this.#facts, id, this.#now(), null)
+  turns: Store['turns'] = async (filter, limit) => this.#reads.turns(filter, limit)
+  sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
+  due: Store['due'] = async (at, limit) => this.#reads.due(at, limit)
+  entries: Store['entries'] = async (session, select) => selectEntries(this.db, session, select)
+
+  entriesByNumber: Store['entriesByNumber'] = async (session, numbers, withSteps) => this.#reads.entries(session, numbers, withSteps)
+
+  onHint(listener: (hints: readonly Hint[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async heartbeat(node: NodeId, ttlMs: number): Promise<void> {
+    await this.transact([], async () => {
+      this.#sql.heartbeat.run(node, this.#now() + ttlMs)
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    while (this.#queue.length > 0 || this.#draining) await new Promise<void>((resolve) => setImmediate(() => resolve()))
+    this.#closed = true
+    this.db.close()
+    this.#release()
+  }
+}
+
+class AppendFault extends Error {}

@@ -1,0 +1,17 @@
+/** What the calling tools share: who may be called, and how much of an answer a model is shown. */
+import type { Agent } from '../model/agent.ts'
+import { cutTokens, type CountTokens } from '../model/text.ts'
+import type { CallResult, TurnContext } from '../runtime/ports.ts'
+
+const listed = (agent: Agent): string => (agent.description === '' ? agent.name : `${agent.name} (${agent.description})`)
+
+export const whoMayBeCalled = ({ callable, session }: TurnContext): string => `Agents: ${callable.map(listed).join(', ')}. Your own session is ${session.id}.`
+
+/** Head and tail of an answer within what the calling model can hold; the rest is read with `read_output`. */
+export function shown(result: CallResult, tokensMax: number, count: CountTokens): { text: string; truncated: boolean } {
+  const hint = `[… cut: the whole output has ${result.output.length} characters; read_output with call_id "${result.call}" reads it …]`
+  const cut = cutTokens(result.output, tokensMax, count, hint)
+  return { text: cut.text, truncated: cut.truncated || result.truncated }
+}
+
+export const wholeSeconds = (ms: number): number => Math.round(ms / 1000)

@@ -1,0 +1,123 @@
+/**
+ * The walk and the matching of `search`, in a thread of its own.
+ * A pattern can take a regular-expression engine for ever; a thread can be ended from outside, the server's own cannot.
+ */
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
+import { basename, join, matchesGlob } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { preview } from '../model/text.ts'
+
+export type SearchOrder = {
+  /** Real paths: the session's directory, and where to start below it. */
+  start: string
+  shownStart: string
+  pattern: string
+  flags: string
+  glob: string | null
+  matchesMax: number
+}
+export type Match = { path: string; line: number; text: string }
+export type SearchNews = { kind: 'matches'; matches: Match[] } | { kind: 'done'; filesSearched: number; filesTooLarge: number; linesCut: number; full: boolean }
+
+const fileBytesMax = 1_048_576
+const filesMax = 20_000
+/** Of a longer line only the start is looked at: it bounds what one match can cost, and such lines are generated. */
+export const lineUnitsMax = 20_000
+const shownPointsMax = 240
+const shownUnitsBefore = 80
+const skipped = new Set(['.git', 'node_modules'])
+
+type Walk = { files: number; tooLarge: number; cut: number; left: number }
+
+/** Depth first and sorted, so that the same tree gives the same answer. Gives links too; they are not followed when opened, since they may lead out. */
+function* filesBelow(path: string, shown: string): Generator<{ path: string; shown: string }> {
+  for (const entry of entriesOf(path)) {
+    const next = { path: join(path, entry.name), shown: shown === '.' ? entry.name : `${shown}/${entry.name}` }
+    if (entry.isDirectory() && !skipped.has(entry.name)) yield* filesBelow(next.path, next.shown)
+    else yield next
+  }
+}
+
+function entriesOf(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+  } catch {
+    // A directory that vanished or may not be read has nothing to find; the others still do.
+    return []
+  }
+}
+
+/** The text of a file; null if it is not text that can be searched. */
+function textOf(path: string, walk: Walk): string | null {
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch {
+    // Vanished, swapped for a link, or not readable: nothing to find here.
+    return null
+  }
+  try {
+    const stat = fstatSync(file)
+    if (!stat.isFile()) return null
+    if (stat.size > fileBytesMax) {
+      walk.tooLarge += 1
+      return null
+    }
+    const data = readFileSync(file)
+    return data.includes(0) ? null : data.toString('utf8')
+  } finally {
+    closeSync(file)
+  }
+}
+
+function matchesIn(text: string, shown: string, pattern: RegExp, walk: Walk): Match[] {
+  const matches: Match[] = []
+  const lines = text.split('\n')
+  for (const [index, whole] of lines.entries()) {
+    // What follows the last newline is a line only if something is there.
+    if (walk.left === 0 || (index === lines.length - 1 && whole === '')) break
+    if (whole.length > lineUnitsMax) walk.cut += 1
+    const line = whole.length > lineUnitsMax ? whole.slice(0, wholePoints(whole, lineUnitsMax)) : whole.replace(/\r$/, '')
+    const at = line.search(pattern)
+    if (at === -1) continue
+    const start = wholePoints(line, Math.max(0, at - shownUnitsBefore))
+    matches.push({ path: shown, line: index + 1, text: preview(line.slice(start), shownPointsMax) })
+    walk.left -= 1
+  }
+  return matches
+}
+
+/** `at`, or one less where it would fall into a surrogate pair. */
+function wholePoints(text: string, at: number): number {
+  const unit = text.charCodeAt(at)
+  return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at
+}
+
+function search(order: SearchOrder, tell: (news: SearchNews) => void): void {
+  const pattern = new RegExp(order.pattern, order.flags)
+  const walk: Walk = { files: 0, tooLarge: 0, cut: 0, left: order.matchesMax }
+  const { glob } = order
+  const wanted = (shown: string): boolean => glob === null || matchesGlob(glob.includes('/') ? shown : basename(shown), glob)
+  let full = false
+  for (const file of filesAt(order)) {
+    full = walk.left === 0 || walk.files === filesMax
+    if (full) break
+    if (!wanted(file.shown)) continue
+    const text = textOf(file.path, walk)
+    if (text === null) continue
+    walk.files += 1
+    const matches = matchesIn(text, file.shown, pattern, walk)
+    if (matches.length > 0) tell({ kind: 'matches', matches })
+  }
+  tell({ kind: 'done', filesSearched: walk.files, filesTooLarge: walk.tooLarge, linesCut: walk.cut, full: full || walk.left === 0 })
+}
+
+/** The start may be a file: then it is the only one. */
+function* filesAt(order: SearchOrder): Generator<{ path: string; shown: string }> {
+  const found = entriesOf(order.start)
+  if (found.length === 0) yield { path: order.start, shown: order.shownStart }
+  else yield* filesBelow(order.start, order.shownStart)
+}
+
+const port = parentPort
+if (port !== null) search(workerData as SearchOrder, (news) => port.postMessage(news))

@@ -1,0 +1,91 @@
+/** `subagent`: a bounded delegation to a fresh copy with its own context, and a result whose shape never changes. */
+import { z } from 'zod'
+import { refusalOfZod } from '../model/refusal.ts'
+import type { CountTokens } from '../model/text.ts'
+import { subagentIterationsDefault } from '../model/limits.ts'
+import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
+import { jsonSchemaOf } from './answer.ts'
+import { shown } from './calling.ts'
+
+const Input = z.strictObject({
+  task: z.string().refine((task) => task.trim() !== '', 'a text that says what to do').describe('what it should do, complete in itself'),
+  context: z.string().optional().describe('what it needs to know'),
+  files: z.array(z.string().min(1)).max(200).optional().describe('paths that it should look at'),
+  max_iterations: z.number().int().min(1).optional().describe(`default ${subagentIterationsDefault}`),
+  timeout_seconds: z.number().min(0).optional(),
+})
+
+export const ArtifactKind = z.enum(['note', 'path', 'diff', 'json'])
+export type ArtifactKind = z.infer<typeof ArtifactKind>
+type Artifact = { kind: ArtifactKind; value: string }
+
+const Final = z.strictObject({ summary: z.string(), artifacts: z.array(z.strictObject({ kind: z.string(), value: z.union([z.string(), z.json()]) })).default([]) })
+
+const schema = jsonSchemaOf(Input)
+
+export function subagentTool(count: CountTokens, kinds: readonly ArtifactKind[]): Tool {
+  return {
+    name: 'subagent', effect: 'call', calling: true,
+    describe: () => ({ name: 'subagent', description: 'Delegates one bounded piece of work to a fresh agent that sees only what you pass here. Answers with a summary and artifacts.', input: schema }),
+    async run(input, context) {
+      const parsed = Input.safeParse(input)
+      if (!parsed.success) return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>
+      const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
+      if (result.outcome === null) throw new Error('subagent is never called in the background')
+      return answerOf(result, context.shownTokens, count, kinds)
+    },
+    refuse: async (refusal, input, context) => answerOf(await context.acts.refuse('subagent', input, refusal, context.stepKey), context.shownTokens, count, kinds),
+  }
+}
+
+function requestOf(input: z.output<typeof Input>): CallRequest {
+  const attachment = [input.context === undefined ? '' : `Context: ${input.context}`, input.files === undefined || input.files.length === 0 ? '' : `Files:\n${input.files.map((file) => `- ${file}`).join('\n')}`]
+  const attached = attachment.filter((part) => part !== '').join('\n')
+  return {
+    tool: 'subagent', target: { agent: '' }, task: input.task, input: undefined, context: null, attachment: attached === '' ? null : attached, maxContextTokens: undefined, allowedTools: null, nested: true,
+    timeoutMs: input.timeout_seconds === undefined ? undefined : input.timeout_seconds * 1000, maxIterations: input.max_iterations, maxTokens: undefined, outputSchema: undefined, background: false,
+  }
+}
+
+/** Canonical key order, the same keys in every outcome. */
+export function answerOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): ToolAnswer {
+  const final = result.outcome === 'completed' ? finalOf(result, tokensMax, count, kinds) : { ...shortOf(result, tokensMax, count), artifacts: [], error: result.errors[0] ?? result.outcome }
+  const success = result.outcome === 'completed' && final.error === null
+  return {
+    ok: success,
+    value: {
+      success, summary: final.summary, artifacts: final.artifacts, error: final.error, timed_out: result.outcome === 'timed_out', duration_ms: result.durationMs, truncated: final.truncated,
+      iterations: result.iterations, correlation_id: result.call,
+    },
+  }
+}
+
+type Worded = { summary: string; artifacts: Artifact[]; error: string | null; truncated: boolean }
+
+function shortOf(result: CallResult, tokensMax: number, count: CountTokens): { summary: string; truncated: boolean } {
+  const { text, truncated } = shown(result, tokensMax, count)
+  return { summary: text, truncated }
+}
+
+/** An answer that starts with `{` must be `{ summary, artifacts }`; other text is the summary. */
+function finalOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): Worded {
+  const output = result.output.trim()
+  if (!output.startsWith('{')) return { ...shortOf(result, tokensMax, count), artifacts: [], error: null }
+  const parsed = parse(output)
+  if (parsed === null) return malformed('it is not { summary, artifacts }')
+  const foreign = parsed.artifacts.find(({ kind }) => !kinds.includes(kind as ArtifactKind))
+  if (foreign !== undefined) return malformed(`artifact kind "${foreign.kind}" is not one of ${kinds.join(', ')}`)
+  const summary = shortOf({ ...result, output: parsed.summary }, tokensMax, count)
+  return { ...summary, artifacts: parsed.artifacts.map(({ kind, value }) => ({ kind: kind as ArtifactKind, value: typeof value === 'string' ? value : JSON.stringify(value) })), error: null }
+}
+
+const malformed = (why: string): Worded => ({ summary: '', artifacts: [], error: `output_invalid: the subagent's answer is malformed: ${why}`, truncated: false })
+
+function parse(output: string): z.output<typeof Final> | null {
+  try {
+    return Final.safeParse(JSON.parse(output)).data ?? null
+  } catch {
+    // Text that only looks like JSON is malformed, and is reported as that.
+    return null
+  }
+}
