@@ -22,7 +22,7 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
     {
       type: 'turn.ended', session: turn.session, turn: turn.id, outcome: result.outcome, output: turn.call === null ? output : '', error: result.error,
-      tokensUsed: result.tokensUsed, iterations: result.iterations, toolCalls: [...result.toolCalls], entries: session.kind === 'persistent' ? [...result.entries] : [],
+      tokensUsed: result.tokensUsed, tokensBelow: turn.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entries: session.kind === 'persistent' ? [...result.entries] : [],
     },
   ]
   if (turn.call === null) return events
@@ -55,7 +55,7 @@ export function cancelTurn(facts: TurnFacts, below: readonly BelowRow[], outcome
 }
 
 const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
-  type: 'turn.ended', session: turn.session, turn: turn.id, outcome, output: '', error: cause, tokensUsed: 0, iterations: 0, toolCalls: [], entries: [],
+  type: 'turn.ended', session: turn.session, turn: turn.id, outcome, output: '', error: cause, tokensUsed: 0, tokensBelow: 0, iterations: 0, toolCalls: [], entries: [],
 })
 
 function endBelow(below: readonly BelowRow[], why: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {

@@ -48,7 +48,7 @@ export const Event = z.discriminatedUnion('type', [
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
-    outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),
+    outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), /** By calls below it, or still held by them. */ tokensBelow: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),
     /** What the conversation of a persistent session gains; empty for an ephemeral one. */
     entries: z.array(Entry),
   }),

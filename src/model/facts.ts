@@ -51,6 +51,18 @@ export type SessionFacts = {
   next: TurnRow | null
 }
 
+/** What can change about a running turn; the rest of its row was fixed when it opened. */
+export type Activation = {
+  state: TurnState
+  node: NodeId | null
+  epoch: number
+  stopping: Outcome | null
+  pending: boolean
+  outcome: Outcome | null
+  tokensUsed: number
+  tokensBelow: number
+}
+
 export type TurnFacts = { turn: TurnRow; session: SessionRow }
 
 export type OpenFacts = {

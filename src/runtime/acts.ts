@@ -30,7 +30,7 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
     const task = String(asked['task'] ?? asked['message'] ?? '').slice(0, 2000)
     const event: EventOf<'call.refused'> = { type: 'call.refused', session: running.row.session, turn: running.row.id, call, key, tool, agent, task, taskHash: hashOf(task), requested, refusal }
     await commit(line, running, [`session:${running.row.session}`, `call:${call}`], async (tx, buffered) => {
-      assertOurs(await tx.turn(running.row.id), running, line)
+      assertOurs(await tx.activation(running.row.id), running, line)
       tx.append(...buffered, event)
     })
   }
@@ -70,7 +70,7 @@ async function blockOn(line: Line, running: Running, target: Running['row']['ses
   const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
   const begun = await commit(line, running, keys, async (tx, buffered) => {
     const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
-    assertOurs(facts?.caller ?? null, running, line)
+    assertOurs(facts?.caller.turn, running, line)
     const ring = facts?.target?.waitPath != null
     tx.append(...buffered, ...(ring ? [] : [{ type: 'wait.started' as const, session: running.row.session, turn: running.row.id, target, until }]))
     return !ring

@@ -40,7 +40,7 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
-  caller.opened += 1
+  caller.pendingBelow += 1
   if (opened.background) {
     line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
     return { call: opened.call, outcome: null }
@@ -56,6 +56,7 @@ export async function awaitCall(line: Line, caller: Running, opened: Opened): Pr
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
     caller.tokensBelow += ended.tokensUsed
+    caller.pendingBelow -= 1
     return resultOf(ended, opened)
   } finally {
     silence()
@@ -92,7 +93,7 @@ async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened |
   const decided = await commit(line, caller, keys, async (tx, buffered): Promise<Decided | Refusal> => {
     const facts = await tx.open({ call, callerTurn: caller.row.id, target: target.fresh ? null : target.session })
     if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
-    assertOurs(facts.caller, caller, line)
+    assertOurs(facts.caller.turn, caller, line)
     const session = sessionOf(caller, target, facts, tx.now)
     const decision = openCall(openRequest(line, plan, session), withTarget(facts, target, session), {
       callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now: tx.now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,

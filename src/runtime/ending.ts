@@ -4,7 +4,7 @@ import { turnOf, type CallId, type TurnId } from '../model/id.ts'
 import type { TurnRow } from '../model/facts.ts'
 import type { Line } from './line.ts'
 import type { Key } from './ports.ts'
-import { assertOurs, commit, progressOf, type Running } from './running.ts'
+import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
 import { recordedOf } from './recorded.ts'
 
 /** R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held. */
@@ -19,9 +19,9 @@ const localProgress = (line: Line) => (turn: TurnId): Progress | undefined => {
 
 export async function finishTurn(line: Line, running: Running, result: TurnResult): Promise<void> {
   await commit(line, running, endKeys(running.row), async (tx, buffered) => {
-    const facts = assertOurs(await tx.turn(running.row.id), running, line)
-    // Only this activation can have opened calls below, so there is nothing to look for if it opened none.
-    const below = running.opened > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
+    const facts = factsOf(running, assertOurs(await tx.activation(running.row.id), running, line))
+    // Only this activation can have opened calls below, so there is nothing to look for if it saw them all end.
+    const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
     tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits))
   })
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
 import type { Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
-import type { BelowRow, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Activation, BelowRow, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -68,6 +68,8 @@ export type EntryPage = {
 export type Tx = {
   now: Millis
   turn(id: TurnId): Promise<TurnFacts | null>
+  /** The cheap part of `turn`, for whoever runs it and has the rest. */
+  activation(id: TurnId): Promise<Activation | null>
   session(id: SessionId): Promise<SessionFacts>
   /** Also the caller's side of the wait-for graph. Throws NeedsKeys where the wait path leaves the keys. */
   open(query: { call: CallId; callerTurn: TurnId; target: SessionId | null }): Promise<OpenFacts | null>

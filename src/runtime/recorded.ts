@@ -2,10 +2,9 @@
  * What a turn did before: steps and calls read back from the log, matched by kind, canonical request and occurrence.
  * R10: a turn that is run again from its recorded steps gives the same events; only the first unrecorded effect runs for real.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
-import { canonical } from '../model/json.ts'
 import type { Store } from './ports.ts'
 
 export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
@@ -16,9 +15,10 @@ export type Recorded = {
   readonly events: readonly StoredEvent[]
 }
 
-export const keyOf = (kind: string, name: string, request: unknown): string => createHash('sha256').update(`${kind}\n${name}\n${canonical(request)}`).digest('hex').slice(0, 24)
+/** Requests come from recorded answers or from the same code, so their fields have the same order when a turn is run again. */
+export const keyOf = (kind: string, name: string, request: unknown): string => hash('sha1', `${kind}\n${name}\n${JSON.stringify(request)}`, 'base64url')
 
-export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const hashOf = (text: string): string => hash('sha256', text)
 
 const pageSize = 1000
 

@@ -53,9 +53,8 @@ const refused = (refusal: Refusal): RunResult => ({
 
 async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunResult> {
   const ended = await turnEnding(line, sent.turn)
-  const row = await line.store.turn(sent.turn)
   return {
-    success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + (row?.tokensBelow ?? 0),
+    success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + ended.tokensBelow,
     durationMs: line.clock.now() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
   }
 }
@@ -65,6 +64,7 @@ async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended
   const ending = new Promise<EventOf<'turn.ended'>>((resolve) => {
     forget = listen(line.turnWaiters, turn, resolve)
   })
+  if (line.running.has(turn)) return ending
   // It may have ended before anybody listened.
   const row = await line.store.turn(turn)
   const stored = row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null

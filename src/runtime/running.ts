@@ -6,7 +6,7 @@
  */
 import type { Agent } from '../model/agent.ts'
 import type { Event, EventOf, Outcome } from '../model/event.ts'
-import type { SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { Progress } from '../model/end.ts'
 import type { Millis, TurnId } from '../model/id.ts'
 import { Fenced } from './faults.ts'
@@ -36,8 +36,8 @@ export type Running = {
   /** The tool calls and results of this turn, for its conversation entry. */
   readonly stepTexts: string[]
   iterations: number
-  /** How many calls this activation opened; a recovered one may have older ones. */
-  opened: number
+  /** Calls that this activation opened and has not seen end; a recovered one may have older ones. */
+  pendingBelow: number
   toolsRunning: number
   /** When the turn last did something. */
   progressAt: Millis
@@ -48,7 +48,7 @@ export type Running = {
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
     row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
-    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), stepTexts: [], iterations: 0, opened: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), stepTexts: [], iterations: 0, pendingBelow: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }
@@ -56,10 +56,16 @@ export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input
 export const progressOf = (running: Running): Progress => ({ output: running.said, tokensUsed: running.tokensUsed, toolCalls: [...running.toolCalls], iterations: running.iterations })
 
 /** R6: a stale activation is refused. */
-export function assertOurs(facts: TurnFacts | null, running: Running, line: Line): TurnFacts {
-  if (facts === null || facts.turn.state !== 'running') throw new Fenced(`${running.row.id} has ended`)
-  if (facts.turn.node !== line.node || facts.turn.epoch !== running.epoch) throw new Fenced(`${running.row.id} was taken over by ${facts.turn.node ?? 'nobody'}`)
+export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(facts: T | null | undefined, running: Running, line: Line): T {
+  if (facts == null || facts.state !== 'running') throw new Fenced(`${running.row.id} has ended`)
+  if (facts.node !== line.node || facts.epoch !== running.epoch) throw new Fenced(`${running.row.id} was taken over by ${facts.node ?? 'nobody'}`)
   return facts
+}
+
+/** The whole row, from what was fixed when the turn opened and what has changed since. */
+export function factsOf(running: Running, { pending, outcome, ...changed }: Activation): TurnFacts {
+  const call = running.row.call === null ? null : { ...running.row.call, pending, outcome }
+  return { turn: { ...running.row, ...changed, call }, session: running.session }
 }
 
 /** Takes what waits in the buffer; if the commit fails it is put back in front, in order. */
@@ -79,7 +85,7 @@ export async function commit<T>(line: Line, running: Running, keys: readonly Key
 /** Makes durable what waits in the buffer, together with `more`. */
 export async function flush(line: Line, running: Running, more: readonly Event[] = []): Promise<void> {
   await commit(line, running, [`session:${running.row.session}`], async (tx, buffered) => {
-    assertOurs(await tx.turn(running.row.id), running, line)
+    assertOurs(await tx.activation(running.row.id), running, line)
     tx.append(...buffered, ...more)
   })
 }

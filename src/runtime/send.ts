@@ -2,7 +2,7 @@
 import type { Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
 import type { Event, EventOf, Grant } from '../model/event.ts'
-import type { SessionRow } from '../model/facts.ts'
+import type { SessionFacts, SessionRow } from '../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { iterationsDefault, iterationsMax } from '../model/limits.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
@@ -19,6 +19,9 @@ export type SendRequest = {
   maxTokens?: number | undefined
 }
 
+/** A session that is made now: its id is new, so there is nothing to look for. */
+const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: false, queued: 0, next: null }
+
 export async function send(line: Line, request: SendRequest): Promise<Sent | Refusal> {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
   const bytes = byteLength(request.text)
@@ -28,7 +31,7 @@ export async function send(line: Line, request: SendRequest): Promise<Sent | Ref
   const flow: FlowId = `flow_${suffix}`
   const tokens = line.count(request.text)
   const decided = await line.store.transact([`session:${session}`, `flow:${flow}`], async (tx): Promise<Refusal | { row: SessionRow; sent: EventOf<'message.sent'>; started: EventOf<'turn.started'> | null; at: number }> => {
-    const facts = await tx.session(session)
+    const facts = 'session' in request.to ? await tx.session(session) : nothingYet
     const row = facts.session ?? newSession(request, session, tx.now)
     if (row === null || row.archived) return { code: 'session_unknown', session }
     const agent = line.agents.get(row.agent)

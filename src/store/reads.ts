@@ -5,7 +5,7 @@ import type { Event, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/ports.ts'
-import { entryOfRaw, selected, sessionColumns, sessionOfRaw, turnColumns, turnOfRaw, type Raw } from './rows.ts'
+import { arrays, entryOfRaw, selected, sessionAt, sessionColumns, turnAt, turnColumns, type Raw, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
 const session = selected('s', sessionColumns)
@@ -16,11 +16,11 @@ function prepareAll(db: DatabaseSync) {
     last: db.prepare('select max(seq) as seq from log'),
     log: db.prepare('select seq, at, events from log where seq > ? order by seq limit ?'),
     logOf: db.prepare('select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq where x.session = ? and x.seq > ? order by x.seq limit ?'),
-    session: db.prepare(`select ${session} from sessions s where s.id = ?`),
-    sessions: db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit ?3`),
-    byFlow: db.prepare(`select ${turn} from turns t where t.flow = ? order by t.opened_at, t.id limit ?`),
-    bySession: db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit ?`),
-    byCaller: db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit ?2`),
+    session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
+    sessions: arrays(db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit ?3`)),
+    byFlow: arrays(db.prepare(`select ${turn} from turns t where t.flow = ? order by t.opened_at, t.id limit ?`)),
+    bySession: arrays(db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit ?`)),
+    byCaller: arrays(db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit ?2`)),
     entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.steps, e.step_tokens from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
     overdueCalls: db.prepare('select id from turns where pending = 1 and call_deadline <= ? order by call_deadline limit ?'),
     waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.state = 'queued'
@@ -35,16 +35,16 @@ export function prepareReads(db: DatabaseSync) {
   return {
     lastSeq: (): number => (statements.last.get() as { seq: number | null }).seq ?? 0,
     session(id: SessionId): SessionRow | null {
-      const raw = statements.session.get(id) as Raw | undefined
-      return raw === undefined ? null : sessionOfRaw(raw, 's')
+      const raw = statements.session.get(id) as RawArray | undefined
+      return raw === undefined ? null : sessionAt(raw, 0)
     },
     sessions: (filter: Parameters<Store['sessions']>[0], limit: number): SessionRow[] =>
-      (statements.sessions.all(filter.agent ?? null, filter.kind ?? null, limit) as Raw[]).map((raw) => sessionOfRaw(raw, 's')),
+      (statements.sessions.all(filter.agent ?? null, filter.kind ?? null, limit) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
     turns(filter: Parameters<Store['turns']>[0], limit: number): TurnRow[] {
       const rows = filter.flow !== undefined ? statements.byFlow.all(filter.flow, limit)
         : filter.callerTurn !== undefined ? statements.byCaller.all(filter.callerTurn, limit)
           : statements.bySession.all(filter.session ?? '', limit)
-      return (rows as Raw[]).map((raw) => turnOfRaw(raw, 't'))
+      return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0))
     },
     entries: (id: SessionId, numbers: readonly number[], withSteps: boolean): Entry[] =>
       (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map((raw) => entryOfRaw(raw, withSteps)),

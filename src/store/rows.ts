@@ -1,11 +1,14 @@
 /** Rows of the views as the rules see them. */
+import type { StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
 import { callOf, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
 
-/** Columns as SQLite gives them. */
+/** Columns as SQLite gives them, by name. */
 export type Raw = Record<string, string | number | null>
+/** Columns by place: the hot statements return arrays, which cost a third of objects with names. */
+export type RawArray = (string | number | null)[]
 
 export const turnColumns = [
   'id', 'session', 'flow', 'state', 'granted', 'caller', 'caller_turn', 'pending', 'outcome', 'background', 'call_deadline', 'key',
@@ -13,45 +16,47 @@ export const turnColumns = [
 ] as const
 export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries'] as const
 
-/** `t.id as t_id, …`: so that two rows can come from one statement. */
-export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => `${alias}.${name} as ${alias}_${name}`).join(', ')
+export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => `${alias}.${name}`).join(', ')
 
 /** A grant never changes, and one turn is read several times: parsing it once is enough. */
 const grants = new Map<string, Grant>()
 const grantsMax = 4096
 
 function grantOf(id: string, text: string): Grant {
-  const key = `${id}${text}`
-  const known = grants.get(key)
+  const known = grants.get(id)
   if (known !== undefined) return known
   const grant = JSON.parse(text) as Grant
   if (grants.size >= grantsMax) grants.clear()
-  grants.set(key, grant)
+  grants.set(id, grant)
   return grant
 }
 
-export function turnOfRaw(raw: Raw, alias: string): TurnRow {
-  const at = (name: string): string | number | null => raw[`${alias}_${name}`] ?? null
-  const id = at('id') as TurnId
+/** A turn from the columns of `turnColumns`, which start at `from`. */
+export function turnAt(raw: RawArray, from: number): TurnRow {
+  const id = raw[from] as TurnId
   return {
-    id, session: at('session') as SessionId, flow: at('flow') as FlowId, state: at('state') as TurnState,
-    call: at('caller') === null ? null : {
-      id: callOf(id), caller: at('caller') as SessionId, callerTurn: at('caller_turn') as TurnId, pending: at('pending') === 1,
-      outcome: at('outcome') as Outcome | null, background: at('background') === 1, deadline: at('call_deadline') as number, key: at('key') as string,
+    id, session: raw[from + 1] as SessionId, flow: raw[from + 2] as FlowId, state: raw[from + 3] as TurnState,
+    call: raw[from + 5] === null ? null : {
+      id: callOf(id), caller: raw[from + 5] as SessionId, callerTurn: raw[from + 6] as TurnId, pending: raw[from + 7] === 1,
+      outcome: raw[from + 8] as Outcome | null, background: raw[from + 9] === 1, deadline: raw[from + 10] as number, key: raw[from + 11] as string,
     },
-    grant: grantOf(id, at('granted') as string), node: at('node') as NodeId | null, epoch: at('epoch') as number, deadline: at('deadline') as number,
-    stopping: at('stopping') as Outcome | null, openedAt: at('opened_at') as number, openedSeq: at('opened_seq') as number, endedSeq: at('ended_seq') as number | null,
-    tokensUsed: at('tokens_used') as number, tokensBelow: at('tokens_below') as number,
+    grant: grantOf(id, raw[from + 4] as string), node: raw[from + 12] as NodeId | null, epoch: raw[from + 13] as number, deadline: raw[from + 14] as number,
+    stopping: raw[from + 15] as Outcome | null, openedAt: raw[from + 16] as number, openedSeq: raw[from + 17] as number, endedSeq: raw[from + 18] as number | null,
+    tokensUsed: raw[from + 19] as number, tokensBelow: raw[from + 20] as number,
   }
 }
 
-export function sessionOfRaw(raw: Raw, alias: string): SessionRow {
-  const at = (name: string): string | number | null => raw[`${alias}_${name}`] ?? null
-  return {
-    id: at('id') as SessionId, agent: at('agent') as string, kind: at('kind') as SessionKind, parent: at('parent') as SessionId | null, cwd: at('cwd') as string,
-    title: at('title') as string, createdAt: at('created_at') as number, archived: at('archived') === 1, entries: at('entries') as number,
-    summary: at('summary') as string | null, summaryEntries: at('summary_entries') as number,
-  }
+/** A session from the columns of `sessionColumns`, which start at `from`. */
+export const sessionAt = (raw: RawArray, from: number): SessionRow => ({
+  id: raw[from] as SessionId, agent: raw[from + 1] as string, kind: raw[from + 2] as SessionKind, parent: raw[from + 3] as SessionId | null, cwd: raw[from + 4] as string,
+  title: raw[from + 5] as string, createdAt: raw[from + 6] as number, archived: raw[from + 7] === 1, entries: raw[from + 8] as number,
+  summary: raw[from + 9] as string | null, summaryEntries: raw[from + 10] as number,
+})
+
+/** A statement whose rows come as arrays. */
+export function arrays(statement: StatementSync): StatementSync {
+  statement.setReturnArrays(true)
+  return statement
 }
 
 export const entryOfRaw = (raw: Raw, withSteps: boolean): Entry => ({

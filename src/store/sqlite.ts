@@ -13,7 +13,7 @@ import { NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx }
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
-import { belowFacts, need, openFacts, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
+import { activationFacts, belowFacts, need, openFacts, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareReads } from './reads.ts'
 
@@ -170,6 +170,7 @@ class Sqlite implements SqliteStore {
     return {
       now: at,
       turn: async (id) => turnFacts(facts, id, held),
+      activation: async (id) => activationFacts(facts, id, held),
       session: async (id) => sessionFacts(facts, id, at, held),
       open: async (query) => openFacts(facts, query, at, held),
       below: async (turn) => {

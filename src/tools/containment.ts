@@ -5,10 +5,12 @@
  * C2. The checked path is the one that is used. It has no links left, and its last part is opened without following one, so a link planted after the check is not followed.
  * C3. A file is replaced whole or not at all.
  *
+ * Looking at names is done at once, without the thread pool: a handful of system calls of a few microseconds each, where every hop to the pool costs more than all of them.
+ *
  * This binds agents that have these tools but no `shell`: a shell is not confined to a directory, and only a shell can plant links.
  */
-import { constants, type BigIntStats } from 'node:fs'
-import { lstat, mkdir, open, readlink, realpath, rename, rm, type FileHandle } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type BigIntStats } from 'node:fs'
+import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { systemClock } from '../runtime/system-clock.ts'
@@ -23,14 +25,14 @@ const linksMax = 40
 export const isRefusal = (value: object): value is Refusal => 'code' in value
 
 export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
-  const root = await rootOf(cwd)
+  const root = rootOf(cwd)
   if (given.includes('\0')) return badInput(field, given, 'a path without NUL characters')
   const outside = badInput(field, given, `a path inside the working directory ${cwd}, symbolic links resolved,`)
   const absolute = resolve(cwd, given)
   // The words alone are checked first, so that nothing can be learnt about the disk outside.
   if (!within(resolve(cwd), absolute) && !within(root, absolute)) return outside
   try {
-    const { real, exists } = await follow(absolute, linksMax)
+    const { real, exists } = follow(absolute, linksMax)
     if (!within(root, real)) return outside // C1
     return { path: real, shown: relative(root, real) || '.', exists }
   } catch (error) {
@@ -40,9 +42,9 @@ export async function resolveInside(cwd: string, given: string, field: string): 
   }
 }
 
-async function rootOf(cwd: string): Promise<string> {
+function rootOf(cwd: string): string {
   try {
-    return await realpath(cwd)
+    return realpathSync.native(cwd)
   } catch (cause) {
     throw new Error(`the session's directory ${cwd} cannot be used`, { cause })
   }
@@ -54,23 +56,23 @@ function within(root: string, path: string): boolean {
 }
 
 /** Where `path` leads. `realpath` cannot say it for what does not exist, and a dangling link must not pass for a plain missing file: a write through it would land at its target. */
-async function follow(path: string, linksLeft: number): Promise<{ real: string; exists: boolean }> {
+function follow(path: string, linksLeft: number): { real: string; exists: boolean } {
   try {
-    return { real: await realpath(path), exists: true }
+    return { real: realpathSync.native(path), exists: true }
   } catch (error) {
     if (!isMissing(error) || dirname(path) === path) throw error
   }
-  const parent = await follow(dirname(path), linksLeft)
+  const parent = follow(dirname(path), linksLeft)
   const place = join(parent.real, basename(path))
-  const target = await linkAt(place)
+  const target = linkAt(place)
   if (target === null) return { real: place, exists: false }
   if (linksLeft === 0) throw Object.assign(new Error(`too many links: ${path}`), { code: 'ELOOP' })
   return follow(resolve(parent.real, target), linksLeft - 1)
 }
 
-async function linkAt(path: string): Promise<string | null> {
+function linkAt(path: string): string | null {
   try {
-    return await readlink(path)
+    return readlinkSync(path)
   } catch (error) {
     // Nothing there, or there but no link: either way there is nothing to follow.
     if (isMissing(error) || errnoOf(error) === 'EINVAL') return null
@@ -79,23 +81,23 @@ async function linkAt(path: string): Promise<string | null> {
 }
 
 /** Opens a regular file and closes it after `work`. Does not hang on a pipe, nor follow a link planted since the check. */
-export async function withFile<T extends object>(inside: Inside, given: string, work: (handle: FileHandle, stat: BigIntStats) => Promise<T>): Promise<T | Refusal> {
-  const handle = await open(inside.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) // C2
+export async function withFile<T extends object>(inside: Inside, given: string, work: (file: number, stat: BigIntStats) => Promise<T>): Promise<T | Refusal> {
+  const file = openSync(inside.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) // C2
   try {
-    const stat = await handle.stat({ bigint: true })
+    const stat = fstatSync(file, { bigint: true })
     if (stat.isDirectory()) return badInput('path', given, 'a file, not a directory,')
     if (!stat.isFile()) return badInput('path', given, 'a regular file, not a device, pipe or socket,')
-    if (!(await isAt(inside.path, stat))) return moved(given)
-    return await work(handle, stat)
+    if (!isAt(inside.path, stat)) return moved(given)
+    return await work(file, stat)
   } finally {
-    await handle.close()
+    closeSync(file)
   }
 }
 
 /** Whether `path` still has no links and names this very file: a directory on the way may have been swapped for a link between check and open. */
-async function isAt(path: string, stat: BigIntStats): Promise<boolean> {
-  const now = await lstat(path, { bigint: true })
-  return now.ino === stat.ino && now.dev === stat.dev && (await realpath(path)) === path // C2
+function isAt(path: string, stat: BigIntStats): boolean {
+  const now = lstatSync(path, { bigint: true })
+  return now.ino === stat.ino && now.dev === stat.dev && realpathSync.native(path) === path // C2
 }
 
 const moved = (given: string): Refusal => badInput('path', given, 'a path that nobody changes at the same time')

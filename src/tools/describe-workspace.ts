@@ -1,4 +1,5 @@
 /** Text about a directory for a child's prompt: where it is, which files matter, what kind of project it holds. */
+import { readSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
 import type { Refusal } from '../model/refusal.ts'
@@ -62,8 +63,9 @@ async function manifestIn(cwd: string, name: string): Promise<string | null> {
   const inside = await resolveInside(cwd, name, field)
   if (isRefusal(inside) || !inside.exists) return null
   try {
-    const read = await withFile(inside, name, async (handle) => {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(manifestBytesMax), 0, manifestBytesMax, 0)
+    const read = await withFile(inside, name, async (file) => {
+      const buffer = Buffer.alloc(manifestBytesMax)
+      const bytesRead = readSync(file, buffer, 0, manifestBytesMax, 0)
       return { text: buffer.toString('utf8', 0, bytesRead) }
     })
     return isRefusal(read) ? null : read.text

@@ -1,4 +1,5 @@
 /** `edit`: replaces an exact piece of a text file. */
+import { readFileSync } from 'node:fs'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
@@ -46,9 +47,9 @@ async function replaceIn(inside: Inside, input: Input, signal: AbortSignal): Pro
 }
 
 function contentOf(inside: Inside, given: string): Promise<{ text: string; version: Version } | Refusal> {
-  return withFile(inside, given, async (handle, stat) => {
+  return withFile(inside, given, async (file, stat) => {
     if (stat.size > bytesMax) return badInput('path', given, `a file of at most ${bytesMax} bytes`)
-    const data = await handle.readFile()
+    const data = readFileSync(file)
     // Decoding and encoding must give every other byte back as it was.
     if (!isUtf8(data) || data.includes(0)) return badInput('path', given, 'a text file in UTF-8')
     return { text: data.toString('utf8'), version: stat }

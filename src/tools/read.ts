@@ -1,5 +1,6 @@
 /** `read`: a window of lines of a text file. */
-import type { FileHandle } from 'node:fs/promises'
+import { read as readCallback, readSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { z } from 'zod'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength, cutBytes } from '../model/text.ts'
@@ -29,8 +30,8 @@ export const read = workspaceTool({
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const answer = await withFile(inside, input.path, async (handle, stat) => {
-      const window = await windowOf(handle, input.offset, input.limit, context.signal)
+    const answer = await withFile(inside, input.path, async (file, stat) => {
+      const window = await windowOf(file, Number(stat.size), input.offset, input.limit, context.signal)
       return isRefusal(window) ? window : { bytes: Number(stat.size), ...window }
     })
     if (isRefusal(answer)) return refused(answer)
@@ -39,8 +40,8 @@ export const read = workspaceTool({
   },
 })
 
-async function windowOf(handle: FileHandle, offset: number, limit: number, signal: AbortSignal): Promise<Window | Refusal> {
-  const found = await collect(handle, offset, limit, signal)
+async function windowOf(file: number, size: number, offset: number, limit: number, signal: AbortSignal): Promise<Window | Refusal> {
+  const found = await collect(file, size, offset, limit, signal)
   if (found === 'binary') return { text: '', binary: true, next: null, lines: 0, note: 'This is a binary file; its content is not shown.' }
   if (found.ended && offset > 1 && offset > found.line) {
     return badInput('offset', offset, found.line === 0 ? '1, since the file is empty,' : `a line from 1 to ${found.line}`)
@@ -80,15 +81,19 @@ type Found = {
   line: number
 }
 
+const readLater = promisify(readCallback)
+
 /** Reads in chunks and stops as soon as enough is there, so that the size of the file costs no memory. */
-async function collect(handle: FileHandle, offset: number, limit: number, signal: AbortSignal): Promise<Found | 'binary'> {
+async function collect(file: number, size: number, offset: number, limit: number, signal: AbortSignal): Promise<Found | 'binary'> {
   const kept: Buffer[] = []
   let keptBytes = 0
   let ends = 0
   let open = false
   for (let position = 0; ; ) {
     signal.throwIfAborted()
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(chunkBytes), 0, chunkBytes, position)
+    const buffer = Buffer.alloc(Math.min(chunkBytes, Math.max(1, size - position + 1)))
+    // Most files end in the first chunk, which is read at once; a long one must not hold up everybody.
+    const bytesRead = position === 0 ? readSync(file, buffer, 0, buffer.length, 0) : (await readLater(file, buffer, 0, buffer.length, position)).bytesRead
     if (bytesRead === 0) return { bytes: Buffer.concat(kept), ended: true, line: open ? ends + 1 : ends }
     const chunk = buffer.subarray(0, bytesRead)
     if (position === 0 && chunk.subarray(0, sniffBytes).includes(0)) return 'binary'

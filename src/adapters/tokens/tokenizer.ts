@@ -23,7 +23,20 @@ async function load(): Promise<CountTokens> {
   // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. It saves little.
   setMergeCacheSize(0)
   const count: CountTokens = (text) => countTokens(text, ordinary)
-  return (text) => (text.length <= pieceUnitsMax ? count(text) : countLong(text, pieces, count))
+  return (text) => (text.length <= pieceUnitsMax ? countShort(text, count) : countLong(text, pieces, count))
+}
+
+/** Prompts, tasks and short answers come again and again. Copies are kept, since a slice would keep its whole text alive. */
+const short = new Map<string, number>()
+const shortMax = 4096
+
+function countShort(text: string, count: CountTokens): number {
+  const known = short.get(text)
+  if (known !== undefined) return known
+  const tokens = count(text)
+  if (short.size >= shortMax) short.clear()
+  short.set(Buffer.from(text, 'utf16le').toString('utf16le'), tokens)
+  return tokens
 }
 
 function countLong(text: string, pieces: RegExp, count: CountTokens): number {

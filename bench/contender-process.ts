@@ -1,0 +1,26 @@
+/** A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{ concurrency, seconds }`, or null to end. */
+import { runRound } from './round.ts'
+import type { Contender } from './work.ts'
+
+export type Order = { concurrency: number; seconds: number } | null
+
+const starts: Record<string, () => Promise<{ start(): Promise<Contender> }>> = {
+  tieline: () => import('./contenders/tieline.ts'),
+  'ai-sdk': () => import('./contenders/ai-sdk.ts'),
+  'openai-agents': () => import('./contenders/openai-agents.ts'),
+  'bare-log': () => import('./contenders/bare-log.ts'),
+}
+
+const name = process.argv[2] ?? ''
+const load = starts[name]
+if (load === undefined) throw new Error(`"${name}" is not one of ${Object.keys(starts).join(', ')}`)
+const contender = await (await load()).start()
+
+process.on('message', (order: Order) => {
+  const answer = order === null ? contender.close().then(() => process.disconnect()) : runRound(contender, order.concurrency, order.seconds).then((round) => process.send?.(round))
+  answer.catch((error: unknown) => {
+    console.error(error)
+    process.exit(1)
+  })
+})
+process.send?.('ready')

@@ -1,0 +1,117 @@
+/** Context building at 1,000, 10,000 and 100,000 messages: what a filtered selection costs as the history grows. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
+import type { Entry } from '../src/model/context.ts'
+import type { Event, Grant } from '../src/model/event.ts'
+import type { SessionId } from '../src/model/id.ts'
+import type { EntrySelect } from '../src/runtime/ports.ts'
+import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
+import type { Progress } from './progress.ts'
+import { number, times, type Check, type Part } from './report.ts'
+import { median } from './round.ts'
+
+const sizes = [1000, 10_000, 100_000]
+/** Entries come in turns of this many, so that the keyword index keeps up as it does in life. */
+const entriesPerTurn = 64
+const tokensMax = 4000
+const minuteMs = 60_000
+const repeats = 40
+
+/** A thousand different words, most of them rare, so that an index has something to do. */
+const vocabulary = Array.from({ length: 1000 }, (_, index) => `${['build', 'server', 'token', 'budget', 'socket', 'parser', 'branch', 'review', 'deadline', 'cache'][index % 10]}${index}`)
+
+/** The text of an entry depends on its number alone: every run and every size sees the same words. */
+function textOf(n: number, total: number): string {
+  const words = Array.from({ length: 24 }, (_, index) => vocabulary[(n * 7919 + index * 104_729) % vocabulary.length])
+  // Three entries in the older half have the rare word; every third has the common one.
+  const rare = n === Math.floor(total / 4) || n === Math.floor(total / 3) || n === Math.floor(total / 2) ? ' zeppelin' : ''
+  return `${words.join(' ')}${n % 3 === 0 ? ' deploy' : ''}${rare}.`
+}
+
+const filters: Record<string, EntrySelect['filter']> = {
+  'last 20': { last_messages: 20 },
+  'roles: user, last 20': { roles: ['user'], last_messages: 20 },
+  'keyword, common, last 20': { keywords: ['deploy'], last_messages: 20 },
+  'keyword, rare': { keywords: ['zeppelin'] },
+  'keyword, nowhere': { keywords: ['xylophone'] },
+  'age: one hour': { max_age_seconds: 3600 },
+}
+
+const grant = (session: SessionId): Grant => ({
+  agent: 'planner', depth: 0, subagentDepth: 0, path: [{ session, agent: 'planner' }], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 16,
+})
+
+/** Fills a session through the store's own transactions, one message a minute, the newest now. */
+async function fill(store: SqliteStore, session: SessionId, total: number, now: number, count: (text: string) => number): Promise<void> {
+  const created: Event = { type: 'session.created', session, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/', title: '' }
+  await store.transact([`session:${session}`], async (tx) => tx.append(created))
+  let group: Promise<unknown>[] = []
+  for (let first = 1; first <= total; first += entriesPerTurn) {
+    const turn = `turn_${session}-${String(first).padStart(8, '0')}` as const
+    const flow = `flow_${session}-${first}` as const
+    const entries = Array.from({ length: Math.min(entriesPerTurn, total - first + 1) }, (_, index): Entry => {
+      const n = first + index
+      const text = textOf(n, total)
+      return { n, role: n % 2 === 1 ? 'user' : 'assistant', at: now - (total - n) * minuteMs, text, tokens: count(text), from: null, steps: null, stepTokens: 0 }
+    })
+    const events: Event[] = [
+      { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow, from: null, source: 'user', text: '', tokens: 0, grant: grant(session) },
+      { type: 'turn.ended', session, turn, outcome: 'completed', output: '', error: null, tokensUsed: 0, tokensBelow: 0, iterations: 1, toolCalls: [], entries },
+    ]
+    group.push(store.transact([`session:${session}`, `flow:${flow}`], async (tx) => tx.append(...events)))
+    if (group.length === 64) {
+      await Promise.all(group)
+      group = []
+    }
+  }
+  await Promise.all(group)
+}
+
+export async function context(progress: Progress): Promise<Part> {
+  progress.part('context', sizes.length + 1)
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-context-'))
+  const now = Date.now()
+  const store = sqliteStore({ directory, now: () => now })
+  try {
+    const count = await loadTokenizer()
+    for (const size of sizes) {
+      await fill(store, `ses_${size}`, size, now, count)
+      progress.step(`${size} messages written`)
+    }
+    const rows: string[][] = []
+    const checks: Check[] = []
+    for (const [name, filter] of Object.entries(filters)) {
+      const ms = await interleaved(store, filter, now)
+      const [small, , large] = ms.map(({ medianMs }) => medianMs)
+      rows.push([name, ...ms.map(({ medianMs }) => number(medianMs)), times((large ?? Number.NaN) / (small ?? Number.NaN)), ms.map(({ passed }) => passed).join(' / ')])
+      checks.push({ name: `context, ${name}: time from 100,000 messages`, figure: large ?? Number.NaN, relation: '<=', limit: 2, unit: ' ms' })
+      // Below a twentieth of a millisecond the ratio of two times says nothing but noise.
+      if ((large ?? 0) > 0.05) checks.push({ name: `context, ${name}: 100,000 against 1,000`, figure: (large ?? Number.NaN) / (small ?? Number.NaN), relation: '<=', limit: 1.2, unit: '×' })
+    }
+    progress.step('measured')
+    return {
+      name: 'context', checks, notes: [`Selections within ${tokensMax} tokens from a store on disk, warm. The ratio is checked only for times above 0.05 ms.`],
+      tables: [{ title: `Context building, ms (median of ${repeats}, sizes alternating)`, columns: ['filter', ...sizes.map((size) => size.toLocaleString('en')), '100k/1k', 'entries passed'], rows }],
+    }
+  } finally {
+    await store.close()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function interleaved(store: SqliteStore, filter: EntrySelect['filter'], now: number): Promise<{ medianMs: number; passed: number }[]> {
+  const taken = sizes.map(() => [] as number[])
+  const passed = sizes.map(() => 0)
+  for (let repeat = 0; repeat < repeats + 10; repeat += 1) {
+    for (const [index, size] of sizes.entries()) {
+      const from = performance.now()
+      const page = await store.entries(`ses_${size}`, { filter, now, tokensMax, withSteps: false })
+      // The first ten warm up.
+      if (repeat >= 10) taken[index]?.push(performance.now() - from)
+      passed[index] = page.entries.length
+    }
+  }
+  return taken.map((list, index) => ({ medianMs: median(list), passed: passed[index] ?? 0 }))
+}

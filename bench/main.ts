@@ -1,0 +1,60 @@
+/** `npm run bench`: runs the parts one after another, prints their tables, and says of each required figure whether it is met. */
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { appends } from './appends.ts'
+import { context } from './context.ts'
+import { delegations } from './delegations.ts'
+import { memory } from './memory.ts'
+import { progressOn, type Progress } from './progress.ts'
+import { checkText, isMet, tableText, type Part } from './report.ts'
+import { startup } from './startup.ts'
+import { tokens } from './tokens.ts'
+
+type Run = (progress: Progress, seconds: number) => Promise<Part>
+const parts: Record<string, Run> = { tokens, delegations, appends, context, startup, memory }
+const secondsDefault = 1.5
+
+const help = `npm run bench -- [options]
+
+  --only <part>   only this part; may be given several times. Parts: ${Object.keys(parts).join(', ')}
+  --seconds <n>   length of one timed round (default ${secondsDefault}); there are five rounds of each contender
+  --json          the results as JSON on stdout, instead of tables
+  --help          this text
+
+The whole takes about three minutes. Progress is on stderr. The exit status is 1 if a required figure was not met.`
+
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, seconds: { type: 'string', default: String(secondsDefault) }, json: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+})
+
+function chosen(): [string, Run][] {
+  const unknown = values.only?.find((name) => parts[name] === undefined)
+  if (unknown !== undefined) throw new Error(`--only: there is no part "${unknown}"; there are ${Object.keys(parts).join(', ')}`)
+  return Object.entries(parts).filter(([name]) => values.only?.includes(name) ?? true)
+}
+
+function secondsOf(): number {
+  const seconds = Number(values.seconds)
+  if (!(seconds > 0 && seconds <= 60)) throw new Error(`--seconds: "${values.seconds}" is not a number above 0 and up to 60`)
+  return seconds
+}
+
+async function main(): Promise<void> {
+  const progress = progressOn(process.stderr)
+  const done: Part[] = []
+  const seconds = secondsOf()
+  for (const [, run] of chosen()) {
+    const part = await run(progress, seconds)
+    done.push(part)
+    progress.end()
+    if (!values.json) console.log(`${[...part.tables.map(tableText), ...part.notes].join('\n\n')}\n`)
+  }
+  const checks = done.flatMap((part) => part.checks)
+  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version, date: new Date().toISOString() }
+  if (values.json) console.log(JSON.stringify({ machine, parts: done.map((part) => ({ ...part, checks: part.checks.map((check) => ({ ...check, met: isMet(check) })) })) }, null, 2))
+  else console.log(`Required figures (${machine.cores} cores, ${machine.cpu}, Node ${machine.node}, ${machine.date.slice(0, 10)})\n${checks.map(checkText).join('\n')}`)
+  if (!checks.every(isMet)) process.exitCode = 1
+}
+
+if (values.help) console.log(help)
+else await main()

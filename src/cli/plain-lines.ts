@@ -1,0 +1,34 @@
+/** Calls as plain lines, for pipes and logs. Pure: `tree` is as it was before the event. */
+import type { StoredEvent } from '../model/event.ts'
+import { turnOf } from '../model/id.ts'
+import { explain } from '../model/refusal.ts'
+import { preview } from '../model/text.ts'
+import type { Tree } from './tree.ts'
+import { oneLine } from './width.ts'
+
+const taskPointsMax = 200
+
+export function plainLines(tree: Tree, { event }: StoredEvent): string[] {
+  switch (event.type) {
+    case 'call.opened': return [calling(tree, event.turn, event.grant.agent, event.task)]
+    case 'call.refused': return [calling(tree, event.turn, event.agent, event.task), returned(event.agent, false, 0, 0), `  Error: ${oneLine(explain(event.refusal))}`]
+    case 'call.ended': {
+      const agent = tree.nodes.get(turnOf(event.call))?.agent ?? event.target
+      const lines = [returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt)]
+      if (event.toolCalls.length > 0) lines.push(`  Tools used: ${event.toolCalls.join(', ')}`)
+      return [...lines, ...event.errors.map((error) => `  Error: ${oneLine(error)}`)]
+    }
+    default: return []
+  }
+}
+
+const calling = (tree: Tree, caller: string | null, agent: string, task: string): string =>
+  `${tree.nodes.get(caller ?? '')?.agent ?? 'somebody'} calling ${oneLine(agent)} with task: ${shortened(oneLine(task))}`
+
+const returned = (agent: string, success: boolean, tokens: number, ms: number): string =>
+  `${oneLine(agent)} returned: ${success ? 'SUCCESS' : 'FAILED'} (${tokens} tokens, ${Math.round(ms / 1000)}s)`
+
+function shortened(task: string): string {
+  const cut = preview(task, taskPointsMax)
+  return cut.length === task.length ? task : `${cut}…`
+}

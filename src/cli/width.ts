@@ -1,0 +1,42 @@
+/** How much room text takes on a terminal, and cuts that fit. A grapheme is never split. */
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const narrow = /^[\x20-\x7e\u00a0-\u02ff]*$/
+const wide = /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+const nothing = /^[\p{Mark}\p{Format}]*$/u
+
+const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 : wide.test(grapheme) ? 2 : 1)
+
+export function displayWidth(text: string): number {
+  if (narrow.test(text)) return text.length
+  let width = 0
+  for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment)
+  return width
+}
+
+/** The text, or as much of its start as fits with an ellipsis. */
+export function cutWidth(text: string, widthMax: number): string {
+  if (widthMax <= 0) return ''
+  // No grapheme of a long text beyond this can be seen, so it is not measured.
+  const near = text.slice(0, widthMax * 16)
+  if (near.length === text.length && displayWidth(near) <= widthMax) return text
+  let cut = ''
+  let width = 0
+  for (const { segment } of graphemes.segment(near)) {
+    const next = width + graphemeWidth(segment)
+    if (next > widthMax - 1) break
+    cut += segment
+    width = next
+  }
+  return `${cut.trimEnd()}…`
+}
+
+/** Control characters could move the cursor or turn the reading direction of what follows, whoever wrote them. */
+const unsafe = /[\p{Control}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
+
+/** Text of an agent as one line that is safe to show. */
+export const oneLine = (text: string): string => text.toWellFormed().replaceAll(unsafe, ' ').replaceAll(/ {2,}/g, ' ').trim()
+
+/** The first line that says something. */
+export const firstLine = (text: string): string => oneLine(text.split('\n').find((line) => line.trim() !== '') ?? '')
+export const lastLine = (text: string): string => oneLine(text.split('\n').findLast((line) => line.trim() !== '') ?? '')

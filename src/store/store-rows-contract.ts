@@ -1,0 +1,198 @@
+/** The part of the Store contract that is about reading outside transactions: the log, single rows, entries, and what is due. */
+import { expect, test } from 'vitest'
+import type { SessionId } from '../model/id.ts'
+import { append, callEnded, cancelled, created, ended, entryOf, farAway, opened, refused, running, sent, started, summarised } from '../../test/store-kit.ts'
+import type { Fresh } from './store-contract.ts'
+
+export function rowsContract(fresh: Fresh): void {
+  log(fresh)
+  rows(fresh)
+  due(fresh)
+}
+
+function log(fresh: Fresh): void {
+  test('R10: reading page by page gives every event once and in order, whatever the size of the page', async () => {
+    const { store } = await fresh()
+    for (let n = 0; n < 7; n += 1) await append(store, ...Array.from({ length: n + 1 }, (_, of) => created(`ses_${n}-${of}`)))
+    const all = (await store.read(0, {}, 100)).events
+    expect(all.map(({ seq }) => seq)).toEqual(Array.from({ length: 28 }, (_, n) => n + 1))
+    for (const limit of [1, 2, 3, 5, 27, 28]) {
+      const paged = []
+      for (let after = 0; ;) {
+        const { events, next } = await store.read(after, {}, limit)
+        if (events.length === 0) break
+        expect(events.length).toBeLessThanOrEqual(limit)
+        expect(next).toBeGreaterThan(after)
+        paged.push(...events)
+        after = next
+      }
+      expect(paged).toEqual(all)
+    }
+  })
+
+  test('a cursor in the middle of a transaction goes on with its next event', async () => {
+    const { store } = await fresh()
+    await append(store, created('ses_a'), created('ses_b'), created('ses_c'))
+    expect((await store.read(1, {}, 10)).events.map(({ event }) => event.session)).toEqual(['ses_b', 'ses_c'])
+    expect(await store.read(1, {}, 1)).toMatchObject({ events: [{ seq: 2 }], next: 2 })
+    expect(await store.read(3, {}, 10)).toEqual({ events: [], next: 3 })
+    expect(await store.read(99, {}, 10)).toEqual({ events: [], next: 99 })
+  })
+
+  test('a filter by sessions and types passes what it names, in order, and its cursor skips nothing', async () => {
+    const { store } = await fresh()
+    for (const name of ['a', 'b', 'c']) await append(store, ...running(name))
+    await append(store, ended('ses_b', 'turn_b'), ended('ses_a', 'turn_a'))
+    const filters: { filter: Parameters<typeof store.read>[1]; seqs: number[] }[] = [
+      { filter: { sessions: ['ses_b', 'ses_a'] }, seqs: [1, 2, 3, 4, 5, 6, 10, 11] }, { filter: { types: ['turn.ended', 'session.created'] }, seqs: [1, 4, 7, 10, 11] },
+      { filter: { sessions: ['ses_a'], types: ['turn.ended'] }, seqs: [11] }, { filter: { sessions: [] }, seqs: [] }, { filter: { sessions: ['ses_x'] }, seqs: [] },
+    ]
+    for (const { filter, seqs } of filters) {
+      expect((await store.read(0, filter, 100)).events.map(({ seq }) => seq)).toEqual(seqs)
+      const paged: number[] = []
+      for (let after = 0; ;) {
+        const { events, next } = await store.read(after, filter, 1)
+        if (events.length === 0) break
+        paged.push(...events.map(({ seq }) => seq))
+        after = next
+      }
+      expect(paged).toEqual(seqs)
+    }
+  })
+
+  test('R9: a reader that follows the cursor while others write misses nothing', async () => {
+    const { store } = await fresh()
+    const seen: number[] = []
+    let after = 0
+    const writers = Array.from({ length: 60 }, async (_, n) => append(store, created(`ses_${n}`)))
+    const done = Promise.all(writers)
+    while (seen.length < 60) {
+      const { events, next } = await store.read(after, {}, 7)
+      seen.push(...events.map(({ seq }) => seq))
+      after = next
+      if (events.length === 0) await new Promise<void>((resolve) => setImmediate(() => resolve()))
+    }
+    await done
+    expect(seen).toEqual(Array.from({ length: 60 }, (_, n) => n + 1))
+  })
+
+  test('one event is found by its number, and none where there is none', async () => {
+    const { store } = await fresh()
+    await append(store, created('ses_a'), created('ses_b'))
+    expect((await store.event(2))?.event.session).toBe('ses_b')
+    expect([await store.event(0), await store.event(3)]).toEqual([null, null])
+  })
+
+  test('R10: text comes back as it was written, also what is no good Unicode', async () => {
+    const { store } = await fresh()
+    const text = 'NUL \0, half \ud83d, 😀, "quoted"\n'
+    await append(store, created('ses_a'), sent('ses_a', 'turn_a', { text }))
+    expect((await store.read(1, {}, 1)).events).toMatchObject([{ event: { text } }])
+  })
+}
+
+function rows(fresh: Fresh): void {
+  test('entries are found by their numbers, in the order asked for, with their steps only if wanted', async () => {
+    const { store } = await fresh()
+    const entries = [entryOf(1, 'one'), entryOf(2, 'two 😀\0', { steps: '[1]', stepTokens: 5 }), entryOf(3, 'three', { from: 'planner' })]
+    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, entries))
+    expect(await store.entriesByNumber('ses_a', [3, 1, 9], false)).toEqual([entries[2], entries[0]])
+    expect(await store.entriesByNumber('ses_a', [2], true)).toEqual([entries[1]])
+    expect(await store.entriesByNumber('ses_a', [2], false)).toEqual([{ ...entries[1], steps: null, stepTokens: 0 }])
+    expect(await store.entriesByNumber('ses_b', [1], true)).toEqual([])
+    expect((await store.session('ses_a'))?.entries).toBe(3)
+  })
+
+  test('the newest entries that fit are chosen, and a keyword finds what contains it', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, [entryOf(1, 'red'), entryOf(2, 'blue'), entryOf(3, 'Red again')]))
+    const select = { now: 10, tokensMax: 100, withSteps: false }
+    expect((await store.entries('ses_a', { ...select, filter: { last_messages: 2 } })).entries.map(({ n }) => n)).toEqual([2, 3])
+    expect((await store.entries('ses_a', { ...select, filter: {}, tokensMax: 1 })).entries.map(({ n }) => n)).toEqual([3])
+    expect(await store.entries('ses_a', { ...select, filter: { keywords: ['RED'] } })).toMatchObject({ entries: [{ n: 1 }, { n: 3 }], total: 3 })
+  })
+
+  test('sessions are listed newest first, by agent and kind, and turns by flow, session and caller', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), created('ses_b', 'ephemeral', 'coder'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b' }))
+    const ids = (of: readonly { id: string }[]): string[] => of.map(({ id }) => id)
+    expect(ids(await store.sessions({}, 10))).toEqual(['ses_b', 'ses_a'])
+    expect(ids(await store.sessions({ agent: 'coder' }, 10))).toEqual(['ses_b'])
+    expect(ids(await store.sessions({ kind: 'persistent' }, 10))).toEqual(['ses_a'])
+    expect(ids(await store.sessions({}, 1))).toEqual(['ses_b'])
+    expect(ids(await store.turns({ flow: 'flow_1' }, 10))).toEqual(['turn_a', 'turn_b'])
+    expect(ids(await store.turns({ session: 'ses_b' }, 10))).toEqual(['turn_b'])
+    expect(ids(await store.turns({ callerTurn: 'turn_a' }, 10))).toEqual(['turn_b'])
+    expect(ids(await store.turns({ flow: 'flow_2' }, 10))).toEqual([])
+  })
+
+  test('a refused call is found by its id, and no other', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), refused('ses_a', 'turn_a', 'call_no'))
+    expect((await store.refused('call_no'))?.event).toMatchObject({ type: 'call.refused', refusal: { code: 'self_call' } })
+    expect(await store.refused('call_other')).toBeNull()
+    expect(await store.turn('turn_no')).toBeNull()
+  })
+
+  test('a summary belongs to its session with the number of entries that it covers', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), summarised('ses_a', 'turn_a', 'it was about red', 4))
+    expect(await store.session('ses_a')).toMatchObject({ summary: 'it was about red', summaryEntries: 4 })
+  })
+}
+
+function due(fresh: Fresh): void {
+  const call = (name: string, deadline: number, kind: 'ephemeral' | 'persistent' = 'ephemeral') =>
+    [created(`ses_${name}`, kind), opened({ from: 'ses_a', in: 'turn_a', call: `call_${name}`, to: `ses_${name}`, deadline })] as const
+
+  test('R4: a pending call is due at its deadline and not before, the oldest first, and no more once it has ended', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), ...call('late', 2000), ...call('early', 1000), ...call('ended', 500), callEnded('ses_a', 'turn_a', 'call_ended', 'ses_ended'))
+    expect((await store.due(999, 10)).calls).toEqual([])
+    expect((await store.due(1000, 10)).calls).toEqual(['call_early'])
+    expect((await store.due(2000, 10)).calls).toEqual(['call_early', 'call_late'])
+    expect((await store.due(2000, 1)).calls).toEqual(['call_early'])
+  })
+
+  test('R9: a session with something queued is due while nothing of it runs', async () => {
+    const { store } = await fresh()
+    await store.heartbeat('node_1', farAway)
+    await append(store, created('ses_a'), sent('ses_a', 'turn_1'), sent('ses_a', 'turn_2'))
+    expect((await store.due(0, 10)).sessions).toEqual(['ses_a'])
+    await append(store, started('ses_a', 'turn_1'))
+    expect((await store.due(0, 10)).sessions).toEqual([])
+    await append(store, ended('ses_a', 'turn_1'))
+    expect((await store.due(0, 10)).sessions).toEqual(['ses_a'])
+    await append(store, started('ses_a', 'turn_2'), ended('ses_a', 'turn_2'))
+    expect((await store.due(0, 10)).sessions).toEqual([])
+  })
+
+  test('R4: the session of a turn whose node has lost its lease is due', async () => {
+    const { store, clock } = await fresh()
+    await store.heartbeat('node_1', 1000)
+    await append(store, ...running('a'))
+    const expired = clock.now() + 1000
+    expect((await store.due(expired - 1, 10)).sessions).toEqual([])
+    expect((await store.due(expired, 10)).sessions).toEqual(['ses_a'])
+    await store.heartbeat('node_1', 5000)
+    expect((await store.due(expired, 10)).sessions).toEqual([])
+  })
+
+  test('R4: the session of a turn whose node never had a lease is due, as its runner is not alive', async () => {
+    const { store } = await fresh()
+    await append(store, created('ses_a'), sent('ses_a', 'turn_a'), started('ses_a', 'turn_a', { node: 'node_unheard' }))
+    expect((await store.sessionFacts('ses_a')).runnerAlive).toBe(false)
+    expect((await store.due(0, 10)).sessions).toEqual(['ses_a'])
+  })
+
+  test('R4: a running turn is due at its own deadline, also after it was told to stop, and not once it has ended', async () => {
+    const { store } = await fresh()
+    const sessions: SessionId[] = ['ses_a', 'ses_b']
+    for (const session of sessions) await append(store, created(session), sent(session, `turn_${session}`), started(session, `turn_${session}`, { deadline: 3000 }))
+    expect((await store.due(2999, 10)).turns).toEqual([])
+    await append(store, cancelled('ses_a', 'turn_ses_a'))
+    expect((await store.due(3000, 10)).turns.toSorted()).toEqual(['turn_ses_a', 'turn_ses_b'])
+    await append(store, ended('ses_a', 'turn_ses_a'))
+    expect((await store.due(3000, 10)).turns).toEqual(['turn_ses_b'])
+  })
+}
