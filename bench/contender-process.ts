@@ -1,8 +1,8 @@
-/** A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{ concurrency, seconds }`, or null to end. */
+/** A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{ concurrency, seconds }`, or 'end'. */
 import { runRound } from './round.ts'
 import type { Contender } from './work.ts'
 
-export type Order = { concurrency: number; seconds: number } | null
+export type Order = { concurrency: number; seconds: number } | 'end'
 
 const starts: Record<string, () => Promise<{ start(): Promise<Contender> }>> = {
   tieline: () => import('./contenders/tieline.ts'),
@@ -17,7 +17,7 @@ if (load === undefined) throw new Error(`"${name}" is not one of ${Object.keys(s
 const contender = await (await load()).start()
 
 process.on('message', (order: Order) => {
-  const answer = order === null ? contender.close().then(() => process.disconnect()) : runRound(contender, order.concurrency, order.seconds).then((round) => process.send?.(round))
+  const answer = order === 'end' ? contender.close().then(() => process.disconnect()) : runRound(contender, order.concurrency, order.seconds).then((round) => process.send?.(round))
   answer.catch((error: unknown) => {
     console.error(error)
     process.exit(1)

@@ -16,7 +16,7 @@ const rounds = 5
 const eventsPerDelegation = 16
 const warmSeconds = 1.5
 
-type Rival = { name: Name; run(order: NonNullable<Order>): Promise<Round>; end(): Promise<void> }
+type Rival = { name: Name; run(order: Exclude<Order, 'end'>): Promise<Round>; end(): Promise<void> }
 
 async function startRival(name: Name, eventBytes: number): Promise<Rival> {
   const child = fork(file, [name], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, BENCH_EVENT_BYTES: String(Math.round(eventBytes)) } })
@@ -29,7 +29,7 @@ async function startRival(name: Name, eventBytes: number): Promise<Rival> {
     },
     async end() {
       const exit = once(child, 'exit')
-      child.send(null)
+      child.send('end')
       await exit
     },
   }

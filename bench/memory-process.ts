@@ -25,7 +25,7 @@ async function measure(): Promise<MemoryResult> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-memory-'))
-  const open = () => sqliteStore({ directory, now: systemClock.now })
+  const open = () => sqliteStore({ directory, now: () => systemClock.now() })
   const weigh = (): Weight => {
     collect()
     const files = ['tieline.db', 'tieline.db-wal'].map((name) => join(directory, name))
@@ -34,7 +34,7 @@ async function measure(): Promise<MemoryResult> {
   const store = open()
   const agents = { get: () => undefined, names: () => [], driver: () => { throw new Error('nothing runs here') } }
   const node = await startNode({
-    store, clock: systemClock, ids: systemIds(systemClock.now), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
+    store, clock: systemClock, ids: systemIds(() => systemClock.now()), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
     describeWorkspace: async () => ({ text: '' }), subagent: null, report: (fault) => console.error(fault),
   })
   const before = weigh()

@@ -14,7 +14,7 @@ export const fileText = 'name = example\nhost = 127.0.0.1\nport = 8283\nlog = in
 /** About a hundred tokens, as an answer of a coder usually has. */
 export const coderAnswer = [
   'The server listens on port 8283, as `config.txt` says in its third line (`port = 8283`).',
-  'The host is 127.0.0.1, so it can only be reached from the same machine; a client elsewhere would be refused before it gets an answer.',
+  'The host is 127.0.0.1, so it can only be reached from the same machine.',
   'Nothing else in the file changes the port: `log = info` only sets how much is written to the log, and `name` is shown in the page title.',
   'If you want another port, change that line and restart the server, since the file is read once at the start.',
 ].join(' ')
@@ -87,7 +87,7 @@ export type Contender = {
 }
 
 /** A fresh directory with the file that is read, and a place for data beside it. */
-export function scratch(): { workspace: string; data: string; remove(): void } {
+export function scratch(): { workspace: string; data: string; remove: () => void } {
   const data = mkdtempSync(join(tmpdir(), 'tieline-bench-data-'))
   const workspace = mkdtempSync(join(tmpdir(), 'tieline-bench-work-'))
   writeFileSync(join(workspace, fileName), fileText)

@@ -1,6 +1,5 @@
 /** Events for tests of stores, with every field filled in, and a clock that moves only when told. */
 import { fullAuthority } from '../src/model/authority.ts'
-import type { Entry } from '../src/model/context.ts'
 import type { EventOf, Grant, Outcome, Usage } from '../src/model/event.ts'
 import type { CallId, FlowId, NodeId, SessionId, TurnId } from '../src/model/id.ts'
 import type { Key, Store, Tx } from '../src/runtime/ports.ts'
@@ -31,16 +30,19 @@ export const started = (session: SessionId, turn: TurnId, more: Partial<Pick<Eve
 
 export const cancelled = (session: SessionId, turn: TurnId, outcome: Outcome = 'cancelled'): EventOf<'turn.cancelled'> => ({ type: 'turn.cancelled', session, turn, outcome, cause: 'asked' })
 
-export const ended = (session: SessionId, turn: TurnId, tokensUsed = 0, entries: Entry[] = []): EventOf<'turn.ended'> => ({
-  type: 'turn.ended', session, turn, outcome: 'completed', output: 'done', error: null, tokensUsed, iterations: 1, toolCalls: [], entries,
+export type Said = NonNullable<EventOf<'turn.ended'>['entry']>
+export const said = (n: number, asked: string, answered: string, more: Partial<Said> = {}): Said => ({ n, asked, askedTokens: 1, from: null, startedAt: n, answered, answeredTokens: 1, ...more })
+
+export const ended = (session: SessionId, turn: TurnId, tokensUsed = 0, entry: Said | null = null, toolCalls: string[] = []): EventOf<'turn.ended'> => ({
+  type: 'turn.ended', session, turn, outcome: 'completed', output: 'done', error: null, tokensUsed, tokensBelow: 0, iterations: 1, toolCalls, entry,
 })
 
-const manifest = { tokensMax: 4000, tokens: 1, parts: {}, messages: { session: null, total: 0, passed: [], withSteps: false, dropped: {} }, summary: null, workspace: null }
+const manifest = { tokensMax: 4000, tokens: 1, parts: {}, messages: null, summary: null, workspace: null }
 
 export type Opening = { from: SessionId; in: TurnId; call: CallId; to: SessionId; tokens?: number | null; background?: boolean; deadline?: number; flow?: FlowId }
 export const opened = ({ from, in: turn, call, to, tokens = null, background = false, deadline = farAway, flow: of = flow }: Opening): EventOf<'call.opened'> => ({
   type: 'call.opened', session: from, turn, call, key: `key-${call}`, flow: of, target: to, tool: 'sub_agent', task: 'do', taskHash: 'h', input: null, background, outputSchema: null, requested: {}, deadline,
-  grant: grantOf(to.slice(4), { depth: 1, tokensMax: tokens }), context: manifest, prompt: 'do',
+  grant: grantOf(to.slice(4), { depth: 1, tokensMax: tokens }), context: manifest, attachment: null,
 })
 
 export const refused = (session: SessionId, turn: TurnId, call: CallId): EventOf<'call.refused'> => ({
@@ -61,8 +63,6 @@ export const summarised = (session: SessionId, turn: TurnId, text: string, entri
 
 export const waited = (session: SessionId, turn: TurnId, target: SessionId): EventOf<'wait.started'> => ({ type: 'wait.started', session, turn, target, until: farAway })
 export const rested = (session: SessionId, turn: TurnId, target: SessionId): EventOf<'wait.ended'> => ({ type: 'wait.ended', session, turn, target, reason: 'ended' })
-
-export const entryOf = (n: number, text: string, more: Partial<Entry> = {}): Entry => ({ n, role: n % 2 === 1 ? 'user' : 'assistant', at: n, text, tokens: 1, from: null, steps: null, stepTokens: 0, ...more })
 
 export const keysOf = (...sessions: readonly SessionId[]): Key[] => sessions.map((session): Key => `session:${session}`)
 

@@ -50,7 +50,7 @@ export function memorySteps(options: StepsOptions = {}): MemorySteps {
   return steps
 }
 
-export const entry = (role: Entry['role'], text: string, more: Partial<Entry> = {}): Entry => ({ n: 1, role, at: 0, text, tokens: text.length, from: null, steps: null, stepTokens: 0, ...more })
+export const entry = (role: Entry['role'], text: string, more: Partial<Entry> = {}): Entry => ({ n: 1, role, at: 0, text, tokens: text.length, from: null, turn: 'turn_0', hasSteps: false, steps: null, ...more })
 
 export const toolSpec = (name: string): ToolSpec => ({ name, description: `The tool ${name}`, input: { type: 'object', properties: { q: { type: 'string' } } } })
 

@@ -1,4 +1,6 @@
-/** Times and counts in words that stay short. */
+/** Times, counts and ends in words that stay short. */
+import type { Outcome } from '../model/event.ts'
+import { oneLine } from './width.ts'
 
 /** `0.4s`, `12s`, `2m 05s`, `1h 02m`. */
 export function timeWords(ms: number): string {
@@ -22,3 +24,11 @@ const two = (count: number): string => String(count).padStart(2, '0')
 
 /** `12,345`: the same on every machine, whatever its language is. */
 export const countWords = (count: number): string => String(count).replaceAll(/\B(?=(\d{3})+$)/g, ',')
+
+/** The outcome and its cause; a cause that begins with the outcome does not say it twice. */
+export function endWords(outcome: Outcome, error: string | null): string {
+  const words = outcome.replaceAll('_', ' ')
+  const cause = oneLine(error ?? '')
+  if (cause === '') return words
+  return cause.startsWith(`${outcome}: `) ? `${words}: ${cause.slice(outcome.length + 2)}` : `${words}: ${cause}`
+}

@@ -10,12 +10,12 @@ type Rule = Extract<NonNullable<AgentOptions['script']>, readonly unknown[]>[num
 /** What the user said before, in the planner's session and in the one of the agent that works alone. One of the two is of use to the coder. */
 export const earlier = ['House rules: plain ES modules, no dependencies, tests with node:test.', 'By the way, the release notes can wait until Friday.']
 
-export const task = `Build what ${specFile} asks for, with a test, and have it reviewed.`
+export const task = `Build what ${specFile} asks for, test it, and have it reviewed.`
 
 const noted: Rule = { when: { task: { regex: '^(House rules|By the way)' } }, say: 'Noted.' }
 const check = `'${process.execPath.replaceAll("'", String.raw`'\''`)}' --test ${testFile}`
 
-/** `pauseMs` is how long each answer takes, so that somebody can watch. */
+/** `pauseMs` is how long each answer of the three takes, so that somebody can watch. */
 export function demoAgents(pauseMs: number): Record<string, AgentOptions> {
   const agent = (options: AgentOptions & { script: readonly Rule[] }): AgentOptions => ({ ...options, script: [noted, ...options.script.map((rule) => ({ ...rule, delayMs: pauseMs }))] })
   return {
@@ -31,15 +31,15 @@ export function demoAgents(pauseMs: number): Record<string, AgentOptions> {
       description: 'checks the work of others', prompt: 'You review code against its specification. You believe only what you have read and run yourself. You change nothing.',
       tools: ['read', 'shell'], script: [...reviewRules, ...verdict],
     }),
-    alone: agent({
+    alone: {
       description: 'does everything itself', prompt: 'You build small, clear modules and their tests, and you review your own work. You believe only what you have read and run yourself. You tell the user in one sentence what there is.',
-      tools: ['read', 'write', 'edit', 'shell'], script: alone(),
-    }),
+      tools: ['read', 'write', 'edit', 'shell'], script: [noted, ...alone()],
+    },
   }
 }
 
 const codedWords = `${moduleFile} does all four points of ${specFile}, and ${testFile} checks each of them. One test failed at first (a dash was left at the ends); it is fixed, and all pass now.`
-const doneWords = `slugify is in ${moduleFile} with a test for each point of ${specFile}; the tests pass, and the review found nothing to change.`
+const doneWords = `${moduleFile} and ${testFile} are written, tested and approved.`
 
 const planner: Rule[] = [
   { when: { iteration: 1 }, say: `I read ${specFile} first.`, tools: [{ name: 'read', input: { path: specFile } }] },
@@ -49,7 +49,7 @@ const planner: Rule[] = [
     tools: [{
       name: 'sub_agent',
       input: {
-        agent_name: 'coder', task: `Write ${moduleFile} and ${testFile} as the specification says, one test for each point, and make the tests pass.`, input: '{{result.text}}',
+        agent_name: 'coder', task: `Write ${moduleFile}, and ${testFile} with a test for each point of the specification. All must pass.`, input: '{{result.text}}',
         context: { last_messages: 4, roles: ['user'], include_workspace: true, workspace_files: [specFile] }, timeout_seconds: 60,
       },
     }],
@@ -60,7 +60,7 @@ const planner: Rule[] = [
     tools: [{
       name: 'sub_agent',
       input: {
-        agent_name: 'reviewer', task: `Does ${moduleFile} do all that ${specFile} asks for, and does ${testFile} prove it? Read both, and run the tests.`,
+        agent_name: 'reviewer', task: `Check ${moduleFile} against ${specFile}, and whether ${testFile} proves it. Run the tests.`,
         context: { include_workspace: true, workspace_files: [specFile, moduleFile, testFile] }, allowed_tools: ['read', 'shell'], timeout_seconds: 60,
         output_schema: {
           type: 'object', required: ['approved', 'exit_code', 'remarks'], additionalProperties: false,

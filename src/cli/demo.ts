@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RunOptions, Tieline } from '../serve.ts'
+import { endWords } from './amounts.ts'
 import { sharedFlags, wantsColour, wantsLive, type Command, type CommandInput } from './command.ts'
 import { demoAgents, earlier, task } from './demo-agents.ts'
 import { spec, specFile } from './demo-files.ts'
 import { callsOf, demoLines, overheadPercent, type DemoReport } from './report.ts'
-import { watchRuns, type Watch } from './watch.ts'
+import { shown, watchRuns, type Watch } from './watch.ts'
 
 /** How long each answer takes where somebody watches. */
 const pauseMs = 480
@@ -24,9 +25,9 @@ async function runDemo({ flags, env, out, err, signal }: CommandInput): Promise<
   await using line = await tieline({ agents: demoAgents(live ? pauseMs : 0), dataDir: place.log, onWarning: (warning) => void err.write(`tieline: ${warning}\n`) })
   if (!silent) out.write(`${live ? '\n' : ''}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`)
   const watch = watchRuns(line, silent ? null : out, { live, colour: wantsColour(out, env) })
-  const report = await work(line, watch, place, signal).finally(() => watch.close())
+  const report = await shown(watch, work(line, watch, place, signal))
   if (flags['json'] === true) out.write(`${JSON.stringify(report)}\n`)
-  else if (flags['quiet'] === true) out.write(`${report.success ? report.output : `${report.outcome}: ${report.error}`}\n`)
+  else if (flags['quiet'] === true) out.write(`${report.success ? report.output : endWords(report.outcome, report.error)}\n`)
   else out.write(`\n${demoLines(report).join('\n')}\n${live ? '\n' : ''}`)
   return report.success ? 0 : 1
 }

@@ -9,17 +9,12 @@ import { oneLine } from './width.ts'
 const taskPointsMax = 200
 
 export function plainLines(tree: Tree, { event }: StoredEvent): string[] {
-  switch (event.type) {
-    case 'call.opened': return [calling(tree, event.turn, event.grant.agent, event.task)]
-    case 'call.refused': return [calling(tree, event.turn, event.agent, event.task), returned(event.agent, false, 0, 0), `  Error: ${oneLine(explain(event.refusal))}`]
-    case 'call.ended': {
-      const agent = tree.nodes.get(turnOf(event.call))?.agent ?? event.target
-      const lines = [returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt)]
-      if (event.toolCalls.length > 0) lines.push(`  Tools used: ${event.toolCalls.join(', ')}`)
-      return [...lines, ...event.errors.map((error) => `  Error: ${oneLine(error)}`)]
-    }
-    default: return []
-  }
+  if (event.type === 'call.opened') return [calling(tree, event.turn, event.grant.agent, event.task)]
+  if (event.type === 'call.refused') return [calling(tree, event.turn, event.agent, event.task), returned(event.agent, false, 0, 0), `  Error: ${oneLine(explain(event.refusal))}`]
+  if (event.type !== 'call.ended') return []
+  const agent = tree.nodes.get(turnOf(event.call))?.agent ?? event.target
+  const tools = event.toolCalls.length === 0 ? [] : [`  Tools used: ${event.toolCalls.join(', ')}`]
+  return [returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt), ...tools, ...event.errors.map((error) => `  Error: ${oneLine(error)}`)]
 }
 
 const calling = (tree: Tree, caller: string | null, agent: string, task: string): string =>

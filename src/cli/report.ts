@@ -1,5 +1,6 @@
 /** What is printed when a run is over. Pure. */
-import { countWords, timeWords } from './amounts.ts'
+import type { Outcome } from '../model/event.ts'
+import { countWords, endWords, timeWords } from './amounts.ts'
 import { nodesOf, tokensOf, type Tree } from './tree.ts'
 
 /** Each call as data, in the order in which they were made, callers first. */
@@ -11,7 +12,7 @@ export const callsOf = (tree: Tree) =>
 
 export type DemoReport = {
   success: boolean
-  outcome: string
+  outcome: Outcome
   output: string
   error: string | null
   /** What the reviewer returned, as it satisfied its schema; null where it did not come so far. */
@@ -30,7 +31,7 @@ export type DemoReport = {
 export const overheadPercent = (together: number, alone: number): number => Math.round(((together - alone) / alone) * 1000) / 10
 
 export function demoLines(report: DemoReport): string[] {
-  const rows: [string, string][] = report.success ? [['Result', report.output]] : [['Ended', `${report.outcome}: ${report.error ?? 'no cause was given'}`]]
+  const rows: [string, string][] = report.success ? [['Result', report.output]] : [['Ended', endWords(report.outcome, report.error)]]
   if (report.review !== null) rows.push(['Review', `${report.review.approved ? 'approved' : 'not approved'}, its own run of the tests gave exit code ${report.review.exit_code}`])
   rows.push(['Workspace', report.workspace], ['', report.files.join(', ')], ['Log', report.log])
   rows.push(['Spent', `${countWords(report.tokensUsed)} tokens, ${timeWords(report.durationMs)}`])

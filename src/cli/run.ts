@@ -1,9 +1,10 @@
 /** `tieline run "<task>"`: gives an agent of the configuration a task, shows its calls while they happen, and prints its output. */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
+import { endWords } from './amounts.ts'
 import { sharedFlags, UsageError, wantsColour, wantsLive, type Command, type CommandInput } from './command.ts'
 import { callsOf } from './report.ts'
-import { watchRuns } from './watch.ts'
+import { shown, watchRuns } from './watch.ts'
 
 export const run: Command = {
   name: 'run',
@@ -32,16 +33,11 @@ async function runTask({ words: [task = ''], flags, env, out, err, signal }: Com
   const watch = watchRuns(line, silent ? null : err, { live: wantsLive(err, env), colour: wantsColour(err, env) })
   warn = (warning) => (silent ? err.write(`tieline: ${warning}\n`) : watch.note(`tieline: ${warning}`))
   warnings.forEach(warn)
-  try {
-    const result = await watch.follow(line.run(agent, task, { cwd: resolve(text(flags['cwd']) ?? '.'), ...(timeoutMs === null ? {} : { timeoutMs }) }), signal)
-    await watch.close()
-    if (flags['json'] === true) out.write(`${JSON.stringify({ ...result, calls: callsOf(watch.tree()) })}\n`)
-    else if (result.output !== '') out.write(`${result.output}\n`)
-    if (!result.success && flags['json'] !== true) err.write(`tieline: ${agent} ended ${result.outcome}: ${result.error ?? 'no cause was given'}\n`)
-    return result.success ? 0 : 1
-  } finally {
-    await watch.close()
-  }
+  const result = await shown(watch, watch.follow(line.run(agent, task, { cwd: resolve(text(flags['cwd']) ?? '.'), ...(timeoutMs === null ? {} : { timeoutMs }) }), signal))
+  if (flags['json'] === true) out.write(`${JSON.stringify({ ...result, calls: callsOf(watch.tree()) })}\n`)
+  else if (result.output !== '') out.write(`${result.output}\n`)
+  if (!result.success && flags['json'] !== true) err.write(`tieline: ${agent}: ${endWords(result.outcome, result.error)}\n`)
+  return result.success ? 0 : 1
 }
 
 /** Which file, which directory for the log, and who is asked unless the user says so. */

@@ -1,5 +1,5 @@
 /** The tree as lines of a terminal: two for each turn, what it was asked and what it is doing, with times and tokens at the right. Pure. */
-import { countWords, leftWords, timeWords } from './amounts.ts'
+import { countWords, endWords, leftWords, timeWords } from './amounts.ts'
 import { lineOf, segment, type Segment, type Style } from './segment.ts'
 import { childrenOf, tokensOf, waitedFor, type Tree, type TreeNode } from './tree.ts'
 import { displayWidth, firstLine, lastLine, oneLine } from './width.ts'
@@ -45,8 +45,8 @@ function headLine({ tree, now, view }: Drawing, node: TreeNode, branch: string, 
   const [mark, style] = markOf(tree, node, now)
   const name = oneLine(node.agent)
   const left: Segment[] = [segment(branch, 'dim'), segment(`${mark} `, style), segment(name, 'bold'), segment(' '.repeat(Math.max(0, nameWidth - displayWidth(name)) + 2)), segment(firstLine(node.task))]
-  const time = timeWords((node.endedAt ?? now) - node.openedAt).padStart(7)
-  const tokens = `${countWords(tokensOf(tree, node)).padStart(9)} ${view.width < 60 ? 'tok' : 'tokens'}`
+  const time = timeWords((node.endedAt ?? now) - node.openedAt).padStart(6)
+  const tokens = `${countWords(tokensOf(tree, node)).padStart(8)} ${view.width < 60 ? 'tok' : 'tokens'}`
   return lineOf(left, view.width < 40 ? [segment(time)] : [segment(time), segment(tokens, 'dim')], view.width, view.colour)
 }
 
@@ -75,15 +75,7 @@ function doing(tree: Tree, node: TreeNode): Segment[] {
 }
 
 function ending(node: TreeNode): Segment[] {
-  const why = node.outcome === 'completed' ? [] : [segment(`${outcomeWords(node)} `, 'red')]
-  const tools = node.toolsUsed.length === 0 ? '' : `${node.toolsUsed.join(', ')} · `
-  return [...why, segment(`${node.outcome === 'completed' ? tools : ''}${firstLine(node.output)}`, 'dim')]
-}
-
-/** The error where there is one, which mostly begins with the outcome. */
-function outcomeWords(node: TreeNode): string {
-  const outcome = (node.outcome ?? 'ended').replaceAll('_', ' ')
-  const error = oneLine(node.errors[0] ?? '')
-  if (error === '') return outcome
-  return error.startsWith(node.outcome ?? ' ') ? error.replace(node.outcome ?? '', outcome) : `${outcome}: ${error}`
+  const said = firstLine(node.output)
+  const before = node.outcome === 'completed' ? segment(node.toolsUsed.join(', '), 'dim') : segment(endWords(node.outcome ?? 'failed', node.errors[0] ?? null), 'red')
+  return [before, segment(`${before.text === '' || said === '' ? '' : ' · '}${said}`, 'dim')]
 }

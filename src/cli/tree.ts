@@ -67,11 +67,18 @@ export function foldEvent(tree: Tree, { event, at }: StoredEvent): Tree {
     case 'step.ended': return change(tree, turn, (node) => (event.kind === 'tool' ? withTool(node, event, !event.ok) : withUsage(node, event.usage, event.kind === 'model')))
     case 'call.opened': return plant(tree, openedNode(event, at))
     case 'call.refused': return plant(tree, refusedNode(event, at))
-    case 'call.ended': return change(tree, turnOf(event.call), (node) => endOfCall(node, event))
+    case 'call.ended': return change(silenced(tree, turn), turnOf(event.call), (node) => endOfCall(node, event))
     case 'wait.started': return change(tree, turn, (node) => ({ waitsFor: [...node.waitsFor, event.target] }))
     case 'wait.ended': return change(tree, turn, (node) => ({ waitsFor: node.waitsFor.filter((target) => target !== event.target) }))
     case 'session.created': case 'session.archived': case 'session.claimed': case 'notice.raised': return tree
   }
+}
+
+/** What a caller said and did before its call ended is old now. */
+function silenced(tree: Tree, turn: string): Tree {
+  const saying = new Map(tree.saying)
+  saying.delete(turn)
+  return change({ ...tree, saying }, turn, () => ({ round: [] }))
 }
 
 /** A turn that waits for others does nothing else. */

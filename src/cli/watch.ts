@@ -52,6 +52,15 @@ export function watchRuns(line: Pick<Tieline, 'onDelta'>, out: (Terminal & { wri
   }
 }
 
+/** Closes the watch when the work is over, however it ended, so that what is printed next comes below it. */
+export async function shown<T>(watch: Watch, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } finally {
+    await watch.close()
+  }
+}
+
 const silent: Face = { event: () => undefined, note: () => undefined, close: async () => undefined }
 
 const plainFace = (out: Pick<Terminal, 'write'>): Face => ({

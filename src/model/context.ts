@@ -16,8 +16,8 @@ export const ContextFilter = z.strictObject({
 export type ContextFilter = z.infer<typeof ContextFilter>
 
 /**
- * One entry of a conversation. Tool calls and results belong to the assistant entry before them: `steps` holds them, with their own token count,
- * and they travel only if `roles` asks for `tool`.
+ * One entry of a conversation. The tool calls and results of its turn belong to an assistant entry: `hasSteps` says that there are some.
+ * They are read from the log only where `roles` asks for `tool`, and are then in `steps`.
  */
 export const Entry = z.strictObject({
   n: z.number().int(),
@@ -27,8 +27,9 @@ export const Entry = z.strictObject({
   tokens: z.number().int(),
   /** The checked sender of a peer's text; null for a user's own words and for the session's own answers. */
   from: z.string().nullable(),
+  turn: z.string(),
+  hasSteps: z.boolean(),
   steps: z.string().nullable(),
-  stepTokens: z.number().int(),
 })
 export type Entry = z.infer<typeof Entry>
 
@@ -37,14 +38,14 @@ export const Manifest = z.strictObject({
   tokensMax: z.number(),
   tokens: z.number(),
   parts: z.record(z.string(), z.number()),
+  /** Null where none were asked for. */
   messages: z.strictObject({
-    session: z.string().nullable(),
+    session: z.string(),
     total: z.number(),
     passed: z.array(z.number()),
     withSteps: z.boolean(),
-    /** Counts by reason. `filter` counts what `roles` and `keywords` left out of what was looked at. */
     dropped: z.record(z.string(), z.number()),
-  }),
+  }).nullable(),
   summary: z.string().nullable(),
   workspace: z.string().nullable(),
 })

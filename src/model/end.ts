@@ -2,14 +2,13 @@
  * How turns and calls end. R3: the first committed ending of a call wins, later ones change nothing, and an ending ends everything pending below in the same decision.
  * R7: the tokens that a call held stay held until its turn has really stopped (`turn.ended`).
  */
-import type { Entry } from './context.ts'
-import type { Event, Outcome } from './event.ts'
+import type { Event, EventOf, Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import type { Millis, TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
 import { cutBytes } from './text.ts'
 
-export type TurnResult = { outcome: Outcome; output: string; error: string | null; iterations: number; toolCalls: readonly string[]; tokensUsed: number; entries: readonly Entry[] }
+export type TurnResult = { outcome: Outcome; output: string; error: string | null; iterations: number; toolCalls: readonly string[]; tokensUsed: number; entry: EventOf<'turn.ended'>['entry'] }
 
 /** What a turn has said and used so far, where somebody here knows it. */
 export type Progress = { output: string; tokensUsed: number; toolCalls: readonly string[]; iterations: number }
@@ -22,7 +21,7 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
     {
       type: 'turn.ended', session: turn.session, turn: turn.id, outcome: result.outcome, output: turn.call === null ? output : '', error: result.error,
-      tokensUsed: result.tokensUsed, tokensBelow: turn.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entries: session.kind === 'persistent' ? [...result.entries] : [],
+      tokensUsed: result.tokensUsed, tokensBelow: turn.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
     },
   ]
   if (turn.call === null) return events
@@ -55,7 +54,7 @@ export function cancelTurn(facts: TurnFacts, below: readonly BelowRow[], outcome
 }
 
 const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
-  type: 'turn.ended', session: turn.session, turn: turn.id, outcome, output: '', error: cause, tokensUsed: 0, tokensBelow: 0, iterations: 0, toolCalls: [], entries: [],
+  type: 'turn.ended', session: turn.session, turn: turn.id, outcome, output: '', error: cause, tokensUsed: 0, tokensBelow: 0, iterations: 0, toolCalls: [], entry: null,
 })
 
 function endBelow(below: readonly BelowRow[], why: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
@@ -76,12 +75,4 @@ function callEnded(turn: TurnRow, outcome: Outcome, errors: string[], cause: str
     outputBytes: Buffer.byteLength(whole), truncated, errors, toolCalls: [...(progress?.toolCalls ?? [])],
     tokensUsed: (progress?.tokensUsed ?? turn.tokensUsed) + turn.tokensBelow, iterations: progress?.iterations ?? 0, openedAt: turn.openedAt, endedAt: now, cause,
   }
-}
-
-/** The two entries that one turn adds to a persistent session's conversation. */
-export function entriesOf(first: number, at: Millis, asked: Pick<Entry, 'text' | 'tokens' | 'from'>, answered: Pick<Entry, 'text' | 'tokens' | 'steps' | 'stepTokens'>, startedAt: Millis): Entry[] {
-  return [
-    { n: first, role: 'user', at: startedAt, ...asked, steps: null, stepTokens: 0 },
-    { n: first + 1, role: 'assistant', at, ...answered, from: null },
-  ]
 }

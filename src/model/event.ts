@@ -1,7 +1,7 @@
 /** Everything that happens. The log is the truth (R10): sessions, turns, calls and conversations are folds of these. */
 import { z } from 'zod'
 import { Authority } from './authority.ts'
-import { Entry, Manifest } from './context.ts'
+import { Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
 import { Refusal } from './refusal.ts'
@@ -49,8 +49,10 @@ export const Event = z.discriminatedUnion('type', [
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
     outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), /** By calls below it, or still held by them. */ tokensBelow: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),
-    /** What the conversation of a persistent session gains; empty for an ephemeral one. */
-    entries: z.array(Entry),
+    /** What the conversation of a persistent session gains: entry `n` asked, entry `n + 1` answered. Null for an ephemeral one. */
+    entry: z.strictObject({
+      n: z.number().int(), asked: z.string(), askedTokens: z.number().int(), from: z.string().nullable(), startedAt: z.number(), answered: z.string(), answeredTokens: z.number().int(),
+    }).nullable(),
   }),
   event('step.started', { kind: StepKind, name: z.string(), key: z.string(), input: Json }),
   event('step.ended', {
@@ -58,7 +60,7 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('call.opened', {
     call: CallId, key: z.string(), flow: FlowId, target: SessionId, tool: z.string(), task: z.string(), taskHash: z.string(), input: Json, background: z.boolean(),
-    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, prompt: z.string(),
+    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(),
   }),
   event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, refusal: Refusal }),
   event('call.ended', {

@@ -153,14 +153,14 @@ function openRequest(line: Line, { target, request, taskHash, context }: Plan, s
 const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
   facts.caller.session.kind === 'external' ? externalAgent : (line.agents.get(facts.caller.session.agent) ?? { ...externalAgent, name: facts.caller.session.agent, allowSubAgentCalls: false })
 
-const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: { session: null, total: 0, passed: [], withSteps: false, dropped: {} }, summary: null, workspace: null }
+const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: null, summary: null, workspace: null }
 
 function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadline: number): Opened {
   const { context, request } = plan
   return {
     type: 'call.opened', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, flow: caller.row.flow, target: plan.target.session, tool: request.tool, task: request.task,
     taskHash: plan.taskHash, input: request.input ?? null, background: request.background, outputSchema: request.outputSchema ?? null, requested: plan.requested, deadline, grant,
-    context: isRefusal(context) ? emptyManifest : context.manifest, prompt: isRefusal(context) ? '' : context.prompt,
+    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment,
   }
 }
 

@@ -69,7 +69,7 @@ async function endOrphan(line: Line, session: SessionId): Promise<void> {
     const facts = await tx.session(session)
     if (facts.session === null || facts.running?.id !== running.id || facts.runnerAlive) return
     const outcome = facts.running.stopping ?? 'lost'
-    const result = { outcome, output: '', error: `${outcome}: the node that ran it is gone`, iterations: 0, toolCalls: [], tokensUsed: facts.running.tokensUsed, entries: [] }
+    const result = { outcome, output: '', error: `${outcome}: the node that ran it is gone`, iterations: 0, toolCalls: [], tokensUsed: facts.running.tokensUsed, entry: null }
     tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
   })
 }

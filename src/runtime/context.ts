@@ -5,19 +5,20 @@
 import type { Agent } from '../model/agent.ts'
 import { calledBy, wantsMessages, type ContextFilter, type Entry, type Manifest } from '../model/context.ts'
 import type { SessionId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Line } from './line.ts'
 import type { CallRequest, EntryPage } from './ports.ts'
+import { withStepsOf } from './step-text.ts'
 import type { Running } from './running.ts'
 import { summaryOf } from './summary.ts'
 
-export type BuiltContext = { manifest: Manifest; prompt: string }
+export type BuiltContext = { manifest: Manifest }
 
-const noMessages: EntryPage = { entries: [], total: 0, dropped: {} }
 const promptTokens = new WeakMap<Agent, number>()
 
 export async function buildContext(line: Line, caller: Running, request: CallRequest, target: Agent, fresh: boolean): Promise<BuiltContext | Refusal> {
-  const prompt = promptOf(caller, request)
+  const prompt = promptOf(caller.agent.name, request.task, request.input ?? null, request.attachment)
   const tokensMax = request.maxContextTokens ?? line.limits.contextTokens
   const parts: Record<string, number> = { prompt: promptTokensOf(line, target), task: line.count(prompt) }
   const filter = request.context
@@ -29,21 +30,16 @@ export async function buildContext(line: Line, caller: Running, request: CallReq
   const fixed = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   // A persistent session has its own context; the budget is about what a fresh child is given.
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
-  const page = fresh && filter !== null && wantsMessages(filter) ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed) : noMessages
-  const withSteps = filter?.roles?.includes('tool') ?? false
-  const messageTokens = page.entries.reduce((sum, entry) => sum + entry.tokens + (withSteps ? entry.stepTokens : 0), 0)
-  if (page.entries.length > 0) parts['messages'] = messageTokens
-  const manifest: Manifest = {
-    tokensMax, tokens: fixed + messageTokens, parts, summary, workspace: workspace?.text ?? null,
-    messages: { session: page.total > 0 ? caller.row.session : null, total: page.total, passed: page.entries.map((entry) => entry.n), withSteps, dropped: page.dropped },
-  }
-  return { manifest, prompt }
+  const page = fresh && filter !== null && wantsMessages(filter) ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed) : null
+  if (page !== null && page.tokens > 0) parts['messages'] = page.tokens
+  const messages = page === null ? null : { session: caller.row.session, total: page.total, passed: page.entries.map((entry) => entry.n), withSteps: page.withSteps, dropped: page.dropped }
+  return { manifest: { tokensMax, tokens: fixed + (page?.tokens ?? 0), parts, summary, workspace: workspace?.text ?? null, messages } }
 }
 
-function promptOf(caller: Running, request: CallRequest): string {
-  const input = request.input === undefined ? null : typeof request.input === 'string' ? request.input : JSON.stringify(request.input)
-  const prompt = calledBy(caller.agent.name, request.task, input)
-  return request.attachment === null ? prompt : `${prompt}\n${request.attachment}`
+/** What a child is asked, as its model reads it. */
+export function promptOf(caller: string, task: string, input: Json, attachment: string | null): string {
+  const prompt = calledBy(caller, task, input === null ? null : typeof input === 'string' ? input : JSON.stringify(input))
+  return attachment === null ? prompt : `${prompt}\n${attachment}`
 }
 
 function promptTokensOf(line: Line, agent: Agent): number {
@@ -54,8 +50,28 @@ function promptTokensOf(line: Line, agent: Agent): number {
   return tokens
 }
 
-const messagesOf = (line: Line, session: SessionId, filter: ContextFilter, tokensMax: number): Promise<EntryPage> =>
-  line.store.entries(session, { filter, now: line.clock.now(), tokensMax: Math.max(0, tokensMax), withSteps: filter.roles?.includes('tool') ?? false })
+async function messagesOf(line: Line, session: SessionId, filter: ContextFilter, tokensMax: number): Promise<EntryPage & { tokens: number; withSteps: boolean }> {
+  const room = Math.max(0, tokensMax)
+  const page = await line.store.entries(session, { filter, now: line.clock.now(), tokensMax: room })
+  const withSteps = filter.roles?.includes('tool') ?? false
+  if (withSteps) return { ...(await fitWithSteps(line, session, page, room)), withSteps }
+  return { ...page, tokens: page.entries.reduce((sum, entry) => sum + entry.tokens, 0), withSteps }
+}
+
+/** Steps are read and counted for what was selected, newest first; the first entry that does not fit with them ends the selection. */
+async function fitWithSteps(line: Line, session: SessionId, page: EntryPage, tokensMax: number): Promise<EntryPage & { tokens: number }> {
+  const entries: Entry[] = []
+  let tokens = 0
+  for (const entry of page.entries.toReversed()) {
+    const full = await withStepsOf(line, session, entry)
+    const more = entry.tokens + (full.steps === null ? 0 : line.count(full.steps))
+    if (tokens + more > tokensMax) break
+    tokens += more
+    entries.unshift(full)
+  }
+  const cut = page.entries.length - entries.length
+  return { ...page, entries, tokens, dropped: { ...page.dropped, budget: (page.dropped['budget'] ?? 0) + cut } }
+}
 
 export const framedSummary = (summary: string): string => `[Conversation summary]\n${summary}`
 
@@ -67,7 +83,9 @@ export function systemOf(agent: Agent, manifest: Manifest | null): string {
 
 /** The messages that were passed, read back by their numbers: they never change. */
 export async function passedMessages(line: Line, manifest: Manifest): Promise<readonly Entry[]> {
-  const { session, passed, withSteps } = manifest.messages
-  if (session === null || passed.length === 0) return []
-  return line.store.entriesByNumber(session as SessionId, passed, withSteps)
+  if (manifest.messages === null || manifest.messages.passed.length === 0) return []
+  const { passed, withSteps } = manifest.messages
+  const session = manifest.messages.session as SessionId
+  const entries = await line.store.entriesByNumber(session, passed)
+  return withSteps ? Promise.all(entries.map((entry) => withStepsOf(line, session, entry))) : entries
 }

@@ -18,6 +18,9 @@ export type AskedCall = ModelAnswer['toolCalls'][number] & { unparsable?: string
 /** What one request gave, as recorded. `error` is the cause where it gave no usable answer; `text` then is what had come so far. */
 export type LoopAnswer = Omit<ModelAnswer, 'toolCalls'> & { toolCalls: AskedCall[]; error?: string }
 
+/** The answer as a step's result; what it cost stands beside it in the log. */
+type Answered = Omit<LoopAnswer, 'usage'>
+
 /** `tokens` is the count where the log has it already. */
 export type LoopMessage =
   | { role: 'user'; text: string; tokens?: number }
@@ -71,8 +74,8 @@ export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal
   return end('failed', `iteration limit of ${turn.maxIterations} reached`, '')
 }
 
-function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, messages: readonly LoopMessage[], tail: LoopMessage[], iteration: number): Promise<LoopAnswer> {
-  return steps.step<LoopAnswer>('model', modelName, { iteration, tail }, async (stepSignal) => {
+function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, messages: readonly LoopMessage[], tail: LoopMessage[], iteration: number): Promise<Answered> {
+  return steps.step<Answered>('model', modelName, { iteration, tail }, async (stepSignal) => {
     let streamed = ''
     const emit = (text: string): void => {
       streamed += text
@@ -80,18 +83,17 @@ function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, mes
     }
     const asked = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: steps.tokensLeft(), iteration, idempotencyKey: `${turn.turn.id}-${iteration}` }
     try {
-      const answer = await ask(asked, emit, stepSignal)
-      return { value: answer, usage: answer.usage }
+      const { usage, ...answer } = await ask(asked, emit, stepSignal)
+      return { value: answer, usage }
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error
-      const usage = error.usage ?? { input: 0, output: 0, estimated: true }
-      return { value: { text: streamed, toolCalls: [], usage, finish: 'error', error: error.message }, usage: error.usage }
+      return { value: { text: streamed, toolCalls: [], finish: 'error', error: error.message }, usage: error.usage }
     }
   })
 }
 
 /** An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success. */
-function final(answer: LoopAnswer, steps: Steps, end: (outcome: TurnOutcome['outcome'], error: string | null, text: string) => TurnOutcome): TurnOutcome {
+function final(answer: Answered, steps: Steps, end: (outcome: TurnOutcome['outcome'], error: string | null, text: string) => TurnOutcome): TurnOutcome {
   if (answer.finish === 'length') {
     const left = steps.tokensLeft()
     return left !== null && left <= 0
@@ -129,13 +131,13 @@ async function runTool(call: AskedCall, index: number, steps: Steps): Promise<Lo
 export function historyMessages(history: readonly Entry[]): LoopMessage[] {
   const messages: LoopMessage[] = []
   for (const entry of history) {
-    const text = entry.steps === null ? entry.text : `<steps>\n${entry.steps}\n</steps>\n${entry.text}`
+    const text = entry.steps === null ? entry.text : `<steps>\n${entry.steps}\n</steps>\n${entry.text}`.trim()
     // Providers refuse empty messages; a turn that failed without a word leaves one.
     if (text.trim() === '') continue
     // A peer's words are never shown as the model's own, whatever their role was in the conversation they come from.
     if (entry.from !== null) messages.push({ role: 'user', text: framePeer(entry.from, text) })
-    else if (entry.role === 'user') messages.push({ role: 'user', text, tokens: entry.tokens + entry.stepTokens })
-    else messages.push({ role: 'assistant', text, toolCalls: [], tokens: entry.tokens + entry.stepTokens })
+    else if (entry.role === 'user') messages.push({ role: 'user', text, tokens: entry.tokens })
+    else messages.push({ role: 'assistant', text, toolCalls: [], ...(entry.steps === null && { tokens: entry.tokens }) })
   }
   return messages
 }

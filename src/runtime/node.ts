@@ -75,7 +75,7 @@ function heed(line: Line, hint: Hint): void {
 
 const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'turn.ended'> => ({
   type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome, output: running.said, error: `${outcome}: the turn was stopped`, tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
-  iterations: running.iterations, toolCalls: [...running.toolCalls], entries: [],
+  iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
 })
 
 function look(line: Line): void {

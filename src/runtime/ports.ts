@@ -52,11 +52,11 @@ export type Store = {
   /** Entries of a conversation, newest first, that pass `select`; cost grows with what is returned, not with the history. */
   entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
   /** Single entries by their numbers, in that order; they never change. */
-  entriesByNumber(session: SessionId, numbers: readonly number[], withSteps: boolean): Promise<Entry[]>
+  entriesByNumber(session: SessionId, numbers: readonly number[]): Promise<Entry[]>
   close(): Promise<void>
 }
 
-export type EntrySelect = { filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>; now: Millis; tokensMax: number; withSteps: boolean }
+export type EntrySelect = { filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>; now: Millis; tokensMax: number }
 export type EntryPage = {
   /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
   entries: Entry[]

@@ -18,7 +18,7 @@ export type Recorded = {
 /** Requests come from recorded answers or from the same code, so their fields have the same order when a turn is run again. */
 export const keyOf = (kind: string, name: string, request: unknown): string => hash('sha1', `${kind}\n${name}\n${JSON.stringify(request)}`, 'base64url')
 
-export const hashOf = (text: string): string => hash('sha256', text)
+export const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
 const pageSize = 1000
 

@@ -33,8 +33,6 @@ export type Running = {
   tokensUsed: number
   tokensBelow: number
   readonly toolCalls: Set<string>
-  /** The tool calls and results of this turn, for its conversation entry. */
-  readonly stepTexts: string[]
   iterations: number
   /** Calls that this activation opened and has not seen end; a recovered one may have older ones. */
   pendingBelow: number
@@ -48,7 +46,7 @@ export type Running = {
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
     row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
-    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), stepTexts: [], iterations: 0, pendingBelow: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), iterations: 0, pendingBelow: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }

@@ -96,7 +96,6 @@ async function runTool(line: Line, running: Running, name: string, input: Json):
   running.toolsRunning += 1
   try {
     const answer = tool.effect === 'call' ? await tool.run(input, contextOf(line, running, key)) : await recordTool(line, running, tool, key, input)
-    if (running.session.kind === 'persistent') running.stepTexts.push(`${name}(${JSON.stringify(input)}) -> ${JSON.stringify(answer.value)}`)
     return answer
   } finally {
     running.toolsRunning -= 1

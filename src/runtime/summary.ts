@@ -16,7 +16,7 @@ export async function summaryOf(line: Line, running: Running): Promise<string | 
   if (session.summary !== null && session.summaryEntries === session.entries) return session.summary
   const from = Math.max(session.summaryEntries + 1, session.entries - entriesPerRound + 1)
   const numbers = Array.from({ length: session.entries - from + 1 }, (_, index) => from + index)
-  const fresh = await line.store.entriesByNumber(session.id, numbers, false)
+  const fresh = await line.store.entriesByNumber(session.id, numbers)
   const { text } = await stepsOf(line, running).step('summary', running.agent.name, { upTo: session.entries }, async (signal) => {
     const written = await line.summarise(running.agent, session.summary, fresh, signal)
     const value = { text: written?.text ?? extract(session.summary, fresh), entries: session.entries }

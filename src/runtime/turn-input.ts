@@ -4,7 +4,7 @@ import { allowsTool, mayUse } from '../model/authority.ts'
 import type { Grant } from '../model/event.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../model/limits.ts'
 import { callableOf } from './callable.ts'
-import { passedMessages, systemOf } from './context.ts'
+import { passedMessages, promptOf, systemOf } from './context.ts'
 import type { Line } from './line.ts'
 import type { Tool, TurnContext, TurnInput } from './ports.ts'
 import type { Running } from './running.ts'
@@ -20,7 +20,7 @@ export async function turnInputOf(line: Line, running: Running): Promise<TurnInp
     ...context,
     system: systemOf(agent, manifest),
     history: session.kind === 'ephemeral' ? (manifest === null ? [] : await passedMessages(line, manifest)) : await ownHistory(line, running),
-    prompt: input.type === 'call.opened' ? input.prompt : input.text,
+    prompt: input.type === 'call.opened' ? promptOf(input.grant.path.at(-2)?.agent ?? '', input.task, input.input, input.attachment) : input.text,
     task: input.type === 'call.opened' ? input.task : input.text,
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
@@ -39,6 +39,6 @@ function isShown(tool: Tool, grant: Grant, agent: Agent, limits: Limits, anyCall
 
 async function ownHistory(line: Line, running: Running) {
   if (running.session.entries === 0) return []
-  const page = await line.store.entries(running.session.id, { filter: {}, now: line.clock.now(), tokensMax: historyTokensMax, withSteps: false })
+  const page = await line.store.entries(running.session.id, { filter: {}, now: line.clock.now(), tokensMax: historyTokensMax })
   return page.entries
 }

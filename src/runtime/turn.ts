@@ -2,7 +2,7 @@
  * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one outcome.
  * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is refused.
  */
-import { entriesOf, type TurnResult } from '../model/end.ts'
+import type { TurnResult } from '../model/end.ts'
 import type { Outcome } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { stopGraceMs } from '../model/limits.ts'
@@ -100,18 +100,16 @@ function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult 
   const output = stopped === null ? ended.output : running.said
   return {
     outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed,
-    entries: running.session.kind === 'persistent' ? conversation(line, running, output, error) : [],
+    entry: running.session.kind === 'persistent' ? entryOf(line, running, output, error) : null,
   }
 }
 
-function conversation(line: Line, running: Running, output: string, error: string | null) {
-  const { input } = running
+function entryOf(line: Line, { input, session, row }: Running, output: string, error: string | null): TurnResult['entry'] {
+  const answered = output === '' ? `[${error ?? 'no answer'}]` : output
   const asked = input.type === 'call.opened'
-    ? { text: input.task, tokens: line.count(input.task), from: input.grant.path.at(-2)?.agent ?? null }
-    : { text: input.text, tokens: input.tokens, from: input.from }
-  const text = output === '' ? `[${error ?? 'no answer'}]` : output
-  const steps = running.stepTexts.length === 0 ? null : running.stepTexts.join('\n')
-  return entriesOf(running.session.entries + 1, line.clock.now(), asked, { text, tokens: line.count(text), steps, stepTokens: steps === null ? 0 : line.count(steps) }, running.row.openedAt)
+    ? { asked: input.task, askedTokens: line.count(input.task), from: input.grant.path.at(-2)?.agent ?? null }
+    : { asked: input.text, askedTokens: input.tokens, from: input.from }
+  return { n: session.entries + 1, ...asked, startedAt: row.openedAt, answered, answeredTokens: line.count(answered) }
 }
 
 /** The turn's own deadline, and silence where nobody else keeps time for it. */

@@ -15,18 +15,15 @@ export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'uns
 /** After so many entries in a row that a search has read in vain it gives up, and says so. */
 const vainEntriesMax = 2000
 
-type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; steps: string | null; step_tokens: number }
+type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; turn: string; has_steps: number }
 
 function prepare(db: DatabaseSync) {
-  // Steps may be long and are stored before their token count: without them neither is read.
-  const bare = 'select n, role, at, text, tokens, sender, null as steps, 0 as step_tokens from entries'
-  const full = 'select n, role, at, text, tokens, sender, steps, step_tokens from entries'
+  const row = 'select n, role, at, text, tokens, sender, turn, has_steps from entries'
   return {
     total: db.prepare('select n from entries where session = ? order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
-    bare: db.prepare(`${bare} where session = ? and n between ? and ? order by n desc`),
-    full: db.prepare(`${full} where session = ? and n between ? and ? order by n desc`),
-    stepped: db.prepare(`${full} indexed by entries_steps where session = ? and steps is not null order by n desc`),
+    range: db.prepare(`${row} where session = ? and n between ? and ? order by n desc`),
+    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 order by n desc`),
   } satisfies Record<string, StatementSync>
 }
 type Statements = ReturnType<typeof prepare>
@@ -44,9 +41,8 @@ type Plan = {
   total: number
   user: boolean
   assistant: boolean
-  /** Steps are looked at and passed. An entry that passes for them alone leaves its text behind. */
+  /** Entries with steps pass too. One that passes for them alone leaves its text behind. */
   tool: boolean
-  withSteps: boolean
   /** Lower-cased, as the texts are for the comparison. */
   keywords: readonly string[] | null
   lastMax: number
@@ -54,13 +50,13 @@ type Plan = {
   oldestAt: number
 }
 
-function planOf(session: string, total: number, { filter, now, tokensMax, withSteps }: EntrySelect): Plan {
+function planOf(session: string, total: number, { filter, now, tokensMax }: EntrySelect): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
   return {
-    session, total, withSteps, lastMax, tokensMax,
+    session, total, lastMax, tokensMax,
     user: roles?.includes('user') ?? true,
     assistant: roles?.includes('assistant') ?? true,
-    tool: withSteps && (roles?.includes('tool') ?? false),
+    tool: roles?.includes('tool') ?? false,
     // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
     keywords: keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null,
     oldestAt: now - ageMax * 1000,
@@ -71,13 +67,12 @@ function planOf(session: string, total: number, { filter, now, tokensMax, withSt
 type Walk = { rows: Iterable<Row>; skipped: DropReason }
 
 function walkOf(db: DatabaseSync, sql: Statements, plan: Plan): Walk {
-  const { session, total, user, assistant, tool, withSteps, keywords } = plan
-  const range = withSteps ? sql.full : sql.bare
-  const read = (first: number, last: number) => range.iterate(session, first, last) as Iterable<unknown> as Iterable<Row>
+  const { session, total, user, assistant, tool, keywords } = plan
+  const read = (first: number, last: number) => sql.range.iterate(session, first, last) as Iterable<unknown> as Iterable<Row>
   if (!user && !assistant && !tool) return { rows: [], skipped: 'roles' }
   if (keywords?.length === 0) return { rows: [], skipped: 'keywords' }
   if (keywords !== null) {
-    const kinds = [...(user ? ['user' as const] : []), ...(assistant ? ['assistant' as const] : []), ...(withSteps ? ['steps' as const] : [])]
+    const kinds = [...(user ? ['user' as const] : []), ...(assistant ? ['assistant' as const] : [])]
     const found = findChunks(db, session, keywords, kinds satisfies Kind[])
     if (found.chunks > 0) return { rows: searched(found, total, read), skipped: 'keywords' }
   }
@@ -96,10 +91,10 @@ function* searched(found: ReturnType<typeof findChunks>, total: number, read: (f
 /** What of a row may be passed on, or the reason why nothing is. Keywords are looked for in what would be passed, not in what stays behind. */
 function sift(plan: Plan, row: Row): Entry | 'roles' | 'keywords' {
   const spoken = row.role === 'user' ? plan.user : plan.assistant
-  if (!spoken && !(plan.tool && row.steps !== null)) return 'roles'
+  if (!spoken && !(plan.tool && row.has_steps === 1)) return 'roles'
   const text = spoken ? row.text : ''
-  if (plan.keywords !== null && !contains(text, plan.keywords) && !(row.steps !== null && contains(row.steps, plan.keywords))) return 'keywords'
-  return { n: row.n, role: row.role, at: row.at, text, tokens: spoken ? row.tokens : 0, from: row.sender, steps: row.steps, stepTokens: row.step_tokens }
+  if (plan.keywords !== null && !contains(text, plan.keywords)) return 'keywords'
+  return { n: row.n, role: row.role, at: row.at, text, tokens: spoken ? row.tokens : 0, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
 }
 
 function contains(text: string, keywords: readonly string[]): boolean {
@@ -154,7 +149,7 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
         continue
       }
       vain = 0
-      tokens += entry.tokens + entry.stepTokens
+      tokens += entry.tokens
       full = tokens > plan.tokensMax ? 'budget' : null // E2
       if (full !== null) break
       entries.push(entry)

@@ -21,7 +21,7 @@ function prepareAll(db: DatabaseSync) {
     byFlow: arrays(db.prepare(`select ${turn} from turns t where t.flow = ? order by t.opened_at, t.id limit ?`)),
     bySession: arrays(db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit ?`)),
     byCaller: arrays(db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit ?2`)),
-    entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.steps, e.step_tokens from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
+    entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
     overdueCalls: db.prepare('select id from turns where pending = 1 and call_deadline <= ? order by call_deadline limit ?'),
     waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.state = 'queued'
       and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') limit ?`),
@@ -46,8 +46,8 @@ export function prepareReads(db: DatabaseSync) {
           : statements.bySession.all(filter.session ?? '', limit)
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0))
     },
-    entries: (id: SessionId, numbers: readonly number[], withSteps: boolean): Entry[] =>
-      (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map((raw) => entryOfRaw(raw, withSteps)),
+    entries: (id: SessionId, numbers: readonly number[]): Entry[] =>
+      (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map(entryOfRaw),
     due: (at: Millis, limit: number): Due => ({
       calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(({ id }): CallId => `call_${id.slice(5)}`),
       sessions: [...statements.waiting.all(limit), ...statements.orphaned.all(at, limit)].map((row) => (row as { session: SessionId }).session),

@@ -16,18 +16,21 @@ export const turnColumns = [
 ] as const
 export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries'] as const
 
-export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => `${alias}.${name}`).join(', ')
+/** A session's entries are numbered without gaps, so the last number is their count. */
+const counted = (alias: string): string => `coalesce((select max(n) from entries where session = ${alias}.id), 0)`
 
-/** A grant never changes, and one turn is read several times: parsing it once is enough. */
+export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => (name === 'entries' ? counted(alias) : `${alias}.${name}`)).join(', ')
+
+/** The grant of one turn is read several times: parsing its text once is enough. */
 const grants = new Map<string, Grant>()
 const grantsMax = 4096
 
-function grantOf(id: string, text: string): Grant {
-  const known = grants.get(id)
+function grantOf(text: string): Grant {
+  const known = grants.get(text)
   if (known !== undefined) return known
   const grant = JSON.parse(text) as Grant
   if (grants.size >= grantsMax) grants.clear()
-  grants.set(id, grant)
+  grants.set(text, grant)
   return grant
 }
 
@@ -40,7 +43,7 @@ export function turnAt(raw: RawArray, from: number): TurnRow {
       id: callOf(id), caller: raw[from + 5] as SessionId, callerTurn: raw[from + 6] as TurnId, pending: raw[from + 7] === 1,
       outcome: raw[from + 8] as Outcome | null, background: raw[from + 9] === 1, deadline: raw[from + 10] as number, key: raw[from + 11] as string,
     },
-    grant: grantOf(id, raw[from + 4] as string), node: raw[from + 12] as NodeId | null, epoch: raw[from + 13] as number, deadline: raw[from + 14] as number,
+    grant: grantOf(raw[from + 4] as string), node: raw[from + 12] as NodeId | null, epoch: raw[from + 13] as number, deadline: raw[from + 14] as number,
     stopping: raw[from + 15] as Outcome | null, openedAt: raw[from + 16] as number, openedSeq: raw[from + 17] as number, endedSeq: raw[from + 18] as number | null,
     tokensUsed: raw[from + 19] as number, tokensBelow: raw[from + 20] as number,
   }
@@ -59,7 +62,7 @@ export function arrays(statement: StatementSync): StatementSync {
   return statement
 }
 
-export const entryOfRaw = (raw: Raw, withSteps: boolean): Entry => ({
+export const entryOfRaw = (raw: Raw): Entry => ({
   n: raw['n'] as number, role: raw['role'] as Entry['role'], at: raw['at'] as number, text: raw['text'] as string, tokens: raw['tokens'] as number, from: raw['sender'] as string | null,
-  steps: withSteps ? (raw['steps'] as string | null) : null, stepTokens: withSteps ? (raw['step_tokens'] as number) : 0,
+  turn: raw['turn'] as string, hasSteps: raw['has_steps'] === 1, steps: null,
 })

@@ -13,7 +13,7 @@ create table log_sessions (session text not null, seq integer not null, primary 
 
 create table sessions (
   id text primary key, agent text not null, kind text not null, parent text, cwd text not null, title text not null, created_at integer not null,
-  archived integer not null default 0, entries integer not null default 0, summary text, summary_entries integer not null default 0
+  archived integer not null default 0, summary text, summary_entries integer not null default 0
 ) strict, without rowid;
 
 create table turns (
@@ -33,10 +33,10 @@ create table refused (call text primary key, caller text not null, caller_turn t
 create table waits (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target)) strict, without rowid;
 
 create table entries (
-  session text not null, n integer not null, role text not null, at integer not null, text text not null, tokens integer not null, sender text, steps text, step_tokens integer not null default 0,
+  session text not null, n integer not null, role text not null, at integer not null, text text not null, tokens integer not null, sender text, turn text not null, has_steps integer not null,
   primary key (session, n)
 ) strict, without rowid;
-create index entries_steps on entries (session, n) where steps is not null;
+create index entries_steps on entries (session, n) where has_steps = 1;
 
 create table nodes (id text primary key, until integer not null) strict, without rowid;
 `

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { NeedsKeys } from '../runtime/ports.ts'
-import { append, created, ended, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
+import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
 import { StoreFault } from './directory.ts'
 import { viewsEqual } from './rebuild.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
@@ -112,6 +112,13 @@ test('R11: a work that always asks for more keys is not run for ever', () => {
   const script = fileURLToPath(new URL('../../test/store-waits.ts', import.meta.url))
   const { signal, status } = spawnSync(process.execPath, [script, 'greedy'], { encoding: 'utf8', timeout: 3000, killSignal: 'SIGKILL' })
   expect([signal, status]).toEqual([null, 0])
+})
+
+test('R7: two stores in one process do not share grants, also where their turns have the same id', async () => {
+  const [one, other] = [memory(), memory()]
+  await append(one, ...running('a', { grant: grantOf('a', { depth: 1 }) }))
+  await append(other, ...running('a', { grant: grantOf('a', { depth: 2 }) }))
+  expect([(await one.turn('turn_a'))?.grant.depth, (await other.turn('turn_a'))?.grant.depth]).toEqual([1, 2])
 })
 
 test('the keys that a work lacks are named', () => {

@@ -212,7 +212,7 @@ class Sqlite implements SqliteStore {
   due: Store['due'] = async (at, limit) => this.#reads.due(at, limit)
   entries: Store['entries'] = async (session, select) => selectEntries(this.db, session, select)
 
-  entriesByNumber: Store['entriesByNumber'] = async (session, numbers, withSteps) => this.#reads.entries(session, numbers, withSteps)
+  entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {
     this.#listeners.add(listener)

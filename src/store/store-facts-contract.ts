@@ -40,6 +40,18 @@ function turns(fresh: Fresh): void {
     expect(await openFacts(store, 'call_x', 'turn_x', null)).toBeNull()
   })
 
+  test('R6: the activation of a turn is the part of it that changes, under the key of its session', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), ...called('a', 'b'), cancelled('ses_b', 'turn_b', 'timed_out'), stepped('ses_b', 'turn_b', { input: 2, output: 3, estimated: false }))
+    let runs = 0
+    const activation = await store.transact([], async (tx) => {
+      runs += 1
+      return [await tx.activation('turn_b'), await tx.activation('turn_x')]
+    })
+    expect(activation).toEqual([{ state: 'running', node: 'node_1', epoch: 1, stopping: 'timed_out', pending: true, outcome: null, tokensUsed: 5, tokensBelow: 0 }, null])
+    expect(runs).toBe(2)
+  })
+
   test('R6: a takeover shows in the epoch and the node of the turn', async () => {
     const { store } = await fresh()
     await append(store, ...running('a'), { type: 'session.claimed', session: 'ses_a', turn: 'turn_a', node: 'node_2', epoch: 2 })

@@ -1,7 +1,8 @@
 /** The part of the Store contract that is about reading outside transactions: the log, single rows, entries, and what is due. */
 import { expect, test } from 'vitest'
+import type { Entry } from '../model/context.ts'
 import type { SessionId } from '../model/id.ts'
-import { append, callEnded, cancelled, created, ended, entryOf, farAway, opened, refused, running, sent, started, summarised } from '../../test/store-kit.ts'
+import { append, callEnded, cancelled, created, ended, farAway, opened, refused, running, said, sent, started, summarised, waited } from '../../test/store-kit.ts'
 import type { Fresh } from './store-contract.ts'
 
 export function rowsContract(fresh: Fresh): void {
@@ -92,24 +93,28 @@ function log(fresh: Fresh): void {
 }
 
 function rows(fresh: Fresh): void {
-  test('entries are found by their numbers, in the order asked for, with their steps only if wanted', async () => {
-    const { store } = await fresh()
-    const entries = [entryOf(1, 'one'), entryOf(2, 'two 😀\0', { steps: '[1]', stepTokens: 5 }), entryOf(3, 'three', { from: 'planner' })]
-    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, entries))
-    expect(await store.entriesByNumber('ses_a', [3, 1, 9], false)).toEqual([entries[2], entries[0]])
-    expect(await store.entriesByNumber('ses_a', [2], true)).toEqual([entries[1]])
-    expect(await store.entriesByNumber('ses_a', [2], false)).toEqual([{ ...entries[1], steps: null, stepTokens: 0 }])
-    expect(await store.entriesByNumber('ses_b', [1], true)).toEqual([])
-    expect((await store.session('ses_a'))?.entries).toBe(3)
+  test('entries are found by their numbers, in the order asked for', async () => {
+    const { store, clock } = await fresh()
+    const text = 'two 😀\0'
+    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, said(1, 'one', text, { from: 'planner', askedTokens: 4, answeredTokens: 5, startedAt: 77 }), ['read']))
+    const one: Entry = { n: 1, role: 'user', at: 77, text: 'one', tokens: 4, from: 'planner', turn: 'turn_a', hasSteps: false, steps: null }
+    const two: Entry = { n: 2, role: 'assistant', at: clock.now(), text, tokens: 5, from: null, turn: 'turn_a', hasSteps: true, steps: null }
+    expect(await store.entriesByNumber('ses_a', [2, 1, 9])).toEqual([two, one])
+    expect(await store.entriesByNumber('ses_a', [])).toEqual([])
+    expect(await store.entriesByNumber('ses_b', [1])).toEqual([])
+    expect((await store.session('ses_a'))?.entries).toBe(2)
   })
 
   test('the newest entries that fit are chosen, and a keyword finds what contains it', async () => {
     const { store } = await fresh()
-    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, [entryOf(1, 'red'), entryOf(2, 'blue'), entryOf(3, 'Red again')]))
-    const select = { now: 10, tokensMax: 100, withSteps: false }
-    expect((await store.entries('ses_a', { ...select, filter: { last_messages: 2 } })).entries.map(({ n }) => n)).toEqual([2, 3])
-    expect((await store.entries('ses_a', { ...select, filter: {}, tokensMax: 1 })).entries.map(({ n }) => n)).toEqual([3])
-    expect(await store.entries('ses_a', { ...select, filter: { keywords: ['RED'] } })).toMatchObject({ entries: [{ n: 1 }, { n: 3 }], total: 3 })
+    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, said(1, 'red', 'blue')))
+    await append(store, sent('ses_a', 'turn_a2'), started('ses_a', 'turn_a2'), ended('ses_a', 'turn_a2', 0, said(3, 'Red again', 'green')))
+    const select = { now: 10, tokensMax: 100 }
+    const numbers = async (more: Partial<Parameters<typeof store.entries>[1]>): Promise<number[]> => (await store.entries('ses_a', { ...select, filter: {}, ...more })).entries.map(({ n }) => n)
+    expect(await numbers({ filter: { last_messages: 2 } })).toEqual([3, 4])
+    expect(await numbers({ tokensMax: 1 })).toEqual([4])
+    expect(await numbers({ tokensMax: 0 })).toEqual([])
+    expect(await numbers({ filter: { keywords: ['RED'] } })).toEqual([1, 3])
   })
 
   test('sessions are listed newest first, by agent and kind, and turns by flow, session and caller', async () => {
@@ -142,6 +147,12 @@ function rows(fresh: Fresh): void {
 }
 
 function due(fresh: Fresh): void {
+  test('R11: a time that is not a whole millisecond does not break the store', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'))
+    await expect(append(store, { ...waited('ses_a', 'turn_a', 'ses_b'), until: 1000.5 })).resolves.toBeUndefined()
+  })
+
   const call = (name: string, deadline: number, kind: 'ephemeral' | 'persistent' = 'ephemeral') =>
     [created(`ses_${name}`, kind), opened({ from: 'ses_a', in: 'turn_a', call: `call_${name}`, to: `ses_${name}`, deadline })] as const
 

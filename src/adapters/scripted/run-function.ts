@@ -53,10 +53,10 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
     iterations += 1
     const request = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration: iterations, idempotencyKey: `${turn.turn.id}-${iterations}` }
     const answer = await noted(
-      steps.step<LoopAnswer>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
+      steps.step<Omit<LoopAnswer, 'usage'>>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
         const usage = estimate(request, text, [])
         steps.emit(text)
-        return { value: { text, toolCalls: [], usage, finish: 'stop' }, usage }
+        return { value: { text, toolCalls: [], finish: 'stop' }, usage }
       }),
     )
     messages.push({ role: 'assistant', text: answer.text, toolCalls: [] })

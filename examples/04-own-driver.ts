@@ -1,0 +1,46 @@
+/** An agent of one's own kind: a driver is one function. What it does through `steps` is recorded once, and limits hold for it as for any other. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { tieline, type Driver } from '../src/index.ts'
+
+/** Here stands what really runs the agent: another program, another server, a person. */
+const askSomebody = async (question: string): Promise<string> => `${question.split(' ').length} words`
+
+const counting: Driver = {
+  async run(turn, steps) {
+    const answer = await steps.step('model', 'word-counter', { question: turn.task }, async () => {
+      const text = await askSomebody(turn.task)
+      return { value: { text }, usage: { input: 3, output: 2, estimated: true } }
+    })
+    steps.emit(answer.text)
+    const file = await steps.tool('write', { path: 'answer.txt', content: answer.text })
+    if (!file.ok) return { outcome: 'failed', output: answer.text, error: JSON.stringify(file.value), iterations: 1 }
+    return { outcome: 'completed', output: answer.text, error: null, iterations: 1 }
+  },
+}
+
+const cwd = await mkdtemp(join(tmpdir(), 'tieline-example-'))
+await using line = await tieline({
+  cwd,
+  agents: {
+    counter: { driver: counting, tools: ['write'] },
+    // What an agent may do is decided where a tool runs, whatever its driver tries.
+    reader: { driver: counting, tools: ['read'] },
+  },
+})
+const streamed: string[] = []
+line.onDelta((delta) => streamed.push(delta.text))
+
+const counted = await line.run('counter', 'one two three')
+assert.deepEqual([counted.outcome, counted.output, counted.tokensUsed], ['completed', '3 words', 5])
+assert.deepEqual(streamed, ['3 words'])
+assert.equal(await readFile(join(cwd, 'answer.txt'), 'utf8'), '3 words')
+
+const refused = await line.run('reader', 'one two three')
+assert.equal(refused.outcome, 'failed')
+assert.match(refused.error ?? '', /The tool write is not available here/)
+
+await rm(cwd, { recursive: true })
+console.log(`counter: ${counted.output}; reader: ${refused.outcome}, ${refused.error}`)

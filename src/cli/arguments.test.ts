@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest'
+import { askedFor } from './arguments.ts'
+import type { Command } from './command.ts'
+import { commands } from './commands.ts'
+import { helpText } from './help.ts'
+
+const mistake = (...args: string[]): string => {
+  const asked = askedFor(args, commands)
+  return asked.kind === 'mistake' ? asked.text : `no mistake, but ${asked.kind}`
+}
+
+describe('a command line', () => {
+  test('gives the command its words and its flags, wherever they stand', () => {
+    for (const args of [['run', 'do it', '--agent', 'coder', '--json'], ['--json', '--agent=coder', 'run', 'do it']]) {
+      expect(askedFor(args, commands)).toMatchObject({ kind: 'run', words: ['do it'], flags: { agent: 'coder', json: true } })
+    }
+  })
+
+  test('takes everything after -- as it is', () => expect(askedFor(['run', '--', '--help'], commands)).toMatchObject({ kind: 'run', words: ['--help'] }))
+
+  test('without a command is the help, as is --help anywhere', () => {
+    expect(askedFor([], commands)).toEqual({ kind: 'help', command: null })
+    expect(askedFor(['-h'], commands)).toEqual({ kind: 'help', command: null })
+    expect(askedFor(['demo', '--help'], commands)).toMatchObject({ kind: 'help', command: { name: 'demo' } })
+    expect(askedFor(['help', 'run'], commands)).toMatchObject({ kind: 'help', command: { name: 'run' } })
+    expect(askedFor(['--version'], commands)).toEqual({ kind: 'version' })
+  })
+})
+
+describe('a mistake says what would have been right', () => {
+  test.each([
+    [['demmo'], 'unknown command "demmo"; the nearest known one is "demo".'],
+    [['frobnicate'], `unknown command "frobnicate"; known are ${commands.map((command) => command.name).join(', ')}.`],
+    [['run', 'x', '--agnet', 'y'], 'unknown flag --agnet of run; the nearest known one is "--agent".'],
+    [['demo', '--agent', 'y'], 'unknown flag --agent of demo; known are --json, --quiet, --help, --version.'],
+    [['run', 'x', '--agent'], '--agent needs a value: --agent NAME.'],
+    [['run', 'x', '--agent', '--json'], '--agent needs a value: --agent NAME.'],
+    [['run', 'x', '--json=yes'], '--json takes no value.'],
+    [['run'], 'run needs "<task>".'],
+    [['run', 'two', 'words'], '"words" is one word too many for run; put quotes around a text of several words.'],
+    [['demo', 'x'], '"x" is one word too many for demo.'],
+  ])('%j', (args, text) => expect(mistake(...args)).toBe(text))
+})
+
+test('the help names every command and every flag', () => {
+  expect(commands.filter((command) => !helpText(commands, null).includes(`  ${command.name} `))).toEqual([])
+  for (const command of commands) expect(Object.keys(command.flags).filter((flag) => !helpText(commands, command).includes(`--${flag} `))).toEqual([])
+})
+
+test('a flag takes a value in all commands or in none', () => {
+  const kinds = (flag: string, among: readonly Command[]): Set<boolean> => new Set(among.flatMap((command) => (command.flags[flag] === undefined ? [] : [command.flags[flag].value !== undefined])))
+  expect(commands.flatMap((command) => Object.keys(command.flags)).filter((flag) => kinds(flag, commands).size > 1)).toEqual([])
+})

@@ -1,0 +1,153 @@
+/** A small world on virtual time: the real runtime on the real store in memory, with agents that are functions. Time moves only when nothing else can happen. */
+import { scriptedDriver } from '../src/adapters/scripted/drive.ts'
+import type { ScriptedFunction } from '../src/adapters/scripted/run-function.ts'
+import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
+import { Agent } from '../src/model/agent.ts'
+import type { EventOf, EventType, StoredEvent } from '../src/model/event.ts'
+import type { Json } from '../src/model/json.ts'
+import { Limits } from '../src/model/limits.ts'
+import { startNode, type Node } from '../src/runtime/node.ts'
+import type { Agents, Clock, Driver, Tool } from '../src/runtime/ports.ts'
+import { startRun, type Run, type RunResult } from '../src/runtime/run.ts'
+import type { SendRequest } from '../src/runtime/send.ts'
+import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
+import { standardTools } from '../src/tools/standard.ts'
+import { describeWorkspace } from '../src/tools/describe-workspace.ts'
+
+export type AgentSpec = Partial<Omit<Parameters<typeof Agent.parse>[0] & object, never>> & Record<string, unknown> & { script?: ScriptedFunction; driver?: Driver }
+
+type Sleeper = { at: number; order: number; wake: () => void }
+
+export type VirtualClock = Clock & { /** Moves to the nearest sleeper and wakes it; false if nobody sleeps. */ tick(): boolean }
+
+export function virtualClock(start = 1_800_000_000_000): VirtualClock {
+  let now = start
+  let order = 0
+  const sleepers = new Set<Sleeper>()
+  return {
+    now: () => now,
+    sleep: (ms, signal) => new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason)
+      const sleeper: Sleeper = { at: now + Math.max(0, ms), order: order++, wake: () => resolve() }
+      sleepers.add(sleeper)
+      signal?.addEventListener('abort', () => {
+        if (sleepers.delete(sleeper)) reject(signal.reason)
+      }, { once: true })
+    }),
+    tick() {
+      const next = [...sleepers].sort((a, b) => a.at - b.at || a.order - b.order)[0]
+      if (next === undefined) return false
+      sleepers.delete(next)
+      now = Math.max(now, next.at)
+      next.wake()
+      return true
+    },
+  }
+}
+
+export type World = {
+  clock: VirtualClock
+  store: SqliteStore
+  nodes: Node[]
+  node: Node
+  /** Sends a task to a new session of an agent, or to a session. */
+  ask(to: string, task: string, options?: { session?: `ses_${string}`; timeoutMs?: number; maxTokens?: number; cwd?: string }, node?: Node): Run
+  /** Lets time pass until the promise settles. */
+  until<T>(promise: PromiseLike<T>): Promise<T>
+  run(to: string, task: string, options?: Parameters<World['ask']>[2]): Promise<RunResult>
+  /** Lets everything happen that can happen without time passing. */
+  rest(): Promise<void>
+  pass(ms: number): Promise<void>
+  addNode(): Promise<Node>
+  events<T extends EventType>(type: T): Promise<(StoredEvent & { event: EventOf<T> })[]>
+  faults: unknown[]
+}
+
+export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; store?: SqliteStore; clock?: VirtualClock }
+
+export async function world(options: WorldOptions): Promise<World> {
+  const clock = options.clock ?? virtualClock()
+  const store = options.store ?? sqliteStore({ directory: ':memory:', now: clock.now })
+  const count = await loadTokenizer()
+  const faults: unknown[] = []
+  let suffix = 0
+  const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}` }
+  const agents = agentsOf(options.agents, clock, count)
+  const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
+  const start = (): Promise<Node> => startNode({
+    store, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace,
+    subagent: options.subagent ?? null, report: (fault) => faults.push(fault),
+  })
+  const nodes: Node[] = []
+  const node = await start()
+  nodes.push(node)
+  return { ...timeOf(clock), clock, store, nodes, node, faults, ...verbsOf(node, store, clock), addNode: async () => {
+    const more = await start()
+    nodes.push(more)
+    return more
+  } }
+}
+
+/** Long enough for what is under way to come to rest: group commits and file reads are macrotasks. */
+async function rest(): Promise<void> {
+  for (let hop = 0; hop < 12; hop += 1) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+function timeOf(clock: VirtualClock): Pick<World, 'rest' | 'until' | 'pass'> {
+  return {
+    rest,
+    async until(promise) {
+      let settled = false
+      const done = (): void => {
+        settled = true
+      }
+      promise.then(done, done)
+      for (let ticks = 0; !settled; ticks += 1) {
+        await rest()
+        if (!settled && (ticks > 50_000 || !clock.tick())) throw new Error('nothing is left that could settle it')
+      }
+      return promise
+    },
+    async pass(ms) {
+      const end = clock.now() + ms
+      let over = false
+      void clock.sleep(ms).then(() => (over = true))
+      while (!over && clock.now() <= end) {
+        await rest()
+        clock.tick()
+      }
+      await rest()
+    },
+  }
+}
+
+function verbsOf(node: Node, store: SqliteStore, clock: VirtualClock): Pick<World, 'ask' | 'run' | 'events'> {
+  const ask: World['ask'] = (to, task, options = {}, on = node) => {
+    const target: SendRequest['to'] = options.session === undefined ? { agent: to, cwd: options.cwd ?? process.cwd() } : { session: options.session }
+    return startRun(on.line, { to: target, text: task, timeoutMs: options.timeoutMs, maxTokens: options.maxTokens })
+  }
+  return {
+    ask,
+    run: (to, task, options) => timeOf(clock).until(ask(to, task, options)),
+    async events(type) {
+      const { events } = await store.read(0, { types: [type] }, 100_000)
+      return events as never
+    },
+  }
+}
+
+function agentsOf(specs: Record<string, AgentSpec>, clock: Clock, count: (text: string) => number): Agents {
+  const agents = new Map<string, Agent>()
+  const drivers = new Map<string, Driver>()
+  for (const [name, { script, driver, ...rest }] of Object.entries(specs)) {
+    agents.set(name, Agent.parse({ allowSubAgentCalls: true, tools: ['*'], ...rest, name, driver: 'scripted' }))
+    drivers.set(name, driver ?? scriptedDriver(script ?? (() => 'ok'), { clock, count }))
+  }
+  const names = [...agents.keys()].sort()
+  return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) as Driver }
+}
+
+export type Answer = { ok: boolean; value: Record<string, Json> }
+
+/** The result of a calling tool, as the caller's model would read it. */
+export const valueOf = (answer: { value: Json }): Record<string, Json> => answer.value as Record<string, Json>
