@@ -23,6 +23,11 @@ function toolResultText(seen: readonly Seen[]): string {
 const textsOf = (seen: Seen | undefined): string[] =>
   (seen?.prompt ?? []).map((message) => (typeof message.content === 'string' ? message.content : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')))
 
+function taskOf(input: unknown): string {
+  if (typeof input === 'object' && input !== null && 'task' in input && typeof input.task === 'string') return input.task
+  throw new Error('the planner made no call')
+}
+
 /** With a long history of the caller: none of it may reach the child unasked. */
 async function ours(): Promise<{ result: string; child: string[]; task: string }> {
   const { workspace, remove } = scratch()
@@ -41,7 +46,7 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
     for (let turn = 0; turn < 5; turn += 1) session = (await line.run('planner', nextUserTask(), session === null ? {} : { session })).session
     const asked = planner.at(-1)?.prompt.findLast((message) => message.role === 'assistant')
     const call = asked?.role === 'assistant' ? asked.content.find((part) => part.type === 'tool-call') : undefined
-    return { result: toolResultText(planner), child: textsOf(coder.at(-2)), task: (call?.input as { task: string }).task }
+    return { result: toolResultText(planner), child: textsOf(coder.at(-2)), task: taskOf(call?.input) }
   } finally {
     await line.close()
     remove()

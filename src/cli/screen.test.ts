@@ -19,7 +19,7 @@ function fakeTerminal(columns: number) {
     columns, rows: 24,
     write(text) {
       writes += 1
-      for (const [, private_, count, letter, char = ''] of text.matchAll(/\u001b\[(\??)(\d*)([A-Za-z])|([\s\S])/g)) {
+      for (const [, private_, count, letter, char = ''] of text.replaceAll('\u001b', 'ESC').matchAll(/ESC\[(\??)(\d*)([A-Za-z])|([\s\S])/g)) {
         if (private_ === '?' && count === '25') cursor = letter === 'h'
         else if (letter !== undefined) control[letter]?.(Number(count === '' ? 1 : count))
         else if (char === '\n') [row, column] = [row + 1, 0]

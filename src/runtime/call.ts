@@ -2,7 +2,7 @@
  * The act of calling: decide and record in one transaction (R1), run or queue the callee, come back with an outcome by the deadline (R4).
  * The rules are in `model/call.ts`; here are their facts, their keys, and what follows a yes.
  */
-import { isRefusal, openCall, type OpenRequest } from '../model/call.ts'
+import { isRefusal, openCall, type OpenDecision, type OpenRequest } from '../model/call.ts'
 import type { Manifest } from '../model/context.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import type { Event, EventOf } from '../model/event.ts'
@@ -29,13 +29,27 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
   if (recorded !== undefined) return goOn(line, caller, recorded)
   const suffix = line.ids.next()
   const target = targetOf(line, caller, request, suffix)
-  const plan: Plan = {
-    call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task),
-    context: target.agent === undefined ? { code: 'agent_unknown', agent: target.name, known: [] } : await buildContext(line, caller, request, target.agent, target.fresh),
-  }
+  const bare: Plan = { call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task), context: { manifest: emptyManifest } }
+  const plan: Plan = { ...bare, context: await contextOf(line, caller, bare) }
   const decided = await decide(line, caller, plan)
   if (isRefusal(decided)) return refusedResult(caller, plan.call, target.name, decided)
   return goOn(line, caller, decided)
+}
+
+/** A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is decided, and recorded, afterwards. */
+async function contextOf(line: Line, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
+  const { target, request } = bare
+  // Who a session belongs to is known only when its row is read; it brings its own context.
+  if (target.agent === undefined) return { manifest: emptyManifest }
+  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare))) return buildContext(line, caller, request, target.agent, target.fresh)
+  return buildContext(line, caller, { ...request, context: { ...request.context, include_summary: false } }, target.agent, target.fresh)
+}
+
+async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boolean> {
+  return line.store.transact(keysOf(caller, plan), async (tx) => {
+    const facts = await tx.open({ call: plan.call, callerTurn: caller.row.id, target: plan.target.fresh ? null : plan.target.session })
+    return facts !== null && !isRefusal(judge(line, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
+  })
 }
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
@@ -89,15 +103,12 @@ type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; sessio
 
 async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
-  const keys: Key[] = [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
-  const decided = await commit(line, caller, keys, async (tx, buffered): Promise<Decided | Refusal> => {
+  const decided = await commit(line, caller, keysOf(caller, plan), async (tx, buffered): Promise<Decided | Refusal> => {
     const facts = await tx.open({ call, callerTurn: caller.row.id, target: target.fresh ? null : target.session })
     if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
     assertOurs(facts.caller.turn, caller, line)
     const session = sessionOf(caller, target, facts, tx.now)
-    const decision = openCall(openRequest(line, plan, session), withTarget(facts, target, session), {
-      callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now: tx.now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
-    })
+    const decision = judge(line, caller, plan, facts, session, tx.now)
     if (isRefusal(decision) || session === null) {
       const refusal = isRefusal(decision) ? decision : ({ code: 'session_unknown', session: target.session } as const)
       tx.append(...buffered, refusedEvent(caller, plan, refusal))
@@ -113,6 +124,13 @@ async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened |
   if (decided.started !== null) line.start(turnRowOf(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
   return decided.opened
 }
+
+const keysOf = (caller: Running, { call, target }: Plan): Key[] => [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
+
+const judge = (line: Line, caller: Running, plan: Plan, facts: OpenFacts, session: SessionRow | null, now: Millis): OpenDecision =>
+  openCall(openRequest(line, plan, session), withTarget(facts, plan.target, session), {
+    callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
+  })
 
 const startedEvent = (line: Line, target: Target, call: CallId, deadline: Millis): EventOf<'turn.started'> => ({
   type: 'turn.started', session: target.session, turn: turnOf(call), node: line.node, epoch: 1, deadline,

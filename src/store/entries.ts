@@ -8,12 +8,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/ports.ts'
-import { chunkEntries, findChunks, type Kind } from './keyword-index.ts'
+import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 
 export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
 
-/** After so many entries in a row that a search has read in vain it gives up, and says so. */
-const vainEntriesMax = 2000
+/** So many of the newest entries a search reads before it asks the index. */
+const readEntriesMin = 64
+/** So many it reads where the index cannot help, or names entries in vain. Then it gives up, and says so. */
+const readEntriesMax = 2000
+/** It may go on as long as one in so many passes: then reading is faster than asking, and the effort is for what is passed. */
+const readsPerPassed = 16
+/** An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a whole history of them would seem to fit. */
+const stepTokensMin = 4
 
 type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; turn: string; has_steps: number }
 
@@ -23,6 +29,7 @@ function prepare(db: DatabaseSync) {
     total: db.prepare('select n from entries where session = ? order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
     range: db.prepare(`${row} where session = ? and n between ? and ? order by n desc`),
+    one: db.prepare(`${row} where session = ? and n = ?`),
     stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 order by n desc`),
   } satisfies Record<string, StatementSync>
 }
@@ -63,38 +70,58 @@ function planOf(session: string, total: number, { filter, now, tokensMax }: Entr
   }
 }
 
-/** Rows that may pass, newest first. What it leaves out would be dropped for `skipped`. */
+/** Rows that may pass, newest first. What it leaves out counts under `skipped`, as that is when the next row, or none, is given. */
 type Walk = { rows: Iterable<Row>; skipped: DropReason }
 
-function walkOf(db: DatabaseSync, sql: Statements, plan: Plan): Walk {
+function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
   const { session, total, user, assistant, tool, keywords } = plan
-  const read = (first: number, last: number) => sql.range.iterate(session, first, last) as Iterable<unknown> as Iterable<Row>
   if (!user && !assistant && !tool) return { rows: [], skipped: 'roles' }
   if (keywords?.length === 0) return { rows: [], skipped: 'keywords' }
   if (keywords !== null) {
-    const kinds = [...(user ? ['user' as const] : []), ...(assistant ? ['assistant' as const] : [])]
-    const found = findChunks(db, session, keywords, kinds satisfies Kind[])
-    if (found.chunks > 0) return { rows: searched(found, total, read), skipped: 'keywords' }
+    const walk: Walk = { rows: [], skipped: 'keywords' }
+    walk.rows = search(db, sql, plan, keywords, passed, () => (walk.skipped = 'unsearched'))
+    return walk
   }
-  if (!user && !assistant) return { rows: sql.stepped.iterate(session) as Iterable<unknown> as Iterable<Row>, skipped: 'roles' }
-  return { rows: read(1, total), skipped: 'roles' }
+  if (!user && !assistant) return { rows: rowsOf(sql.stepped.iterate(session)), skipped: 'roles' }
+  return { rows: rowsOf(sql.range.iterate(session, 1, total)), skipped: 'roles' }
 }
 
-/** First what is not indexed yet, then the chunks that the index names. */
-function* searched(found: ReturnType<typeof findChunks>, total: number, read: (first: number, last: number) => Iterable<Row>): Generator<Row> {
-  yield* read(found.chunks * chunkEntries + 1, total)
-  for (let chunk = found.newest(found.chunks); chunk > 0; chunk = chunk > 1 ? found.newest(chunk - 1) : 0) {
-    yield* read((chunk - 1) * chunkEntries + 1, chunk * chunkEntries)
+const rowsOf = (rows: Iterable<unknown>): Iterable<Row> => rows as Iterable<Row>
+
+/** Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that might have matched. */
+function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readonly string[], passed: readonly Entry[], giveUp: () => void): Generator<Row> {
+  const { session, total, user, assistant, tool } = plan
+  // A keyword too short for the index may be anywhere: for it everything is unindexed.
+  const indexed = keywords.some((keyword) => keyword.length < keywordUnitsMin) ? 0 : indexedEntries(db, session, total)
+  let before = total + 1
+  let reads = 0
+  for (const row of rowsOf(sql.range.iterate(session, 1, total))) {
+    const readsMax = (row.n > indexed ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
+    if (reads >= readsMax) break
+    reads += 1
+    before = row.n
+    yield row
+  }
+  if (before === 1) return
+  if (before > indexed + 1) giveUp()
+  // Only answers have steps.
+  const kinds: Kind[] = [...(user ? ['user' as const] : []), ...(assistant || tool ? ['assistant' as const] : [])]
+  let vain = 0
+  for (const n of findEntries(db, session, before, keywords, kinds)) {
+    if (vain === readEntriesMax) return giveUp()
+    const passedBefore = passed.length
+    yield sql.one.get(session, n) as Row
+    vain = passed.length > passedBefore ? 0 : vain + 1
   }
 }
 
-/** What of a row may be passed on, or the reason why nothing is. Keywords are looked for in what would be passed, not in what stays behind. */
+/** What of a row may be passed on, or the reason why nothing is. */
 function sift(plan: Plan, row: Row): Entry | 'roles' | 'keywords' {
   const spoken = row.role === 'user' ? plan.user : plan.assistant
   if (!spoken && !(plan.tool && row.has_steps === 1)) return 'roles'
-  const text = spoken ? row.text : ''
-  if (plan.keywords !== null && !contains(text, plan.keywords)) return 'keywords'
-  return { n: row.n, role: row.role, at: row.at, text, tokens: spoken ? row.tokens : 0, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
+  if (plan.keywords !== null && !contains(row.text, plan.keywords)) return 'keywords'
+  const [text, tokens] = spoken ? [row.text, row.tokens] : ['', 0]
+  return { n: row.n, role: row.role, at: row.at, text, tokens, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
 }
 
 function contains(text: string, keywords: readonly string[]): boolean {
@@ -127,29 +154,25 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   const sql = statementsOf(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
   const plan = planOf(session, total, select)
-  const { rows, skipped } = walkOf(db, sql, plan)
   const dropped: Record<DropReason, number> = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
   const entries: Entry[] = []
+  const walk = walkOf(db, sql, plan, entries)
   let tokens = 0
-  let vain = 0
   /** The first so many entries are not accounted for yet. */
   let left = total
   let full = fullFor(plan, 0, 0)
   if (full === null) {
-    for (const row of rows) {
+    for (const row of walk.rows) {
       if (row.at < plan.oldestAt) break
       const entry = sift(plan, row)
-      dropped[skipped] += left - row.n
+      dropped[walk.skipped] += left - row.n
       left = row.n
       if (typeof entry === 'string') {
         dropped[entry] += 1
         left -= 1
-        vain += 1
-        if (plan.keywords !== null && vain === vainEntriesMax) break
         continue
       }
-      vain = 0
-      tokens += entry.tokens
+      tokens += entry.text === '' && entry.hasSteps ? stepTokensMin : entry.tokens
       full = tokens > plan.tokensMax ? 'budget' : null // E2
       if (full !== null) break
       entries.push(entry)
@@ -160,7 +183,7 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   }
   if (full === null) {
     const tooOld = newestTooOld(sql, plan, left)
-    dropped[vain === vainEntriesMax ? 'unsearched' : skipped] += left - tooOld
+    dropped[walk.skipped] += left - tooOld
     dropped.age += tooOld
   } else dropped[full] += left // E1
   entries.reverse()

@@ -15,7 +15,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 /** Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at once. */
 export const keywordSchema = `
 create table keyword_sessions (number integer primary key, session text not null unique, entries integer not null) strict;
-create virtual table keyword_grams using fts5 (grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-.'");
+create virtual table keyword_grams using fts5 (grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-'");
 insert into keyword_grams (keyword_grams, rank) values ('automerge', 0), ('crisismerge', 64);
 `
 
@@ -37,29 +37,30 @@ const chunkEntries = 32
 const unindexedEntriesMax = 256
 /** A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it all. */
 const chunksPerCallMax = 2
-const mergePagesPerChunk = 64
+/** As many pages are merged as keep pace with what is added. */
+const gramCharactersPerMergedPage = 800
 
 /** Numbers of documents are a conversation's number and an entry's. */
 const entriesMax = 2 ** 24
 
-export type Kind = 'user' | 'assistant' | 'steps'
+export type Kind = 'user' | 'assistant'
 /** They end a conversation's number, so that no prefix begins another. */
-const marks = { user: '_', assistant: '-', steps: '.' } as const satisfies Record<Kind, string>
+const marks = { user: '_', assistant: '-' } as const satisfies Record<Kind, string>
 const prefixOf = (number: number, kind: Kind): string => number.toString(36) + marks[kind]
 /** Not a gram: those of one unit are not indexed. */
 const longText = '_'
 
 type SessionRow = { number: number; entries: number }
-type TextRow = { n: number; role: 'user' | 'assistant'; text: string; steps: string | null }
+type TextRow = { n: number; role: Kind; text: string }
 
 function prepare(db: DatabaseSync) {
   return {
     session: db.prepare('select number, entries from keyword_sessions where session = ?'),
     open: db.prepare('insert into keyword_sessions (session, entries) values (?, 0) returning number, entries'),
     indexed: db.prepare('update keyword_sessions set entries = ? where number = ?'),
-    texts: db.prepare('select n, role, text, steps from entries where session = ? and n between ? and ? order by n'),
+    texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
     add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
-    merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ${mergePagesPerChunk})`),
+    merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
     match: db.prepare('select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc'),
   } satisfies Record<string, StatementSync>
 }
@@ -89,13 +90,15 @@ export function indexEntries(db: DatabaseSync, session: string, count: number): 
   const row = (sql.session.get(session) ?? sql.open.get(session)) as SessionRow
   for (let chunks = 0; chunks < chunksPerCallMax && row.entries + chunkEntries <= count; chunks += 1) {
     const entries = sql.texts.all(session, row.entries + 1, row.entries + chunkEntries) as TextRow[]
-    for (const { n, role, text, steps } of entries) {
-      const grams = gramsOf(prefixOf(row.number, role), text) + (steps === null ? '' : gramsOf(prefixOf(row.number, 'steps'), steps))
+    let added = 0
+    for (const { n, role, text } of entries) {
+      const grams = gramsOf(prefixOf(row.number, role), text)
       sql.add.run(row.number * entriesMax + n, grams)
+      added += grams.length
     }
     row.entries += chunkEntries
     sql.indexed.run(row.entries, row.number)
-    sql.merge.run()
+    sql.merge.run(Math.ceil(added / gramCharactersPerMergedPage))
   }
 }
 
@@ -118,8 +121,9 @@ function queryOf(prefix: string, keyword: string): string {
   return `(${grams.map((gram) => `"${prefix}${gram}"`).join(' AND ')})`
 }
 
-/** How many entries of a session are indexed: always its first. */
-export function indexedEntries(db: DatabaseSync, session: string): number {
+/** How many entries of a session of `count` are indexed: always its first. */
+export function indexedEntries(db: DatabaseSync, session: string, count: number): number {
+  if (count <= unindexedEntriesMax) return 0
   return (statementsOf(db).session.get(session) as SessionRow | undefined)?.entries ?? 0
 }
 
