@@ -196,7 +196,7 @@ test.each(damages)('R10: it is seen and repaired where %s', async (_name, damage
 test('a rebuild that fails leaves the views as they were', async () => {
   const store = memory()
   await append(store, ...running('a'))
-  store.db.exec(`insert into log values (99, 0, '[{"type":"turn.ended","session":"ses_a","turn":"turn_unknown","entry":null}]')`)
+  store.db.exec(`insert into log values (99, 0, '[{"type":"turn.ended","session":"ses_a","turn":"turn_unknown","tokensUsed":0,"toolCalls":[],"entry":null}]')`)
   expect(() => rebuild(store.db)).toThrow('turn_unknown')
   expect((await store.turn('turn_a'))?.state).toBe('running')
 })
