@@ -16,7 +16,7 @@ export async function memory(progress: Progress): Promise<Part> {
   const mb = (bytes: number): string => number(bytes / 1024 / 1024)
   const each = (from: number, to: number): string => number((to - from) / sessions)
   return {
-    name: 'memory', checks: [], notes: [`Opening the store again with ${sessions.toLocaleString('en')} sessions took ${number(reopenMs)} ms. The growth of the process is the page cache of SQLite, which is bounded (64 MB), not something per session.`],
+    name: 'memory', checks: [], notes: [`Opening the store again with ${sessions.toLocaleString('en')} sessions took ${number(reopenMs)} ms. What grows outside the JavaScript heap was not taken apart; SQLite's page cache may hold up to 64 MB of it.`],
     tables: [{
       title: `${sessions.toLocaleString('en')} idle sessions`, columns: ['', 'before MB', 'after MB', 'bytes per session'],
       rows: [

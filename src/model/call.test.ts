@@ -102,7 +102,6 @@ test('subagent is not exempt from the other rules', () => {
   expect(codeOf(decide(withAgent(subagent(), { allowSubAgentCalls: false })))).toBe('not_allowed')
   expect(codeOf(decide(withGrant(subagent(), { depth: 5 })))).toBe('call_too_deep')
   expect(codeOf(decide(withAgent(withRequest(subagent(), { targetName: 'coder', targetAgent: Agent.parse({ name: 'coder' }) }), { mayCall: [] })))).toBe('not_allowed')
-  expect(codeOf(decide(withRequest(subagent(), { session: 'ses_root' })))).toBe('call_cycle')
 })
 
 test('R7: a chain of five hops is permitted and the sixth is refused', () => {
