@@ -16,6 +16,7 @@ import { isSessionId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
 import { explain, refusalOfZod } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
+import { alarmOf, type Alarm } from './runtime/alarm.ts'
 import { startNode } from './runtime/node.ts'
 import type { Agents, Clock, Delta, Driver, Summarise, Tool, Tools } from './runtime/ports.ts'
 import { startRun, type Run } from './runtime/run.ts'
@@ -73,7 +74,8 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const count = await loadTokenizer()
   const clock = systemClock
   const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: clock.now })
-  const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, count)
+  const alarm = alarmOf(clock)
+  const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
   const { tools, close: closeTools } = toolsOf(count, config, options.tools ?? [], clock, warn)
   const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
@@ -83,6 +85,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   })
   const close = async (): Promise<void> => {
     await stop()
+    alarm.stop()
     await closeTools()
     await store.close()
   }
@@ -109,9 +112,9 @@ async function configOf(file: string, warn: (text: string) => void): Promise<Con
   return config
 }
 
-function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, count: CountTokens): ModelDriverSettings {
+function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, alarm: Alarm, count: CountTokens): ModelDriverSettings {
   const { model, redact } = providerModels(providers, process.env)
-  return { clock, count, redact, model: async (agent) => inCode[agent.name]?.languageModel ?? model(agent) }
+  return { clock, alarm, count, redact, model: async (agent) => inCode[agent.name]?.languageModel ?? model(agent) }
 }
 
 function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }): Agents {

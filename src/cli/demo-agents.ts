@@ -50,7 +50,7 @@ const planner: Rule[] = [
       name: 'sub_agent',
       input: {
         agent_name: 'coder', task: `Write ${moduleFile}, and ${testFile} with a test for each point of the specification. All must pass.`, input: '{{result.text}}',
-        context: { last_messages: 4, roles: ['user'], include_workspace: true, workspace_files: [specFile] }, timeout_seconds: 60,
+        context: { last_messages: 4, roles: ['user'], keywords: ['house rules'], include_workspace: true, workspace_files: [specFile] }, timeout_seconds: 60,
       },
     }],
   },

@@ -30,8 +30,10 @@ function meet(ceiling: readonly string[] | null, allowed: readonly string[] | nu
   return [...new Set([...within, ...narrower])]
 }
 
-const coveredBy = (patterns: readonly string[], pattern: string): boolean =>
-  patterns.some((wide) => wide === pattern || matchesTool(wide, pattern.endsWith('*') ? pattern.slice(0, -1) : pattern))
+const coveredBy = (patterns: readonly string[], pattern: string): boolean => patterns.some((wide) => covers(wide, pattern))
+
+/** Whether everything that `pattern` allows is allowed by `wide`: an exact name never covers a wildcard that begins with it. */
+const covers = (wide: string, pattern: string): boolean => wide === pattern || (wide.endsWith('*') && pattern.startsWith(wide.slice(0, -1)))
 
 /** R7: both the agent's own list and the ceiling must allow a tool. */
 export const mayUse = (authority: Authority, agentTools: readonly string[], name: string): boolean =>

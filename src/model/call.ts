@@ -141,8 +141,9 @@ function grantCall(request: OpenRequest, { caller: { turn } }: OpenFacts, { limi
   const target = request.targetAgent as Agent
   const contextTokens = isRefusal(request.context) ? 0 : request.context.tokens
   const left = turn.grant.tokensMax === null ? null : turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow
-  const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left)
-  if (tokensMax !== null && tokensMax < Math.max(1, contextTokens)) return { code: 'budget_exhausted', needed: Math.max(1, contextTokens), left: Math.max(0, left ?? tokensMax) }
+  const needed = Math.max(1, contextTokens)
+  const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
+  if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
   const timeoutMs = effectiveTimeoutMs(request.timeoutMs, callerDeadline(turn) - now, limits)
   const grant: Grant = {
     agent: target.name,
@@ -156,10 +157,10 @@ function grantCall(request: OpenRequest, { caller: { turn } }: OpenFacts, { limi
   return { grant, deadline: now + Math.max(0, timeoutMs) }
 }
 
-/** What a call holds of its caller's budget: what was asked for or configured, else half of what is left, so that siblings can run too. */
-function reserve(wanted: number | undefined, left: number | null): number | null {
+/** What a call holds of its caller's budget: what was asked for or configured, else half of what is left (or what it needs to begin), so that siblings can run too. */
+function reserve(wanted: number | undefined, left: number | null, needed: number): number | null {
   if (left === null) return wanted ?? null
-  return Math.max(0, Math.min(left, wanted ?? Math.ceil(left / 2)))
+  return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))
 }
 
 function iterations(request: OpenRequest, target: Agent): number {

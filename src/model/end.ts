@@ -8,10 +8,10 @@ import type { Millis, TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
 import { cutBytes } from './text.ts'
 
-export type TurnResult = { outcome: Outcome; output: string; error: string | null; iterations: number; toolCalls: readonly string[]; tokensUsed: number; entry: EventOf<'turn.ended'>['entry'] }
+export type TurnResult = { outcome: Outcome; output: string; error: string | null; iterations: number; toolCalls: readonly string[]; tokensUsed: number; tokensBelow: number; entry: EventOf<'turn.ended'>['entry'] }
 
 /** What a turn has said and used so far, where somebody here knows it. */
-export type Progress = { output: string; tokensUsed: number; toolCalls: readonly string[]; iterations: number }
+export type Progress = { output: string; tokensUsed: number; tokensBelow: number; toolCalls: readonly string[]; iterations: number }
 export type ProgressOf = (turn: TurnId) => Progress | undefined
 
 /** The turn's driver has stopped: the turn ends, its call with it if it is still pending, and what it left pending below. */
@@ -21,7 +21,7 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
     {
       type: 'turn.ended', session: turn.session, turn: turn.id, outcome: result.outcome, output: turn.call === null ? output : '', error: result.error,
-      tokensUsed: result.tokensUsed, tokensBelow: turn.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
+      tokensUsed: result.tokensUsed, tokensBelow: result.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
     },
   ]
   if (turn.call === null) return events
@@ -59,9 +59,9 @@ const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
 
 function endBelow(below: readonly BelowRow[], why: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
   return below.flatMap(({ turn }): Event[] => {
-    const ended = callEnded(turn, 'cancelled', [why], why, progressOf(turn.id), now, limits)
-    if (turn.state !== 'running' || turn.stopping !== null) return [ended]
-    return [ended, { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome: 'cancelled', cause: why }]
+    const ended = turn.call?.pending === true ? [callEnded(turn, 'cancelled', [why], why, progressOf(turn.id), now, limits)] : [] // R3
+    if (turn.state !== 'running' || turn.stopping !== null) return ended
+    return [...ended, { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome: 'cancelled', cause: why }]
   })
 }
 
@@ -73,6 +73,6 @@ function callEnded(turn: TurnRow, outcome: Outcome, errors: string[], cause: str
   return {
     type: 'call.ended', session: call.caller, turn: call.callerTurn, call: call.id, target: turn.session, outcome, output: text,
     outputBytes: Buffer.byteLength(whole), truncated, errors, toolCalls: [...(progress?.toolCalls ?? [])],
-    tokensUsed: (progress?.tokensUsed ?? turn.tokensUsed) + turn.tokensBelow, iterations: progress?.iterations ?? 0, openedAt: turn.openedAt, endedAt: now, cause,
+    tokensUsed: (progress?.tokensUsed ?? 0) + (progress?.tokensBelow ?? 0), iterations: progress?.iterations ?? 0, openedAt: turn.openedAt, endedAt: now, cause,
   }
 }

@@ -1,5 +1,6 @@
 /** An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to do next. */
 import { z } from 'zod'
+import { preview } from './text.ts'
 
 const path = z.array(z.string())
 
@@ -43,8 +44,8 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   not_authenticated: () => 'A valid token is needed. Ask the user for one.',
   not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${r.allowed.join(', ')}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
-  message_not_yours: (r) => `Message ${r.message} belongs to another session. Only its owner can change it.`,
-  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${r.known.join(', ')}.` : 'No agents are configured.'}`,
+  message_not_yours: (r) => `Message ${r.message} belongs to another session. Only its owner can change it. Send a message of your own instead.`,
+  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${r.known.join(', ')}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
   session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
@@ -78,9 +79,13 @@ export const badInput = (field: string, given: unknown, expected: string): Refus
 
 function describe(given: unknown): string {
   if (given === undefined) return 'nothing'
-  if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(given.length > 80 ? `${given.slice(0, 80)}…` : given)
-  const text = JSON.stringify(given) ?? typeof given
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+  if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(shorten(given))
+  return shorten(JSON.stringify(given) ?? typeof given)
+}
+
+function shorten(text: string): string {
+  const short = preview(text, 80)
+  return short.length < text.length ? `${short}…` : text
 }
 
 /** What a zod error says, as a refusal that names the first field that is wrong. */

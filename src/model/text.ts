@@ -1,18 +1,18 @@
 /** Cuts of text. Every cut is between code points, never inside one, whatever the unit of the limit is. */
 
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
+/** Whether a cut before `at` would fall between the two halves of a code point. */
+const splits = (text: string, at: number): boolean => /^[\ud800-\udbff]$/.test(text.charAt(at - 1)) && /^[\udc00-\udfff]$/.test(text.charAt(at))
 
 /** The longest start of `text` of at most `units` UTF-16 units that does not split a code point. */
 function headUnits(text: string, units: number): string {
   if (text.length <= units) return text
-  const end = isLowSurrogate(text.charCodeAt(units)) ? units - 1 : units
-  return text.slice(0, Math.max(0, end))
+  return text.slice(0, splits(text, units) ? units - 1 : units)
 }
 
 function tailUnits(text: string, units: number): string {
   if (text.length <= units) return text
   const start = text.length - units
-  return text.slice(isLowSurrogate(text.charCodeAt(start)) ? start + 1 : start)
+  return text.slice(splits(text, start) ? start + 1 : start)
 }
 
 /** The first `count` code points. */
@@ -44,12 +44,16 @@ export type CountTokens = (text: string) => number
 /** Head and tail of `text` within `tokensMax`, with a line between them that says what is missing and how to read it. */
 export function cutTokens(text: string, tokensMax: number, count: CountTokens, hint: string): { text: string; truncated: boolean } {
   // A token is at least one byte of UTF-8, so a short text needs no counting.
-  if (text.length * 3 <= tokensMax || (text.length <= tokensMax * 64 && count(text) <= tokensMax)) return { text, truncated: false }
-  const room = Math.max(0, tokensMax - count(hint) - 4)
+  if (text === '' || text.length * 3 <= tokensMax || (text.length <= tokensMax * 64 && count(text) <= tokensMax)) return { text, truncated: false }
   const fits = (part: string, tokens: number): boolean => count(part) <= tokens
-  const head = longest((units) => headUnits(text, units), Math.ceil(room * 0.75), fits)
-  const tail = longest((units) => tailUnits(text, units), Math.floor(room * 0.25), fits)
-  return { text: `${head}\n${hint}\n${tail}`, truncated: true }
+  const head = (tokens: number): string => longest((units) => headUnits(text, units), tokens, fits)
+  // Parts may have more tokens together than alone, so the whole is counted again.
+  for (let room = tokensMax - count(hint) - 2; room > 0; room -= Math.max(1, Math.ceil(room / 8))) {
+    const tail = longest((units) => tailUnits(text, units), Math.floor(room / 4), fits)
+    const cut = `${head(Math.ceil((room * 3) / 4))}\n${hint}\n${tail}`
+    if (fits(cut, tokensMax)) return { text: cut, truncated: true }
+  }
+  return { text: head(tokensMax), truncated: true }
 }
 
 /** Binary search for the longest cut that fits; the first guess is four units a token. */

@@ -4,7 +4,7 @@ import type { EventOf } from '../model/event.ts'
 import { isCallId, turnOf, type CallId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
-import { callAgent, refusedResult } from './call.ts'
+import { callAgent, refusedResult, settleBelow } from './call.ts'
 import type { Line } from './line.ts'
 import type { Acts, CallRequest, CallResult, Key } from './ports.ts'
 import { hashOf } from './recorded.ts'
@@ -52,6 +52,10 @@ async function waitForCall(line: Line, running: Running, call: string, timeoutMs
     const known = await endingOf(line, id)
     const ended = known?.ended ?? (await blockOn(line, running, row.session, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, id) }
+    if (row.call?.callerTurn === running.row.id && !running.settled.has(id)) {
+      running.settled.add(id)
+      settleBelow(running, ended, row.grant.tokensMax)
+    }
     const opened = await line.store.event(row.openedSeq)
     return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
   } finally {

@@ -25,6 +25,14 @@ export function alarmOf(clock: Clock): Alarm {
     cancelled = 0
   }
 
+  /** Nobody waits any more: the clock need not hold the process open. */
+  const clear = (): void => {
+    heap.length = 0
+    cancelled = 0
+    armed?.abort.abort()
+    armed = null
+  }
+
   const ringDue = (): void => {
     for (let first = heap[0]; first !== undefined && (first.ring === null || first.at <= clock.now()); first = heap[0]) {
       pop(heap)
@@ -64,7 +72,8 @@ export function alarmOf(clock: Clock): Alarm {
         if (entry.ring === null) return
         entry.ring = null
         cancelled += 1
-        compact()
+        if (cancelled === heap.length) clear()
+        else compact()
       }
     },
     stop() {

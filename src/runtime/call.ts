@@ -55,6 +55,7 @@ async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boole
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
   caller.pendingBelow += 1
+  caller.tokensHeld += opened.grant.tokensMax ?? 0
   if (opened.background) {
     line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
     return { call: opened.call, outcome: null }
@@ -69,13 +70,19 @@ export async function awaitCall(line: Line, caller: Running, opened: Opened): Pr
   const { signal } = caller.abort
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
-    caller.tokensBelow += ended.tokensUsed
-    caller.pendingBelow -= 1
+    settleBelow(caller, ended, opened.grant.tokensMax)
     return resultOf(ended, opened)
   } finally {
     silence()
     forget()
   }
+}
+
+/** What a call used takes the place of what it held, unless it timed out: then it may still be running. */
+export function settleBelow(caller: Running, ended: EventOf<'call.ended'>, held: number | null): void {
+  caller.pendingBelow -= 1
+  caller.tokensBelow += ended.tokensUsed
+  if (ended.outcome !== 'timed_out') caller.tokensHeld -= held ?? 0
 }
 
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -128,9 +135,12 @@ async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened |
 const keysOf = (caller: Running, { call, target }: Plan): Key[] => [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
 
 const judge = (line: Line, caller: Running, plan: Plan, facts: OpenFacts, session: SessionRow | null, now: Millis): OpenDecision =>
-  openCall(openRequest(line, plan, session), withTarget(facts, plan.target, session), {
+  openCall(openRequest(line, plan, session), { ...withTarget(facts, plan.target, session), caller: { turn: { ...caller.row, ...changedOf(facts), tokensUsed: caller.tokensUsed }, session: caller.session } }, {
     callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
   })
+
+/** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
+const changedOf = ({ caller: { turn } }: OpenFacts) => ({ state: turn.state, stopping: turn.stopping, call: turn.call, tokensBelow: turn.tokensBelow })
 
 const startedEvent = (line: Line, target: Target, call: CallId, deadline: Millis): EventOf<'turn.started'> => ({
   type: 'turn.started', session: target.session, turn: turnOf(call), node: line.node, epoch: 1, deadline,

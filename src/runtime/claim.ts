@@ -8,6 +8,7 @@ import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { Line } from './line.ts'
 import type { Key } from './ports.ts'
+import { recordedProgress } from './ending.ts'
 import { recordedOf } from './recorded.ts'
 import type { Running } from './running.ts'
 
@@ -65,11 +66,12 @@ async function endOrphan(line: Line, session: SessionId): Promise<void> {
   const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
   if (running === null || runnerAlive || (running.stopping === null && row?.kind !== 'external')) return
   const keys: Key[] = [`flow:${running.flow}`, ...running.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const progress = await recordedProgress(line, running)
   await line.store.transact(keys, async (tx) => {
     const facts = await tx.session(session)
     if (facts.session === null || facts.running?.id !== running.id || facts.runnerAlive) return
     const outcome = facts.running.stopping ?? 'lost'
-    const result = { outcome, output: '', error: `${outcome}: the node that ran it is gone`, iterations: 0, toolCalls: [], tokensUsed: facts.running.tokensUsed, entry: null }
+    const result = { outcome, error: `${outcome}: the node that ran it is gone`, ...progress, entry: null }
     tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
   })
 }

@@ -51,6 +51,8 @@ test('R8: the own steps of the caller pass only when roles ask for tool, and nev
   expect((await ask({ context: { last_messages: 2 } })).history.every(({ steps }) => steps === null)).toBe(true)
   const seen = await ask({ context: { roles: ['assistant', 'tool'], last_messages: 1 } })
   expect(seen.history[0]?.steps).toMatch(/^sub_agent\(child: look\) -> completed: /)
+  expect(seen.history[0]?.text).not.toBe('')
+  expect((await ask({ context: { roles: ['tool'], last_messages: 1 } })).history[0]).toMatchObject({ text: '', steps: expect.stringContaining('sub_agent(child: look)') })
 })
 
 test('R8: messages are dropped whole, oldest first, within the token budget, and the manifest says so', async () => {

@@ -32,7 +32,7 @@ export async function buildContext(line: Line, caller: Running, request: CallReq
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
   const page = fresh && filter !== null && wantsMessages(filter) ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed) : null
   if (page !== null && page.tokens > 0) parts['messages'] = page.tokens
-  const messages = page === null ? null : { session: caller.row.session, total: page.total, passed: page.entries.map((entry) => entry.n), withSteps: page.withSteps, dropped: page.dropped }
+  const messages = page === null ? null : { session: caller.row.session, total: page.total, passed: page.entries.map((entry) => entry.n), roles: filter?.roles ?? null, dropped: page.dropped }
   return { manifest: { tokensMax, tokens: fixed + (page?.tokens ?? 0), parts, summary, workspace: workspace?.text ?? null, messages } }
 }
 
@@ -50,12 +50,11 @@ function promptTokensOf(line: Line, agent: Agent): number {
   return tokens
 }
 
-async function messagesOf(line: Line, session: SessionId, filter: ContextFilter, tokensMax: number): Promise<EntryPage & { tokens: number; withSteps: boolean }> {
+async function messagesOf(line: Line, session: SessionId, filter: ContextFilter, tokensMax: number): Promise<EntryPage & { tokens: number }> {
   const room = Math.max(0, tokensMax)
   const page = await line.store.entries(session, { filter, now: line.clock.now(), tokensMax: room })
-  const withSteps = filter.roles?.includes('tool') ?? false
-  if (withSteps) return { ...(await fitWithSteps(line, session, page, room)), withSteps }
-  return { ...page, tokens: page.entries.reduce((sum, entry) => sum + entry.tokens, 0), withSteps }
+  if (filter.roles?.includes('tool') === true) return fitWithSteps(line, session, page, room)
+  return { ...page, tokens: page.entries.reduce((sum, entry) => sum + entry.tokens, 0) }
 }
 
 /** Steps are read and counted for what was selected, newest first; the first entry that does not fit with them ends the selection. */
@@ -84,8 +83,9 @@ export function systemOf(agent: Agent, manifest: Manifest | null): string {
 /** The messages that were passed, read back by their numbers: they never change. */
 export async function passedMessages(line: Line, manifest: Manifest): Promise<readonly Entry[]> {
   if (manifest.messages === null || manifest.messages.passed.length === 0) return []
-  const { passed, withSteps } = manifest.messages
+  const { passed, roles } = manifest.messages
   const session = manifest.messages.session as SessionId
   const entries = await line.store.entriesByNumber(session, passed)
-  return withSteps ? Promise.all(entries.map((entry) => withStepsOf(line, session, entry))) : entries
+  if (roles?.includes('tool') !== true) return entries
+  return Promise.all(entries.map((entry) => withStepsOf(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' })))
 }

@@ -55,19 +55,21 @@ export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 't
 }
 
 /** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */
-async function recordedProgress(line: Line, row: TurnRow): Promise<Progress> {
+export async function recordedProgress(line: Line, row: TurnRow): Promise<Progress> {
   const { events } = await recordedOf(line.store, row)
   const texts: string[] = []
   const tools = new Set<string>()
   let iterations = 0
+  let tokensUsed = 0
   for (const { event } of events) {
     if (event.type === 'call.opened') tools.add(event.tool)
     if (event.type !== 'step.ended') continue
+    tokensUsed += event.usage === null ? 0 : event.usage.input + event.usage.output
     if (event.kind === 'tool') tools.add(event.name)
     if (event.kind !== 'model') continue
     iterations += 1
     const { output } = event
     if (typeof output === 'object' && output !== null && !Array.isArray(output) && typeof output['text'] === 'string' && output['text'] !== '') texts.push(output['text'])
   }
-  return { output: texts.join('\n'), tokensUsed: row.tokensUsed, toolCalls: [...tools], iterations }
+  return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, toolCalls: [...tools], iterations }
 }

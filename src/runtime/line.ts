@@ -36,6 +36,8 @@ export type Line = LinePorts & {
   readonly deltaListeners: Set<(delta: Delta) => void>
   /** Sessions that a claim is under way for, so that many hints make one claim. */
   readonly claiming: Set<SessionId>
+  /** Sessions with a turn that runs here, for which something more was queued. */
+  readonly queued: Set<SessionId>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
   /** Runs a turn that this node has just started or taken over. */
@@ -52,6 +54,7 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
     turnWaiters: new Map(),
     deltaListeners: new Set(),
     claiming: new Set(),
+    queued: new Set(),
     stopping: new AbortController(),
     start,
   }

@@ -3,7 +3,7 @@ import { claimSession } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
-import type { TurnId } from '../model/id.ts'
+import type { SessionId, TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
 import type { Running } from './running.ts'
 import type { Hint } from './ports.ts'
@@ -68,7 +68,7 @@ function heed(line: Line, hint: Hint): void {
     case 'call.ended': if (hint.event !== undefined) settleCall(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
     case 'turn.ended': if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
     case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
-    case 'turn.queued': void claimSession(line, hint.session).catch(line.report); return
+    case 'turn.queued': queue(line, hint.session); return
     case 'appended': return
   }
 }
@@ -77,6 +77,12 @@ const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'t
   type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome, output: running.said, error: `${outcome}: the turn was stopped`, tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
   iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
 })
+
+/** Behind a turn that runs here it is claimed when that ends. */
+function queue(line: Line, session: SessionId): void {
+  for (const running of line.running.values()) if (running.row.session === session) return void line.queued.add(session)
+  void claimSession(line, session).catch(line.report)
+}
 
 function look(line: Line): void {
   void lookForEndings(line).catch(line.report)

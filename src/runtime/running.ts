@@ -8,7 +8,7 @@ import type { Agent } from '../model/agent.ts'
 import type { Event, EventOf, Outcome } from '../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { Progress } from '../model/end.ts'
-import type { Millis, TurnId } from '../model/id.ts'
+import type { CallId, Millis, TurnId } from '../model/id.ts'
 import { Fenced } from './faults.ts'
 import type { Line } from './line.ts'
 import type { Acts, Key, Tool, Tx } from './ports.ts'
@@ -31,11 +31,16 @@ export type Running = {
   step: number
   stepOffset: number
   tokensUsed: number
+  /** Used by calls that have ended. */
   tokensBelow: number
+  /** Held by calls that have not, or that timed out and may still be running (R7). */
+  tokensHeld: number
   readonly toolCalls: Set<string>
   iterations: number
   /** Calls that this activation opened and has not seen end; a recovered one may have older ones. */
   pendingBelow: number
+  /** Background calls whose end was seen. */
+  readonly settled: Set<CallId>
   toolsRunning: number
   /** When the turn last did something. */
   progressAt: Millis
@@ -46,12 +51,12 @@ export type Running = {
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
     row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
-    tokensUsed: 0, tokensBelow: 0, toolCalls: new Set(), iterations: 0, pendingBelow: 0, toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+    tokensUsed: 0, tokensBelow: 0, tokensHeld: 0, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }
 
-export const progressOf = (running: Running): Progress => ({ output: running.said, tokensUsed: running.tokensUsed, toolCalls: [...running.toolCalls], iterations: running.iterations })
+export const progressOf = (running: Running): Progress => ({ output: running.said, tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow, toolCalls: [...running.toolCalls], iterations: running.iterations })
 
 /** R6: a stale activation is refused. */
 export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(facts: T | null | undefined, running: Running, line: Line): T {
@@ -61,9 +66,9 @@ export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'
 }
 
 /** The whole row, from what was fixed when the turn opened and what has changed since. */
-export function factsOf(running: Running, { pending, outcome, ...changed }: Activation): TurnFacts {
+export function factsOf(running: Running, { pending, outcome, state, node, epoch, stopping, tokensBelow }: Activation): TurnFacts {
   const call = running.row.call === null ? null : { ...running.row.call, pending, outcome }
-  return { turn: { ...running.row, ...changed, call }, session: running.session }
+  return { turn: { ...running.row, state, node, epoch, stopping, tokensBelow, tokensUsed: running.tokensUsed, call }, session: running.session }
 }
 
 /** Takes what waits in the buffer; if the commit fails it is put back in front, in order. */

@@ -28,7 +28,7 @@ export function stepsOf(line: Line, running: Running): Steps {
 
 export function tokensLeft(running: Running): number | null {
   const max = running.row.grant.tokensMax
-  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensBelow)
+  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensBelow - running.tokensHeld)
 }
 
 async function runStep<T extends Json>(

@@ -1,6 +1,6 @@
 /**
- * Ids that sort by time: 48 bits of milliseconds in 10 characters, then 80 bits in 16, random at the first id of a millisecond and counted up within it.
- * They never go back, also when the clock does, so that rows written together stay together and in order.
+ * Ids that sort by time: 48 bits of milliseconds in 10 characters, then 40 bits in 8, random at the first id of a millisecond and counted up within it.
+ * They never go back, also when the clock does, so that rows written together stay together and in order. Models read and repeat them, so they are no longer than they must be.
  */
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../model/id.ts'
@@ -9,33 +9,23 @@ import type { Ids } from './ports.ts'
 /** Crockford's base 32: no letters that look like digits, and in the order of their character codes. */
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Half of the 80 bits: a number holds 40 exactly, and they fill 8 characters exactly. */
-const half = 2 ** 40
+/** 40 bits fill 8 characters exactly. */
+const countMax = 2 ** 40
 
 export function systemIds(now: () => Millis): Ids {
   let ms = -1
-  let high = 0
-  let low = 0
+  let count = 0
   const draw = (at: Millis): void => {
-    const bytes = randomBytes(10)
     ms = at
-    high = bytes.readUIntBE(0, 5)
-    low = bytes.readUIntBE(5, 5)
-  }
-  const countUp = (): void => {
-    low += 1
-    if (low < half) return
-    low = 0
-    high += 1
-    // Out of numbers in this millisecond: borrow from the next one.
-    if (high === half) draw(ms + 1)
+    count = randomBytes(5).readUIntBE(0, 5)
   }
   return {
     next() {
       const at = Math.floor(now())
+      // Out of numbers in this millisecond: borrow from the next one.
       if (at > ms) draw(at)
-      else countUp()
-      return base32(ms, 10) + base32(high, 8) + base32(low, 8)
+      else if ((count += 1) === countMax) draw(ms + 1)
+      return base32(ms, 10) + base32(count, 8)
     },
   }
 }

@@ -54,7 +54,8 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
     silence()
     line.running.delete(running.row.id)
   }
-  if (running.session.kind === 'persistent') await claimSession(line, running.row.session)
+  // If the hint that something is queued was lost, the sweep finds it.
+  if (line.queued.delete(running.row.session)) await claimSession(line, running.row.session)
 }
 
 async function drive(line: Line, running: Running): Promise<TurnOutcome> {
@@ -99,7 +100,7 @@ function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult 
   const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? 'empty_output: the run ended without an answer' : ended.error
   const output = stopped === null ? ended.output : running.said
   return {
-    outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed,
+    outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
     entry: running.session.kind === 'persistent' ? entryOf(line, running, output, error) : null,
   }
 }

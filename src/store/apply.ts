@@ -3,15 +3,16 @@ import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Event, EventOf } from '../model/event.ts'
 import { turnOf, type Millis } from '../model/id.ts'
+import { indexEntries } from './keyword-index.ts'
 
 /** Statements by name, prepared once. What is often decided together is written together. */
 export function prepareWrites(db: DatabaseSync) {
   return {
     session: db.prepare('insert into sessions (id, agent, kind, parent, cwd, title, created_at) values (?, ?, ?, ?, ?, ?, ?)'),
     archive: db.prepare('update sessions set archived = 1 where id = ?'),
-    message: db.prepare(`insert into turns (id, session, flow, state, live, granted, opened_at, opened_seq, node, epoch, deadline) values (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)`),
-    call: db.prepare(`insert into turns (id, session, flow, state, live, granted, caller, caller_turn, pending, background, call_deadline, key, opened_at, opened_seq, made, held, node, epoch, deadline)
-      values (?, ?, ?, ?, 1, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    message: db.prepare(`insert into turns (id, session, flow, state, live, opened_at, opened_seq, node, epoch, deadline) values (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`),
+    call: db.prepare(`insert into turns (id, session, flow, state, live, caller, caller_turn, pending, background, call_deadline, key, opened_at, opened_seq, made, held, node, epoch, deadline)
+      values (?, ?, ?, ?, 1, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     refuse: db.prepare('insert into refused (call, caller, caller_turn, flow, seq) values (?, ?, ?, (select flow from turns where id = ?3), ?4)'),
     start: db.prepare(`update turns set state = 'running', node = ?, epoch = ?, deadline = ? where id = ?`),
     claim: db.prepare('update turns set node = ?, epoch = ? where id = ?'),
@@ -20,14 +21,14 @@ export function prepareWrites(db: DatabaseSync) {
       live = case state when 'running' then 1 else 0 end, state = case state when 'queued' then 'ended' else state end where id = ?3 returning held, state, epoch, caller_turn`),
     endTurn: db.prepare(`update turns set state = 'ended', live = 0, tokens_used = ?1, ended_seq = coalesce(ended_seq, ?2) where id = ?3 returning held, tokens_below, caller_turn`),
     endBoth: db.prepare(`update turns set state = 'ended', live = 0, tokens_used = ?1, ended_seq = ?2, pending = 0, outcome = ?4 where id = ?3 returning held, tokens_below, caller_turn`),
-    tokens: db.prepare('update turns set tokens_used = tokens_used + ?, tokens_below = tokens_below + ? where id = ? returning state, caller_turn'),
+    tokens: db.prepare('update turns set tokens_below = tokens_below + ? where id = ? returning state, caller_turn'),
     entry: db.prepare('insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps) values (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
-    waits: db.prepare('select count(*) as n from waits'),
     wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set turn = excluded.turn, until = excluded.until'),
     rested: db.prepare('delete from waits where waiter = ?'),
     waited: db.prepare('delete from waits where waiter = ? and target = ?'),
-  } satisfies Record<string, StatementSync>
+    indexEntries: (session: string, count: number) => indexEntries(db, session, count),
+  } satisfies Record<string, StatementSync | ((session: string, count: number) => void)>
 }
 export type Writes = ReturnType<typeof prepareWrites>
 
@@ -38,7 +39,8 @@ type Batch = {
   started: Map<string, EventOf<'turn.started'>>
   ended: Map<string, { event: EventOf<'call.ended'>; seq: number }>
   turnsEnded: Set<string>
-  tokens: Map<string, { used: number; below: number; settles: boolean }>
+  /** Only calls with a budget hold tokens; without one the log says who used what, and no row has to change. */
+  tokens: Map<string, { below: number; settles: boolean }>
 }
 
 /** Applies one transaction's events. */
@@ -51,23 +53,22 @@ export function applyAll(writes: Writes, events: readonly { event: Event; seq: n
     else if (event.type === 'turn.ended' && event.turn !== null) batch.turnsEnded.add(event.turn)
   }
   for (const { event, seq } of events) applyOne(writes, batch, event, seq)
-  for (const [turn, { used, below, settles }] of batch.tokens) if (used !== 0 || below !== 0) addTokens(writes, turn, used, below, settles)
+  for (const [turn, { below, settles }] of batch.tokens) if (below !== 0) addTokens(writes, turn, below, settles)
 }
 
 /** What a stopped turn used instead of what it held. A caller that has ended already passed the hold on as used, so the correction goes on to its own caller. */
-function addTokens(writes: Writes, first: string, used: number, below: number, settles: boolean): void {
-  const row = writes.tokens.get(used, below, first) as { state: string; caller_turn: string | null } | undefined
+function addTokens(writes: Writes, first: string, below: number, settles: boolean): void {
+  const row = writes.tokens.get(below, first) as { state: string; caller_turn: string | null } | undefined
   for (let turn = settles && row?.state === 'ended' ? row.caller_turn : null; turn !== null; ) {
-    const above = writes.tokens.get(0, below, turn) as { state: string; caller_turn: string | null } | undefined
+    const above = writes.tokens.get(below, turn) as { state: string; caller_turn: string | null } | undefined
     turn = above?.state === 'ended' ? above.caller_turn : null
   }
 }
 
-function add({ tokens }: Batch, turn: string, used: number, below: number, settles = false): void {
+function add({ tokens }: Batch, turn: string, below: number, settles = false): void {
   const delta = tokens.get(turn)
-  if (delta === undefined) tokens.set(turn, { used, below, settles })
+  if (delta === undefined) tokens.set(turn, { below, settles })
   else {
-    delta.used += used
     delta.below += below
     delta.settles ||= settles
   }
@@ -83,11 +84,11 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'turn.cancelled': writes.cancel.run(event.outcome, event.turn); return
     case 'turn.ended': return endTurn(writes, batch, event, seq)
     case 'step.started': return
-    case 'step.ended': return endStep(writes, batch, event)
+    case 'step.ended': return endStep(writes, event)
     case 'call.opened': return openCall(writes, batch, event, seq)
     case 'call.refused': writes.refuse.run(event.call, event.session, event.turn, seq); return
     case 'call.ended': return endCall(writes, batch, event, seq)
-    case 'wait.started': writes.wait.run(event.session, event.target, event.turn, event.until); return
+    case 'wait.started': writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until)); return
     case 'wait.ended': writes.waited.run(event.session, event.target); return
     case 'notice.raised': return
   }
@@ -104,7 +105,7 @@ function startOf(batch: Batch, turn: string): { state: string; node: string | nu
 function sendMessage(writes: Writes, batch: Batch, event: EventOf<'message.sent'>, seq: number): void {
   assert(event.turn !== null, 'a message has its turn')
   const { state, node, epoch, deadline } = startOf(batch, event.turn)
-  writes.message.run(event.turn, event.session, event.flow, state, JSON.stringify(event.grant), batch.at, seq, node, epoch, deadline)
+  writes.message.run(event.turn, event.session, event.flow, state, batch.at, seq, node, epoch, deadline)
 }
 
 function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, seq: number): void {
@@ -112,10 +113,10 @@ function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, s
   const held = event.grant.tokensMax ?? 0
   const { state, node, epoch, deadline } = startOf(batch, turnOf(event.call))
   writes.call.run(
-    turnOf(event.call), event.target, event.flow, state, JSON.stringify(event.grant), event.session, event.turn, event.background ? 1 : 0, event.deadline, event.key, batch.at, seq,
+    turnOf(event.call), event.target, event.flow, state, event.session, event.turn, event.background ? 1 : 0, event.deadline, event.key, batch.at, seq,
     batch.made.has(event.target) ? 1 : 0, held, node, epoch, deadline,
   )
-  add(batch, event.turn, 0, held)
+  if (held > 0) add(batch, event.turn, held)
 }
 
 /** A call that ends before its turn started gives its tokens back at once; one whose turn runs does so when that has stopped (R7). */
@@ -125,13 +126,10 @@ function endCall(writes: Writes, batch: Batch, event: EventOf<'call.ended'>, seq
   if (batch.turnsEnded.has(turn)) return
   const row = writes.endCall.get(event.outcome, seq, turn) as { held: number; state: string; epoch: number; caller_turn: string } | undefined
   assert(row !== undefined, `${event.call} is not known`)
-  if (row.state === 'ended' && row.epoch === 0) add(batch, row.caller_turn, 0, -row.held, true)
+  if (row.state === 'ended' && row.epoch === 0 && row.held > 0) add(batch, row.caller_turn, -row.held, true)
 }
 
-function endStep(writes: Writes, batch: Batch, event: EventOf<'step.ended'>): void {
-  assert(event.turn !== null, 'a step is part of a turn')
-  // The end of a turn says what it used in all.
-  if (event.usage !== null && !batch.turnsEnded.has(event.turn)) add(batch, event.turn, event.usage.input + event.usage.output, 0)
+function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
   if (event.kind === 'summary' && event.ok) {
     const output = event.output as { text: string; entries: number }
     writes.summary.run(output.text, output.entries, event.session)
@@ -144,10 +142,11 @@ function endTurn(writes: Writes, batch: Batch, event: EventOf<'turn.ended'>, seq
   const row = (call === undefined ? writes.endTurn.get(event.tokensUsed, seq, event.turn) : writes.endBoth.get(event.tokensUsed, call.seq, event.turn, call.event.outcome)) as
     { held: number; tokens_below: number; caller_turn: string | null } | undefined
   assert(row !== undefined, `${event.turn} is not known`)
-  if (row.caller_turn !== null) add(batch, row.caller_turn, 0, event.tokensUsed + row.tokens_below - row.held, true)
-  if ((writes.waits.get() as { n: number }).n > 0) writes.rested.run(event.session)
+  if (row.caller_turn !== null && row.held > 0) add(batch, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
+  writes.rested.run(event.session)
   if (event.entry === null) return
   const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
   writes.entry.run(event.session, n, 'user', startedAt, asked, askedTokens, from, event.turn, 0)
   writes.entry.run(event.session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, event.turn, event.toolCalls.length > 0 ? 1 : 0)
+  writes.indexEntries(event.session, n + 1)
 }

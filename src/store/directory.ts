@@ -1,5 +1,5 @@
 /** A data directory has one owner. The lock is a lock of the kernel on a file of its own, so that it is gone with the process, however it died. */
-import { closeSync, existsSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { applicationId, migrations } from './schema.ts'
@@ -10,53 +10,82 @@ export class StoreFault extends Error {}
 export type Directory = { file: string; release(): void }
 
 export function ownDirectory(path: string): Directory {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  const lock = new DatabaseSync(join(path, 'owner.lock'))
   try {
-    lock.exec('pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive')
+    mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (cause) {
-    lock.close()
-    throw new StoreFault(`${path} is in use by another Tieline process. Connect to that one, end it, or choose another data directory.`, { cause })
+    throw new StoreFault(`${path} cannot be used as a data directory (${(cause as Error).message}). Choose another one.`, { cause })
   }
+  const lock = lockFile(join(path, 'owner.lock'), path)
   return { file: join(path, 'tieline.db'), release: () => lock.close() }
 }
 
+/** SQLite's result code for a file that is none of its own. */
+const notADatabase = 26
+
+function lockFile(file: string, path: string): DatabaseSync {
+  const lock = new DatabaseSync(file)
+  try {
+    lock.exec('pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive')
+    return lock
+  } catch (cause) {
+    lock.close()
+    if ((cause as { errcode?: number }).errcode !== notADatabase) {
+      throw new StoreFault(`${path} is in use by another Tieline process. Connect to that one, end it, or choose another data directory.`, { cause })
+    }
+    // A damaged lock says nothing about anybody, and holds nothing worth keeping.
+    rmSync(file)
+    return lockFile(file, path)
+  }
+}
+
 /** Reads the header before SQLite opens the file, so that a file that is not ours is never written to. */
-export function checkHeader(file: string): void {
+function checkHeader(file: string): void {
   if (!existsSync(file)) return
   const header = Buffer.alloc(100)
   const handle = openSync(file, 'r')
   const size = readSync(handle, header, 0, 100, 0)
   closeSync(handle)
-  if (size === 0) return
+  // An empty file is a fresh one, unless what was written to it is still waiting beside it.
+  if (size === 0 && !existsSync(`${file}-wal`)) return
   if (size < 100 || header.toString('latin1', 0, 15) !== 'SQLite format 3') throw new StoreFault(`${file} is damaged or is not a Tieline log. It was left as it is: move it away, or restore it from a copy.`)
 }
 
-/** Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is. */
+/** Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is: it is looked at through a connection that cannot write. */
 export function openDatabase(file: string): DatabaseSync {
-  if (file !== ':memory:') checkHeader(file)
-  const db = new DatabaseSync(file)
+  if (file === ':memory:') return migrate(new DatabaseSync(file))
+  checkHeader(file)
   try {
-    prepare(db, file)
-    return db
+    if (existsSync(file) && statSync(file).size > 0) inspect(file)
+    return migrate(new DatabaseSync(file))
   } catch (cause) {
-    db.close()
     if (cause instanceof StoreFault) throw cause
     throw new StoreFault(`${file} cannot be read as a Tieline log (${(cause as Error).message}). It was left as it is: move it away, or restore it from a copy.`, { cause })
   }
 }
 
-function prepare(db: DatabaseSync, file: string): void {
-  const version = (db.prepare('pragma user_version').get() as { user_version: number }).user_version
-  const owner = (db.prepare('pragma application_id').get() as { application_id: number }).application_id
-  const tables = (db.prepare('select count(*) as n from sqlite_schema').get() as { n: number }).n
-  if (tables > 0 && owner !== applicationId) throw new StoreFault(`${file} is a database of another program. Choose another data directory.`)
-  if (version > migrations.length) throw new StoreFault(`${file} was written by a newer Tieline (its format is ${version}, this one knows ${migrations.length}). Update Tieline; the file was left as it is.`)
-  const damage = tables === 0 ? 'ok' : (db.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
-  if (damage !== 'ok') throw new StoreFault(`${file} is damaged (${damage}). It was left as it is: move it away, or restore it from a copy.`)
+function inspect(file: string): void {
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    const owner = numberOf(db, 'application_id')
+    const version = numberOf(db, 'user_version')
+    const tables = (db.prepare('select count(*) as n from sqlite_schema').get() as { n: number }).n
+    if (owner !== applicationId && (tables > 0 || owner !== 0 || version !== 0)) throw new StoreFault(`${file} is a database of another program. Choose another data directory.`)
+    if (version > migrations.length) throw new StoreFault(`${file} was written by a newer Tieline (its format is ${version}, this one knows ${migrations.length}). Update Tieline; the file was left as it is.`)
+    const damage = (db.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
+    if (damage !== 'ok') throw new StoreFault(`${file} is damaged (${damage}). It was left as it is: move it away, or restore it from a copy.`)
+  } finally {
+    db.close()
+  }
+}
+
+const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number => (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
+
+function migrate(db: DatabaseSync): DatabaseSync {
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory')
-  if (version === migrations.length) return
+  const version = numberOf(db, 'user_version')
+  if (version === migrations.length) return db
   db.exec('begin immediate')
   for (const step of migrations.slice(version)) db.exec(step)
   db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`)
+  return db
 }

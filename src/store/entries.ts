@@ -21,17 +21,23 @@ const readsPerPassed = 16
 /** An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a whole history of them would seem to fit. */
 const stepTokensMin = 4
 
+const pageEntriesMin = 16
+const pageEntriesMax = 128
+
 type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; turn: string; has_steps: number }
+type RawRow = [Row['n'], Row['role'], Row['at'], Row['text'], Row['tokens'], Row['sender'], Row['turn'], Row['has_steps']]
 
 function prepare(db: DatabaseSync) {
   const row = 'select n, role, at, text, tokens, sender, turn, has_steps from entries'
-  return {
+  const statements = {
     total: db.prepare('select n from entries where session = ? order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
-    range: db.prepare(`${row} where session = ? and n between ? and ? order by n desc`),
     one: db.prepare(`${row} where session = ? and n = ?`),
-    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 order by n desc`),
+    all: db.prepare(`${row} where session = ? and n < ? order by n desc limit ?`),
+    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit ?`),
   } satisfies Record<string, StatementSync>
+  for (const statement of [statements.one, statements.all, statements.stepped]) statement.setReturnArrays(true)
+  return statements
 }
 type Statements = ReturnType<typeof prepare>
 
@@ -82,11 +88,20 @@ function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly 
     walk.rows = search(db, sql, plan, keywords, passed, () => (walk.skipped = 'unsearched'))
     return walk
   }
-  if (!user && !assistant) return { rows: rowsOf(sql.stepped.iterate(session)), skipped: 'roles' }
-  return { rows: rowsOf(sql.range.iterate(session, 1, total)), skipped: 'roles' }
+  return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, session, total), skipped: 'roles' }
 }
 
-const rowsOf = (rows: Iterable<unknown>): Iterable<Row> => rows as Iterable<Row>
+const rowOf = ([n, role, at, text, tokens, sender, turn, has_steps]: RawRow): Row => ({ n, role, at, text, tokens, sender, turn, has_steps })
+
+/** Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never more than what was needed. */
+function* newestFirst(statement: StatementSync, session: string, total: number): Generator<Row> {
+  let before = total + 1
+  for (let size = pageEntriesMin; before > 1; size = Math.min(size * 2, pageEntriesMax)) {
+    const page = statement.all(session, before, size) as unknown[] as RawRow[]
+    for (const raw of page) yield rowOf(raw)
+    before = page.length < size ? 1 : (page.at(-1)?.[0] ?? 1)
+  }
+}
 
 /** Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that might have matched. */
 function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readonly string[], passed: readonly Entry[], giveUp: () => void): Generator<Row> {
@@ -95,7 +110,7 @@ function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readon
   const indexed = keywords.some((keyword) => keyword.length < keywordUnitsMin) ? 0 : indexedEntries(db, session, total)
   let before = total + 1
   let reads = 0
-  for (const row of rowsOf(sql.range.iterate(session, 1, total))) {
+  for (const row of newestFirst(sql.all, session, total)) {
     const readsMax = (row.n > indexed ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
     if (reads >= readsMax) break
     reads += 1
@@ -110,14 +125,16 @@ function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readon
   for (const n of findEntries(db, session, before, keywords, kinds)) {
     if (vain === readEntriesMax) return giveUp()
     const passedBefore = passed.length
-    yield sql.one.get(session, n) as Row
+    yield rowOf(sql.one.get(session, n) as unknown as RawRow)
     vain = passed.length > passedBefore ? 0 : vain + 1
   }
 }
 
+const isSpoken = (plan: Plan, row: Row): boolean => (row.role === 'user' ? plan.user : plan.assistant)
+
 /** What of a row may be passed on, or the reason why nothing is. */
 function sift(plan: Plan, row: Row): Entry | 'roles' | 'keywords' {
-  const spoken = row.role === 'user' ? plan.user : plan.assistant
+  const spoken = isSpoken(plan, row)
   if (!spoken && !(plan.tool && row.has_steps === 1)) return 'roles'
   if (plan.keywords !== null && !contains(row.text, plan.keywords)) return 'keywords'
   const [text, tokens] = spoken ? [row.text, row.tokens] : ['', 0]
@@ -172,7 +189,7 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
         left -= 1
         continue
       }
-      tokens += entry.text === '' && entry.hasSteps ? stepTokensMin : entry.tokens
+      tokens += isSpoken(plan, row) ? entry.tokens : stepTokensMin
       full = tokens > plan.tokensMax ? 'budget' : null // E2
       if (full !== null) break
       entries.push(entry)

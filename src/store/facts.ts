@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Activation, BelowRow, Hop, OpenFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { NeedsKeys, type Key } from '../runtime/ports.ts'
-import { arrays, selected, sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
+import { arrays, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
 const session = selected('s', sessionColumns)
@@ -19,8 +19,10 @@ const turnWidth = turnColumns.length
 const sessionWidth = sessionColumns.length
 
 export function prepareFacts(db: DatabaseSync) {
+  const grants = grantsOf(db)
   const prepare = (sql: string): StatementSync => arrays(db.prepare(sql))
   return {
+    grants,
     turn: prepare(`select ${turn}, ${session} from turns t join sessions s on s.id = t.session where t.id = ?`),
     activation: prepare('select session, state, node, epoch, stopping, pending, outcome, tokens_used, tokens_below from turns where id = ?'),
     session: prepare(`select ${session},
@@ -32,8 +34,8 @@ export function prepareFacts(db: DatabaseSync) {
       where s.id = ?`),
     open: prepare(`select ${turn}, ${session},
         (select count(*) from turns where pending = 1 and caller = t.session),
-        (select sum(made) from turns where flow = t.flow),
-        (select count(*) from turns where flow = t.flow and opened_at > ?2 and id <> t.id and caller is not null),
+        (select sum(made) from turns where flow = t.flow and caller is not null),
+        (select count(*) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
         (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
         exists (select 1 from turns where id = ?3) or exists (select 1 from refused where call = ?4)
       from turns t join sessions s on s.id = t.session where t.id = ?1`),
@@ -56,7 +58,7 @@ export function need(held: ReadonlySet<string> | null, keys: readonly Key[]): vo
 export function turnFacts(statements: FactStatements, id: TurnId, held: ReadonlySet<string> | null): TurnFacts | null {
   const raw = statements.turn.get(id) as RawArray | undefined
   if (raw === undefined) return null
-  const row = turnAt(raw, 0)
+  const row = turnAt(raw, 0, statements.grants)
   need(held, [`session:${row.session}`])
   return { turn: row, session: sessionAt(raw, turnWidth) }
 }
@@ -78,17 +80,17 @@ export function sessionFacts(statements: FactStatements, id: SessionId, now: Mil
   const [running, next] = [sessionWidth + 2, sessionWidth + 2 + turnWidth]
   return {
     session: sessionAt(raw, 0),
-    running: raw[running] === null ? null : turnAt(raw, running),
+    running: raw[running] === null ? null : turnAt(raw, running, statements.grants),
     runnerAlive: ((raw[sessionWidth] ?? 0) as number) > now,
     queued: raw[sessionWidth + 1] as number,
-    next: raw[next] === null ? null : turnAt(raw, next),
+    next: raw[next] === null ? null : turnAt(raw, next, statements.grants),
   }
 }
 
 export function openFacts(statements: FactStatements, query: { call: CallId; callerTurn: TurnId; target: SessionId | null }, now: Millis, held: ReadonlySet<string> | null): OpenFacts | null {
   const raw = statements.open.get(query.callerTurn, now - 60_000, `turn_${query.call.slice(5)}`, query.call) as RawArray | undefined
   if (raw === undefined) return null
-  const caller = { turn: turnAt(raw, 0), session: sessionAt(raw, turnWidth) }
+  const caller = { turn: turnAt(raw, 0, statements.grants), session: sessionAt(raw, turnWidth) }
   need(held, [`session:${caller.turn.session}`, `flow:${caller.turn.flow}`, `call:${query.call}`])
   const at = turnWidth + sessionWidth
   return {
@@ -123,7 +125,7 @@ function waitPath(statements: FactStatements, from: SessionId, to: SessionId, he
 
 export function belowFacts(statements: FactStatements, caller: SessionId, id: TurnId, held: ReadonlySet<string> | null): BelowRow[] {
   const rows = statements.below.all(caller, id) as unknown as RawArray[]
-  const below = rows.map((raw) => ({ turn: turnAt(raw, 0), sessionKind: raw[turnWidth] as BelowRow['sessionKind'] }))
+  const below = rows.map((raw) => ({ turn: turnAt(raw, 0, statements.grants), sessionKind: raw[turnWidth] as BelowRow['sessionKind'] }))
   need(held, below.map(({ turn: row }): Key => `session:${row.session}`))
   return below
 }

@@ -14,9 +14,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 /** Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at once. */
 export const keywordSchema = `
-create table keyword_sessions (number integer primary key, session text not null unique, entries integer not null) strict;
+create table keyword_sessions (number integer primary key, session text not null unique, entries integer not null, long_texts integer not null) strict;
 create virtual table keyword_grams using fts5 (grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-'");
-insert into keyword_grams (keyword_grams, rank) values ('automerge', 0), ('crisismerge', 64);
+insert into keyword_grams (keyword_grams, rank) values ('automerge', 0), ('crisismerge', 64), ('pgsz', 2000);
 `
 
 /** For a rebuild, which then appends all entries again. */
@@ -27,8 +27,9 @@ export function clearKeywordIndex(db: DatabaseSync): void {
 /** Shorter ones would be the beginning of too many grams. */
 export const keywordUnitsMin = 3
 const gramUnits = 6
-/** They cover a keyword of 72 units; of a longer one the rest is left to the check of the text. */
-const gramsPerKeywordMax = 12
+/** Of a long keyword the rest is left to the check of the text: every gram more is a list to go through. */
+const gramsPerKeywordMax = 4
+const gramDistanceMin = 3
 /** Longer texts are not taken apart, which would hold up the store, but named for every keyword. */
 const textUnitsMax = 16_384
 
@@ -38,7 +39,7 @@ const unindexedEntriesMax = 256
 /** A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it all. */
 const chunksPerCallMax = 2
 /** As many pages are merged as keep pace with what is added. */
-const gramCharactersPerMergedPage = 800
+const gramCharactersPerMergedPage = 400
 
 /** Numbers of documents are a conversation's number and an entry's. */
 const entriesMax = 2 ** 24
@@ -50,14 +51,14 @@ const prefixOf = (number: number, kind: Kind): string => number.toString(36) + m
 /** Not a gram: those of one unit are not indexed. */
 const longText = '_'
 
-type SessionRow = { number: number; entries: number }
+type SessionRow = { number: number; entries: number; long_texts: number }
 type TextRow = { n: number; role: Kind; text: string }
 
 function prepare(db: DatabaseSync) {
   return {
-    session: db.prepare('select number, entries from keyword_sessions where session = ?'),
-    open: db.prepare('insert into keyword_sessions (session, entries) values (?, 0) returning number, entries'),
-    indexed: db.prepare('update keyword_sessions set entries = ? where number = ?'),
+    session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
+    open: db.prepare('insert into keyword_sessions (session, entries, long_texts) values (?, 0, 0) returning number, entries, long_texts'),
+    indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
     texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
     add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
     merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
@@ -95,9 +96,10 @@ export function indexEntries(db: DatabaseSync, session: string, count: number): 
       const grams = gramsOf(prefixOf(row.number, role), text)
       sql.add.run(row.number * entriesMax + n, grams)
       added += grams.length
+      if (text.length > textUnitsMax) row.long_texts += 1
     }
     row.entries += chunkEntries
-    sql.indexed.run(row.entries, row.number)
+    sql.indexed.run(row.entries, row.long_texts, row.number)
     sql.merge.run(Math.ceil(added / gramCharactersPerMergedPage))
   }
 }
@@ -111,14 +113,30 @@ function gramsOf(prefix: string, text: string): string {
   return grams
 }
 
-/** What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise grams side by side and the last one. */
+/** What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise some of its grams. */
 function queryOf(prefix: string, keyword: string): string {
   if (keyword.length < gramUnits) return `"${prefix}${keyword}"*`
+  return `(${startsOf(keyword).map((start) => `"${prefix}${keyword.slice(start, start + gramUnits)}"`).join(' AND ')})`
+}
+
+/** Two grams cover a keyword of up to two; of a longer one those are taken whose characters look rare, since the time goes into long lists. */
+function startsOf(keyword: string): number[] {
   const lastStart = keyword.length - gramUnits
-  const grams: string[] = []
-  for (let start = 0; start < lastStart && grams.length < gramsPerKeywordMax - 1; start += gramUnits) grams.push(keyword.slice(start, start + gramUnits))
-  grams.push(keyword.slice(lastStart))
-  return `(${grams.map((gram) => `"${prefix}${gram}"`).join(' AND ')})`
+  if (lastStart <= gramUnits) return lastStart === 0 ? [0] : [0, lastStart]
+  const rarity = Array.from({ length: lastStart + 1 }, (_, start) => rarityOf(keyword.slice(start, start + gramUnits)))
+  const starts = rarity.map((_, start) => start).sort((a, b) => (rarity[b] ?? 0) - (rarity[a] ?? 0) || a - b)
+  const chosen: number[] = []
+  for (const start of starts) {
+    if (chosen.every((other) => Math.abs(other - start) >= gramDistanceMin)) chosen.push(start)
+    if (chosen.length === gramsPerKeywordMax) break
+  }
+  return chosen
+}
+
+const rarityOf = (gram: string): number => {
+  let rarity = 0
+  for (const unit of gram) rarity += '_etaoinsr'.includes(unit) ? 0 : 'hldcumfpg'.includes(unit) ? 1 : 2
+  return rarity
 }
 
 /** How many entries of a session of `count` are indexed: always its first. */
@@ -134,7 +152,8 @@ export function* findEntries(db: DatabaseSync, session: string, before: number, 
   const folded = keywords.filter((keyword) => keyword.length >= keywordUnitsMin).map(fold)
   if (row === undefined || folded.length === 0) return
   const prefixes = kinds.map((kind) => prefixOf(row.number, kind))
-  const query = prefixes.flatMap((prefix) => [`"${prefix}${longText}"`, ...folded.map((keyword) => queryOf(prefix, keyword))]).join(' OR ')
+  const queries = prefixes.flatMap((prefix) => folded.map((keyword) => queryOf(prefix, keyword)))
+  if (row.long_texts > 0) queries.push(...prefixes.map((prefix) => `"${prefix}${longText}"`))
   const first = row.number * entriesMax
-  for (const found of sql.match.iterate(query, first + before)) yield (found as { document: number }).document - first
+  for (const found of sql.match.iterate(queries.join(' OR '), first + before)) yield (found as { document: number }).document - first
 }

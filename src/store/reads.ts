@@ -5,7 +5,7 @@ import type { Event, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/ports.ts'
-import { arrays, entryOfRaw, selected, sessionAt, sessionColumns, turnAt, turnColumns, type Raw, type RawArray } from './rows.ts'
+import { arrays, entryOfRaw, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type Raw, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
 const session = selected('s', sessionColumns)
@@ -18,20 +18,21 @@ function prepareAll(db: DatabaseSync) {
     logOf: db.prepare('select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq where x.session = ? and x.seq > ? order by x.seq limit ?'),
     session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
     sessions: arrays(db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit ?3`)),
-    byFlow: arrays(db.prepare(`select ${turn} from turns t where t.flow = ? order by t.opened_at, t.id limit ?`)),
+    byFlow: arrays(db.prepare(`select ${turn} from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null) order by t.opened_at, t.id limit ?2`)),
     bySession: arrays(db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit ?`)),
     byCaller: arrays(db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit ?2`)),
     entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
-    overdueCalls: db.prepare('select id from turns where pending = 1 and call_deadline <= ? order by call_deadline limit ?'),
-    waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.state = 'queued'
+    overdueCalls: db.prepare(`select id from turns where live = 1 and session > '' and pending = 1 and call_deadline <= ? limit ?`),
+    waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.session > '' and q.state = 'queued'
       and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') limit ?`),
-    orphaned: db.prepare(`select t.session as session from nodes n cross join turns t where n.id > '' and n.until <= ?1 and t.live = 1 and t.state = 'running' and t.node = n.id limit ?2`),
-    overdueTurns: db.prepare(`select id from turns where live = 1 and state = 'running' and deadline <= ? limit ?`),
+    orphaned: db.prepare(`select t.session as session from turns t where t.live = 1 and t.session > '' and t.state = 'running' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit ?2`),
+    overdueTurns: db.prepare(`select id from turns where live = 1 and session > '' and state = 'running' and deadline <= ? limit ?`),
   }
 }
 
 export function prepareReads(db: DatabaseSync) {
   const statements = prepareAll(db)
+  const grants = grantsOf(db)
   return {
     lastSeq: (): number => (statements.last.get() as { seq: number | null }).seq ?? 0,
     session(id: SessionId): SessionRow | null {
@@ -44,7 +45,7 @@ export function prepareReads(db: DatabaseSync) {
       const rows = filter.flow !== undefined ? statements.byFlow.all(filter.flow, limit)
         : filter.callerTurn !== undefined ? statements.byCaller.all(filter.callerTurn, limit)
           : statements.bySession.all(filter.session ?? '', limit)
-      return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0))
+      return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
     entries: (id: SessionId, numbers: readonly number[]): Entry[] =>
       (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map(entryOfRaw),

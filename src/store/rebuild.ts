@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import { applyAll, prepareWrites } from './apply.ts'
+import { clearKeywordIndex } from './keyword-index.ts'
 import { migrations, viewTables } from './schema.ts'
 
 type LogRow = { seq: number; at: number; events: string }
@@ -11,6 +12,7 @@ export function rebuild(db: DatabaseSync): void {
   db.exec('begin immediate')
   try {
     for (const table of viewTables) db.exec(`delete from ${table}`)
+    clearKeywordIndex(db)
     fold(db, db)
     db.exec('commit')
   } catch (error) {

@@ -1,7 +1,8 @@
 /** Rows of the views as the rules see them. */
-import type { StatementSync } from 'node:sqlite'
+import assert from 'node:assert/strict'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
-import type { Grant, Outcome, SessionKind } from '../model/event.ts'
+import type { Event, Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
 import { callOf, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
 
@@ -11,7 +12,7 @@ export type Raw = Record<string, string | number | null>
 export type RawArray = (string | number | null)[]
 
 export const turnColumns = [
-  'id', 'session', 'flow', 'state', 'granted', 'caller', 'caller_turn', 'pending', 'outcome', 'background', 'call_deadline', 'key',
+  'id', 'session', 'flow', 'state', 'caller', 'caller_turn', 'pending', 'outcome', 'background', 'call_deadline', 'key',
   'node', 'epoch', 'deadline', 'stopping', 'opened_at', 'opened_seq', 'ended_seq', 'tokens_used', 'tokens_below',
 ] as const
 export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries'] as const
@@ -21,31 +22,44 @@ const counted = (alias: string): string => `coalesce((select max(n) from entries
 
 export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => (name === 'entries' ? counted(alias) : `${alias}.${name}`)).join(', ')
 
-/** The grant of one turn is read several times: parsing its text once is enough. */
-const grants = new Map<string, Grant>()
+/** Grants stand in the event that opened a turn, and never change. */
+export type Grants = (openedSeq: number) => Grant
 const grantsMax = 4096
 
-function grantOf(text: string): Grant {
-  const known = grants.get(text)
-  if (known !== undefined) return known
-  const grant = JSON.parse(text) as Grant
-  if (grants.size >= grantsMax) grants.clear()
-  grants.set(text, grant)
-  return grant
+export function grantsOf(db: DatabaseSync): Grants {
+  const row = arrays(db.prepare('select seq, events from log where seq >= ? order by seq limit 1'))
+  const known = new Map<number, Grant>()
+  return (openedSeq) => {
+    const grant = known.get(openedSeq) ?? grantIn(row.get(openedSeq) as RawArray | undefined, openedSeq)
+    if (known.size >= grantsMax) known.clear()
+    known.set(openedSeq, grant)
+    return grant
+  }
 }
 
-/** A turn from the columns of `turnColumns`, which start at `from`. */
-export function turnAt(raw: RawArray, from: number): TurnRow {
+function grantIn(raw: RawArray | undefined, openedSeq: number): Grant {
+  const events = raw === undefined ? [] : (JSON.parse(raw[1] as string) as Event[])
+  const event = events[openedSeq - ((raw?.[0] ?? 0) as number) + events.length - 1]
+  assert(event?.type === 'call.opened' || event?.type === 'message.sent', `no turn was opened at ${openedSeq}`)
+  return event.grant
+}
+
+/** A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when somebody asks for it. */
+export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
   const id = raw[from] as TurnId
+  const openedSeq = raw[from + 16] as number
   return {
     id, session: raw[from + 1] as SessionId, flow: raw[from + 2] as FlowId, state: raw[from + 3] as TurnState,
-    call: raw[from + 5] === null ? null : {
-      id: callOf(id), caller: raw[from + 5] as SessionId, callerTurn: raw[from + 6] as TurnId, pending: raw[from + 7] === 1,
-      outcome: raw[from + 8] as Outcome | null, background: raw[from + 9] === 1, deadline: raw[from + 10] as number, key: raw[from + 11] as string,
+    call: raw[from + 4] === null ? null : {
+      id: callOf(id), caller: raw[from + 4] as SessionId, callerTurn: raw[from + 5] as TurnId, pending: raw[from + 6] === 1,
+      outcome: raw[from + 7] as Outcome | null, background: raw[from + 8] === 1, deadline: raw[from + 9] as number, key: raw[from + 10] as string,
     },
-    grant: grantOf(raw[from + 4] as string), node: raw[from + 12] as NodeId | null, epoch: raw[from + 13] as number, deadline: raw[from + 14] as number,
-    stopping: raw[from + 15] as Outcome | null, openedAt: raw[from + 16] as number, openedSeq: raw[from + 17] as number, endedSeq: raw[from + 18] as number | null,
-    tokensUsed: raw[from + 19] as number, tokensBelow: raw[from + 20] as number,
+    get grant() {
+      return grants(openedSeq)
+    },
+    node: raw[from + 11] as NodeId | null, epoch: raw[from + 12] as number, deadline: raw[from + 13] as number,
+    stopping: raw[from + 14] as Outcome | null, openedAt: raw[from + 15] as number, openedSeq, endedSeq: raw[from + 17] as number | null,
+    tokensUsed: raw[from + 18] as number, tokensBelow: raw[from + 19] as number,
   }
 }
 

@@ -1,11 +1,13 @@
 /** The tables. The log is the truth; every other table is a view folded from it in the same transaction, but for `nodes`, which are leases. */
 
+import { keywordSchema } from './keyword-index.ts'
+
 /** "TIEL", so that a file of another program is never taken for ours. */
 export const applicationId = 0x5449454c
 
 /**
  * One row of `log` is one transaction: its events were decided together. `seq` is the number of its last event, so that `seq > cursor` finds the row that holds the next one.
- * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. Partial indexes are used only where a statement repeats their WHERE to the letter.
+ * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. What was granted to it stands in the log only: whoever runs it has it in memory. Partial indexes are used only where a statement repeats their WHERE to the letter.
  */
 const first = `
 create table log (seq integer primary key, at integer not null, events text not null) strict;
@@ -17,17 +19,15 @@ create table sessions (
 ) strict, without rowid;
 
 create table turns (
-  id text primary key, session text not null, flow text not null, state text not null, live integer not null, granted text not null,
+  id text primary key, session text not null, flow text not null, state text not null, live integer not null,
   caller text, caller_turn text, pending integer not null default 0, outcome text, background integer not null default 0, call_deadline integer not null default 0, key text,
   node text, epoch integer not null default 0, deadline integer not null default 0, stopping text,
   opened_at integer not null, opened_seq integer not null, ended_seq integer, made integer not null default 0, held integer not null default 0,
   tokens_used integer not null default 0, tokens_below integer not null default 0
 ) strict, without rowid;
-create index turns_live on turns (state, node, session) where live = 1;
 create index turns_session on turns (session, state, id) where live = 1;
 create index turns_pending on turns (caller, session) where pending = 1;
-create index turns_deadline on turns (call_deadline) where pending = 1;
-create index turns_flow on turns (flow, opened_at, made);
+create index turns_flow on turns (flow, opened_at, made) where caller is not null;
 
 create table refused (call text primary key, caller text not null, caller_turn text not null, flow text not null, seq integer not null) strict, without rowid;
 create table waits (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target)) strict, without rowid;
@@ -42,7 +42,7 @@ create table nodes (id text primary key, until integer not null) strict, without
 `
 
 /** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
-export const migrations: readonly string[] = [first]
+export const migrations: readonly string[] = [`${first}\n${keywordSchema}`]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = ['log_sessions', 'sessions', 'turns', 'refused', 'waits', 'entries'] as const

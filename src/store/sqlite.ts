@@ -54,6 +54,7 @@ class Sqlite implements SqliteStore {
   #scheduled = false
   #inWork = false
   #closed = false
+  #closing: Promise<void> | null = null
   #commits = 0
   #seq: number
   #broken: StoreFault | null = null
@@ -100,20 +101,24 @@ class Sqlite implements SqliteStore {
     this.#draining = true
     const settled: Settled[] = []
     const hints: Hint[] = []
+    const durable = this.#seq
+    let current: Job | undefined
     try {
       this.#sql.begin.run()
       // A work may await only `tx`, or it would hold up everybody: then nothing but promise jobs runs until the group is done.
       const watch = setImmediate(() => assert(!this.#inWork, 'a transaction awaited something other than its facts'))
       while (settled.length < worksPerGroupMax) {
-        const job = this.#queue.shift()
-        if (job === undefined) break
-        settled.push(await this.#run(job, hints))
+        current = this.#queue.shift()
+        if (current === undefined) break
+        settled.push(await this.#run(current, hints))
       }
+      current = undefined
       clearImmediate(watch)
       this.#sql.commit.run()
       this.#commits += 1
     } catch (cause) {
-      this.#failStop(cause, settled)
+      this.#seq = durable
+      this.#failStop(cause, [...settled.map(({ job }) => job), ...(current === undefined ? [] : [current]), ...this.#queue])
       return
     } finally {
       this.#draining = false
@@ -132,20 +137,19 @@ class Sqlite implements SqliteStore {
   }
 
   /** The disk failed or an event could not be folded: what was decided in this group is not known to be kept, so nothing more is taken. */
-  #failStop(cause: unknown, settled: readonly Settled[]): void {
+  #failStop(cause: unknown, jobs: readonly Job[]): void {
     const reason = cause instanceof Error ? cause.message : String(cause)
     this.#broken = new StoreFault(`the log could not be written (${reason}). Restart Tieline when the cause is gone; what was acknowledged is safe.`, { cause })
     if (this.db.isTransaction) this.db.exec('rollback')
-    for (const { job } of settled) job.reject(this.#broken)
-    for (const job of this.#queue) job.reject(this.#broken)
     this.#queue = []
+    for (const job of jobs) job.reject(this.#broken)
   }
 
   async #run(job: Job, hints: Hint[]): Promise<Settled> {
     let keys = new Set<string>(job.keys)
     for (let rerun = 0; ; rerun += 1) {
       const events: Event[] = []
-      const at = this.#now()
+      const at = Math.floor(this.#now())
       const held = rerun > rerunsMax ? null : keys
       try {
         this.#inWork = true
@@ -155,7 +159,8 @@ class Sqlite implements SqliteStore {
         return { job, ok: true, value }
       } catch (error) {
         this.#inWork = false
-        if (error instanceof NeedsKeys) {
+        // With the global key nothing can be missing: who still asks is wrong, and is told so.
+        if (error instanceof NeedsKeys && held !== null) {
           keys = new Set([...keys, ...error.keys])
           continue
         }
@@ -225,8 +230,11 @@ class Sqlite implements SqliteStore {
     })
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
     while (this.#queue.length > 0 || this.#draining) await new Promise<void>((resolve) => setImmediate(() => resolve()))
     this.#closed = true
     this.db.close()

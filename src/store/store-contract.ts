@@ -24,7 +24,7 @@ export function storeContract(name: string, open: Open): void {
     onTestFinished(() => one.close())
     return { ...one, clock }
   }
-  describe(name, () => {
+  describe(`${name} as a store`, () => {
     transactions(fresh)
     durability(fresh)
     keys(fresh)

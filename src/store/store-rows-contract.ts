@@ -119,13 +119,13 @@ function rows(fresh: Fresh): void {
 
   test('sessions are listed newest first, by agent and kind, and turns by flow, session and caller', async () => {
     const { store } = await fresh()
-    await append(store, ...running('a'), created('ses_b', 'ephemeral', 'coder'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b' }))
+    await append(store, ...running('a', { flow: 'flow_a' }), created('ses_b', 'ephemeral', 'coder'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', flow: 'flow_a' }))
     const ids = (of: readonly { id: string }[]): string[] => of.map(({ id }) => id)
     expect(ids(await store.sessions({}, 10))).toEqual(['ses_b', 'ses_a'])
     expect(ids(await store.sessions({ agent: 'coder' }, 10))).toEqual(['ses_b'])
     expect(ids(await store.sessions({ kind: 'persistent' }, 10))).toEqual(['ses_a'])
     expect(ids(await store.sessions({}, 1))).toEqual(['ses_b'])
-    expect(ids(await store.turns({ flow: 'flow_1' }, 10))).toEqual(['turn_a', 'turn_b'])
+    expect(ids(await store.turns({ flow: 'flow_a' }, 10))).toEqual(['turn_a', 'turn_b'])
     expect(ids(await store.turns({ session: 'ses_b' }, 10))).toEqual(['turn_b'])
     expect(ids(await store.turns({ callerTurn: 'turn_a' }, 10))).toEqual(['turn_b'])
     expect(ids(await store.turns({ flow: 'flow_2' }, 10))).toEqual([])

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rename, stat, symlink, writeFile, chmod } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
@@ -91,7 +92,7 @@ test('C2: a link planted in place of the file after the check is not followed, f
   const place = await inside(cwd, 'note.txt')
   await symlink(join(outside, 'secret.txt'), join(cwd, 'note.txt'))
   const before = await workspace.outsideState()
-  await expect(withFile(place, 'note.txt', async (handle) => ({ text: await handle.readFile('utf8') }))).rejects.toMatchObject({ code: 'ELOOP' })
+  await expect(withFile(place, 'note.txt', async (file) => ({ text: readFileSync(file, 'utf8') }))).rejects.toMatchObject({ code: 'ELOOP' })
   expect(isRefusal(await replaceFile(place, 'note.txt', 'mine', live))).toBe(true)
   expect(await workspace.outsideState()).toBe(before)
 })
@@ -105,7 +106,7 @@ test('C2: a directory swapped for a link after the check is not followed, for re
   await symlink(outside, join(cwd, 'sub'))
   const before = await workspace.outsideState()
   const changedAt = (await stat(outside)).mtimeMs
-  const read = await withFile(place, 'sub/secret.txt', async (handle) => ({ text: await handle.readFile('utf8') }))
+  const read = await withFile(place, 'sub/secret.txt', async (file) => ({ text: readFileSync(file, 'utf8') }))
   expect(read).toMatchObject({ code: 'bad_input' })
   expect(await replaceFile(place, 'sub/secret.txt', 'overwritten', live)).toMatchObject({ code: 'bad_input' })
   expect((await stat(outside)).mtimeMs).toBe(changedAt)

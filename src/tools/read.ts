@@ -98,6 +98,8 @@ async function collect(file: number, size: number, offset: number, limit: number
     const chunk = buffer.subarray(0, bytesRead)
     if (position === 0 && chunk.subarray(0, sniffBytes).includes(0)) return 'binary'
     position += bytesRead
+    // A regular file gives less than was asked for only at its end.
+    const last = bytesRead < buffer.length
     for (let at = 0; at < chunk.length; ) {
       // Four bytes more than is shown: the cut then never falls into a code point that was read by half.
       const full = keptBytes >= shownBytesMax + 4
@@ -113,5 +115,6 @@ async function collect(file: number, size: number, offset: number, limit: number
       if (!open) ends += 1
       at = next
     }
+    if (last) return { bytes: Buffer.concat(kept), ended: true, line: open ? ends + 1 : ends }
   }
 }

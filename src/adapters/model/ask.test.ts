@@ -1,3 +1,4 @@
+import { alarmOf } from '../../runtime/alarm.ts'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { countWords, testClock } from '../../../test/turn-kit.ts'
@@ -37,7 +38,7 @@ function mockModel(...streams: (LanguageModelV4StreamPart[] | Error | 'open')[])
 
 function asking(model: LanguageModelV4, stallMs?: number, clock = testClock()) {
   const emitted: string[] = []
-  const ask = modelAsk({ model: () => Promise.resolve(model), clock, estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER, ...(stallMs !== undefined && { stallMs }) })
+  const ask = modelAsk({ model: () => Promise.resolve(model), clock, alarm: alarmOf(clock), estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER, ...(stallMs !== undefined && { stallMs }) })
   return { clock, emitted, run: (signal = never) => ask(request(), (text) => emitted.push(text), signal) }
 }
 
@@ -49,7 +50,7 @@ describe('modelAsk', () => {
       waiting += 1
       await clock.sleep(ms, signal).finally(() => { waiting -= 1 })
     } }
-    const ask = modelAsk({ model: () => Promise.resolve(mockModel([delta('hi'), finish])), clock: counting, estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER })
+    const ask = modelAsk({ model: () => Promise.resolve(mockModel([delta('hi'), finish])), clock: counting, alarm: alarmOf(counting), estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER })
     expect(await ask(request(), () => undefined, never)).toEqual({ text: 'hi', toolCalls: [], usage: { input: 5, output: 2, estimated: false }, finish: 'stop' })
     await new Promise((resolve) => setImmediate(resolve))
     expect(waiting).toBe(0)

@@ -3,6 +3,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Usage } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
 import { ProviderFault } from '../../runtime/faults.ts'
+import type { Alarm } from '../../runtime/alarm.ts'
 import type { Ask, EstimateUsage, ModelRequest } from '../../runtime/loop.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { type Broken, brokenOf, redactor } from './fault-of.ts'
@@ -18,6 +19,8 @@ export type AskSettings = {
   /** Called for the first real request only, so that a replay needs no model and no key. */
   model: () => Promise<LanguageModelV4>
   clock: Clock
+  /** Watches for stalls; one serves all requests. */
+  alarm: Alarm
   estimate: EstimateUsage
   deadline: Millis
   stallMs?: number
@@ -26,7 +29,7 @@ export type AskSettings = {
 
 /** The asker of one turn. */
 export function modelAsk(settings: AskSettings): Ask {
-  const { clock, stallMs = stallMsDefault, redact = redactor(() => []) } = settings
+  const { clock, alarm, stallMs = stallMsDefault, redact = redactor(() => []) } = settings
   const translate = turnWire()
   let model: LanguageModelV4 | null = null
   let limitRefused = false
@@ -37,7 +40,7 @@ export function modelAsk(settings: AskSettings): Ask {
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
       try {
-        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, { clock, stallMs, signal })
+        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
         return { text: received.text, toolCalls: received.toolCalls, usage: usageOf(request, received, settings.estimate), finish: received.finish ?? 'other' }
       } catch (error) {

@@ -2,6 +2,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Agent } from '../../model/agent.ts'
 import type { CountTokens } from '../../model/text.ts'
+import { alarmOf, type Alarm } from '../../runtime/alarm.ts'
 import { runLoop, usageEstimator } from '../../runtime/loop.ts'
 import type { Clock, Driver } from '../../runtime/ports.ts'
 import { modelAsk } from './ask.ts'
@@ -11,18 +12,22 @@ export type ModelDriverSettings = {
   model: (agent: Agent) => Promise<LanguageModelV4>
   clock: Clock
   count: CountTokens
+  /** Whoever hands one in stops it; without it the driver keeps its own. */
+  alarm?: Alarm
   stallMs?: number
   redact?: (text: string) => string
 }
 
 export function modelDriver(settings: ModelDriverSettings): Driver {
   const { clock, stallMs, redact } = settings
+  const alarm = settings.alarm ?? alarmOf(clock)
   const estimate = usageEstimator(settings.count)
   return {
     run(turn, steps, signal) {
       const ask = modelAsk({
         model: () => settings.model(turn.agent),
         clock,
+        alarm,
         estimate,
         deadline: turn.turn.deadline,
         ...(stallMs !== undefined && { stallMs }),

@@ -1,6 +1,7 @@
 /** One request and its stream: collects the answer, and ends when it is aborted or nothing comes any more. No retries here. */
 import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { AskedCall } from '../../runtime/loop.ts'
+import type { Alarm } from '../../runtime/alarm.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { callOf, type WireRequest } from './wire.ts'
 
@@ -34,7 +35,7 @@ export type Received = { text: string; inputChars: number; toolCalls: AskedCall[
 
 export const nothingReceived = (): Received => ({ text: '', inputChars: 0, toolCalls: [], usage: null, finish: null })
 
-export type Watch = { clock: Clock; stallMs: number; signal: AbortSignal }
+export type Watch = { clock: Clock; alarm: Alarm; stallMs: number; signal: AbortSignal }
 
 export async function receive(model: LanguageModelV4, wire: WireRequest, received: Received, emit: (text: string) => void, watch: Watch): Promise<void> {
   watch.signal.throwIfAborted()
@@ -51,7 +52,7 @@ export async function receive(model: LanguageModelV4, wire: WireRequest, receive
   }
   const abort = (): void => halt(watch.signal.reason)
   watch.signal.addEventListener('abort', abort, { once: true })
-  const stall = watchStall(watch.clock, watch.stallMs, () => halt(new Stalled(watch.stallMs)))
+  const stall = watchStall(watch, () => halt(new Stalled(watch.stallMs)))
   try {
     reader = await open(model, wire, request.signal, halted.promise)
     for (;;) {
@@ -107,22 +108,22 @@ function bound(received: Received): void {
   if (received.text.length + received.inputChars > answerCharsMax) throw new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`)
 }
 
-const ended = new Error('the request has ended')
-
-/** One timer per request, not one per part: when it fires, it looks how long ago the last part came. */
-function watchStall(clock: Clock, stallMs: number, stalled: () => void): { beat(): void; end(): void } {
-  const over = new AbortController()
+/** One alarm per request, not one per part: when it rings, it looks how long ago the last part came. */
+function watchStall({ clock, alarm, stallMs }: Watch, stalled: () => void): { beat(): void; end(): void } {
   let lastAt = clock.now()
-  const watching = async (): Promise<void> => {
-    for (let leftMs = stallMs; leftMs > 0; leftMs = lastAt + stallMs - clock.now()) await clock.sleep(leftMs, over.signal)
-    if (!over.signal.aborted) stalled()
+  let off = (): void => undefined
+  const watch = (): void => {
+    off = alarm.set(lastAt + stallMs, () => {
+      if (lastAt + stallMs <= clock.now()) stalled()
+      else watch()
+    })
   }
-  letGo(watching())
+  watch()
   return {
     beat: () => {
       lastAt = clock.now()
     },
-    end: () => over.abort(ended),
+    end: () => off(),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Summaries of a conversation, written by the model of the agent that asks for one. */
 import type { Entry } from '../../model/context.ts'
+import { alarmOf } from '../../runtime/alarm.ts'
 import { ProviderFault } from '../../runtime/faults.ts'
 import { framePeer, type LoopMessage, usageEstimator } from '../../runtime/loop.ts'
 import type { Summarise } from '../../runtime/ports.ts'
@@ -19,12 +20,14 @@ const system = [
 /** Throws a ProviderFault where the model gives none. */
 export function modelSummarise(settings: ModelDriverSettings): Summarise {
   const { clock, stallMs, redact } = settings
+  const alarm = settings.alarm ?? alarmOf(clock)
   const estimate = usageEstimator(settings.count)
   return async (agent, previous, entries, signal) => {
     if (agent.driver !== 'model' || agent.model === undefined) return null
     const ask = modelAsk({
       model: () => settings.model(agent),
       clock,
+      alarm,
       estimate,
       deadline: clock.now() + summaryMsMax,
       ...(stallMs !== undefined && { stallMs }),

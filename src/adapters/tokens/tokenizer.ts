@@ -11,6 +11,11 @@ const pieceUnitsMax = 256
 /** What looks like a special token is ordinary text here: it comes from users and agents. */
 const ordinary = { disallowedSpecial: new Set<string>() }
 
+/** Words that came before are not merged again. */
+const mergeCacheMax = 10_000
+/** A text up to this length may be kept alive by the words that it shares with the cache. */
+const cachedUnitsMax = 4096
+
 let loading: Promise<CountTokens> | undefined
 
 export function loadTokenizer(): Promise<CountTokens> {
@@ -19,24 +24,16 @@ export function loadTokenizer(): Promise<CountTokens> {
 }
 
 async function load(): Promise<CountTokens> {
-  const { countTokens, setMergeCacheSize, pieces } = await import('./o200k.ts')
-  // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. It saves little.
-  setMergeCacheSize(0)
+  const { clearMergeCache, countTokens, setMergeCacheSize, pieces } = await import('./o200k.ts')
+  // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. So it is emptied after a long text.
+  setMergeCacheSize(mergeCacheMax)
   const count: CountTokens = (text) => countTokens(text, ordinary)
-  return (text) => (text.length <= pieceUnitsMax ? countShort(text, count) : countLong(text, pieces, count))
-}
-
-/** Prompts, tasks and short answers come again and again. Copies are kept, since a slice would keep its whole text alive. */
-const short = new Map<string, number>()
-const shortMax = 4096
-
-function countShort(text: string, count: CountTokens): number {
-  const known = short.get(text)
-  if (known !== undefined) return known
-  const tokens = count(text)
-  if (short.size >= shortMax) short.clear()
-  short.set(Buffer.from(text, 'utf16le').toString('utf16le'), tokens)
-  return tokens
+  return (text) => {
+    if (text.length <= pieceUnitsMax) return count(text)
+    const tokens = countLong(text, pieces, count)
+    if (text.length > cachedUnitsMax) clearMergeCache()
+    return tokens
+  }
 }
 
 function countLong(text: string, pieces: RegExp, count: CountTokens): number {
