@@ -73,28 +73,28 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const config = options.config === undefined ? null : await configOf(options.config, warn)
   const count = await loadTokenizer()
   const clock = systemClock
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: clock.now })
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => clock.now() })
   const alarm = alarmOf(clock)
   const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
-  const { tools, close: closeTools } = toolsOf(count, config, options.tools ?? [], clock, warn)
+  const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
   const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
-  const { line, stop } = await startNode({
-    store, clock, ids: systemIds(clock.now), agents, tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
+  const node = await startNode({
+    store, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
     subagent: options.subagent ?? config?.subagent.agent ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
   })
   const close = async (): Promise<void> => {
-    await stop()
+    await node.stop()
     alarm.stop()
-    await closeTools()
+    await toolbox.close()
     await store.close()
   }
   return {
-    run: (agent, task, run = {}) => startRun(line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
+    run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
     call: (id) => recordOf(store, id),
     onDelta(listener) {
-      line.deltaListeners.add(listener)
-      return () => line.deltaListeners.delete(listener)
+      node.line.deltaListeners.add(listener)
+      return () => node.line.deltaListeners.delete(listener)
     },
     store, close, [Symbol.asyncDispose]: close,
   }
@@ -113,8 +113,8 @@ async function configOf(file: string, warn: (text: string) => void): Promise<Con
 }
 
 function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, alarm: Alarm, count: CountTokens): ModelDriverSettings {
-  const { model, redact } = providerModels(providers, process.env)
-  return { clock, alarm, count, redact, model: async (agent) => inCode[agent.name]?.languageModel ?? model(agent) }
+  const models = providerModels(providers, process.env)
+  return { clock, alarm, count, redact: (text) => models.redact(text), model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent) }
 }
 
 function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }): Agents {

@@ -89,7 +89,7 @@ test('a provider error becomes an empty "success": it is a typed failure with it
 })
 
 test('a run cut by its limit loses all it did: partial output is kept', async () => {
-  const w = await world({ agents: { parent: { script: call('talker', { max_tokens: 300 }) }, talker: { script: async (turn) => { for (let n = 0; ; n += 1) await turn.think(`finding ${n}`) } } } })
+  const w = await world({ agents: { parent: { script: call('talker', { max_tokens: 300 }) }, talker: { tools: [], script: async (turn) => { for (let n = 0; ; n += 1) await turn.think(`finding ${n}`) } } } })
   const value = JSON.parse((await w.run('parent', 'go', { maxTokens: 5000 })).output)
   expect(value.outcome).toBe('budget_exhausted')
   expect(value.output).toContain('finding 0')

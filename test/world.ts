@@ -1,4 +1,5 @@
 /** A small world on virtual time: the real runtime on the real store in memory, with agents that are functions. Time moves only when nothing else can happen. */
+import type { z } from 'zod'
 import { scriptedDriver } from '../src/adapters/scripted/drive.ts'
 import type { ScriptedFunction } from '../src/adapters/scripted/run-function.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
@@ -14,7 +15,7 @@ import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { standardTools } from '../src/tools/standard.ts'
 import { describeWorkspace } from '../src/tools/describe-workspace.ts'
 
-export type AgentSpec = Partial<Omit<Parameters<typeof Agent.parse>[0] & object, never>> & Record<string, unknown> & { script?: ScriptedFunction; driver?: Driver }
+export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> & { script?: ScriptedFunction; driver?: Driver }
 
 type Sleeper = { at: number; order: number; wake: () => void }
 
@@ -67,7 +68,7 @@ export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
-  const store = options.store ?? sqliteStore({ directory: ':memory:', now: clock.now })
+  const store = options.store ?? sqliteStore({ directory: ':memory:', now: () => clock.now() })
   const count = await loadTokenizer()
   const faults: unknown[] = []
   let suffix = 0

@@ -4,6 +4,7 @@ import type { EventOf } from '../model/event.ts'
 import { isCallId, turnOf, type CallId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
+import { preview } from '../model/text.ts'
 import { callAgent, refusedResult, settleBelow } from './call.ts'
 import type { Line } from './line.ts'
 import type { Acts, CallRequest, CallResult, Key } from './ports.ts'
@@ -25,9 +26,9 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
   const recorded = running.recorded?.call(key)
   const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
   const asked = typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
-  const agent = String(asked['agent_name'] ?? asked['agent_id'] ?? '')
+  const agent = textOf(asked['agent_name'] ?? asked['agent_id'])
   if (recorded === undefined) {
-    const task = String(asked['task'] ?? asked['message'] ?? '').slice(0, 2000)
+    const task = preview(textOf(asked['task'] ?? asked['message']), taskShownMax)
     const event: EventOf<'call.refused'> = { type: 'call.refused', session: running.row.session, turn: running.row.id, call, key, tool, agent, task, taskHash: hashOf(task), requested, refusal }
     await commit(line, running, [`session:${running.row.session}`, `call:${call}`], async (tx, buffered) => {
       assertOurs(await tx.activation(running.row.id), running, line)
@@ -36,6 +37,9 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
   }
   return refusedResult(running, call, agent, refusal)
 }
+
+const taskShownMax = 2000
+const textOf = (value: Json | undefined): string => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
 /** A call of this session, or a refusal that says that there is none. */
 async function ownCall(line: Line, running: Running, call: string) {

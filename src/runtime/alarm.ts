@@ -10,77 +10,82 @@ export type Alarm = {
   stop(): void
 }
 
-export function alarmOf(clock: Clock): Alarm {
-  const heap: Entry[] = []
-  let armed: { at: Millis; abort: AbortController } | null = null
-  let stopped = false
-  let cancelled = 0
+export const alarmOf = (clock: Clock): Alarm => new HeapAlarm(clock)
 
-  /** Most deadlines never come: without this a long deadline would keep its entry long after its call ended. */
-  const compact = (): void => {
-    if (cancelled < 256 || cancelled * 2 < heap.length) return
+class HeapAlarm implements Alarm {
+  readonly #clock: Clock
+  readonly #heap: Entry[] = []
+  #armed: { at: Millis; abort: AbortController } | null = null
+  #stopped = false
+  /** Entries in the heap that nobody waits for any more. */
+  #cancelled = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  set(at: Millis, ring: () => void): () => void {
+    const entry: Entry = { at, ring }
+    push(this.#heap, entry)
+    this.#arm()
+    return () => {
+      if (entry.ring === null) return
+      entry.ring = null
+      this.#cancelled += 1
+      this.#compact()
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#disarm()
+    this.#heap.length = 0
+  }
+
+  /** Most deadlines never come: without this a long deadline would keep its entry, and the clock the process, long after its call ended. */
+  #compact(): void {
+    const heap = this.#heap
+    if (this.#cancelled === heap.length) this.#disarm()
+    else if (this.#cancelled < 256 || this.#cancelled * 2 < heap.length) return
     const live = heap.filter((entry) => entry.ring !== null).sort((a, b) => a.at - b.at)
     heap.length = 0
     for (const entry of live) heap.push(entry)
-    cancelled = 0
+    this.#cancelled = 0
   }
 
-  /** Nobody waits any more: the clock need not hold the process open. */
-  const clear = (): void => {
-    heap.length = 0
-    cancelled = 0
-    armed?.abort.abort()
-    armed = null
+  #disarm(): void {
+    this.#armed?.abort.abort()
+    this.#armed = null
   }
 
-  const ringDue = (): void => {
-    for (let first = heap[0]; first !== undefined && (first.ring === null || first.at <= clock.now()); first = heap[0]) {
-      pop(heap)
+  #ringDue(): void {
+    for (let first = this.#heap[0]; first !== undefined && (first.ring === null || first.at <= this.#clock.now()); first = this.#heap[0]) {
+      pop(this.#heap)
       const { ring } = first
-      if (ring === null) cancelled -= 1
+      if (ring === null) this.#cancelled -= 1
       first.ring = null
       ring?.()
     }
-    arm()
+    this.#arm()
   }
 
-  const arm = (): void => {
-    while (heap[0] !== undefined && heap[0].ring === null) {
-      cancelled -= 1
-      pop(heap)
+  #arm(): void {
+    while (this.#heap[0] !== undefined && this.#heap[0].ring === null) {
+      this.#cancelled -= 1
+      pop(this.#heap)
     }
-    const first = heap[0]
-    if (stopped || first === undefined || (armed !== null && armed.at <= first.at)) return
-    armed?.abort.abort()
+    const first = this.#heap[0]
+    if (this.#stopped || first === undefined || (this.#armed !== null && this.#armed.at <= first.at)) return
+    this.#disarm()
     const mine = { at: first.at, abort: new AbortController() }
-    armed = mine
+    this.#armed = mine
     const done = (): void => {
-      if (armed !== mine) return
-      armed = null
-      if (!stopped) ringDue()
+      if (this.#armed !== mine) return
+      this.#armed = null
+      if (!this.#stopped) this.#ringDue()
     }
     // An aborted sleep was replaced by an earlier one, or the alarm has stopped: either way nobody waits for it.
-    clock.sleep(Math.max(0, first.at - clock.now()), mine.abort.signal).then(done, () => undefined)
-  }
-
-  return {
-    set(at, ring) {
-      const entry: Entry = { at, ring }
-      push(heap, entry)
-      arm()
-      return () => {
-        if (entry.ring === null) return
-        entry.ring = null
-        cancelled += 1
-        if (cancelled === heap.length) clear()
-        else compact()
-      }
-    },
-    stop() {
-      stopped = true
-      armed?.abort.abort()
-      heap.length = 0
-    },
+    this.#clock.sleep(Math.max(0, first.at - this.#clock.now()), mine.abort.signal).then(done, () => undefined)
   }
 }
 

@@ -28,11 +28,12 @@ test('without a budget nothing is limited', async () => {
 })
 
 test('a turn whose budget is used up ends with what it had, typed as that', async () => {
-  const w = await world({ agents: { boss: { script: hand({ max_tokens: 250 }) }, child: { script: async (turn) => { for (let n = 0; ; n += 1) await turn.think(`thought ${n} ${'x'.repeat(50)}`) } } } })
+  const w = await world({ agents: { boss: { script: hand({ max_tokens: 250 }) }, child: { tools: [], script: async (turn) => { for (let n = 0; ; n += 1) await turn.think(`thought ${n} ${'x'.repeat(50)}`) } } } })
   const value = JSON.parse((await w.run('boss', 'go', { maxTokens: 1000 })).output)
   expect(value.outcome).toBe('budget_exhausted')
   expect(value.output).toContain('thought')
-  expect(value.tokens_used).toBeGreaterThanOrEqual(250)
+  expect(value.tokens_used).toBeGreaterThan(100)
+  expect(value.tokens_used).toBeLessThanOrEqual(250)
 })
 
 test('R7: siblings cannot overspend together: each reserves before it runs', async () => {

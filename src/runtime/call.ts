@@ -10,6 +10,7 @@ import type { OpenFacts, SessionRow } from '../model/facts.ts'
 import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
+import { preview } from '../model/text.ts'
 import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
@@ -192,6 +193,9 @@ function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadli
   }
 }
 
+/** A refused task may be huge; its start says which it was. */
+const taskShownMax = 2000
+
 /** The call as it was asked for, for the record; what took effect is in the grant. */
 function requestedOf(request: CallRequest): Json {
   const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
@@ -200,7 +204,7 @@ function requestedOf(request: CallRequest): Json {
 
 function refusedEvent(caller: Running, plan: Plan, refusal: Refusal): EventOf<'call.refused'> {
   return {
-    type: 'call.refused', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, tool: plan.request.tool, agent: plan.target.name, task: plan.request.task.slice(0, 2000),
+    type: 'call.refused', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, tool: plan.request.tool, agent: plan.target.name, task: preview(plan.request.task, taskShownMax),
     taskHash: plan.taskHash, requested: plan.requested, refusal,
   }
 }

@@ -44,7 +44,7 @@ export type Ask = (request: ModelRequest, emit: (text: string) => void, signal: 
 /** R11: calls of one answer beyond this are answered with an error instead of being run. */
 export const toolCallsPerAnswerMax = 64
 
-export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal, ask: Ask, modelName: string): Promise<TurnOutcome> {
+export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal, ask: Ask, modelName: string, estimate: EstimateUsage): Promise<TurnOutcome> {
   const prompt: LoopMessage = { role: 'user', text: turn.prompt }
   const messages = historyMessages(turn.history)
   messages.push(prompt)
@@ -56,7 +56,7 @@ export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal
   try {
     while (answered < turn.maxIterations) {
       signal.throwIfAborted()
-      const answer = await request(turn, steps, ask, modelName, messages, tail, answered + 1)
+      const answer = await request(turn, steps, ask, modelName, messages, tail, answered + 1, estimate)
       answered += 1
       if (answer.error !== undefined) return end('failed', answer.error, answer.text)
       if (answer.text.trim() !== '') said = answer.text
@@ -74,14 +74,15 @@ export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal
   return end('failed', `iteration limit of ${turn.maxIterations} reached`, '')
 }
 
-function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, messages: readonly LoopMessage[], tail: LoopMessage[], iteration: number): Promise<Answered> {
+function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, messages: readonly LoopMessage[], tail: LoopMessage[], iteration: number, estimate: EstimateUsage): Promise<Answered> {
   return steps.step<Answered>('model', modelName, { iteration, tail }, async (stepSignal) => {
     let streamed = ''
     const emit = (text: string): void => {
       streamed += text
       steps.emit(text)
     }
-    const asked = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: steps.tokensLeft(), iteration, idempotencyKey: `${turn.turn.id}-${iteration}` }
+    const asked: ModelRequest = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration, idempotencyKey: `${turn.turn.id}-${iteration}` }
+    asked.maxOutputTokens = roomFor(steps.tokensLeft(), asked, estimate)
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal)
       return { value: answer, usage }
@@ -90,6 +91,14 @@ function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, mes
       return { value: { text: streamed, toolCalls: [], finish: 'error', error: error.message }, usage: error.usage }
     }
   })
+}
+
+/** R7: what a request reads is paid for too, so only the rest may be written; a request that would leave no room for an answer is not made. */
+function roomFor(left: number | null, asked: ModelRequest, estimate: EstimateUsage): number | null {
+  if (left === null) return null
+  const room = left - estimate(asked, '', []).input
+  if (room < 1) throw new BudgetExhausted(`${left} tokens are left, and the next request alone has ${left - room}`)
+  return room
 }
 
 /** An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success. */

@@ -56,7 +56,7 @@ export async function sweep(line: Line): Promise<void> {
 
 /** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */
 async function lookAtRunning(line: Line): Promise<void> {
-  for (const running of [...line.running.values()]) {
+  for (const running of Array.from(line.running.values())) {
     const row = await line.store.turn(running.row.id)
     if (row === null || row.state === 'ended' || row.epoch !== running.epoch) running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
     else if (row.stopping !== null) stop(line, running.row.id, row.stopping)

@@ -35,6 +35,7 @@ export function startRun(line: Line, request: SendRequest): Run {
   result.catch(() => undefined)
   return {
     accepted,
+    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its events.
     then: (yes, no) => result.then(yes, no),
     async cancel(cause = 'asked by the user') {
       const sent = await accepted

@@ -46,11 +46,11 @@ export function settleTurn(line: Line, turn: TurnId, ended: EventOf<'turn.ended'
 
 /** For hints that were lost: settles every waiter here whose call or turn has ended. */
 export async function lookForEndings(line: Line): Promise<void> {
-  for (const call of [...line.callWaiters.keys()]) {
+  for (const call of Array.from(line.callWaiters.keys())) {
     const found = await endingOf(line, call)
     if (found !== null) settleCall(line, found.ended)
   }
-  for (const turn of [...line.turnWaiters.keys()]) {
+  for (const turn of Array.from(line.turnWaiters.keys())) {
     const row = await line.store.turn(turn)
     if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) continue
     const stored = await line.store.event(row.endedSeq)

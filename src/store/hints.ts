@@ -7,14 +7,18 @@ export function hintsOf(events: readonly Event[], hints: Hint[]): void {
   const started = new Set<string | null>()
   for (const event of events) if (event.type === 'turn.started') started.add(event.turn)
   for (const event of events) {
-    switch (event.type) {
-      case 'call.ended': hints.push({ kind: 'call.ended', call: event.call, event }); break
-      case 'turn.ended': if (event.turn !== null) hints.push({ kind: 'turn.ended', turn: event.turn, session: event.session, event }); break
-      case 'turn.cancelled': if (event.turn !== null) hints.push({ kind: 'turn.cancelled', turn: event.turn, outcome: event.outcome }); break
-      case 'message.sent': if (!started.has(event.turn)) hints.push({ kind: 'turn.queued', session: event.session }); break
-      case 'call.opened': if (!started.has(turnOf(event.call))) hints.push({ kind: 'turn.queued', session: event.target }); break
-      default: break
-    }
+    const hint = hintOf(event, started)
+    if (hint !== null) hints.push(hint)
   }
   hints.push({ kind: 'appended' })
+}
+
+function hintOf(event: Event, started: ReadonlySet<string | null>): Hint | null {
+  if (event.type === 'call.ended') return { kind: 'call.ended', call: event.call, event }
+  if (event.type === 'call.opened') return started.has(turnOf(event.call)) ? null : { kind: 'turn.queued', session: event.target }
+  if (event.turn === null) return null
+  if (event.type === 'turn.ended') return { kind: 'turn.ended', turn: event.turn, session: event.session, event }
+  if (event.type === 'turn.cancelled') return { kind: 'turn.cancelled', turn: event.turn, outcome: event.outcome }
+  if (event.type === 'message.sent' && !started.has(event.turn)) return { kind: 'turn.queued', session: event.session }
+  return null
 }

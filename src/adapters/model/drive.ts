@@ -33,7 +33,7 @@ export function modelDriver(settings: ModelDriverSettings): Driver {
         ...(stallMs !== undefined && { stallMs }),
         ...(redact !== undefined && { redact }),
       })
-      return runLoop(turn, steps, signal, ask, turn.agent.model ?? 'model')
+      return runLoop(turn, steps, signal, ask, turn.agent.model ?? 'model', estimate)
     },
   }
 }

@@ -15,5 +15,5 @@ export function scriptedDriver(source: Script | ScriptedFunction, settings: Scri
   const estimate = usageEstimator(settings.count)
   if (typeof source === 'function') return { run: (turn, steps, signal) => runFunction(source, turn, steps, signal, estimate, scriptedName) }
   const rules = compileScript(source)
-  return { run: (turn, steps, signal) => runLoop(turn, steps, signal, scriptAsk(rules, turn, settings.clock, estimate), scriptedName) }
+  return { run: (turn, steps, signal) => runLoop(turn, steps, signal, scriptAsk(rules, turn, settings.clock, estimate), scriptedName, estimate) }
 }

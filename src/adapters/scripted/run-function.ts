@@ -55,6 +55,8 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
     const answer = await noted(
       steps.step<Omit<LoopAnswer, 'usage'>>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
         const usage = estimate(request, text, [])
+        const left = steps.tokensLeft()
+        if (left !== null && usage.input + usage.output > left) throw new BudgetExhausted(`${left} tokens are left`) // R7
         steps.emit(text)
         return { value: { text, toolCalls: [], finish: 'stop' }, usage }
       }),
