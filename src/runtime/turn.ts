@@ -98,7 +98,8 @@ function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult 
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
   const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? 'empty_output: the run ended without an answer' : ended.error
-  const output = stopped === null ? ended.output : running.said
+  // Whatever a run that did not finish had said is kept, not only its last words.
+  const output = outcome === 'completed' || running.said.trim() === '' ? ended.output : running.said
   return {
     outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
     entry: running.session.kind === 'persistent' ? entryOf(line, running, output, error) : null,
