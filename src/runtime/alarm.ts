@@ -12,6 +12,9 @@ export type Alarm = {
 
 export const alarmOf = (clock: Clock): Alarm => new HeapAlarm(clock)
 
+/** Made once: an abort without a reason makes an exception with a stack each time. */
+const disarmed = new Error('nobody waits for this moment')
+
 class HeapAlarm implements Alarm {
   readonly #clock: Clock
   readonly #heap: Entry[] = []
@@ -54,7 +57,7 @@ class HeapAlarm implements Alarm {
   }
 
   #disarm(): void {
-    this.#armed?.abort.abort()
+    this.#armed?.abort.abort(disarmed)
     this.#armed = null
   }
 

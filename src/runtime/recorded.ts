@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto'
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
+import { fingerprint } from '../model/fingerprint.ts'
 import type { Store } from './ports.ts'
 
 export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
@@ -16,7 +17,7 @@ export type Recorded = {
 }
 
 /** Requests come from recorded answers or from the same code, so their fields have the same order when a turn is run again. */
-export const keyOf = (kind: string, name: string, request: unknown): string => hash('sha1', `${kind}\n${name}\n${JSON.stringify(request)}`, 'base64url')
+export const keyOf = (kind: string, name: string, request: unknown): string => fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
 
 export const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
