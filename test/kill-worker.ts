@@ -1,5 +1,5 @@
 /** The process that `kill.test.ts` ends with SIGKILL: runs roots that each make four calls, on a model behind HTTP, and says on stdout what was acknowledged. */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tieline, type Tool } from '../src/index.ts'
 
@@ -17,10 +17,8 @@ const mark: Tool = {
 }
 
 const config = join(directory, 'tieline.json')
-appendFileSync(config, '')
 process.env['FAKE_KEY'] = 'dummy'
 
-const { writeFileSync } = await import('node:fs')
 writeFileSync(config, JSON.stringify({
   providers: { fake: { kind: 'openai-compatible', baseURL: url, apiKeyEnv: 'FAKE_KEY' } },
   agents: {
