@@ -30,16 +30,20 @@ export async function finishTurn(line: Line, running: Running, result: TurnResul
 export async function expireCall(line: Line, call: CallId): Promise<void> {
   const row = await line.store.turn(turnOf(call))
   if (row?.call == null || !row.call.pending) return
-  const elsewhere = line.running.has(row.id) ? undefined : await recordedProgress(line, row)
+  // A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
+  const here = line.running.get(row.id)
+  const recorded = here !== undefined && here.recorded === null ? undefined : await recordedProgress(line, row)
   await line.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || facts.turn.call.deadline > tx.now) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
     const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
-    const progress = localProgress(line)
-    tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', (turn) => progress(turn) ?? (turn === row.id ? elsewhere : undefined), tx.now, line.limits))
+    const progress = (turn: TurnId): Progress | undefined => (turn === row.id ? fuller(localProgress(line)(turn), recorded) : localProgress(line)(turn))
+    tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', progress, tx.now, line.limits))
   })
 }
+
+const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | undefined => ((a?.output.length ?? -1) >= (b?.output.length ?? -1) ? a : b)
 
 /** Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was something to cancel. */
 export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 'timed_out', cause: string): Promise<boolean> {

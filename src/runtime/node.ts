@@ -13,6 +13,7 @@ import { lookForEndings, settleCall, settleTurn } from './waiting.ts'
 const sweepMs = 1000
 const leaseMs = 5000
 const duePerSweep = 256
+const roundsPerSweep = 16
 const stopShownMs = 20
 
 export type Node = { line: Line; stop(): Promise<void> }
@@ -46,12 +47,21 @@ async function sweepForever(line: Line): Promise<void> {
 }
 
 export async function sweep(line: Line): Promise<void> {
-  const due = await line.store.due(line.clock.now(), duePerSweep)
-  for (const call of due.calls) await expireCall(line, call)
-  for (const turn of due.turns) await cancel(line, turn, 'timed_out', 'deadline')
-  for (const session of due.sessions) await claimSession(line, session)
+  // What is found together is written together; more than a few rounds wait for the next second.
+  for (let round = 0; round < roundsPerSweep; round += 1) if (!(await sweepDue(line))) break
   await lookForEndings(line)
   await lookAtRunning(line)
+}
+
+/** True if there is more than was looked at. */
+async function sweepDue(line: Line): Promise<boolean> {
+  const due = await line.store.due(line.clock.now(), duePerSweep)
+  await Promise.all([
+    ...due.calls.map((call) => expireCall(line, call)),
+    ...due.turns.map((turn) => cancel(line, turn, 'timed_out', 'deadline')),
+    ...due.sessions.map((session) => claimSession(line, session)),
+  ])
+  return Math.max(due.calls.length, due.turns.length, due.sessions.length) >= duePerSweep
 }
 
 /** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */

@@ -1,0 +1,110 @@
+/** Where the answers of a replayed turn come from: its steps, tools and calls find in the record what they were told, and run nothing. */
+import type { Event, EventOf, StoredEvent } from '../model/event.ts'
+import { turnOf, type CallId } from '../model/id.ts'
+import { canonical, type Json } from '../model/json.ts'
+import { actsOf } from './acts.ts'
+import { settleBelow } from './call.ts'
+import type { Line } from './line.ts'
+import type { Steps, Tool, ToolAnswer } from './ports.ts'
+import { keyOf, type RecordedCall } from './recorded.ts'
+import { passedThen, workspaceThen } from './replay-facts.ts'
+import { reserveStep, transactThen, type Replaying } from './replaying.ts'
+
+/** The driver's own steps: their effect is the recorded answer, said again as it was. */
+export function stepsThen(replaying: Replaying, steps: Steps): Steps {
+  return {
+    ...steps,
+    step: (kind, name, request, _effect) => steps.step(kind, name, request, async () => {
+      const known = reserveStep(replaying, 'step.ended', kind, name, keyOf(kind, name, request), undefined)
+      if (known === undefined) return replaying.gate.stray('step', canonical({ asks: kind, name, request }))
+      await replaying.gate.reach(known)
+      const value = known.output as never
+      const text = kind === 'model' && typeof known.output === 'object' && known.output !== null && 'text' in known.output ? known.output['text'] : null
+      if (typeof text === 'string') steps.emit(text)
+      return { value, usage: known.usage }
+    }),
+  }
+}
+
+/** Tools answer from the record. Those that this configuration does not have are known by what they left there. */
+export function toolsThen(replaying: Replaying, tools: readonly Tool[]): Tool[] {
+  const names = new Set(tools.map((tool) => tool.name))
+  const left = replaying.turn.timeline.flatMap(({ event }) => ((event.type === 'step.started' || event.type === 'step.ended') && event.kind === 'tool' && !names.has(event.name) ? [event] : []))
+  const strangers = [...new Set(left.map((event) => event.name))].map((name): Tool => ({
+    name, calling: false, effect: left.some((event) => event.name === name && event.type === 'step.started') ? 'write' : 'read',
+    describe: () => ({ name, description: '', input: {} }), run: () => Promise.reject(new Error('a replay runs no tool')),
+  }))
+  return [...tools, ...strangers].map((tool): Tool => {
+    const { refuse } = tool
+    return {
+      ...tool,
+      run: (input, context) => (tool.effect === 'call' ? tool.run(input, { ...context, acts: actsThen(replaying) }) : answerThen(replaying, tool, input, context.stepKey)),
+      ...(refuse === undefined ? {} : { refuse: (refusal, input, context) => refuse.call(tool, refusal, input, { ...context, acts: actsThen(replaying) }) }),
+    }
+  })
+}
+
+async function answerThen(replaying: Replaying, tool: Tool, input: Json, key: string): Promise<ToolAnswer> {
+  const known = reserveStep(replaying, 'step.ended', 'tool', tool.name, key, input)
+  if (known === undefined) return replaying.gate.stray('tool', canonical({ asks: 'tool', name: tool.name, input }))
+  await replaying.gate.reach(known)
+  settleWaited(replaying, known.output)
+  return { ok: known.ok, value: known.output }
+}
+
+/** Whoever was told the end of a background call has paid for it. */
+function settleWaited(replaying: Replaying, output: Json): void {
+  if (typeof output !== 'object' || output === null || Array.isArray(output) || typeof output['call_id'] !== 'string' || typeof output['outcome'] !== 'string') return
+  const call = output['call_id'] as CallId
+  const opened = replaying.turn.timeline.find(({ event }) => event.type === 'call.opened' && event.call === call && event.background)?.event
+  const ended = replaying.turn.timeline.find(({ event }) => event.type === 'call.ended' && event.call === call)?.event
+  const running = replaying.running()
+  if (opened?.type !== 'call.opened' || ended?.type !== 'call.ended' || running.settled.has(call)) return
+  running.settled.add(call)
+  settleBelow(running, ended, opened.grant.tokensMax)
+}
+
+/** The acts of a calling tool. The call has the id that it had, is decided at the time at which it was, and ends as it did. */
+function actsThen(replaying: Replaying): ReturnType<typeof actsOf> {
+  const acts = (key: string, tool: string, task: string | null, asked: Json) => {
+    const known = reserveCall(replaying, key, tool, task)
+    return known === undefined ? replaying.gate.stray('call', canonical(asked)) : Promise.resolve(actsOf(callLine(replaying, known), replaying.running()))
+  }
+  return {
+    async call(request, key) {
+      const result = await (await acts(key, request.tool, request.task, { asks: request.tool, task: request.task, input: request.input ?? null })).call(request, key)
+      if (result.outcome === null) replaying.gate.callWaited(result.call)
+      return result
+    },
+    refuse: async (tool, requested, refusal, key) => (await acts(key, tool, null, { asks: tool, requested })).refuse(tool, requested, refusal, key),
+    waitForCall: () => Promise.reject(new Error('a replay waits for nobody')),
+    readOutput: () => Promise.reject(new Error('a replay reads nothing')),
+  }
+}
+
+function reserveCall({ gate, redacted, rerun }: Replaying, key: string, tool: string, task: string | null): RecordedCall | undefined {
+  const isCall = (event: Event): event is RecordedCall => event.type === 'call.opened' || event.type === 'call.refused'
+  const exact = gate.reserve((event): event is RecordedCall => isCall(event) && event.key === key)
+  if (exact !== undefined || !redacted) return exact
+  const near = gate.reserve((event): event is RecordedCall => isCall(event) && event.tool === tool && (task === null || event.task === task))
+  if (near !== undefined) rerun.keys.set(near, key)
+  return near
+}
+
+function callLine(replaying: Replaying, recorded: RecordedCall): Line {
+  const { line, seqs, ports, gate } = replaying
+  const stored = seqs.get(recorded) as StoredEvent
+  return {
+    ...line,
+    ids: { next: () => turnOf(recorded.call).slice(5) },
+    clock: { ...line.clock, now: () => stored.at },
+    describeWorkspace: async () => workspaceThen(recorded),
+    summarise: async () => {
+      const known = gate.reserve((event): event is EventOf<'step.ended'> => event.type === 'step.ended' && event.kind === 'summary')
+      if (known === undefined) return gate.stray('call', canonical({ asks: 'summary' }))
+      await gate.reach(known)
+      return known.usage === null ? null : { text: (known.output as { text: string }).text, usage: known.usage }
+    },
+    store: { ...line.store, entries: () => passedThen(ports.store, recorded), transact: (_keys, work) => transactThen(replaying, work, stored) },
+  }
+}
