@@ -21,5 +21,5 @@ test('texts that differ in one character have different fingerprints', () => {
       expect(seen.get(mark) ?? other).toBe(other)
       seen.set(mark, other)
     }
-  }), { numRuns: 20_000 })
+  }), { numRuns: 3000 })
 })

@@ -1,5 +1,5 @@
 /** The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each is one transaction (R1, R3). */
-import { cancelTurn, endCall, endTurn, type Progress, type TurnResult } from '../model/end.ts'
+import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from '../model/end.ts'
 import { turnOf, type CallId, type TurnId } from '../model/id.ts'
 import type { TurnRow } from '../model/facts.ts'
 import type { Line } from './line.ts'
@@ -12,7 +12,7 @@ const endKeys = (row: TurnRow): Key[] => [
   `flow:${row.flow}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`), ...(row.call === null ? [] : [`call:${row.call.id}` as const, `session:${row.call.caller}` as const]),
 ]
 
-const localProgress = (line: Line) => (turn: TurnId): Progress | undefined => {
+const localProgress = (line: Line): ProgressOf => (turn) => {
   const running = line.running.get(turn)
   return running === undefined ? undefined : progressOf(running)
 }
@@ -30,17 +30,23 @@ export async function finishTurn(line: Line, running: Running, result: TurnResul
 export async function expireCall(line: Line, call: CallId): Promise<void> {
   const row = await line.store.turn(turnOf(call))
   if (row?.call == null || !row.call.pending) return
-  // A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
-  const here = line.running.get(row.id)
-  const recorded = here !== undefined && here.recorded === null ? undefined : await recordedProgress(line, row)
+  const progress = await progressWith(line, row)
   await line.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || facts.turn.call.deadline > tx.now) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
     const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
-    const progress = (turn: TurnId): Progress | undefined => (turn === row.id ? fuller(localProgress(line)(turn), recorded) : localProgress(line)(turn))
     tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', progress, tx.now, line.limits))
   })
+}
+
+/** A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has. */
+async function progressWith(line: Line, row: TurnRow): Promise<ProgressOf> {
+  const here = line.running.get(row.id)
+  const local = localProgress(line)
+  if (here !== undefined && here.recorded === null) return local
+  const recorded = await recordedProgress(line, row)
+  return (turn) => (turn === row.id ? fuller(local(turn), recorded) : local(turn))
 }
 
 const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | undefined => ((a?.output.length ?? -1) >= (b?.output.length ?? -1) ? a : b)
@@ -49,10 +55,11 @@ const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | un
 export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 'timed_out', cause: string): Promise<boolean> {
   const row = await line.store.turn(turn)
   if (row === null || row.state === 'ended') return false
+  const progress = await progressWith(line, row)
   return line.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(turn)
     if (facts === null) return false
-    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, localProgress(line), tx.now, line.limits)
+    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, line.limits)
     tx.append(...events)
     return events.length > 0
   })
