@@ -47,7 +47,7 @@ function turnEvents(session: SessionId, first: number, total: number, at: number
   const turn = `turn_${session}-${String(first).padStart(8, '0')}` as const
   const [asked, answered] = [textOf(first, total), textOf(first + 1, total)]
   return [
-    { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow: `flow_${session}-${first}`, from: null, source: 'user', text: asked, tokens: count(asked), grant: grant(session) },
+    { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow: `flow_${session}-${first}`, from: null, source: 'user', text: asked, tokens: count(asked), deadline: null, grant: grant(session) },
     {
       type: 'turn.ended', session, turn, outcome: 'completed', output: answered, error: null, tokensUsed: 0, tokensBelow: 0, iterations: 1, toolCalls: [],
       entry: { n: first, asked, askedTokens: count(asked), from: null, startedAt: at, answered, answeredTokens: count(answered) },

@@ -12,18 +12,28 @@ import { Script } from './adapters/scripted/script.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type Config } from './config.ts'
 import { Agent } from './model/agent.ts'
+import type { StoredEvent } from './model/event.ts'
+import type { SessionRow } from './model/facts.ts'
 import { isSessionId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
 import { explain, refusalOfZod } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
 import { alarmOf, type Alarm } from './runtime/alarm.ts'
 import { startNode } from './runtime/node.ts'
+import { explainStall, type Explanation } from './runtime/explain.ts'
+import { explanationText } from './runtime/explanation-text.ts'
+import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
+import { listCalls, type ListedCall } from './runtime/listing.ts'
 import type { Agents, Clock, Delta, Driver, Summarise, Tool, Tools } from './runtime/ports.ts'
+import { replay, type Replay } from './runtime/replay.ts'
+import type { ReplayPorts } from './runtime/replaying.ts'
+import { eventsOf, scopeOf } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
 import { recordOf, type CallRecord } from './runtime/record.ts'
 import { systemClock } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { transactionsOf } from './store/transactions.ts'
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { standardTools } from './tools/standard.ts'
 import { version } from './version.ts'
@@ -53,7 +63,21 @@ export type TielineOptions = {
 
 export type RunOptions = { cwd?: string; session?: string; timeoutMs?: number; maxTokens?: number; title?: string }
 
+/** What can be asked of a log, also when nothing runs. An id is that of a call, a session or a flow; one that is not in the log is answered with an UnknownId. */
+export type RecordedLog = {
+  /** Runs recorded turns again without model, tools or network, and compares what they do with what they did. */
+  replay(id: string): Promise<Replay>
+  /** Who waits for whom, what ended what, what was refused: as data, and in words. */
+  explain(id: string): Promise<Explanation & { text: string }>
+  /** A file of a call, a session or a flow, or of everything, without secrets. */
+  export(id: string | null): Promise<{ header: ExportHeader; text: string }>
+  events(id: string): Promise<StoredEvent[]>
+  calls(limit: number): Promise<ListedCall[]>
+  sessions(limit: number): Promise<SessionRow[]>
+}
+
 export type Tieline = {
+  readonly log: RecordedLog
   /** Gives an agent a task: a new session, or the next turn of the one in `options.session`. */
   run(agent: string, task: string, options?: RunOptions): Run
   /** The record of a call: who, what, its context's manifest, how it ended. */
@@ -90,6 +114,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
     await store.close()
   }
   return {
+    log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
     run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
     call: (id) => recordOf(store, id),
     onDelta(listener) {
@@ -98,6 +123,47 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
     },
     store, close, [Symbol.asyncDispose]: close,
   }
+}
+
+export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & { /** Where the log is kept, or `:memory:`. */ dataDir: string; /** An exported file to be read into it first; then it must be empty. */ from?: string }
+
+/** Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay only. */
+export async function openLog(options: LogOptions): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
+  const read = options.from === undefined ? null : readExport(options.from)
+  let at: number | null = null
+  const store = sqliteStore({ directory: options.dataDir, now: () => at ?? systemClock.now() })
+  try {
+    if (read !== null) await importLog(read, { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  at = null
+  const ports = async (): Promise<ReplayPorts> => {
+    const config = options.config === undefined ? null : await configOf(options.config, () => undefined)
+    const count = await loadTokenizer()
+    const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, systemClock, alarmOf(systemClock), count)
+    return replayPorts(store, systemClock, count, config, options, agentsOf(config, options.agents ?? {}, settings, { clock: systemClock, count }))
+  }
+  return { ...logOf(store, systemClock, ports), imported: read?.header ?? null, close: () => store.close() }
+}
+
+const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
+  replay: async (id) => replay(await ports(), id),
+  async explain(id) {
+    const explanation = await explainStall(store, id, clock.now())
+    return { ...explanation, text: explanationText(explanation) }
+  },
+  export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
+  events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
+  calls: (limit) => listCalls(store, limit),
+  sessions: (limit) => store.sessions({}, limit),
+})
+
+/** No tool is run by a replay, so no server of tools is started: those that are missing are known by what they left in the record. */
+function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, config: Config | null, options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>, agents: Agents): ReplayPorts {
+  const tools = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
+  return { store, clock, count, agents, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
 }
 
 function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {

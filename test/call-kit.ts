@@ -25,7 +25,7 @@ export const turnRow = (more: Partial<TurnRow> = {}): TurnRow => ({
 export function permitted(): Case {
   return {
     request: {
-      tool: 'call_agent', targetName: 'target', targetAgent: Agent.parse({ name: 'target' }), session: 'ses_target', fresh: false, task: 'a smaller part', taskHash: 'smaller', allowedTools: null, nested: true,
+      tool: 'call_agent', targetName: 'target', bySession: false, targetAgent: Agent.parse({ name: 'target' }), session: 'ses_target', fresh: false, task: 'a smaller part', taskHash: 'smaller', allowedTools: null, nested: true,
       timeoutMs: 30_000, maxIterations: undefined, maxTokens: 500, background: false, context: { tokens: 100 },
     },
     facts: {

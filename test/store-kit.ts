@@ -21,7 +21,7 @@ export const created = (session: SessionId, kind: 'ephemeral' | 'persistent' | '
 })
 
 export const sent = (session: SessionId, turn: TurnId, more: Partial<Pick<EventOf<'message.sent'>, 'text' | 'flow' | 'grant'>> = {}): EventOf<'message.sent'> => ({
-  type: 'message.sent', session, turn, message: `msg_${turn}`, flow, from: null, source: 'user', text: 'hello', tokens: 1, grant: grantOf(session.slice(4)), ...more,
+  type: 'message.sent', session, turn, message: `msg_${turn}`, flow, from: null, source: 'user', text: 'hello', tokens: 1, deadline: null, grant: grantOf(session.slice(4)), ...more,
 })
 
 export const started = (session: SessionId, turn: TurnId, more: Partial<Pick<EventOf<'turn.started'>, 'node' | 'epoch' | 'deadline'>> = {}): EventOf<'turn.started'> => ({

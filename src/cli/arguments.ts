@@ -52,7 +52,7 @@ function flagProblem(options: readonly Token[], command: Command | null): string
 
 function wordProblem(words: readonly string[], command: Command): string | null {
   const missing = command.words[words.length]
-  if (missing !== undefined) return `${command.name} needs ${missing}.`
+  if (missing !== undefined && !missing.startsWith('[')) return `${command.name} needs ${missing}.`
   const extra = words[command.words.length]
   if (extra === undefined) return null
   return `"${extra}" is one word too many for ${command.name}${command.words.length > 0 ? '; put quotes around a text of several words' : ''}.`

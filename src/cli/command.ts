@@ -19,9 +19,11 @@ export type CommandInput = {
 
 export type Command = {
   name: string
-  /** What comes after the name: `"<task>"`. */
+  /** What comes after the name: `"<task>"`. One in brackets may be left out. */
   words: readonly string[]
   help: string
+  /** Lines under the flags: what to know, and examples. */
+  more?: readonly string[]
   flags: Readonly<Record<string, Flag>>
   /** The exit code: 0 only on success. Loads what it needs itself, so that `--help` is fast. */
   run(input: CommandInput): Promise<number>

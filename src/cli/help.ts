@@ -18,7 +18,7 @@ function wholeHelp(commands: readonly Command[]): string {
 
 function commandHelp(command: Command): string {
   const flags = Object.entries(command.flags).map(([name, flag]): [string, string] => [`--${name}${flag.value === undefined ? '' : ` ${flag.value}`}`, flag.help])
-  return [`Usage: ${usageOf(command)}${flags.length > 0 ? ' [flags]' : ''}`, '', `${command.help}.`, ...(flags.length > 0 ? ['', ...table(flags)] : [])].join('\n')
+  return [`Usage: ${usageOf(command)}${flags.length > 0 ? ' [flags]' : ''}`, '', `${command.help}.`, ...(flags.length > 0 ? ['', ...table(flags)] : []), ...(command.more === undefined ? [] : ['', ...command.more])].join('\n')
 }
 
 function table(rows: readonly [string, string][]): string[] {

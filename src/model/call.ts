@@ -27,6 +27,8 @@ export type OpenRequest = {
   tool: 'sub_agent' | 'subagent' | 'call_agent'
   /** The name as it was given, for refusals. */
   targetName: string
+  /** Whether a session was named, rather than an agent. */
+  bySession: boolean
   /** Undefined where no such agent is known. */
   targetAgent: Agent | undefined
   /** The session that will be called: a fresh one, or an existing one. */
@@ -81,6 +83,7 @@ function permission(request: OpenRequest, { caller: { turn } }: OpenFacts, { cal
 }
 
 function existence(request: OpenRequest, facts: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
+  if (request.bySession && (facts.target?.session ?? null) === null) return { code: 'session_unknown', session: request.session }
   if (request.targetAgent === undefined) return { code: 'agent_unknown', agent: request.targetName, known: [...knownAgents] }
   if (request.fresh) return null
   if (facts.target === null || facts.target.session === null || facts.target.session.archived) return { code: 'session_unknown', session: request.session }

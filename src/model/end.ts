@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf, Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
-import type { Millis, TurnId } from './id.ts'
+import type { Millis, SessionId, TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
 import { cutBytes } from './text.ts'
 
@@ -28,10 +28,13 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
   if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.
   if (turn.call.outcome === 'timed_out' && result.outcome === 'completed' && session.kind === 'persistent') {
-    events.push({ type: 'notice.raised', session: turn.call.caller, turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
+    events.push({ type: 'notice.raised', session: inboxOf(turn), turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
   }
   return events
 }
+
+/** A caller that a call had made is gone with it; the root of the path is still there. */
+const inboxOf = ({ call, grant, session }: TurnRow): SessionId => (grant.path.length > 2 ? (grant.path[0]?.session ?? session) : (call?.caller ?? session))
 
 /** Deadline, cancel or loss: the call ends now, whatever its turn is doing. */
 export function endCall({ turn, session }: TurnFacts, below: readonly BelowRow[], outcome: Outcome, error: string, cause: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {

@@ -43,7 +43,7 @@ export const Event = z.discriminatedUnion('type', [
   event('session.archived', {}),
   event('session.claimed', { node: NodeId, epoch: z.number().int() }),
   event('message.sent', {
-    message: MessageId, flow: FlowId, from: SessionId.nullable(), source: z.enum(['user', 'applet', 'agent']), text: z.string(), tokens: z.number().int(), grant: Grant,
+    message: MessageId, flow: FlowId, from: SessionId.nullable(), source: z.enum(['user', 'applet', 'agent']), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), grant: Grant,
   }),
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),

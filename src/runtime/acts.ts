@@ -5,11 +5,11 @@ import { isCallId, turnOf, type CallId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
-import { callAgent, refusedResult, settleBelow } from './call.ts'
+import { callAgent, refusedResult } from './call.ts'
 import type { Line } from './line.ts'
 import type { Acts, CallRequest, CallResult, Key } from './ports.ts'
 import { hashOf } from './recorded.ts'
-import { assertOurs, commit, progressOf, type Running } from './running.ts'
+import { assertOurs, commit, flush, progressOf, settleBelow, type Running } from './running.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
 export function actsOf(line: Line, running: Running): Acts {
@@ -56,10 +56,7 @@ async function waitForCall(line: Line, running: Running, call: string, timeoutMs
     const known = await endingOf(line, id)
     const ended = known?.ended ?? (await blockOn(line, running, row.session, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, id) }
-    if (row.call?.callerTurn === running.row.id && !running.settled.has(id)) {
-      running.settled.add(id)
-      settleBelow(running, ended, row.grant.tokensMax)
-    }
+    if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
     const opened = await line.store.event(row.openedSeq)
     return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
   } finally {
@@ -74,7 +71,7 @@ function partialOf(line: Line, call: CallId): string {
 
 /** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. Null when the time is over. */
 async function blockOn(line: Line, running: Running, target: Running['row']['session'], ending: Promise<EventOf<'call.ended'>>, timeoutMs: number): Promise<EventOf<'call.ended'> | null> {
-  const until = Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline)
+  const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
   const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
   const begun = await commit(line, running, keys, async (tx, buffered) => {
     const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
@@ -86,6 +83,8 @@ async function blockOn(line: Line, running: Running, target: Running['row']['ses
   if (!begun) return null
   const ended = await race(line, running, ending, until)
   running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: ended === null ? 'time is over' : 'the call ended' })
+  // At once: an edge that is over would refuse others for nothing.
+  await flush(line, running)
   return ended
 }
 

@@ -17,7 +17,7 @@ import { Fenced } from './faults.ts'
 import type { Line } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
-import { assertOurs, commit, turnRowOf, type Running } from './running.ts'
+import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
 type Target = { agent: Agent | undefined; name: string; session: SessionId; fresh: boolean; makeMain: boolean }
@@ -32,9 +32,12 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
   const target = targetOf(line, caller, request, suffix)
   const bare: Plan = { call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task), context: { manifest: emptyManifest } }
   const plan: Plan = { ...bare, context: await contextOf(line, caller, bare) }
+  // Counted before the commit: from then on the turn must not end without looking below.
+  caller.pendingBelow += 1
   const decided = await decide(line, caller, plan)
-  if (isRefusal(decided)) return refusedResult(caller, plan.call, target.name, decided)
-  return goOn(line, caller, decided)
+  if (!isRefusal(decided)) return goOn(line, caller, decided)
+  caller.pendingBelow -= 1
+  return refusedResult(caller, plan.call, target.name, decided)
 }
 
 /** A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is decided, and recorded, afterwards. */
@@ -55,8 +58,6 @@ async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boole
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
-  caller.pendingBelow += 1
-  caller.tokensHeld += opened.grant.tokensMax ?? 0
   if (opened.background) {
     line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
     return { call: opened.call, outcome: null }
@@ -71,19 +72,12 @@ export async function awaitCall(line: Line, caller: Running, opened: Opened): Pr
   const { signal } = caller.abort
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
-    settleBelow(caller, ended, opened.grant.tokensMax)
+    settleBelow(caller, ended)
     return resultOf(ended, opened)
   } finally {
     silence()
     forget()
   }
-}
-
-/** What a call used takes the place of what it held, unless it timed out: then it may still be running. */
-export function settleBelow(caller: Running, ended: EventOf<'call.ended'>, held: number | null): void {
-  caller.pendingBelow -= 1
-  caller.tokensBelow += ended.tokensUsed
-  if (ended.outcome !== 'timed_out') caller.tokensHeld -= held ?? 0
 }
 
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -173,7 +167,7 @@ function openRequest(line: Line, { target, request, taskHash, context }: Plan, s
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
   const fallbackMs = { sub_agent: line.limits.subAgentTimeoutMs, subagent: line.limits.subagentTimeoutMs, call_agent: line.limits.callAgentTimeoutMs }[request.tool]
   return {
-    tool: request.tool, targetName: target.name, targetAgent: agent, session: target.session, fresh: target.fresh, task: request.task, taskHash, allowedTools: request.allowedTools,
+    tool: request.tool, targetName: target.name, bySession: !target.fresh && !target.makeMain, targetAgent: agent, session: target.session, fresh: target.fresh, task: request.task, taskHash, allowedTools: request.allowedTools,
     nested: request.nested, timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs), maxIterations: request.maxIterations, maxTokens: request.maxTokens, background: request.background,
     context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
   }

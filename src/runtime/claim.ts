@@ -9,8 +9,9 @@ import type { SessionId, TurnId } from '../model/id.ts'
 import type { Line } from './line.ts'
 import type { Key } from './ports.ts'
 import { recordedProgress } from './ending.ts'
-import { recordedOf } from './recorded.ts'
-import type { Running } from './running.ts'
+import { recordedOf, type Recorded } from './recorded.ts'
+import { settleBelow, type Running } from './running.ts'
+import { endingOf } from './waiting.ts'
 
 type Claimed = { row: TurnRow; session: SessionRow; takeover: boolean }
 
@@ -35,7 +36,7 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
 function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFacts, now: number): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
   if (session === null || session.kind === 'external') return null
   if (running !== null) {
-    if (runnerAlive || running.stopping !== null) return null
+    if (!isDead(line, running, runnerAlive) || running.stopping !== null) return null
     const epoch = running.epoch + 1
     return {
       event: { type: 'session.claimed', session: session.id, turn: running.id, node: line.node, epoch },
@@ -43,16 +44,34 @@ function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFac
     }
   }
   if (next === null) return null
-  const deadline = session.kind === 'ephemeral' && next.call !== null ? next.call.deadline : now + line.limits.turnMsMax
+  const own = session.kind === 'ephemeral' && next.call !== null ? next.call.deadline : next.deadline > 0 ? next.deadline : Infinity
+  const deadline = Math.min(own, now + line.limits.turnMsMax)
   return {
     event: { type: 'turn.started', session: session.id, turn: next.id, node: line.node, epoch: 1, deadline },
     claimed: { row: { ...next, state: 'running', node: line.node, epoch: 1, deadline }, session, takeover: false },
   }
 }
 
+/** Its node has no lease any more, or is this one and knows nothing of it. */
+const isDead = (line: Line, running: TurnRow, runnerAlive: boolean): boolean => !runnerAlive || (running.node === line.node && !line.running.has(running.id))
+
 async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
   const input = await inputOf(line, row)
-  line.start(row, session, input, takeover ? await recordedOf(line.store, row) : null)
+  const recorded = takeover ? await recordedOf(line.store, row) : null
+  const endings = recorded === null ? [] : await endingsOf(line, recorded)
+  line.start(row, session, input, recorded)
+  const running = line.running.get(row.id)
+  if (running !== undefined) for (const ended of endings) settleBelow(running, ended)
+}
+
+/** Calls of the turn that have ended already: what they used is known before the turn goes on. */
+async function endingsOf(line: Line, recorded: Recorded): Promise<EventOf<'call.ended'>[]> {
+  const endings: EventOf<'call.ended'>[] = []
+  for (const { event } of recorded.events) {
+    const found = event.type === 'call.opened' ? await endingOf(line, event.call) : null
+    if (found !== null) endings.push(found.ended)
+  }
+  return endings
 }
 
 async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
@@ -64,12 +83,12 @@ async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
 /** A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with it. */
 async function endOrphan(line: Line, session: SessionId): Promise<void> {
   const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
-  if (running === null || runnerAlive || (running.stopping === null && row?.kind !== 'external')) return
+  if (running === null || !isDead(line, running, runnerAlive) || (running.stopping === null && row?.kind !== 'external')) return
   const keys: Key[] = [`flow:${running.flow}`, ...running.grant.path.map((hop): Key => `session:${hop.session}`)]
   const progress = await recordedProgress(line, running)
   await line.store.transact(keys, async (tx) => {
     const facts = await tx.session(session)
-    if (facts.session === null || facts.running?.id !== running.id || facts.runnerAlive) return
+    if (facts.session === null || facts.running?.id !== running.id || !isDead(line, facts.running, facts.runnerAlive)) return
     const outcome = facts.running.stopping ?? 'lost'
     const result = { outcome, error: `${outcome}: the node that ran it is gone`, ...progress, entry: null }
     tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))

@@ -8,6 +8,7 @@ import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Line } from './line.ts'
+import { entryText } from './loop.ts'
 import type { CallRequest, EntryPage } from './ports.ts'
 import { withStepsOf } from './step-text.ts'
 import type { Running } from './running.ts'
@@ -53,17 +54,16 @@ function promptTokensOf(line: Line, agent: Agent): number {
 async function messagesOf(line: Line, session: SessionId, filter: ContextFilter, tokensMax: number): Promise<EntryPage & { tokens: number }> {
   const room = Math.max(0, tokensMax)
   const page = await line.store.entries(session, { filter, now: line.clock.now(), tokensMax: room })
-  if (filter.roles?.includes('tool') === true) return fitWithSteps(line, session, page, room)
-  return { ...page, tokens: page.entries.reduce((sum, entry) => sum + entry.tokens, 0) }
+  return fit(line, session, page, room, filter.roles?.includes('tool') === true)
 }
 
-/** Steps are read and counted for what was selected, newest first; the first entry that does not fit with them ends the selection. */
-async function fitWithSteps(line: Line, session: SessionId, page: EntryPage, tokensMax: number): Promise<EntryPage & { tokens: number }> {
+/** Steps and the frames of peers are counted for what was selected, newest first; the first entry that does not fit with them ends the selection. */
+async function fit(line: Line, session: SessionId, page: EntryPage, tokensMax: number, withSteps: boolean): Promise<EntryPage & { tokens: number }> {
   const entries: Entry[] = []
   let tokens = 0
   for (const entry of page.entries.toReversed()) {
-    const full = await withStepsOf(line, session, entry)
-    const more = entry.tokens + (full.steps === null ? 0 : line.count(full.steps))
+    const full = withSteps ? await withStepsOf(line, session, entry) : entry
+    const more = full.steps === null && full.from === null ? entry.tokens : line.count(entryText(full))
     if (tokens + more > tokensMax) break
     tokens += more
     entries.unshift(full)

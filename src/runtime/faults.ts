@@ -1,5 +1,5 @@
 /** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
-import type { Usage } from '../model/event.ts'
+import type { Outcome, Usage } from '../model/event.ts'
 
 /** The turn's tokens are used up: it ends with what it has. */
 export class BudgetExhausted extends Error {
@@ -30,5 +30,15 @@ export class ProviderFault extends Error {
     super(detail === '' ? code : `${code}: ${detail}`, { cause: options.cause })
     this.code = code
     this.usage = options.usage ?? null
+  }
+}
+
+/** Why a driver's signal aborted: the turn was told to stop. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) {
+    super(`the turn was stopped (${outcome})`)
+    this.outcome = outcome
   }
 }

@@ -1,6 +1,6 @@
 /** One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are functions over this. */
 import type { Limits } from '../model/limits.ts'
-import type { EventOf } from '../model/event.ts'
+import type { EventOf, Outcome } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { CountTokens } from '../model/text.ts'
@@ -38,6 +38,8 @@ export type Line = LinePorts & {
   readonly claiming: Set<SessionId>
   /** Sessions with a turn that runs here, for which something more was queued. */
   readonly queued: Set<SessionId>
+  /** Turns that were told to stop before they were here. */
+  readonly stoppedEarly: Map<TurnId, Outcome>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
   /** Runs a turn that this node has just started or taken over. */
@@ -55,6 +57,7 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
     deltaListeners: new Set(),
     claiming: new Set(),
     queued: new Set(),
+    stoppedEarly: new Map(),
     stopping: new AbortController(),
     start,
   }

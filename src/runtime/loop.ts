@@ -81,7 +81,7 @@ function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, mes
       streamed += text
       steps.emit(text)
     }
-    const asked: ModelRequest = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration, idempotencyKey: `${turn.turn.id}-${iteration}` }
+    const asked: ModelRequest = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration, idempotencyKey: `${turn.turn.id}-${turn.attempt === 1 ? '' : 'again-'}${iteration}` }
     asked.maxOutputTokens = roomFor(steps.tokensLeft(), asked, estimate)
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal)
@@ -140,7 +140,7 @@ async function runTool(call: AskedCall, index: number, steps: Steps): Promise<Lo
 export function historyMessages(history: readonly Entry[]): LoopMessage[] {
   const messages: LoopMessage[] = []
   for (const entry of history) {
-    const text = entry.steps === null ? entry.text : `<steps>\n${entry.steps}\n</steps>\n${entry.text}`.trim()
+    const text = withSteps(entry)
     // Providers refuse empty messages; a turn that failed without a word leaves one.
     if (text.trim() === '') continue
     // A peer's words are never shown as the model's own, whatever their role was in the conversation they come from.
@@ -150,6 +150,11 @@ export function historyMessages(history: readonly Entry[]): LoopMessage[] {
   }
   return messages
 }
+
+const withSteps = (entry: Entry): string => (entry.steps === null ? entry.text : `<steps>\n${entry.steps}\n</steps>\n${entry.text}`.trim())
+
+/** An entry as a model reads it. */
+export const entryText = (entry: Entry): string => (entry.from === null ? withSteps(entry) : framePeer(entry.from, withSteps(entry)))
 
 /** Text of another agent, marked with its checked sender. What looks like the closing mark inside it is disarmed, so that the text cannot leave its frame. */
 export const framePeer = (from: string, text: string): string =>

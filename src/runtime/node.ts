@@ -1,13 +1,14 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
 import { claimSession } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
-import { Fenced } from './faults.ts'
+import { Fenced, Stopped } from './faults.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
 import type { Running } from './running.ts'
 import type { Hint } from './ports.ts'
-import { startTurn, Stopped } from './turn.ts'
+import { settleBelow } from './running.ts'
+import { startTurn } from './turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './waiting.ts'
 
 const sweepMs = 1000
@@ -19,19 +20,23 @@ const stopShownMs = 20
 export type Node = { line: Line; stop(): Promise<void> }
 
 export async function startNode(ports: LinePorts): Promise<Node> {
-  const line: Line = lineOf(ports, (...turn) => startTurn(line, ...turn))
+  const line: Line = lineOf(ports, (row, ...rest) => {
+    startTurn(line, row, ...rest)
+    const early = line.stoppedEarly.get(row.id)
+    if (early === undefined) return
+    line.stoppedEarly.delete(row.id)
+    stop(line, row.id, early)
+  })
   const deaf = line.store.onHint((hints) => hints.forEach((hint) => heed(line, hint)))
   await line.store.heartbeat(line.node, leaseMs)
-  const sweeping = sweepForever(line).catch((fault: unknown) => {
-    if (!line.stopping.signal.aborted) line.report(fault)
-  })
+  const living = Promise.all([sweepForever(line), beatForever(line)]).catch((fault: unknown) => tell(line, fault))
   return {
     line,
     async stop() {
       line.stopping.abort(new Error('the node is stopping'))
       for (const running of line.running.values()) running.abort.abort(line.stopping.signal.reason)
       line.alarm.stop()
-      await sweeping
+      await living
       deaf()
     },
   }
@@ -40,10 +45,22 @@ export async function startNode(ports: LinePorts): Promise<Node> {
 /** R9's level, for calls: whatever a hint says is also found by looking, once a second. */
 async function sweepForever(line: Line): Promise<void> {
   for (;;) {
-    await sweep(line)
+    // One thing that goes wrong must stop neither the rest nor the next round.
+    await sweep(line).catch((fault: unknown) => tell(line, fault))
     await line.clock.sleep(sweepMs, line.stopping.signal)
-    await line.store.heartbeat(line.node, leaseMs)
   }
+}
+
+/** Beats on its own, so that a long sweep does not cost the lease. */
+async function beatForever(line: Line): Promise<void> {
+  for (;;) {
+    await line.clock.sleep(sweepMs, line.stopping.signal)
+    await line.store.heartbeat(line.node, leaseMs).catch((fault: unknown) => tell(line, fault))
+  }
+}
+
+function tell(line: Line, fault: unknown): void {
+  if (!line.stopping.signal.aborted) line.report(fault)
 }
 
 export async function sweep(line: Line): Promise<void> {
@@ -56,12 +73,20 @@ export async function sweep(line: Line): Promise<void> {
 /** True if there is more than was looked at. */
 async function sweepDue(line: Line): Promise<boolean> {
   const due = await line.store.due(line.clock.now(), duePerSweep)
-  await Promise.all([
-    ...due.calls.map((call) => expireCall(line, call)),
-    ...due.turns.map((turn) => cancel(line, turn, 'timed_out', 'deadline')),
-    ...due.sessions.map((session) => claimSession(line, session)),
-  ])
+  // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
+  await each(line, due.calls, (call) => expireCall(line, call))
+  await each(line, due.turns, async (turn) => {
+    await cancel(line, turn, 'timed_out', 'deadline')
+    const row = await line.store.turn(turn)
+    if (row !== null) await claimSession(line, row.session)
+  })
+  await each(line, due.sessions, (session) => claimSession(line, session))
   return Math.max(due.calls.length, due.turns.length, due.sessions.length) >= duePerSweep
+}
+
+/** All at once, so that they share a commit; each fault is told and stops nobody else. */
+async function each<T>(line: Line, things: readonly T[], act: (thing: T) => Promise<unknown>): Promise<void> {
+  await Promise.all(things.map((thing) => act(thing).catch((fault: unknown) => tell(line, fault))))
 }
 
 /** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */
@@ -75,7 +100,7 @@ async function lookAtRunning(line: Line): Promise<void> {
 
 function heed(line: Line, hint: Hint): void {
   switch (hint.kind) {
-    case 'call.ended': if (hint.event !== undefined) settleCall(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
+    case 'call.ended': if (hint.event !== undefined) noteEnding(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
     case 'turn.ended': if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
     case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
     case 'turn.queued': queue(line, hint.session); return
@@ -88,10 +113,24 @@ const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'t
   iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
 })
 
+/** What a call used is counted for its caller here, whether somebody waits for it or not. */
+function noteEnding(line: Line, ended: EventOf<'call.ended'>): void {
+  const caller = ended.turn === null ? undefined : line.running.get(ended.turn)
+  if (caller !== undefined) settleBelow(caller, ended)
+  settleCall(line, ended)
+}
+
 /** Behind a turn that runs here it is claimed when that ends. */
 function queue(line: Line, session: SessionId): void {
   for (const running of line.running.values()) if (running.row.session === session) return void line.queued.add(session)
   void claimSession(line, session).catch(line.report)
+}
+
+const rememberedMax = 1024
+
+function remember(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
+  if (line.stoppedEarly.size >= rememberedMax) line.stoppedEarly.clear()
+  line.stoppedEarly.set(turn, outcome)
 }
 
 function look(line: Line): void {
@@ -100,7 +139,9 @@ function look(line: Line): void {
 
 function stop(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
   const running = line.running.get(turn)
-  if (running === undefined || running.stopAs !== null) return
+  // The commit that starts a turn may hold its cancel too; the hint then comes before the turn is here.
+  if (running === undefined) return remember(line, turn, outcome)
+  if (running.stopAs !== null) return
   running.stopAs = outcome
   running.abort.abort(new Stopped(outcome))
   // R4: whoever waits for the turn has control back soon, also if its driver takes its time to stop.

@@ -197,6 +197,8 @@ export type TurnInput = TurnContext & {
   input: Json
   tools: readonly ToolSpec[]
   maxIterations: number
+  /** 2 when the turn is asked again because its answer did not satisfy the schema. */
+  attempt: number
 }
 
 export type TurnOutcome = { outcome: 'completed' | 'failed' | 'budget_exhausted' | 'timed_out'; output: string; error: string | null; iterations: number }

@@ -5,7 +5,7 @@ import { explain } from '../model/refusal.ts'
 import type { TurnInput, TurnOutcome } from './ports.ts'
 import type { Running } from './running.ts'
 
-type Again = (input: TurnInput) => Pick<TurnInput, 'prompt'>
+type Again = (input: TurnInput) => Pick<TurnInput, 'prompt' | 'attempt'>
 
 export async function repaired(running: Running, first: TurnOutcome, run: (again: Again) => Promise<TurnOutcome>): Promise<TurnOutcome> {
   const schema = running.input.type === 'call.opened' ? running.input.outputSchema : null
@@ -13,6 +13,7 @@ export async function repaired(running: Running, first: TurnOutcome, run: (again
   const problems = await problemsOf(schema, first.output)
   if (problems.length === 0) return first
   const second = await run((input) => ({
+    attempt: 2,
     prompt: `${input.prompt}\n\nYour last answer was:\n${first.output}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${JSON.stringify(schema)}\nProblems: ${problems.join('; ')}`,
   }))
   if (second.outcome !== 'completed') return second
@@ -46,11 +47,16 @@ async function problemsOf(schema: Json, output: string): Promise<string[]> {
 
 const wording = (error: ErrorObject): string => `${error.instancePath === '' ? 'the output' : error.instancePath} ${error.message ?? 'is wrong'}`
 
-/** Models like to fence JSON; the fence is not part of the answer. */
+/** Models like to fence JSON; the fence is not part of the answer. Cut by hand: a pattern for this can take minutes on hostile text. */
+function unfenced(text: string): string {
+  const start = text.indexOf('\n')
+  const end = text.lastIndexOf('```')
+  return text.startsWith('```') && start > 0 && end > start ? text.slice(start + 1, end) : text
+}
+
 function parse(output: string): { ok: true; value: unknown } | { ok: false } {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(output)
   try {
-    return { ok: true, value: JSON.parse(fenced?.[1] ?? output) }
+    return { ok: true, value: JSON.parse(unfenced(output.trim())) }
   } catch {
     // Not JSON is an answer of its own here: it becomes a problem that the child is told.
     return { ok: false }

@@ -1,9 +1,9 @@
 /** Where the answers of a replayed turn come from: its steps, tools and calls find in the record what they were told, and run nothing. */
-import type { Event, EventOf, StoredEvent } from '../model/event.ts'
+import type { Event, EventOf, StoredEvent, Usage } from '../model/event.ts'
 import { turnOf, type CallId } from '../model/id.ts'
 import { canonical, type Json } from '../model/json.ts'
 import { actsOf } from './acts.ts'
-import { settleBelow } from './call.ts'
+import { settleBelow } from './running.ts'
 import type { Line } from './line.ts'
 import type { Steps, Tool, ToolAnswer } from './ports.ts'
 import { keyOf, type RecordedCall } from './recorded.ts'
@@ -20,7 +20,7 @@ export function stepsThen(replaying: Replaying, steps: Steps): Steps {
       await replaying.gate.reach(known)
       const value = known.output as never
       const text = kind === 'model' && typeof known.output === 'object' && known.output !== null && 'text' in known.output ? known.output['text'] : null
-      if (typeof text === 'string') steps.emit(text)
+      if (replaying.says && typeof text === 'string') steps.emit(text)
       return { value, usage: known.usage }
     }),
   }
@@ -34,14 +34,11 @@ export function toolsThen(replaying: Replaying, tools: readonly Tool[]): Tool[] 
     name, calling: false, effect: left.some((event) => event.name === name && event.type === 'step.started') ? 'write' : 'read',
     describe: () => ({ name, description: '', input: {} }), run: () => Promise.reject(new Error('a replay runs no tool')),
   }))
-  return [...tools, ...strangers].map((tool): Tool => {
-    const { refuse } = tool
-    return {
-      ...tool,
-      run: (input, context) => (tool.effect === 'call' ? tool.run(input, { ...context, acts: actsThen(replaying) }) : answerThen(replaying, tool, input, context.stepKey)),
-      ...(refuse === undefined ? {} : { refuse: (refusal, input, context) => refuse.call(tool, refusal, input, { ...context, acts: actsThen(replaying) }) }),
-    }
-  })
+  return [...tools, ...strangers].map((tool): Tool => ({
+    ...tool,
+    run: (input, context) => (tool.effect === 'call' ? tool.run(input, { ...context, acts: actsThen(replaying) }) : answerThen(replaying, tool, input, context.stepKey)),
+    ...(tool.refuse === undefined ? {} : { refuse: (refusal, input, context) => tool.refuse?.(refusal, input, { ...context, acts: actsThen(replaying) }) as Promise<ToolAnswer> }),
+  }))
 }
 
 async function answerThen(replaying: Replaying, tool: Tool, input: Json, key: string): Promise<ToolAnswer> {
@@ -59,9 +56,8 @@ function settleWaited(replaying: Replaying, output: Json): void {
   const opened = replaying.turn.timeline.find(({ event }) => event.type === 'call.opened' && event.call === call && event.background)?.event
   const ended = replaying.turn.timeline.find(({ event }) => event.type === 'call.ended' && event.call === call)?.event
   const running = replaying.running()
-  if (opened?.type !== 'call.opened' || ended?.type !== 'call.ended' || running.settled.has(call)) return
-  running.settled.add(call)
-  settleBelow(running, ended, opened.grant.tokensMax)
+  if (opened?.type !== 'call.opened' || ended?.type !== 'call.ended' ) return
+  settleBelow(running, ended)
 }
 
 /** The acts of a calling tool. The call has the id that it had, is decided at the time at which it was, and ends as it did. */
@@ -103,7 +99,8 @@ function callLine(replaying: Replaying, recorded: RecordedCall): Line {
       const known = gate.reserve((event): event is EventOf<'step.ended'> => event.type === 'step.ended' && event.kind === 'summary')
       if (known === undefined) return gate.stray('call', canonical({ asks: 'summary' }))
       await gate.reach(known)
-      return known.usage === null ? null : { text: (known.output as { text: string }).text, usage: known.usage }
+      // An extract has cost nothing; it is answered as it was, like any other effect.
+      return { text: (known.output as { text: string }).text, usage: known.usage as Usage }
     },
     store: { ...line.store, entries: () => passedThen(ports.store, recorded), transact: (_keys, work) => transactThen(replaying, work, stored) },
   }

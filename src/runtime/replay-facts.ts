@@ -44,6 +44,7 @@ export async function historyThen(store: LogReader, session: SessionId, total: n
       tokens += entry.tokens
       if (tokens > tokensMax) return pageOf(entries, total)
       entries.unshift(entry)
+      if (tokens === tokensMax) return pageOf(entries, total)
     }
   }
   return pageOf(entries, total)
@@ -55,7 +56,10 @@ const pageOf = (entries: Entry[], total: number): EntryPage => ({ entries, total
 export async function passedThen(store: LogReader, recorded: RecordedCall): Promise<EntryPage> {
   const messages = recorded.type === 'call.opened' ? recorded.context.messages : null
   if (messages === null) return { entries: [], total: 0, dropped: {} }
-  return { entries: await store.entriesByNumber(messages.session as SessionId, messages.passed), total: messages.total, dropped: messages.dropped }
+  const entries = await store.entriesByNumber(messages.session as SessionId, messages.passed)
+  const { roles } = messages
+  // An entry that passed for its steps alone has left its text behind.
+  return { entries: entries.map((entry) => (roles === null || roles.includes(entry.role) ? entry : { ...entry, text: '', tokens: 0 })), total: messages.total, dropped: messages.dropped }
 }
 
 /** What was said about the directory. A refusal of the context is answered as it was: the text that did not fit is not in the record. */

@@ -12,12 +12,14 @@ import { stepsThen, toolsThen } from './replay-answers.ts'
 import { gateOf, type Stray } from './replay-gate.ts'
 import { sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
 import type { Running } from './running.ts'
-import { startTurn, Stopped } from './turn.ts'
+import { Stopped } from './faults.ts'
+import { startTurn } from './turn.ts'
 import { settleCall } from './waiting.ts'
 
 const quietMsDefault = 1000
 
-export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn): Promise<Rerun> {
+/** `says`: whether its model's recorded answers are said again as they come. */
+export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: boolean): Promise<Rerun> {
   const rerun: Rerun = { events: [], departure: null, stop: null, notes: [], keys: new Map() }
   const over = new AbortController()
   let fault: unknown = null
@@ -28,7 +30,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn): Promis
     silent: () => depart(replaying, { why: 'the turn asked for nothing and did not end: it waits for something that is not in the record', recorded: turn.ended, asked: null }),
   })
   const replaying: Replaying = {
-    ports, turn, gate, rerun, redacted: redactedMark.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
+    ports, turn, gate, rerun, says, redacted: redactedMark.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
     line: lineOf({
       store: sinkOf(() => replaying), clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay' },
       agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },

@@ -62,7 +62,7 @@ export async function replay(ports: ReplayPorts, id: string): Promise<Replay> {
     const recorded = await recordedTurn(ports, timelines, row, own, ends.get(callOf(row.id)) ?? null)
     // A turn that never started did nothing that could be compared.
     if (recorded === null) continue
-    turns.push(await replayOne(ports, recorded, sides, lines))
+    turns.push(await replayTwice(ports, recorded, sides, lines))
   }
   const difference = turns.find((turn) => turn.difference !== null)?.difference ?? null
   return { id, kind: scope.kind, equal: difference === null, hash: hash('sha256', lines.join('\n'), 'hex'), events: lines.length, turns, difference }
@@ -84,14 +84,26 @@ async function recordedTurn(ports: ReplayPorts, timelines: Timelines, row: TurnR
 
 type Sides = { recorded: Normalise; replayed: Normalise }
 
-async function replayOne(ports: ReplayPorts, recorded: RecordedTurn, sides: Sides, lines: string[]): Promise<TurnReplay> {
+/** What a driver says while it is answered is not in the record, and decides what is kept of a turn that did not finish: most say their answers, some say nothing. */
+async function replayTwice(ports: ReplayPorts, recorded: RecordedTurn, sides: Sides, lines: string[]): Promise<TurnReplay> {
+  const before = lines.length
+  const first = await replayOne(ports, recorded, sides, lines, true)
+  if (first.equal || recorded.ended === null || recorded.ended.outcome === 'completed') return first
+  const rest = lines.splice(before)
+  const second = await replayOne(ports, recorded, sides, lines, false)
+  if (second.equal) return second
+  lines.splice(before, Infinity, ...rest)
+  return first
+}
+
+async function replayOne(ports: ReplayPorts, recorded: RecordedTurn, sides: Sides, lines: string[], says: boolean): Promise<TurnReplay> {
   const { row } = recorded
   const result: TurnReplay = { turn: row.id, session: row.session, agent: row.grant.agent, call: row.call?.id ?? null, equal: false, events: 0, stop: null, notes: [], difference: null }
   const differ = (why: string, ours: string | null, theirs: string | null): TurnReplay => ({ ...result, difference: { turn: row.id, agent: row.grant.agent, why, recorded: ours, replayed: theirs } })
   if (ports.agents.get(row.grant.agent) === undefined) {
     return differ(`the agent "${row.grant.agent}" is not configured here, so its turns cannot be run again; known are ${ports.agents.names().join(', ') || 'none'}`, null, null)
   }
-  const rerun = await replayTurn(ports, recorded)
+  const rerun = await replayTurn(ports, recorded, says)
   result.stop = rerun.stop
   result.notes = rerun.notes
   const left = new Set(rerun.events)
@@ -122,7 +134,8 @@ function expected({ timeline, ended, ownEnd }: RecordedTurn, { stop }: Rerun): E
 /** The event that the replay gave for a recorded one. */
 function take(left: Set<Event>, event: Event, key: string | undefined): Event | undefined {
   for (const given of left) {
-    if (given.type !== event.type || ('key' in event && 'key' in given && given.key !== (key ?? event.key))) continue
+    const decidedOtherwise = (given.type === 'call.opened' && event.type === 'call.refused') || (given.type === 'call.refused' && event.type === 'call.opened')
+    if ((given.type !== event.type && !decidedOtherwise) || ('key' in event && 'key' in given && given.key !== (key ?? event.key))) continue
     if ('call' in event && 'call' in given && given.call !== event.call) continue
     left.delete(given)
     return given

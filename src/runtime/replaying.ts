@@ -51,7 +51,7 @@ export type Rerun = {
 }
 
 /** A turn while it is run again. */
-export type Replaying = { ports: ReplayPorts; turn: RecordedTurn; line: Line; gate: Gate; rerun: Rerun; redacted: boolean; seqs: Map<Event, StoredEvent>; running(): Running; end(): void }
+export type Replaying = { ports: ReplayPorts; turn: RecordedTurn; line: Line; gate: Gate; rerun: Rerun; says: boolean; redacted: boolean; seqs: Map<Event, StoredEvent>; running(): Running; end(): void }
 
 /** Answers facts, keeps what is appended. */
 export function sinkOf(of: () => Replaying): Store {
@@ -102,7 +102,7 @@ export async function transactThen<T>(replaying: Replaying, work: (tx: Tx) => Pr
 /** By key; where a secret was taken out of the record, keys cannot be the same, and the next step of that name is taken. */
 export function reserveStep<T extends 'step.started' | 'step.ended'>(replaying: Replaying, type: T, kind: string, name: string, key: string, input: Json | undefined): EventOf<T> | undefined {
   const { gate, rerun, redacted } = replaying
-  const exact = gate.reserve((event): event is EventOf<T> => event.type === type && (event as EventOf<'step.ended'>).key === key)
+  const exact = gate.reserve((event): event is EventOf<T> => event.type === type && (event as EventOf<'step.ended'>).key.split('#')[0] === key.split('#')[0])
   if (exact !== undefined || !redacted) return exact
   const near = gate.reserve((event): event is EventOf<T> => event.type === type && (event as EventOf<'step.ended'>).kind === kind && (event as EventOf<'step.ended'>).name === name
     && (input === undefined || canonical((event as EventOf<'step.ended'>).input) === canonical(input)))

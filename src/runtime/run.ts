@@ -30,7 +30,12 @@ export function startRun(line: Line, request: SendRequest): Run {
   const startedAt = line.clock.now()
   const after = line.store.lastSeq()
   const accepted = send(line, request)
-  const result = accepted.then((sent) => ('code' in sent ? refused(sent) : resultOf(line, sent, startedAt)))
+  const result = accepted.then((sent) => {
+    if ('code' in sent) return refused(sent)
+    // A turn that runs keeps its own time; for one that waits its turn nobody else does.
+    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.set(startedAt + request.timeoutMs, () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
+    return resultOf(line, sent, startedAt)
+  })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
   result.catch(() => undefined)
   return {
@@ -62,9 +67,12 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
 
 async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
   let forget = (): void => undefined
-  const ending = new Promise<EventOf<'turn.ended'>>((resolve) => {
+  const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
     forget = listen(line.turnWaiters, turn, resolve)
+    line.stopping.signal.addEventListener('abort', () => reject(new Error('Tieline was closed before the run had ended; it goes on when its data directory is opened again')), { once: true })
   })
+  // Whoever waits hears of it; if nobody does, it is no fault.
+  ending.catch(() => undefined)
   if (line.running.has(turn)) return ending
   // It may have ended before anybody listened.
   const row = await line.store.turn(turn)
@@ -75,6 +83,7 @@ async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended
 }
 
 const pageSize = 256
+const lookAgainMs = 1000
 
 /** The events of everything that one root turn caused, in order, until it has ended. */
 export async function* follow(line: Line, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
@@ -93,7 +102,8 @@ export async function* follow(line: Line, root: TurnId, after: number): AsyncGen
         if (stored.event.type === 'turn.ended' && stored.event.turn === root) return
       }
       if (page.events.length === pageSize) continue
-      await news
+      // A hint may be lost: then looking finds the rest.
+      await Promise.race([news, line.clock.sleep(lookAgainMs, line.stopping.signal)])
       news = new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {

@@ -9,7 +9,7 @@ import type { Event, EventOf, Outcome } from '../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, TurnId } from '../model/id.ts'
-import { Fenced } from './faults.ts'
+import { Fenced, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
 import type { Acts, Key, Tool, Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -31,15 +31,19 @@ export type Running = {
   step: number
   stepOffset: number
   tokensUsed: number
-  /** Used by calls that have ended. */
+  /** Used by calls that have ended, as far as is known here. */
   tokensBelow: number
-  /** Held by calls that have not, or that timed out and may still be running (R7). */
-  tokensHeld: number
+  /** As the row had it when it was last looked at: held by calls that have not stopped, and used by those that have (R7). Only for turns with a budget. */
+  tokensTaken: number
+  /** How often a step with the same request was begun: occurrences are told apart in the order in which they start. */
+  readonly begun: Map<string, number>
+  /** The summary that this turn is writing, so that parallel calls share it. */
+  summary: Promise<string | null> | null
   readonly toolCalls: Set<string>
   iterations: number
   /** Calls that this activation opened and has not seen end; a recovered one may have older ones. */
   pendingBelow: number
-  /** Background calls whose end was seen. */
+  /** Calls whose end was seen. */
   readonly settled: Set<CallId>
   toolsRunning: number
   /** When the turn last did something. */
@@ -51,7 +55,7 @@ export type Running = {
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
     row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
-    tokensUsed: 0, tokensBelow: 0, tokensHeld: 0, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+    tokensUsed: 0, tokensBelow: 0, tokensTaken: row.tokensBelow, begun: new Map(), summary: null, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }
@@ -88,7 +92,9 @@ export async function commit<T>(line: Line, running: Running, keys: readonly Key
 /** Makes durable what waits in the buffer, together with `more`. */
 export async function flush(line: Line, running: Running, more: readonly Event[] = []): Promise<void> {
   await commit(line, running, [`session:${running.row.session}`], async (tx, buffered) => {
-    assertOurs(await tx.activation(running.row.id), running, line)
+    const { stopping } = assertOurs(await tx.activation(running.row.id), running, line)
+    // Nothing is begun for a turn that was told to stop, also where it has not heard of it yet.
+    if (stopping !== null) throw new Stopped(stopping)
     tx.append(...buffered, ...more)
   })
 }
@@ -103,4 +109,12 @@ export function turnRowOf(input: Running['input'], started: EventOf<'turn.starte
     } : null,
     grant: input.grant, node: started.node, epoch: started.epoch, deadline: started.deadline, stopping: null, openedAt, openedSeq: 0, endedSeq: null, tokensUsed: 0, tokensBelow: 0,
   }
+}
+
+/** The end of a call below is counted once, whoever hears of it first. */
+export function settleBelow(caller: Running, ended: EventOf<'call.ended'>): void {
+  if (caller.settled.has(ended.call)) return
+  caller.settled.add(ended.call)
+  caller.pendingBelow -= 1
+  caller.tokensBelow += ended.tokensUsed
 }

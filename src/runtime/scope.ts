@@ -34,10 +34,11 @@ async function turnsOfCall(store: LogReader, id: `call_${string}`): Promise<Turn
   return row === null ? [] : below(await store.turns({ flow: row.flow }, turnsMax), [row])
 }
 
-/** A turn stands on the timeline of its session from the moment it was opened by a message or was started. */
+/** A turn stands on the timeline of its session once it was opened by a message or was started; a call that is queued stands on its caller's until then. */
 async function turnsOfSession(store: LogReader, id: SessionId): Promise<TurnRow[]> {
   const ids = new Set<TurnId>()
   for (const { event } of await readAll(store, 0, { sessions: [id], types: ['turn.started', 'message.sent'] })) if (event.turn !== null) ids.add(event.turn)
+  for (const waiting of await store.turns({ session: id }, turnsMax)) ids.add(waiting.id)
   const found = new Map<TurnId, TurnRow>()
   for (const turn of ids) {
     const row = await store.turn(turn)

@@ -24,6 +24,10 @@ const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: fa
 
 export async function send(line: Line, request: SendRequest): Promise<Sent | Refusal> {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
+  for (const field of ['timeoutMs', 'maxTokens'] as const) {
+    const given = request[field]
+    if (given !== undefined && !(Number.isFinite(given) && given >= 0)) return badInput(field, given, 'a number that is zero or more')
+  }
   const bytes = byteLength(request.text)
   if (bytes > line.limits.taskBytesMax) return { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax }
   const suffix = line.ids.next()
@@ -39,9 +43,9 @@ export async function send(line: Line, request: SendRequest): Promise<Sent | Ref
     if (row.kind !== 'persistent') return { code: 'session_unknown', session }
     if (facts.queued >= line.limits.queuedPerSessionMax) return { code: 'queue_full', session, queued: facts.queued, queuedMax: line.limits.queuedPerSessionMax }
     const sent: EventOf<'message.sent'> = {
-      type: 'message.sent', session, turn: `turn_${suffix}`, message: `msg_${suffix}`, flow, from: null, source: 'user', text: request.text, tokens, grant: rootGrant(line, row, agent, request),
+      type: 'message.sent', session, turn: `turn_${suffix}`, message: `msg_${suffix}`, flow, from: null, source: 'user', text: request.text, tokens, deadline: request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs), grant: rootGrant(line, row, agent, request),
     }
-    const started = facts.running === null && facts.next === null ? startedEvent(line, session, `turn_${suffix}`, tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax)) : null
+    const started = facts.running === null && facts.next === null ? startedEvent(line, session, `turn_${suffix}`, Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax))) : null
     tx.append(...(facts.session === null ? [createdEvent(row)] : []), sent, ...(started === null ? [] : [started]))
     return { row, sent, started, at: tx.now }
   })
@@ -65,6 +69,6 @@ function rootGrant(line: Line, row: SessionRow, agent: Agent, { maxTokens }: Sen
   const budgets = [maxTokens, line.limits.flowTokensMax, agent.limits.maxTokens].filter((budget) => budget !== undefined)
   return {
     agent: agent.name, depth: 0, subagentDepth: 0, path: [{ session: row.id, agent: agent.name }], authority: fullAuthority,
-    tokensMax: budgets.length === 0 ? null : Math.min(...budgets), maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
+    tokensMax: budgets.length === 0 ? null : Math.floor(Math.min(...budgets)), maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
   }
 }

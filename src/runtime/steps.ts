@@ -28,27 +28,51 @@ export function stepsOf(line: Line, running: Running): Steps {
 
 export function tokensLeft(running: Running): number | null {
   const max = running.row.grant.tokensMax
-  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensBelow - running.tokensHeld)
+  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensTaken)
 }
 
 async function runStep<T extends Json>(
   line: Line, running: Running, kind: StepKind, name: string, request: Json, effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
 ): Promise<T> {
-  const key = keyOf(kind, name, request)
+  const key = occurrence(running, keyOf(kind, name, request))
   const known = running.recorded?.step(key)
   if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
+  await lookAtBudget(line, running)
   if (tokensLeft(running) === 0) throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
   if (running.answerBuffered) await flush(line, running)
   const startedAt = line.clock.now()
+  running.progressAt = startedAt
   beginStep(running, kind)
-  const { value, usage } = await effect(running.abort.signal)
+  const { value, usage: reported } = await effect(running.abort.signal)
+  const usage = wholeUsage(reported)
+  running.progressAt = line.clock.now()
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
   account(running, usage)
   running.buffer.push({ type: 'step.ended', session: running.row.session, turn: running.row.id, kind, name, key, input: null, ok: true, output: value, usage, startedAt })
   if (kind !== 'tool') running.answerBuffered = true
   return value
+}
+
+/** Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however they end. */
+function occurrence(running: Running, key: string): string {
+  const before = running.begun.get(key) ?? 0
+  running.begun.set(key, before + 1)
+  return before === 0 ? key : `${key}#${before + 1}`
+}
+
+/** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
+async function lookAtBudget(line: Line, running: Running): Promise<void> {
+  if (running.row.grant.tokensMax === null) return
+  running.tokensTaken = (await line.store.turn(running.row.id))?.tokensBelow ?? running.tokensTaken
+}
+
+/** Providers say all kinds of things. */
+function wholeUsage(usage: Usage | null): Usage | null {
+  if (usage === null) return null
+  const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)
+  return { input: whole(usage.input), output: whole(usage.output), estimated: usage.estimated }
 }
 
 /** A recorded answer is said again, so that partial output and counts are as they were. */
@@ -80,14 +104,21 @@ function emit(line: Line, running: Running, text: string): void {
   running.stepOffset += text.length
   if (line.deltaListeners.size === 0) return
   const delta = { session: running.row.session, turn: running.row.id, epoch: running.epoch, step: running.step, offset, text }
-  for (const listener of line.deltaListeners) listener(delta)
+  for (const listener of line.deltaListeners) {
+    try {
+      listener(delta)
+    } catch (fault) {
+      // Whoever only watches must not break what is watched.
+      line.report(fault)
+    }
+  }
 }
 
 async function runTool(line: Line, running: Running, name: string, input: Json): Promise<ToolAnswer> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal = tool === undefined ? unavailable(running, name) : forbidden(running, name)
-  const key = keyOf('tool', name, input)
+  const key = occurrence(running, keyOf('tool', name, input))
   if (tool === undefined || refusal !== null) {
     const no = refusal ?? unavailable(running, name)
     return tool?.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
@@ -111,7 +142,7 @@ function forbidden(running: Running, name: string): Refusal | null {
 }
 
 function unavailable(running: Running, name: string): Refusal {
-  const listed = [...running.tools.keys()]
+  const listed = [...running.tools.keys()].filter((listedName) => forbidden(running, listedName) === null)
   return { code: 'tool_disabled', tool: name, why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools' }
 }
 

@@ -10,8 +10,12 @@ const entriesPerRound = 200
 const sentencePoints = 160
 const extractedLinesMax = 24
 
-/** Null where there is nothing to summarise yet. */
-export async function summaryOf(line: Line, running: Running): Promise<string | null> {
+/** Null where there is nothing to summarise yet. Parallel calls of one turn share one. */
+export function summaryOf(line: Line, running: Running): Promise<string | null> {
+  return (running.summary ??= write(line, running))
+}
+
+async function write(line: Line, running: Running): Promise<string | null> {
   const { session } = running
   if (session.entries === 0) return null
   if (session.summary !== null && session.summaryEntries === session.entries) return session.summary

@@ -1,6 +1,6 @@
 /** What a driver is given: prompt, history, tools, all within what the turn may have. */
 import type { Agent } from '../model/agent.ts'
-import { allowsTool, mayUse } from '../model/authority.ts'
+import { mayUse } from '../model/authority.ts'
 import type { Grant } from '../model/event.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../model/limits.ts'
 import { callableOf } from './callable.ts'
@@ -12,8 +12,8 @@ import type { Running } from './running.ts'
 export async function turnInputOf(line: Line, running: Running): Promise<TurnInput> {
   const { input, row, session, agent } = running
   const context: TurnContext = { turn: row, session, agent, callable: callableOf(line, agent) }
-  const known = agent.tools.length === 0 ? [] : await line.tools.of(agent)
-  running.tools = new Map(known.filter((tool) => allowsTool(agent.tools, tool.name)).map((tool) => [tool.name, tool]))
+  // All that exist, so that one that is not allowed can say no in its own shape.
+  running.tools = new Map((await line.tools.of(agent)).map((tool) => [tool.name, tool]))
   const shown = [...running.tools.values()].filter((tool) => isShown(tool, row.grant, agent, line.limits, context.callable.length > 0))
   const manifest = input.type === 'call.opened' ? input.context : null
   return {
@@ -25,6 +25,7 @@ export async function turnInputOf(line: Line, running: Running): Promise<TurnInp
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
     maxIterations: row.grant.maxIterations,
+    attempt: 1,
   }
 }
 

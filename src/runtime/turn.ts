@@ -3,13 +3,14 @@
  * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is refused.
  */
 import type { TurnResult } from '../model/end.ts'
-import type { Outcome } from '../model/event.ts'
+import type { EventOf } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { stopGraceMs } from '../model/limits.ts'
+import { cutBytes } from '../model/text.ts'
 import { actsOf } from './acts.ts'
 import { claimSession } from './claim.ts'
 import { cancel, finishTurn } from './ending.ts'
-import { BudgetExhausted, Fenced } from './faults.ts'
+import { BudgetExhausted, Fenced, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
 import type { TurnOutcome } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -17,16 +18,7 @@ import { repaired } from './repair.ts'
 import { runningOf, type Running } from './running.ts'
 import { stepsOf } from './steps.ts'
 import { turnInputOf } from './turn-input.ts'
-
-/** Why a driver's signal aborted: the turn was told to stop. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped'
-  readonly outcome: Outcome
-  constructor(outcome: Outcome) {
-    super(`the turn was stopped (${outcome})`)
-    this.outcome = outcome
-  }
-}
+import { settleTurn } from './waiting.ts'
 
 export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void {
   const agent = line.agents.get(row.grant.agent)
@@ -46,17 +38,38 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
       ? { outcome: 'failed', output: '', error: `agent_unknown: ${running.row.grant.agent} is no longer configured`, iterations: 0 }
       : await drive(line, running)
     if (line.stopping.signal.aborted) return
-    await finishTurn(line, running, resultOf(line, running, outcome))
+    await finish(line, running, outcome)
   } catch (error) {
     // Another activation has the turn, or this node is going down: the log says what becomes of it.
-    if (!(error instanceof Fenced) && !line.stopping.signal.aborted) throw error
+    if (!(error instanceof Fenced) && !line.stopping.signal.aborted) {
+      settleTurn(line, running.row.id, lostEvent(running, error))
+      throw error
+    }
   } finally {
     silence()
-    line.running.delete(running.row.id)
+    if (line.running.get(running.row.id) === running) line.running.delete(running.row.id)
   }
   // If the hint that something is queued was lost, the sweep finds it.
   if (line.queued.delete(running.row.session)) await claimSession(line, running.row.session)
 }
+
+/** What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was waiting to be recorded. */
+async function finish(line: Line, running: Running, outcome: TurnOutcome): Promise<void> {
+  try {
+    await finishTurn(line, running, resultOf(line, running, outcome))
+  } catch (error) {
+    if (error instanceof Fenced || line.stopping.signal.aborted) throw error
+    running.buffer = []
+    const reason = error instanceof Error ? error.message : String(error)
+    await finishTurn(line, running, resultOf(line, running, { outcome: 'failed', output: '', error: `not_recorded: ${reason}`, iterations: running.iterations }))
+  }
+}
+
+/** For whoever waits here when not even the end can be recorded. */
+const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => ({
+  type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome: 'lost', output: running.said, error: `lost: ${error instanceof Error ? error.message : String(error)}`,
+  tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow, iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
+})
 
 async function drive(line: Line, running: Running): Promise<TurnOutcome> {
   try {
@@ -64,10 +77,17 @@ async function drive(line: Line, running: Running): Promise<TurnOutcome> {
     const driver = line.agents.driver(running.agent)
     const steps = stepsOf(line, running)
     const run = async (): Promise<TurnOutcome> => repaired(running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
-    return await untilLeft(line, running, run())
+    return checked(await untilLeft(line, running, run()))
   } catch (error) {
     return broken(running, error)
   }
+}
+
+/** A driver of somebody's own may return anything. */
+function checked(outcome: TurnOutcome): TurnOutcome {
+  const known = ['completed', 'failed', 'budget_exhausted', 'timed_out'].includes(outcome?.outcome)
+  if (known && typeof outcome.output === 'string') return { ...outcome, error: outcome.error ?? null, iterations: Number.isInteger(outcome.iterations) ? outcome.iterations : 0 }
+  return { outcome: 'failed', output: '', error: 'driver_broken: the driver returned no outcome with an output', iterations: 0 }
 }
 
 /** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
@@ -85,6 +105,7 @@ function untilLeft(line: Line, running: Running, run: Promise<TurnOutcome>): Pro
 
 function broken(running: Running, error: unknown): TurnOutcome {
   if (error instanceof Fenced) throw error
+  if (error instanceof Stopped) running.stopAs ??= error.outcome
   const { reason } = running.abort.signal
   if (running.abort.signal.aborted && reason instanceof Fenced) throw reason
   const iterations = running.iterations
@@ -107,7 +128,7 @@ function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult 
 }
 
 function entryOf(line: Line, { input, session, row }: Running, output: string, error: string | null): TurnResult['entry'] {
-  const answered = output === '' ? `[${error ?? 'no answer'}]` : output
+  const answered = output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, line.limits.resultBytesMax).text
   const asked = input.type === 'call.opened'
     ? { asked: input.task, askedTokens: line.count(input.task), from: input.grant.path.at(-2)?.agent ?? null }
     : { asked: input.text, askedTokens: input.tokens, from: input.from }

@@ -105,7 +105,7 @@ function startOf(batch: Batch, turn: string): { state: string; node: string | nu
 function sendMessage(writes: Writes, batch: Batch, event: EventOf<'message.sent'>, seq: number): void {
   assert(event.turn !== null, 'a message has its turn')
   const { state, node, epoch, deadline } = startOf(batch, event.turn)
-  writes.message.run(event.turn, event.session, event.flow, state, batch.at, seq, node, epoch, deadline)
+  writes.message.run(event.turn, event.session, event.flow, state, batch.at, seq, node, epoch, state === 'running' ? deadline : (event.deadline ?? 0))
 }
 
 function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, seq: number): void {

@@ -12,7 +12,7 @@ const session = selected('s', sessionColumns)
 const reach = `with recursive reach(session, via) as (
     select ?1, null
     union select t.session, r.session from reach r join turns t on t.pending = 1 and t.caller = r.session where t.background = 0
-    union select w.target, r.session from reach r join waits w on w.waiter = r.session)
+    union select w.target, r.session from reach r join waits w on w.waiter = r.session where w.until > ?2)
   select r.session as session, r.via as via, s.agent as agent from reach r cross join sessions s on s.id = r.session`
 
 const turnWidth = turnColumns.length
@@ -30,7 +30,7 @@ export function prepareFacts(db: DatabaseSync) {
         (select count(*) from turns where live = 1 and session = s.id and state = 'queued'), ${turn}, ${selected('q', turnColumns)}
       from sessions s
       left join turns t on t.live = 1 and t.session = s.id and t.state = 'running'
-      left join turns q on q.id = (select id from turns where live = 1 and session = s.id and state = 'queued' order by id limit 1)
+      left join turns q on q.id = (select id from turns where live = 1 and session = s.id and state = 'queued' order by opened_seq limit 1)
       where s.id = ?`),
     open: prepare(`select ${turn}, ${session},
         (select count(*) from turns where pending = 1 and caller = t.session),
@@ -100,20 +100,20 @@ export function openFacts(statements: FactStatements, query: { call: CallId; cal
     descendants: (raw[at + 1] ?? 0) as number,
     callsLastMinute: raw[at + 2] as number,
     oldestCallAt: raw[at + 3] as number | null,
-    target: query.target === null ? null : targetFacts(statements, query.target, caller.turn.session, held),
+    target: query.target === null ? null : targetFacts(statements, query.target, caller.turn.session, now, held),
   }
 }
 
-function targetFacts(statements: FactStatements, target: SessionId, caller: SessionId, held: ReadonlySet<string> | null): NonNullable<OpenFacts['target']> {
+function targetFacts(statements: FactStatements, target: SessionId, caller: SessionId, now: Millis, held: ReadonlySet<string> | null): NonNullable<OpenFacts['target']> {
   need(held, [`session:${target}`])
   const raw = statements.target.get(target) as RawArray | undefined
   if (raw === undefined) return { session: null, queued: 0, waitPath: null }
-  return { session: sessionAt(raw, 0), queued: raw[sessionWidth] as number, waitPath: waitPath(statements, target, caller, held) }
+  return { session: sessionAt(raw, 0), queued: raw[sessionWidth] as number, waitPath: waitPath(statements, target, caller, now, held) }
 }
 
 /** R5 depends on every session that was looked at, also where no path was found: all their keys are needed. */
-function waitPath(statements: FactStatements, from: SessionId, to: SessionId, held: ReadonlySet<string> | null): Hop[] | null {
-  const rows = statements.reach.all(from) as { session: SessionId; via: SessionId | null; agent: string }[]
+function waitPath(statements: FactStatements, from: SessionId, to: SessionId, now: Millis, held: ReadonlySet<string> | null): Hop[] | null {
+  const rows = statements.reach.all(from, now) as { session: SessionId; via: SessionId | null; agent: string }[]
   need(held, rows.map((row): Key => `session:${row.session}`))
   const first = new Map<SessionId, { via: SessionId | null; agent: string }>()
   for (const row of rows) if (!first.has(row.session)) first.set(row.session, row)

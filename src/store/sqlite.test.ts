@@ -9,7 +9,7 @@ import { NeedsKeys } from '../runtime/ports.ts'
 import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
 import { StoreFault } from './directory.ts'
 import { viewsEqual } from './rebuild.ts'
-import { sqliteStore, type SqliteStore } from './sqlite.ts'
+import { AppendFault, sqliteStore, type SqliteStore } from './sqlite.ts'
 import { storeContract } from './store-contract.ts'
 
 storeContract('the SQLite store in memory', async (clock) => {
@@ -61,24 +61,24 @@ async function broken(store: SqliteStore): Promise<PromiseSettledResult<unknown>
   return Promise.allSettled([append(store, created('ses_before')), append(store, ended('ses_kept', 'turn_unknown')), append(store, created('ses_after'))].map(atMost))
 }
 
-test('R2: where an event cannot be folded, everybody of that group is told no', async () => {
-  const settled = await broken(memory())
-  expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).constructor : one.value))).toEqual([StoreFault, StoreFault, StoreFault])
-})
-
-test('R2: where an event cannot be folded, nothing of that group is kept and nothing more is taken', async () => {
+test('R2: an event that cannot be folded fails the work that wanted it, and nobody else of its group', async () => {
   const store = memory()
-  await broken(store)
-  await expect(append(store, created('ses_later'))).rejects.toThrow(/turn_unknown.*Restart Tieline/s)
-  await expect(store.heartbeat('node_1', 1)).rejects.toThrow(StoreFault)
-  expect((await store.read(0, {}, 100)).events.map(({ event }) => event.session)).toEqual(['ses_kept', 'ses_kept', 'ses_kept'])
+  const settled = await broken(store)
+  expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).constructor : one.value))).toEqual([undefined, AppendFault, undefined])
+  expect((await store.read(0, {}, 100)).events.map(({ event }) => event.session)).toEqual(['ses_kept', 'ses_kept', 'ses_kept', 'ses_before', 'ses_after'])
+  expect(store.lastSeq()).toBe(5)
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
 
-test('R2: where an event cannot be folded, the newest number is still that of what was acknowledged', async () => {
+test('R2: what is not JSON fails the work that wanted it, and nobody else of its group', async () => {
   const store = memory()
-  await broken(store)
-  expect(store.lastSeq()).toBe(3)
+  await append(store, ...running('kept'))
+  const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as never
+  const odd = [1n, deep].map((output) => ({ type: 'step.ended', session: 'ses_kept', turn: 'turn_kept', kind: 'tool', name: 'x', key: 'k', input: null, ok: true, output, usage: null, startedAt: 0 }) as never)
+  const settled = await Promise.allSettled([append(store, created('ses_before')), append(store, odd[0] as never), append(store, created('ses_after'))].map(atMost))
+  expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  await expect(append(store, created('ses_later'))).resolves.toBeUndefined()
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
 
 test('R2: where the disk fails at the commit, everybody is told no and the reopened log has only what was acknowledged', async () => {

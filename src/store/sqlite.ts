@@ -6,7 +6,7 @@
  * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that appends.
  */
 import assert from 'node:assert/strict'
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
 import { NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
@@ -34,7 +34,8 @@ export function sqliteStore({ directory, now }: SqliteOptions): SqliteStore {
     const db = openDatabase(owned?.file ?? ':memory:')
     // The lock says that nobody else is alive: leases of earlier processes have ended with them.
     if (owned !== null) db.exec('update nodes set until = 0')
-    return new Sqlite(db, now, () => owned?.release())
+    const reader = owned === null ? db : new DatabaseSync(owned.file, { readOnly: true })
+    return new Sqlite(db, reader, now, () => owned?.release())
   } catch (error) {
     owned?.release()
     throw error
@@ -45,7 +46,10 @@ class Sqlite implements SqliteStore {
   readonly db: DatabaseSync
   readonly #now: () => Millis
   readonly #release: () => void
+  /** R2: what is asked for outside a transaction comes through a connection that sees only what was committed. */
+  readonly #reader: DatabaseSync
   readonly #facts
+  readonly #committed
   readonly #reads
   readonly #writes: Writes
   readonly #sql
@@ -53,6 +57,8 @@ class Sqlite implements SqliteStore {
   #draining = false
   #scheduled = false
   #inWork = false
+  /** Whether a work's events are being written: from then on the group cannot be committed without them. */
+  #writing = false
   #closed = false
   #closing: Promise<void> | null = null
   #commits = 0
@@ -60,13 +66,15 @@ class Sqlite implements SqliteStore {
   #broken: StoreFault | null = null
   readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
 
-  constructor(db: DatabaseSync, now: () => Millis, release: () => void) {
+  constructor(db: DatabaseSync, reader: DatabaseSync, now: () => Millis, release: () => void) {
     this.db = db
+    this.#reader = reader
     this.#now = now
     this.#release = release
     this.#facts = prepareFacts(db)
     this.#writes = prepareWrites(db)
-    this.#reads = prepareReads(db)
+    this.#reads = prepareReads(reader)
+    this.#committed = reader === db ? this.#facts : prepareFacts(reader)
     this.#sql = {
       begin: db.prepare('begin immediate'), commit: db.prepare('commit'),
       log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'), logSession: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
@@ -118,7 +126,9 @@ class Sqlite implements SqliteStore {
       this.#commits += 1
     } catch (cause) {
       this.#seq = durable
-      this.#failStop(cause, [...settled.map(({ job }) => job), ...(current === undefined ? [] : [current]), ...this.#queue])
+      const others = [...settled.map(({ job }) => job), ...this.#queue]
+      if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined) this.#without(current, others, cause)
+      else this.#failStop(cause, current === undefined ? others : [current, ...others])
       return
     } finally {
       this.#draining = false
@@ -136,7 +146,15 @@ class Sqlite implements SqliteStore {
     if (hints.length > 0) for (const listener of this.#listeners) listener(hints)
   }
 
-  /** The disk failed or an event could not be folded: what was decided in this group is not known to be kept, so nothing more is taken. */
+  /** What one work wanted to append cannot be written: the group is undone, the others run again without it, and it alone is told no. */
+  #without(job: Job, others: readonly Job[], cause: AppendFault): void {
+    this.db.exec('rollback')
+    this.#queue = [...others]
+    job.reject(cause)
+    setImmediate(() => this.#schedule())
+  }
+
+  /** The disk failed: what was decided in this group is not known to be kept, so nothing more is taken. */
   #failStop(cause: unknown, jobs: readonly Job[]): void {
     const reason = cause instanceof Error ? cause.message : String(cause)
     this.#broken = new StoreFault(`the log could not be written (${reason}). Restart Tieline when the cause is gone; what was acknowledged is safe.`, { cause })
@@ -164,7 +182,7 @@ class Sqlite implements SqliteStore {
           keys = new Set([...keys, ...error.keys])
           continue
         }
-        if (error instanceof AppendFault) throw error
+        if (error instanceof AppendFault && this.#writing) throw error
         return { job, ok: false, value: error }
       }
     }
@@ -194,28 +212,31 @@ class Sqlite implements SqliteStore {
     for (const event of events) sessions.add(event.session)
     // A timeline is written only under its session's key, so that its order means something on every engine.
     need(held, [...sessions].map((session): Key => `session:${session}`))
+    const text = serialise(events)
+    this.#writing = true
     try {
       const numbered = events.map((event, index) => ({ event, seq: this.#seq + index + 1 }))
       this.#seq += events.length
-      this.#sql.log.run(this.#seq, at, JSON.stringify(events))
+      this.#sql.log.run(this.#seq, at, text)
       for (const session of sessions) this.#sql.logSession.run(session, this.#seq)
       applyAll(this.#writes, numbered, at)
     } catch (cause) {
-      throw new AppendFault((cause as Error).message, { cause })
+      throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
+    this.#writing = false
     hintsOf(events, hints)
   }
 
   read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => this.#reads.read(after, filter, limit)
   event = async (seq: number): Promise<StoredEvent | null> => this.#reads.event(seq)
   refused = async (call: string): Promise<StoredEvent | null> => this.#reads.refused(call)
-  turn: Store['turn'] = async (id) => turnFacts(this.#facts, id, null)?.turn ?? null
+  turn: Store['turn'] = async (id) => turnFacts(this.#committed, id, null)?.turn ?? null
   session: Store['session'] = async (id) => this.#reads.session(id)
-  sessionFacts: Store['sessionFacts'] = async (id) => sessionFacts(this.#facts, id, this.#now(), null)
+  sessionFacts: Store['sessionFacts'] = async (id) => sessionFacts(this.#committed, id, this.#now(), null)
   turns: Store['turns'] = async (filter, limit) => this.#reads.turns(filter, limit)
   sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
   due: Store['due'] = async (at, limit) => this.#reads.due(at, limit)
-  entries: Store['entries'] = async (session, select) => selectEntries(this.db, session, select)
+  entries: Store['entries'] = async (session, select) => selectEntries(this.#reader, session, select)
 
   entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)
 
@@ -237,9 +258,27 @@ class Sqlite implements SqliteStore {
   async #close(): Promise<void> {
     while (this.#queue.length > 0 || this.#draining) await new Promise<void>((resolve) => setImmediate(() => resolve()))
     this.#closed = true
+    if (this.#reader !== this.db) this.#reader.close()
     this.db.close()
     this.#release()
   }
 }
 
-class AppendFault extends Error {}
+/** These events cannot be written; nothing of them was. */
+export class AppendFault extends Error {}
+
+/** SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint, mismatch. */
+const dataFaults = new Set([18, 19, 20])
+
+function isDiskFault(cause: unknown): boolean {
+  const code = (cause as { errcode?: unknown } | undefined)?.errcode
+  return typeof code === 'number' && !dataFaults.has(code & 0xff)
+}
+
+function serialise(events: readonly Event[]): string {
+  try {
+    return JSON.stringify(events)
+  } catch (cause) {
+    throw new AppendFault(`an event is not JSON (${(cause as Error).message})`, { cause })
+  }
+}

@@ -17,6 +17,9 @@ const Input = z.strictObject({
 
 export const ArtifactKind = z.enum(['note', 'path', 'diff', 'json'])
 export type ArtifactKind = z.infer<typeof ArtifactKind>
+/** What the caller is shown of them shares one budget; all of it is in the record. */
+const artifactsMax = 50
+
 type Artifact = { kind: ArtifactKind; value: string }
 
 const Final = z.strictObject({ summary: z.string(), artifacts: z.array(z.strictObject({ kind: z.string(), value: z.union([z.string(), z.json()]) })).default([]) })
@@ -76,7 +79,12 @@ function finalOf(result: CallResult, tokensMax: number, count: CountTokens, kind
   const foreign = parsed.artifacts.find(({ kind }) => !kinds.includes(kind as ArtifactKind))
   if (foreign !== undefined) return malformed(`artifact kind "${foreign.kind}" is not one of ${kinds.join(', ')}`)
   const summary = shortOf({ ...result, output: parsed.summary }, tokensMax, count)
-  return { ...summary, artifacts: parsed.artifacts.map(({ kind, value }) => ({ kind: kind as ArtifactKind, value: typeof value === 'string' ? value : JSON.stringify(value) })), error: null }
+  const artifacts = parsed.artifacts.slice(0, artifactsMax).map(({ kind, value }) => {
+    const cut = shortOf({ ...result, output: typeof value === 'string' ? value : JSON.stringify(value) }, Math.floor(tokensMax / Math.max(1, Math.min(parsed.artifacts.length, artifactsMax))), count)
+    return { kind: kind as ArtifactKind, value: cut.summary, truncated: cut.truncated }
+  })
+  const truncated = summary.truncated || parsed.artifacts.length > artifactsMax || artifacts.some((artifact) => artifact.truncated)
+  return { summary: summary.summary, artifacts: artifacts.map(({ kind, value }) => ({ kind, value })), error: null, truncated }
 }
 
 const malformed = (why: string): Worded => ({ summary: '', artifacts: [], error: `output_invalid: the subagent's answer is malformed: ${why}`, truncated: false })

@@ -23,7 +23,7 @@ export function modelSummarise(settings: ModelDriverSettings): Summarise {
   const alarm = settings.alarm ?? alarmOf(clock)
   const estimate = usageEstimator(settings.count)
   return async (agent, previous, entries, signal) => {
-    if (agent.driver !== 'model' || agent.model === undefined) return null
+    if (agent.driver !== 'model') return null
     const ask = modelAsk({
       model: () => settings.model(agent),
       clock,
