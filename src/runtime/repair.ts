@@ -38,7 +38,7 @@ async function compile(schema: object) {
   return new Ajv2020({ strict: false, allErrors: true, logger: false, validateSchema: true }).compile(schema)
 }
 
-async function problemsOf(schema: Json, output: string): Promise<string[]> {
+export async function problemsOf(schema: Json, output: string): Promise<string[]> {
   const parsed = parse(output)
   if (!parsed.ok) return ['the output is not JSON']
   const validate = await compile(schema as object)
