@@ -33,7 +33,7 @@ test('hostile output does not hold up the check against a schema', async () => {
 
 test('one fault of the store stops neither the sweep nor the heartbeat', async () => {
   const w = await world({ agents: { a: {} } })
-  const { due } = w.store
+  const due = w.store.due.bind(w.store)
   w.store.due = () => Promise.reject(new Error('once'))
   await w.pass(2000)
   w.store.due = due
