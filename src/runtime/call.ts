@@ -14,7 +14,7 @@ import { preview } from '../model/text.ts'
 import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
-import type { Line } from './line.ts'
+import { starting, type Line } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
 import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
@@ -103,7 +103,10 @@ function targetOf(line: Line, caller: Running, request: CallRequest, suffix: str
 
 type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
 
-async function decide(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
+/** Started in the same breath: until the turn is among those that run here, it counts as starting. */
+const decide = (line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> => starting(line, turnOf(plan.call), plan.target.session, () => decideNow(line, caller, plan))
+
+async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
   const decided = await commit(line, caller, keysOf(caller, plan), async (tx, buffered): Promise<Decided | Refusal> => {
     const facts = await tx.open({ call, callerTurn: caller.row.id, target: target.fresh ? null : target.session })

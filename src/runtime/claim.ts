@@ -8,7 +8,7 @@ import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { Line } from './line.ts'
 import type { Key } from './ports.ts'
-import { recordedProgress } from './ending.ts'
+import { cancel, recordedProgress } from './ending.ts'
 import { recordedOf, type Recorded } from './recorded.ts'
 import { settleBelow, type Running } from './running.ts'
 import { endingOf } from './waiting.ts'
@@ -19,6 +19,7 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
   if (line.stopping.signal.aborted || line.claiming.has(session)) return
   line.claiming.add(session)
   try {
+    await endOverdue(line, session)
     const claimed = await line.store.transact([`session:${session}`], async (tx) => {
       const facts = await tx.session(session)
       const claim = claimOf(line, facts, tx.now)
@@ -28,8 +29,20 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
     })
     if (claimed !== null) await begin(line, claimed)
     else await endOrphan(line, session)
+  } catch (error) {
+    line.lost.add(session)
+    throw error
   } finally {
     line.claiming.delete(session)
+  }
+}
+
+/** Queued inputs whose sender waits no longer are not begun. */
+async function endOverdue(line: Line, session: SessionId): Promise<void> {
+  for (;;) {
+    const { next, running } = await line.store.sessionFacts(session)
+    if (running !== null || next === null || next.call !== null || next.deadline === 0 || next.deadline > line.clock.now()) return
+    await cancel(line, next.id, 'timed_out', 'deadline')
   }
 }
 
@@ -52,8 +65,8 @@ function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFac
   }
 }
 
-/** Its node has no lease any more, or is this one and knows nothing of it. */
-const isDead = (line: Line, running: TurnRow, runnerAlive: boolean): boolean => !runnerAlive || (running.node === line.node && !line.running.has(running.id))
+/** Of its own turns a node knows by itself whether they run; of others their node's lease says so. */
+const isDead = (line: Line, { id, node }: TurnRow, runnerAlive: boolean): boolean => (node === line.node ? !line.running.has(id) && !line.starting.has(id) : !runnerAlive)
 
 async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
   const input = await inputOf(line, row)

@@ -38,6 +38,10 @@ export type Line = LinePorts & {
   readonly claiming: Set<SessionId>
   /** Sessions with a turn that runs here, for which something more was queued. */
   readonly queued: Set<SessionId>
+  /** Turns that this node is just starting: committed perhaps, but not yet among those that run. */
+  readonly starting: Set<TurnId>
+  /** Sessions whose start or claim broke off: only looking tells what became of it. */
+  readonly lost: Set<SessionId>
   /** Turns that were told to stop before they were here. */
   readonly stoppedEarly: Map<TurnId, Outcome>
   /** Aborts when this node stops: nothing more is started or recorded. */
@@ -58,6 +62,8 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
     claiming: new Set(),
     queued: new Set(),
     stoppedEarly: new Map(),
+    starting: new Set(),
+    lost: new Set(),
     stopping: new AbortController(),
     start,
   }
@@ -74,5 +80,18 @@ export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => vo
   return () => {
     set.delete(listener)
     if (set.size === 0 && map.get(key) === set) map.delete(key)
+  }
+}
+
+/** Runs what starts a turn. Until it has settled nobody here takes the turn for abandoned; if it breaks off, the sweep looks what became of it. */
+export async function starting<T>(line: Line, turn: TurnId, session: SessionId, work: () => Promise<T>): Promise<T> {
+  line.starting.add(turn)
+  try {
+    return await work()
+  } catch (error) {
+    line.lost.add(session)
+    throw error
+  } finally {
+    line.starting.delete(turn)
   }
 }

@@ -80,7 +80,9 @@ async function sweepDue(line: Line): Promise<boolean> {
     const row = await line.store.turn(turn)
     if (row !== null) await claimSession(line, row.session)
   })
-  await each(line, due.sessions, (session) => claimSession(line, session))
+  const lost = [...line.lost]
+  line.lost.clear()
+  await each(line, [...new Set([...due.sessions, ...lost])], (session) => claimSession(line, session))
   return Math.max(due.calls.length, due.turns.length, due.sessions.length) >= duePerSweep
 }
 

@@ -7,7 +7,7 @@ import type { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { iterationsDefault, iterationsMax } from '../model/limits.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
-import type { Line } from './line.ts'
+import { starting, type Line } from './line.ts'
 import { turnRowOf } from './running.ts'
 
 export type Sent = { message: string; session: SessionId; turn: TurnId; flow: FlowId; status: 'dispatched' | 'queued' }
@@ -34,6 +34,10 @@ export async function send(line: Line, request: SendRequest): Promise<Sent | Ref
   const session: SessionId = 'session' in request.to ? request.to.session : `ses_${suffix}`
   const flow: FlowId = `flow_${suffix}`
   const tokens = line.count(request.text)
+  return starting(line, `turn_${suffix}`, session, () => sendNow(line, request, suffix, session, flow, tokens))
+}
+
+async function sendNow(line: Line, request: SendRequest, suffix: string, session: SessionId, flow: FlowId, tokens: number): Promise<Sent | Refusal> {
   const decided = await line.store.transact([`session:${session}`, `flow:${flow}`], async (tx): Promise<Refusal | { row: SessionRow; sent: EventOf<'message.sent'>; started: EventOf<'turn.started'> | null; at: number }> => {
     const facts = 'session' in request.to ? await tx.session(session) : nothingYet
     const row = facts.session ?? newSession(request, session, tx.now)

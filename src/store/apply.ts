@@ -21,12 +21,12 @@ export function prepareWrites(db: DatabaseSync) {
       live = case state when 'running' then 1 else 0 end, state = case state when 'queued' then 'ended' else state end where id = ?3 returning held, state, epoch, caller_turn`),
     endTurn: db.prepare(`update turns set state = 'ended', live = 0, tokens_used = ?1, ended_seq = coalesce(ended_seq, ?2) where id = ?3 returning held, tokens_below, caller_turn`),
     endBoth: db.prepare(`update turns set state = 'ended', live = 0, tokens_used = ?1, ended_seq = ?2, pending = 0, outcome = ?4 where id = ?3 returning held, tokens_below, caller_turn`),
-    tokens: db.prepare('update turns set tokens_below = tokens_below + ? where id = ? returning state, caller_turn'),
+    tokens: db.prepare('update turns set tokens_below = tokens_below + ? where id = ? returning state, held, caller_turn'),
     entry: db.prepare('insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps) values (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
-    wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set turn = excluded.turn, until = excluded.until'),
-    rested: db.prepare('delete from waits where waiter = ?'),
-    waited: db.prepare('delete from waits where waiter = ? and target = ?'),
+    wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set turn = excluded.turn, until = max(until, excluded.until)'),
+    rested: db.prepare('delete from waits where waiter = ? and turn = ?'),
+    waited: db.prepare('delete from waits where waiter = ? and target = ? and until <= ?'),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
   } satisfies Record<string, StatementSync | ((session: string, count: number) => void)>
 }
@@ -56,12 +56,11 @@ export function applyAll(writes: Writes, events: readonly { event: Event; seq: n
   for (const [turn, { below, settles }] of batch.tokens) if (below !== 0) addTokens(writes, turn, below, settles)
 }
 
-/** What a stopped turn used instead of what it held. A caller that has ended already passed the hold on as used, so the correction goes on to its own caller. */
+/** What a stopped turn used instead of what it held. A caller that has ended already passed its own hold on as used, so the correction goes on to its own caller; one without a budget passed nothing on. */
 function addTokens(writes: Writes, first: string, below: number, settles: boolean): void {
-  const row = writes.tokens.get(below, first) as { state: string; caller_turn: string | null } | undefined
-  for (let turn = settles && row?.state === 'ended' ? row.caller_turn : null; turn !== null; ) {
-    const above = writes.tokens.get(below, turn) as { state: string; caller_turn: string | null } | undefined
-    turn = above?.state === 'ended' ? above.caller_turn : null
+  for (let turn: string | null = first; turn !== null; ) {
+    const row = writes.tokens.get(below, turn) as { state: string; held: number; caller_turn: string | null } | undefined
+    turn = settles && row?.state === 'ended' && row.held > 0 ? row.caller_turn : null
   }
 }
 
@@ -89,7 +88,8 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'call.refused': writes.refuse.run(event.call, event.session, event.turn, seq); return
     case 'call.ended': return endCall(writes, batch, event, seq)
     case 'wait.started': writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until)); return
-    case 'wait.ended': writes.waited.run(event.session, event.target); return
+    // R5: where two wait for one call, the edge stays until the later of them has stopped.
+    case 'wait.ended': writes.waited.run(event.session, event.target, event.reason === 'time is over' ? batch.at : Number.MAX_SAFE_INTEGER); return
     case 'notice.raised': return
   }
 }
@@ -143,7 +143,7 @@ function endTurn(writes: Writes, batch: Batch, event: EventOf<'turn.ended'>, seq
     { held: number; tokens_below: number; caller_turn: string | null } | undefined
   assert(row !== undefined, `${event.turn} is not known`)
   if (row.caller_turn !== null && row.held > 0) add(batch, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
-  writes.rested.run(event.session)
+  writes.rested.run(event.session, event.turn)
   if (event.entry === null) return
   const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
   writes.entry.run(event.session, n, 'user', startedAt, asked, askedTokens, from, event.turn, 0)

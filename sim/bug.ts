@@ -1,0 +1,27 @@
+/** A planted bug: one guard of the core taken away from outside, by lying about facts or changing what is written. */
+import type { Event, StoredEvent } from '../src/model/event.ts'
+import type { Activation, BelowRow, OpenFacts, SessionFacts, TurnFacts } from '../src/model/facts.ts'
+import type { NodeId, TurnId } from '../src/model/id.ts'
+import type { LinePorts } from '../src/runtime/line.ts'
+import type { Due, EntryPage, Tx } from '../src/runtime/ports.ts'
+import type { SqliteStore } from '../src/store/sqlite.ts'
+
+export type Bug = {
+  readonly name: string
+  /** What the checker should say first. */
+  readonly law: string
+  readonly says: string
+  open?(facts: OpenFacts, node: NodeId): OpenFacts
+  activation?(facts: Activation, turn: TurnId, node: NodeId): Activation
+  turn?(facts: TurnFacts): TurnFacts
+  session?(facts: SessionFacts): SessionFacts
+  below?(rows: BelowRow[]): BelowRow[]
+  append?(events: readonly Event[], node: NodeId): Event[]
+  due?(due: Due): Due
+  read?(stored: StoredEvent): boolean
+  entries?(page: EntryPage): EntryPage
+  tx?(tx: Tx, store: SqliteStore): Tx
+  acknowledge?: 'early'
+  committed?(store: SqliteStore): void
+  ports?(ports: LinePorts): LinePorts
+}

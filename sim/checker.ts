@@ -1,0 +1,130 @@
+/** Reads the log as it grows and holds every transaction against the laws. The first that is broken is kept. */
+import { hash } from 'node:crypto'
+import type { Event } from '../src/model/event.ts'
+import { turnOf, type CallId, type TurnId } from '../src/model/id.ts'
+import type { Limits } from '../src/model/limits.ts'
+import { viewsEqual } from '../src/store/rebuild.ts'
+import type { SqliteStore } from '../src/store/sqlite.ts'
+import { after, before, overdue } from './laws.ts'
+import { Ledger, type Written } from './ledger.ts'
+import type { Mark } from './node-store.ts'
+
+type Row = { seq: number; at: number; events: string }
+/** For a call, two sweeps of any node and the way to the store; for a turn also a lease and the grace of its driver. */
+const slack = { callMs: 3000, turnMs: 9000 }
+
+export class Checker {
+  readonly ledger = new Ledger()
+  /** Who committed what, in the order of the log. */
+  readonly marks: Mark[] = []
+  failure: string | null = null
+  digest = ''
+  readonly trace: { at: number; writer: string | null; event: Event }[] = []
+  keepTrace = false
+  readonly #store: SqliteStore
+  readonly #limits: Limits
+  readonly #now: () => number
+  readonly #rows
+  #seq = 0
+
+  constructor(store: SqliteStore, limits: Limits, now: () => number) {
+    this.#store = store
+    this.#limits = limits
+    this.#now = now
+    this.#rows = store.db.prepare('select seq, at, events from log where seq > ? order by seq')
+  }
+
+  fail = (why: string): void => void (this.failure ??= why)
+
+  /** What was written before the nodes started has no writer. */
+  skip(): void {
+    this.#read(() => null)
+  }
+
+  check = (): void => {
+    if (this.#store.lastSeq() === this.#seq) return
+    this.#read(() => {
+      for (let mark = this.marks.shift(); mark !== undefined; mark = this.marks.shift()) {
+        if (mark.stale) continue
+        mark.seen = true
+        return mark
+      }
+      this.fail('R1: the log has a transaction that no node committed')
+      return null
+    })
+  }
+
+  #read(next: () => Mark | null): void {
+    for (const row of this.#rows.all(this.#seq) as Row[]) {
+      this.#seq = row.seq
+      this.digest = hash('sha256', `${this.digest}\n${row.seq} ${row.at} ${row.events}`)
+      const written: Written = { at: row.at, writer: next()?.node ?? null, events: JSON.parse(row.events) as Event[] }
+      if (this.keepTrace) for (const event of written.events) this.trace.push({ at: row.at, writer: written.writer, event })
+      if (this.failure === null) this.#hold(written)
+    }
+  }
+
+  #hold(written: Written): void {
+    try {
+      for (const event of written.events) {
+        const broken = before(this.ledger, event, written, this.#limits)
+        if (broken !== null) return this.fail(broken)
+        this.ledger.apply(event, written.at)
+      }
+      const broken = after(this.ledger, written)
+      if (broken !== null) this.fail(broken)
+    } catch (error) {
+      this.fail(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** After each event of the world. */
+  tick(wellSince: number): void {
+    this.check()
+    const broken = overdue(this.ledger, this.#now(), wellSince, slack)
+    if (broken !== null) this.fail(broken)
+  }
+
+  /** R2: a root that was accepted is in the log. */
+  accepted(turn: TurnId): void {
+    this.check()
+    if (!this.ledger.turns.has(turn)) this.fail(`R2: ${turn} was accepted, and the log does not have it`)
+  }
+
+  /** R2, R3: what a caller is told is what the log says. */
+  answered(call: string, outcome: string): void {
+    this.check()
+    const turn = this.ledger.turns.get(turnOf(call as CallId))
+    const known = turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
+    if (known !== outcome) this.fail(`R3: a caller was told that ${call} is ${outcome}; the log says ${known ?? 'nothing'}`)
+  }
+
+  get quiet(): boolean {
+    for (const live of this.ledger.live.values()) if (live.size > 0) return false
+    return this.ledger.pending.size === 0
+  }
+
+  /** What is left when nothing more can happen: nothing pending, running, waiting or held, and views that are the fold of the log. */
+  atRest(): void {
+    if (this.failure !== null) return
+    for (const turn of this.ledger.turns.values()) {
+      if (turn.pending) return this.fail(`R4: ${turn.call?.id ?? ''} is pending when everything rests`)
+      if (turn.state === 'queued') return this.fail(`R9: ${turn.id} waits in ${turn.session} when everything rests`)
+      if (turn.state === 'running') return this.fail(`R6: ${turn.id} runs on ${turn.node ?? 'nothing'} when everything rests${turn.stopping ? ' (it was told to stop)' : ''}`)
+    }
+    const { equal, difference } = viewsEqual(this.#store.db)
+    if (!equal) return this.fail(`R10: ${difference ?? ''}`)
+    this.#tokens()
+    const waits = this.#store.db.prepare('select count(*) as n from waits').get() as { n: number }
+    if (waits.n > 0) this.fail(`R5: ${waits.n} waits are left when everything rests`)
+  }
+
+  /** R7: no hold is left, and what was used below is what the callees said. */
+  #tokens(): void {
+    const rows = this.#store.db.prepare('select id, tokens_below from turns').all() as { id: TurnId; tokens_below: number }[]
+    for (const row of rows) {
+      const below = this.ledger.below(this.ledger.turn(row.id))
+      if (below !== row.tokens_below) return this.fail(`R7: ${row.id} has ${row.tokens_below} tokens below it, and its callees used ${below}`)
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/** Drivers that do what their script says: think, call, wait, and end well or badly. What they do depends on the script alone, so a turn that is run again does the same. */
+import type { Json } from '../src/model/json.ts'
+import { BudgetExhausted } from '../src/runtime/faults.ts'
+import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/ports.ts'
+import { mainOf, nameOf } from './agents.ts'
+import type { Act, CallAct, Plan, Script } from './plan.ts'
+
+export type Saw = {
+  count(what: string): void
+  /** A caller was given the result of a call. */
+  result(call: string, outcome: string): void
+}
+
+type Run = { turn: TurnInput; steps: Steps; signal: AbortSignal; clock: Clock; saw: Saw; background: string[]; asked: number; iterations: number }
+
+export const taskOf = (script: number, nth: string): string => `s${script} ${nth}`
+
+export function scriptDriver(plan: Plan, clock: Clock, saw: Saw): Driver {
+  return {
+    async run(turn, steps, signal) {
+      const index = Number(/^s(\d+)/.exec(turn.task)?.[1] ?? -1)
+      const script = plan.scripts[index]
+      const run: Run = { turn, steps, signal, clock, saw, background: [], asked: 0, iterations: 0 }
+      if (script === undefined) return end(run, 'failed', '', 'there is no such script')
+      for (const act of script.acts) await perform(run, act)
+      return finish(run, script)
+    },
+  }
+}
+
+const end = (run: Run, outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({ outcome, output, error, iterations: run.iterations })
+
+async function perform(run: Run, act: Act): Promise<void> {
+  switch (act.do) {
+    case 'think': return think(run, act)
+    case 'call': await Promise.all(act.calls.map((call) => makeCall(run, call))); return
+    case 'wait': return wait(run, act)
+    case 'note': await run.steps.tool('note', { n: (run.asked += 1) }); return
+  }
+}
+
+async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void> {
+  run.iterations += 1
+  if (act.ms >= 2500) run.saw.count('driver.slow')
+  await run.steps.step('model', 'sim', { iteration: run.iterations }, async (signal) => {
+    await run.clock.sleep(act.ms, signal)
+    const left = run.steps.tokensLeft()
+    if (act.lie !== undefined) run.saw.count(`driver.lie_${act.lie}`)
+    else if (left !== null && act.tokens > left) throw new BudgetExhausted(`${left} tokens are left`)
+    run.steps.emit(`thought ${run.iterations}. `)
+    const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
+    return { value: { text: `thought ${run.iterations}. `, toolCalls: [], finish: 'stop' }, usage: { input: tokens, output: 0, estimated: false } }
+  })
+}
+
+async function makeCall(run: Run, call: CallAct): Promise<void> {
+  run.asked += 1
+  const answer = await run.steps.tool(call.tool, inputOf(call, taskOf(call.script, `n${run.asked}`)))
+  const value = answer.value as Record<string, Json>
+  const id = value['call_id'] ?? value['correlation_id']
+  if (typeof id !== 'string') return
+  if (value['outcome'] === null) run.background.push(id)
+  else if (typeof value['outcome'] === 'string') run.saw.result(id, value['outcome'])
+}
+
+function inputOf(call: CallAct, task: string): Json {
+  const seconds = call.timeoutMs === undefined ? {} : { timeout_seconds: call.timeoutMs / 1000 }
+  if (call.tool === 'call_agent') return { agent_id: call.agent < 0 ? mainOf(nameOf(-call.agent - 1)) : nameOf(call.agent), message: task, ...(call.timeoutMs !== undefined && { timeout_ms: call.timeoutMs }) }
+  if (call.tool === 'subagent') return { task, ...seconds }
+  return {
+    agent_name: nameOf(Math.max(0, call.agent)), task, allow_nested_calls: call.nested ?? true, ...seconds,
+    ...(call.maxTokens !== undefined && { max_tokens: call.maxTokens }), ...(call.allowed !== undefined && { allowed_tools: call.allowed }), ...(call.background === true && { background: true }),
+    ...((call.lastMessages !== undefined || call.summary === true) && { context: contextOf(call) }), ...(call.maxContext !== undefined && { max_context_tokens: call.maxContext }),
+  }
+}
+
+const contextOf = ({ lastMessages, summary }: CallAct): Json => ({ ...(lastMessages !== undefined && { last_messages: lastMessages }), ...(summary === true && { include_summary: true }) })
+
+async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> {
+  const call = run.background[act.of % Math.max(1, run.background.length)]
+  if (call === undefined) return
+  const one = async (seconds: number): Promise<ToolAnswer> => run.steps.tool('wait_for_call', { call_id: call, timeout_seconds: seconds })
+  const answers = act.twice === true ? await Promise.all([one(act.seconds), one(act.seconds + 2)]) : [await one(act.seconds)]
+  for (const { value } of answers) {
+    const outcome = (value as Record<string, Json>)['outcome']
+    if (typeof outcome === 'string' && outcome !== 'refused') run.saw.result(call, outcome)
+  }
+}
+
+/** Enough words that a conversation soon outgrows what a child may be given of it. */
+const longWords = 'with a report that is long enough to be left out where there is no room for it any more'
+
+async function finish(run: Run, script: Script): Promise<TurnOutcome> {
+  const { clock, signal, saw } = run
+  if (script.end !== 'answer') saw.count(`driver.${script.end}`)
+  const answer = end(run, 'completed', `done by ${run.turn.agent.name}, ${longWords}`, null)
+  switch (script.end) {
+    case 'answer': return answer
+    case 'fail': throw new Error('the driver broke')
+    case 'empty': return end(run, 'completed', '', null)
+    case 'hang': await clock.sleep(1e9, signal); return answer
+    // Neither listens to its signal: one never comes back, the other late.
+    case 'deaf': await clock.sleep(1e9); return answer
+    case 'late': await clock.sleep(script.lateMs); return answer
+    case 'twice': void goOn(run, script.lateMs); return answer
+  }
+}
+
+/** Has answered, and does as if it had not: whatever it still asks for must come to nothing. */
+async function goOn(run: Run, ms: number): Promise<void> {
+  try {
+    await run.clock.sleep(ms)
+    await makeCall(run, { tool: 'sub_agent', agent: 0, script: 0 })
+    await think(run, { do: 'think', ms: 1, tokens: 5 })
+    await run.steps.tool('note', { n: -1 })
+  } catch {
+    // It was refused, as it should be.
+    run.saw.count('driver.twice_refused')
+  }
+}

@@ -1,0 +1,121 @@
+/** A place where nodes live: it is up, down, frozen or cut off, and nothing reaches a node but through it. */
+import type { Clock } from '../src/runtime/ports.ts'
+import type { Fault } from './plan.ts'
+import { mix } from './random.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** What the simulator broke on purpose, so that it is told from what broke by itself. */
+export class InjectedFault extends Error {
+  override readonly name = 'InjectedFault'
+}
+
+type Window = Extract<Fault, { ms: number }>
+
+export class Host {
+  readonly index: number
+  readonly #scheduler: Scheduler
+  readonly #seed: number
+  readonly #count: (what: string) => void
+  /** Raised by every crash: what belongs to an earlier life never comes back. */
+  life = 0
+  up = false
+  frozen = false
+  /** Since when nothing was wrong here. */
+  wellSince = Infinity
+  failing: { left: number; how: 'failed' | 'unknown' } = { left: 0, how: 'failed' }
+  readonly #windows = new Set<Window>()
+  #held: (() => void)[] = []
+  #sent: (() => void)[] = []
+  #draws = 0
+
+  constructor(index: number, seed: number, scheduler: Scheduler, count: (what: string) => void) {
+    this.index = index
+    this.#seed = seed
+    this.#scheduler = scheduler
+    this.#count = count
+  }
+
+  count = (what: string): void => this.#count(what)
+  draw = (below: number): number => (below <= 1 ? 0 : mix(this.#seed, `host ${this.index}`, (this.#draws += 1)) % below)
+  window = <K extends Window['kind']>(kind: K): Extract<Window, { kind: K }> | undefined => {
+    for (const window of this.#windows) if (window.kind === kind) return window as Extract<Window, { kind: K }>
+    return undefined
+  }
+
+  /** Runs code of a node: now, when it thaws, or never if that life is over. */
+  enter(life: number, run: () => void): void {
+    if (!this.up || this.life !== life) return
+    if (this.frozen) this.#held.push(() => this.enter(life, run))
+    else run()
+  }
+
+  /** Leaves the node for the store: waits while the node is cut off. */
+  leave(run: () => void): void {
+    const cut = this.window('cut')
+    if (cut === undefined) return run()
+    this.#count(`cut.${cut.how}`)
+    this.#sent.push(run)
+  }
+
+  clock(life: number): Clock {
+    return {
+      now: () => this.#scheduler.now,
+      sleep: (ms, signal) => new Promise((resolve, reject) => {
+        if (signal?.aborted === true) return reject(signal.reason)
+        const forget = this.#scheduler.after(Math.max(0, ms), `wake ${this.index}`, () => this.enter(life, () => {
+          signal?.removeEventListener('abort', abort)
+          resolve()
+        }))
+        const abort = (): void => {
+          forget()
+          reject(signal?.reason)
+        }
+        signal?.addEventListener('abort', abort, { once: true })
+      }),
+    }
+  }
+
+  crash(): void {
+    this.life += 1
+    this.up = false
+    this.frozen = false
+    this.#held = []
+    this.wellSince = Infinity
+    this.failing.left = 0
+  }
+
+  freeze(): void {
+    this.frozen = true
+    this.unwell()
+  }
+
+  thaw(): void {
+    if (!this.frozen) return
+    this.frozen = false
+    this.#count('thaw')
+    const held = this.#held
+    this.#held = []
+    for (const run of held) run()
+    this.recover()
+  }
+
+  open(window: Window): void {
+    this.#windows.add(window)
+    this.unwell()
+  }
+
+  close(window: Window): void {
+    this.#windows.delete(window)
+    if (window.kind === 'cut') {
+      const sent = this.#sent
+      this.#sent = []
+      for (const run of sent) run()
+    }
+    this.recover()
+  }
+
+  unwell = (): void => void (this.wellSince = Infinity)
+  recover = (): void => {
+    if (this.up && !this.frozen && this.#windows.size === 0 && this.failing.left === 0) this.wellSince = this.#scheduler.now
+  }
+}

@@ -1,0 +1,173 @@
+/** The log as the checker reads it: its own fold, written without a look at the store's, so that the two can disagree. */
+import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
+import { turnOf, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
+
+export type LedgerTurn = {
+  id: TurnId
+  session: SessionId
+  flow: string
+  grant: Grant
+  call: { id: CallId; parent: LedgerTurn; background: boolean; deadline: number; tool: string } | null
+  pending: boolean
+  outcome: Outcome | null
+  state: 'queued' | 'running' | 'ended'
+  stopping: boolean
+  node: NodeId | null
+  epoch: number
+  deadline: number
+  /** When its newest activation began. */
+  begunAt: number
+  /** From its recorded steps while it runs, from its own word when it has ended. */
+  used: number
+  openedAt: number
+  children: LedgerTurn[]
+  keys: Set<string>
+}
+
+/** One transaction as the log has it, and who committed it where that is known. */
+export type Written = { at: number; writer: NodeId | null; events: readonly Event[] }
+/** What is broken, beginning with the law, or null. */
+export type Broken = string | null
+
+export type Wait = { turn: LedgerTurn; target: SessionId; until: number }
+type FlowCount = { made: number; callTimes: number[] }
+
+export class Ledger {
+  readonly turns = new Map<TurnId, LedgerTurn>()
+  readonly sessions = new Map<SessionId, { agent: string; kind: string }>()
+  /** Turns that have not ended, by session. */
+  readonly live = new Map<SessionId, Set<LedgerTurn>>()
+  /** Pending calls, by the session that made them. */
+  readonly pendingBy = new Map<SessionId, Set<LedgerTurn>>()
+  readonly pending = new Set<LedgerTurn>()
+  readonly flows = new Map<string, FlowCount>()
+  readonly refused = new Map<CallId, string>()
+  /** Tokens of every entry of a conversation, by its number. */
+  readonly entries = new Map<SessionId, Map<number, number>>()
+  readonly leases = new Map<NodeId, number>()
+  waits: Wait[] = []
+  calls = 0
+  events = 0
+  readonly outcomes = new Map<string, number>()
+
+  turn(id: TurnId | null): LedgerTurn {
+    const found = id === null ? undefined : this.turns.get(id)
+    if (found === undefined) throw new Error(`R10: ${id ?? 'no turn'} stands in the log before it was opened`)
+    return found
+  }
+
+  liveOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.live.get(session) ?? none
+  pendingOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.pendingBy.get(session) ?? none
+  runningOf = (session: SessionId): LedgerTurn | undefined => [...this.liveOf(session)].find((turn) => turn.state === 'running')
+  queuedOf = (session: SessionId): number => [...this.liveOf(session)].filter((turn) => turn.state === 'queued').length
+  flow = (id: string): FlowCount => put(this.flows, id, () => ({ made: 0, callTimes: [] }))
+
+  /** Held by calls below that have not stopped, and used by those that have. */
+  below(turn: LedgerTurn): number {
+    let sum = 0
+    for (const child of turn.children) {
+      if ((child.grant.tokensMax ?? 0) === 0) continue
+      if (child.state !== 'ended') sum += child.grant.tokensMax ?? 0
+      else if (child.epoch > 0) sum += child.used + this.below(child)
+    }
+    return sum
+  }
+
+  apply(event: Event, at: number): void {
+    this.events += 1
+    switch (event.type) {
+      case 'session.created': this.sessions.set(event.session, { agent: event.agent, kind: event.kind }); return
+      case 'message.sent': this.#open({ id: event.turn as TurnId, session: event.session, flow: event.flow, grant: event.grant, call: null, openedAt: at }); return
+      case 'call.opened': return this.#openCall(event, at)
+      case 'call.refused': this.refused.set(event.call, event.refusal.code); return count(this.outcomes, `refused.${event.refusal.code}`)
+      case 'call.ended': return this.#endCall(event)
+      case 'turn.started': return start(this.turn(event.turn), event, at)
+      case 'session.claimed': return this.#claim(event, at)
+      case 'turn.cancelled': this.turn(event.turn).stopping = true; return
+      case 'turn.ended': return this.#endTurn(event)
+      case 'step.ended': this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output; return
+      case 'wait.started': this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until }); return
+      case 'wait.ended': case 'step.started': case 'notice.raised': case 'session.archived': return
+    }
+  }
+
+  #open(fixed: Pick<LedgerTurn, 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt'>): LedgerTurn {
+    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], keys: new Set() }
+    this.turns.set(turn.id, turn)
+    put(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
+    return turn
+  }
+
+  #openCall(event: EventOf<'call.opened'>, at: number): void {
+    const parent = this.turn(event.turn)
+    const call = { id: event.call, parent, background: event.background, deadline: event.deadline, tool: event.tool }
+    const turn = this.#open({ id: turnOf(event.call), session: event.target, flow: event.flow, grant: event.grant, call, openedAt: at })
+    parent.children.push(turn)
+    parent.keys.add(event.key)
+    this.pending.add(turn)
+    put(this.pendingBy, parent.session, () => new Set<LedgerTurn>()).add(turn)
+    this.calls += 1
+    const flow = this.flow(event.flow)
+    if (event.tool !== 'call_agent') flow.made += 1
+    flow.callTimes.push(at)
+  }
+
+  #endCall(event: EventOf<'call.ended'>): void {
+    const turn = this.turn(turnOf(event.call))
+    turn.pending = false
+    turn.outcome = event.outcome
+    this.pending.delete(turn)
+    this.pendingBy.get(event.session)?.delete(turn)
+    if (turn.state === 'queued') this.#rest(turn)
+    // Nobody waits any more for a session that served only this call.
+    if (this.sessions.get(turn.session)?.kind === 'ephemeral') this.waits = this.waits.filter((wait) => wait.target !== turn.session)
+    count(this.outcomes, event.outcome)
+  }
+
+  #claim(event: EventOf<'session.claimed'>, at: number): void {
+    const turn = this.turn(event.turn)
+    turn.begunAt = at
+    turn.node = event.node
+    turn.epoch = event.epoch
+    // The activation that waited is no more; the new one says so when it waits again.
+    this.waits = this.waits.filter((wait) => wait.turn !== turn)
+  }
+
+  #endTurn(event: EventOf<'turn.ended'>): void {
+    const turn = this.turn(event.turn)
+    turn.used = event.tokensUsed
+    if (event.entry !== null) {
+      const { n, askedTokens, answeredTokens } = event.entry
+      put(this.entries, event.session, () => new Map<number, number>()).set(n, askedTokens).set(n + 1, answeredTokens)
+    }
+    this.waits = this.waits.filter((wait) => wait.turn !== turn)
+    this.#rest(turn)
+  }
+
+  #rest(turn: LedgerTurn): void {
+    turn.state = 'ended'
+    this.live.get(turn.session)?.delete(turn)
+  }
+}
+
+const none: ReadonlySet<LedgerTurn> = new Set()
+
+function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
+  turn.state = 'running'
+  turn.node = node
+  turn.epoch = epoch
+  turn.deadline = deadline
+  turn.begunAt = at
+}
+
+export function count(map: Map<string, number>, name: string, by = 1): void {
+  map.set(name, (map.get(name) ?? 0) + by)
+}
+
+function put<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}

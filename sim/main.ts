@@ -1,0 +1,108 @@
+/** `npm run sim`: plays seeds, one seed, one plan, or the planted bugs. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { systemClock } from '../src/runtime/system-clock.ts'
+import { bugNames, type Found } from './find-bugs.ts'
+import { makePlan } from './make-plan.ts'
+import { Plan } from './plan.ts'
+import { play } from './play.ts'
+import { inPool } from './pool.ts'
+import { progressOf } from './progress.ts'
+import { shrink } from './shrink.ts'
+import { summaryLines, Totals, type SeedResult } from './totals.ts'
+import { traceLines } from './trace.ts'
+import type { Job } from './worker.ts'
+
+const seedsDefault = 3000
+const plansMax = 2000
+const seedsPerJob = 10
+/** Below this a run is a look, and need not have met every fault. */
+const fullRun = 1000
+
+const help = `npm run sim -- [options]
+
+  --seeds <n>     how many seeds (default ${seedsDefault}), on two processes
+  --from <n>      the first seed (default 1)
+  --seed <n>      one seed; with --trace as a timeline
+  --plan <file>   one plan from a file; with --trace as a timeline
+  --bugs          every planted bug until it is found, within ${plansMax} plans
+  --help          this text
+
+A plan that fails is cut down and written to sim-failure-<seed>.json. The exit status is 1 if a law was broken, a fault never happened or a planted bug was not found.`
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: String(seedsDefault) }, from: { type: 'string', default: '1' }, seed: { type: 'string' }, plan: { type: 'string' }, trace: { type: 'boolean', default: false },
+    bugs: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+  },
+})
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+function whole(name: string, text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name}: "${text}" is not a whole number`)
+  return value
+}
+
+async function one(plan: Plan): Promise<boolean> {
+  const verdict = await play(plan, null, values.trace)
+  if (values.trace) for (const line of traceLines(plan, verdict)) say(line)
+  say(`${plan.kind}, ${plan.nodes} nodes, ${plan.faults.length} faults: ${verdict.calls} calls, ${verdict.events} events, ${(verdict.simulatedMs / 1000).toFixed(1)} simulated seconds`)
+  say(`hash ${verdict.digest}`)
+  say(verdict.failure ?? 'every law was kept')
+  return verdict.failure === null
+}
+
+async function many(seeds: number, from: number): Promise<boolean> {
+  const startedAt = systemClock.now()
+  const totals = new Totals()
+  const progress = progressOf(seeds, 'seeds')
+  const jobs = Array.from({ length: Math.ceil(seeds / seedsPerJob) }, (_, index): Job => ({ kind: 'seeds', from: from + index * seedsPerJob, count: Math.min(seedsPerJob, seeds - index * seedsPerJob) }))
+  await inPool(jobs, (reply) => {
+    if (reply.kind !== 'seeds') return
+    for (const result of reply.results) totals.add(result)
+    progress.show(totals.seeds, `${totals.calls} calls, ${totals.failures.length} failed`)
+  })
+  progress.end()
+  for (const line of summaryLines(totals, (systemClock.now() - startedAt) / 1000)) say(line)
+  const missing = seeds < fullRun ? [] : totals.missing()
+  if (missing.length > 0) say(`never happened: ${missing.join(', ')}`)
+  const failures = totals.failures.toSorted((a, b) => a.seed - b.seed)
+  for (const { seed, failure } of failures.slice(0, 20)) say(`seed ${seed}: ${failure?.split('\n')[0] ?? ''}`)
+  if (failures[0] !== undefined) await writeOut(failures[0])
+  say(failures.length === 0 ? 'every law was kept' : `${failures.length} seeds failed`)
+  return failures.length === 0 && missing.length === 0
+}
+
+async function writeOut({ seed, failure }: SeedResult): Promise<void> {
+  const { plan, plays } = await shrink(makePlan(seed), failure ?? '', null)
+  const file = `sim-failure-${seed}.json`
+  writeFileSync(file, `${JSON.stringify(plan, null, 1)}\n`)
+  say(`cut down in ${plays} plays: npm run sim -- --plan ${file} --trace`)
+}
+
+async function bugs(): Promise<boolean> {
+  const found: Found[] = []
+  const progress = progressOf(bugNames.length, 'bugs')
+  await inPool(bugNames.map((name): Job => ({ kind: 'bug', name, plansMax })), (reply) => {
+    if (reply.kind === 'bug') found.push(reply.found)
+    progress.show(found.length, `${found.filter(({ plans }) => plans !== null).length} found`)
+  })
+  progress.end()
+  say('| planted bug | law | plans | what it takes away |\n| --- | --- | ---: | --- |')
+  for (const name of bugNames) {
+    const bug = found.find((candidate) => candidate.name === name)
+    say(`| ${name} | ${bug?.law ?? ''} | ${bug?.plans ?? 'not found'} | ${bug?.says ?? ''} |`)
+  }
+  return found.every(({ plans }) => plans !== null)
+}
+
+async function main(): Promise<boolean> {
+  if (values.help) return say(help), true
+  if (values.plan !== undefined) return one(Plan.parse(JSON.parse(readFileSync(values.plan, 'utf8'))))
+  if (values.seed !== undefined) return one(makePlan(whole('seed', values.seed)))
+  return values.bugs ? bugs() : many(whole('seeds', values.seeds), whole('from', values.from))
+}
+
+process.exitCode = (await main()) ? 0 : 1

@@ -1,0 +1,103 @@
+/** A plan from a seed. Each kind of plan looks for trouble in its own place; each run leaves some kinds of fault out altogether. */
+import { agentCount } from './agents.ts'
+import { makeFaults } from './make-faults.ts'
+import type { Act, CallAct, Ending, Plan, Root, Script } from './plan.ts'
+import { Random } from './random.ts'
+
+export const planKinds = ['mixed', 'ring', 'race', 'budget', 'queue', 'wait'] as const
+type Kind = (typeof planKinds)[number]
+
+/** Within this time everything is asked. */
+const horizonMs = 5000
+
+export function makePlan(seed: number): Plan {
+  const random = new Random(seed, 'plan')
+  const kind = planKinds[seed % planKinds.length] as Kind
+  const scripts = makeScripts(random, kind)
+  const roots = makeRoots(random, kind, scripts.length)
+  return { seed, kind, nodes: 2 + random.below(2), latencyMs: random.pick([0, 1, 3, 3, 8]), limits: limitsFor(random, kind), roots, scripts, faults: makeFaults(random, horizonMs) }
+}
+
+function limitsFor(random: Random, kind: Kind): Record<string, number> {
+  return {
+    ...(random.chance(20) && { callsPerMinute: 6 }), ...(random.chance(20) && { descendantsPerFlowMax: 4 }), ...(random.chance(30) && { callsPerCallerMax: 2 }),
+    ...(kind === 'queue' && { queuedPerSessionMax: 1 + random.below(2) }), ...(kind === 'budget' && { flowTokensMax: 100 + random.below(300) }),
+  }
+}
+
+const scriptCount = 10
+
+/** Earlier scripts call later ones, so that a tree of calls is finite; a few call themselves and end at the depth limit. */
+function makeScripts(random: Random, kind: Kind): Script[] {
+  return Array.from({ length: scriptCount }, (_, index) => {
+    const acts: Act[] = []
+    // The last ones only think.
+    if (index >= scriptCount - 2) acts.push(thought(random))
+    else if (kind === 'race') racing(random, acts, index)
+    else for (let left = 2 + random.below(3); left > 0; left -= 1) acts.push(...actsOf(random, kind, index))
+    return { acts, end: endingOf(random, kind), lateMs: 1 + random.below(6000) }
+  })
+}
+
+function endingOf(random: Random, kind: Kind): Ending {
+  if (random.chance(kind === 'race' ? 85 : 72)) return 'answer'
+  return random.pick(['fail', 'empty', 'hang', 'deaf', 'late', 'late', 'twice', 'twice'] as const)
+}
+
+function actsOf(random: Random, kind: Kind, index: number): Act[] {
+  const roll = random.below(10)
+  if (roll < 3) return [thought(random)]
+  if (roll === 3) return [{ do: 'note' }]
+  if (roll === 4 || (kind === 'wait' && roll < 8)) return background(random, kind, index)
+  const calls = Array.from({ length: random.chance(35) ? 2 + random.below(3) : 1 }, () => callOf(random, kind, index))
+  return [{ do: 'call', calls }, ...(random.chance(50) ? [thought(random)] : [])]
+}
+
+function thought(random: Random): Act {
+  const lie = random.chance(8) ? { lie: random.pick(['high', 'none'] as const) } : {}
+  return { do: 'think', ms: random.chance(8) ? 2500 + random.below(3000) : random.below(400), tokens: 1 + random.below(40), ...lie }
+}
+
+function background(random: Random, kind: Kind, index: number): Act[] {
+  const call: CallAct = { ...callOf(random, kind, index), tool: 'sub_agent', background: true, agent: random.below(4) }
+  return [{ do: 'call', calls: [call] }, thought(random), { do: 'wait', of: random.below(2), seconds: 1 + random.below(3), ...(random.chance(40) && { twice: true }) }]
+}
+
+function callOf(random: Random, kind: Kind, index: number): CallAct {
+  const tool = random.chance(kind === 'ring' || kind === 'queue' || kind === 'wait' ? 85 : 45) ? 'call_agent' : random.chance(75) ? 'sub_agent' : 'subagent'
+  // A few ask for somebody who is not there, and a few name a main session instead of its agent.
+  const named = random.chance(3) ? agentCount : random.chance(15) ? agentCount - 1 : random.chance(kind === 'ring' ? 0 : 10) ? agentCount - 2 : random.below(4)
+  const agent = tool === 'call_agent' && random.chance(20) ? -Math.min(named, agentCount - 1) - 1 : named
+  const script = named === agentCount - 1 && random.chance(95) ? scriptCount - 1 : random.chance(8) ? index : Math.min(scriptCount - 1, index + 1 + random.below(4))
+  return {
+    tool, agent, script, ...(random.chance(40) && { timeoutMs: 50 + random.below(2500) }),
+    ...(tool === 'sub_agent' && {
+      nested: random.chance(85), ...(random.chance(25) && { allowed: random.pick([['*'], ['sub_agent', 'call_agent'], ['call_*', 'note'], ['note'], []]) }),
+      ...(random.chance(kind === 'budget' ? 60 : 15) && { maxTokens: 20 + random.below(150) }), ...(random.chance(30) && { lastMessages: 2 + random.below(9) }), ...(random.chance(15) && { summary: true }), ...(random.chance(40) && { maxContext: 26 + random.below(24) }),
+    }),
+  }
+}
+
+/** A child is opened in the very moment in which its parent's time is over. */
+function racing(random: Random, acts: Act[], index: number): void {
+  const moment = 100 * (1 + random.below(3))
+  acts.push({ do: 'think', ms: moment + random.below(5) - 2, tokens: 1 + random.below(5) })
+  const calls = Array.from({ length: 1 + random.below(3) }, (): CallAct => ({
+    tool: random.pick(['sub_agent', 'sub_agent', 'call_agent'] as const), agent: random.below(agentCount), script: Math.min(scriptCount - 1, index + 1 + random.below(2)),
+    timeoutMs: 100 * (1 + random.below(4)) + random.below(7) - 3, ...(random.chance(25) && { background: true }), nested: true,
+  }))
+  acts.push({ do: 'call', calls: calls.map((call) => (call.tool === 'call_agent' ? { tool: call.tool, agent: call.agent, script: call.script, ...(call.timeoutMs !== undefined && { timeoutMs: call.timeoutMs }) } : call)) })
+}
+
+function makeRoots(random: Random, kind: Kind, scripts: number): Root[] {
+  const many = kind === 'ring' || kind === 'queue' ? 7 : 5
+  return Array.from({ length: many + random.below(4) }, (): Root => {
+    const bunched = kind === 'ring' || kind === 'queue' || kind === 'race' || kind === 'wait'
+    return {
+      at: bunched ? random.below(6) * 700 + random.below(4) : random.below(horizonMs), node: random.below(3), agent: random.below(kind === 'ring' || kind === 'wait' ? 4 : agentCount - 1),
+      main: random.chance(kind === 'ring' || kind === 'wait' ? 90 : kind === 'queue' ? 80 : 40), script: random.below(Math.min(scripts, 4)),
+      ...(random.chance(15) && { timeoutMs: 500 + random.below(4000) }), ...(random.chance(kind === 'budget' ? 80 : 15) && { maxTokens: 40 + random.below(300) }),
+      ...(random.chance(kind === 'race' ? 60 : 15) && { cancelAfterMs: kind === 'race' ? 100 * (1 + random.below(4)) + random.below(5) - 2 : random.below(3000), cancelNode: random.below(3) }),
+    }
+  })
+}

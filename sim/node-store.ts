@@ -1,0 +1,223 @@
+/**
+ * The store as one node sees it: the real one behind a wire and a disk that can be slow, fail, or leave the node without an answer.
+ * Every transaction is also watched: facts must lie within the keys that it holds (R1), and nobody is answered before the log has it (R2).
+ */
+import type { Event } from '../src/model/event.ts'
+import type { NodeId } from '../src/model/id.ts'
+import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runtime/ports.ts'
+import type { SqliteStore } from '../src/store/sqlite.ts'
+import type { Bug } from './bug.ts'
+import { InjectedFault, type Host } from './host.ts'
+import { watchedTx } from './watched-tx.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** A transaction that has written, in the order of the log; `seen` once the checker has found it there. */
+export type Mark = { node: NodeId; stale: boolean; seen: boolean }
+
+export type Shared = {
+  store: SqliteStore
+  scheduler: Scheduler
+  marks: Mark[]
+  /** Whose commit an event came from: a hint carries the event only to that node. */
+  writers: WeakMap<Event, NodeId>
+  bug: Bug | null
+  latencyMs: number
+  fail: (why: string) => void
+  /** Lets the checker read what is new in the log. */
+  check: () => void
+  rerun: (count: number) => void
+  beat: (node: NodeId, until: number) => void
+}
+
+type Attempt = 'whole' | 'failed' | 'unknown'
+
+export class NodeStore implements Store {
+  readonly #shared: Shared
+  readonly #host: Host
+  readonly #life: number
+  readonly #node: NodeId
+
+  constructor(shared: Shared, host: Host, node: NodeId) {
+    this.#shared = shared
+    this.#host = host
+    this.#life = host.life
+    this.#node = node
+  }
+
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T> {
+    const attempt = this.#attempt()
+    return this.#travel(() => this.#commit(keys, work, attempt), true)
+  }
+
+  #attempt(): Attempt {
+    const { failing } = this.#host
+    if (failing.left === 0) return 'whole'
+    failing.left -= 1
+    this.#host.count(`commit.${failing.how}`)
+    if (failing.left === 0) this.#host.recover()
+    return failing.how
+  }
+
+  /** To the store and back. What arrives there is done, whatever becomes of the node meanwhile. */
+  #travel<T>(act: () => Promise<T>, writes: boolean): Promise<T> {
+    const { scheduler, latencyMs } = this.#shared
+    const host = this.#host
+    const cut = host.window('cut')
+    if (cut?.how === 'throw') {
+      host.count('cut.throw')
+      return this.#answer(Promise.reject(new InjectedFault('the store cannot be reached')), latencyMs)
+    }
+    const slow = writes ? (host.window('slow')?.byMs ?? 0) : 0
+    const delay = host.window('delay')?.byMs ?? 0
+    if (slow > 0) host.count('disk.slow')
+    if (delay > 0) host.count('agent.network_delay')
+    const there = host.draw(latencyMs + 1) + slow + (delay === 0 ? 0 : host.draw(delay))
+    const back = host.draw(latencyMs + 1) + (delay === 0 ? 0 : host.draw(delay))
+    const acted = new Promise<T>((resolve, reject) => {
+      const go = (): void => host.leave(() => {
+        scheduler.inflight += 1
+        act().finally(() => (scheduler.inflight -= 1)).then(resolve, reject)
+      })
+      if (there === 0) go()
+      else scheduler.after(there, `there ${host.index}`, () => {
+        // Half of what a dying node had sent is lost on the way.
+        if (host.life === this.#life || host.draw(2) === 0) go()
+      })
+    })
+    return this.#answer(acted, back)
+  }
+
+  #answer<T>(acted: Promise<T>, back: number): Promise<T> {
+    const arrive = (run: () => void): void => {
+      if (back === 0) this.#host.enter(this.#life, run)
+      else this.#shared.scheduler.after(back, `back ${this.#host.index}`, () => this.#host.enter(this.#life, run))
+    }
+    return new Promise<T>((resolve, reject) => {
+      acted.then((value) => arrive(() => resolve(value)), (error: unknown) => arrive(() => reject(error)))
+    })
+  }
+
+  async #commit<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, attempt: Attempt): Promise<T> {
+    const { store, marks, bug } = this.#shared
+    let mark: Mark | null = null
+    let runs = 0
+    const held = new Set<string>(keys)
+    const value = await store.transact(keys, async (tx) => {
+      runs += 1
+      if (mark !== null) mark.stale = true
+      mark = null
+      const events: Event[] = []
+      const result = await work(watchedTx(this.#shared, tx, held, events, this.#node)).catch((error: unknown) => {
+        if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
+        if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
+        throw error
+      })
+      if (attempt === 'failed') throw new InjectedFault('the commit failed')
+      const written = bug?.append === undefined ? events : bug.append(events, this.#node)
+      if (written.length === 0) return result
+      tx.append(...written)
+      for (const event of written) {
+        this.#shared.writers.set(event, this.#node)
+        // Appending asks for the key of every timeline; the store runs the work again with those that were missing.
+        held.add(`session:${event.session}`)
+      }
+      mark = { node: this.#node, stale: false, seen: false }
+      marks.push(mark)
+      if (bug?.acknowledge === 'early') {
+        mark.stale = true
+        throw new EarlyYes(result)
+      }
+      return result
+    }).catch((error: unknown) => {
+      if (error instanceof EarlyYes) return error.value as T
+      throw error
+    })
+    this.#shared.rerun(runs - 1)
+    bug?.committed?.(store)
+    this.#acknowledged(mark)
+    if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
+    return value
+  }
+
+  /** R2: what is answered with yes is in the log. */
+  #acknowledged(mark: Mark | null): void {
+    if (mark === null) return
+    this.#shared.check()
+    if (!mark.seen) this.#shared.fail(`R2: ${mark.node} was told yes, and the log does not have it`)
+  }
+
+  /** Reads are quick, but cannot pass a cut. */
+  #read<T>(act: () => Promise<T>): Promise<T> {
+    return this.#host.window('cut') === undefined ? act() : this.#travel(act, false)
+  }
+
+  heartbeat: Store['heartbeat'] = (node, ttlMs) => {
+    const attempt = this.#attempt()
+    return this.#travel(async () => {
+      if (attempt === 'failed') throw new InjectedFault('the commit failed')
+      await this.#shared.store.heartbeat(node, ttlMs)
+      this.#shared.beat(node, this.#shared.scheduler.now + ttlMs)
+      if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
+    }, true)
+  }
+
+  onHint(listener: (hints: readonly Hint[]) => void): () => void {
+    return this.#shared.store.onHint((hints) => {
+      if (!this.#host.up || this.#host.life !== this.#life) return
+      this.#tell(listener, hints.map((hint) => this.#stripped(hint)))
+    })
+  }
+
+  /** A hint from another process says what happened and not how. */
+  #stripped(hint: Hint): Hint {
+    if (!('event' in hint) || hint.event === undefined || this.#shared.writers.get(hint.event) === this.#node) return hint
+    const { event: _, ...bare } = hint
+    return bare
+  }
+
+  #tell(listener: (hints: readonly Hint[]) => void, hints: readonly Hint[]): void {
+    const { scheduler, latencyMs } = this.#shared
+    const host = this.#host
+    if (host.window('cut') !== undefined) return
+    const how = host.draw(2) === 0 ? host.window('hints')?.how : undefined
+    if (how !== undefined) host.count(`hint.${how}`)
+    if (how === 'lost') return
+    const delay = host.draw(latencyMs + 1) + (how === 'late' ? 200 + host.draw(3000) : 0)
+    const tell = (): void => host.enter(this.#life, () => listener(hints))
+    scheduler.after(delay, `hint ${host.index}`, tell)
+    if (how === 'doubled') scheduler.after(delay + host.draw(1500), `hint ${host.index}`, tell)
+  }
+
+  lastSeq = (): number => this.#shared.store.lastSeq()
+  read: Store['read'] = (after, filter, limit) => this.#read(async () => {
+    const page = await this.#shared.store.read(after, filter, limit)
+    const { bug } = this.#shared
+    return bug?.read === undefined ? page : { ...page, events: page.events.filter((stored) => bug.read?.(stored) ?? true) }
+  })
+  due: Store['due'] = (now, limit) => this.#read(async () => {
+    const due = await this.#shared.store.due(now, limit)
+    return this.#shared.bug?.due?.(due) ?? due
+  })
+  turn: Store['turn'] = (id) => this.#read(() => this.#shared.store.turn(id))
+  session: Store['session'] = (id) => this.#read(() => this.#shared.store.session(id))
+  sessionFacts: Store['sessionFacts'] = (id) => this.#read(() => this.#shared.store.sessionFacts(id))
+  turns: Store['turns'] = (filter, limit) => this.#read(() => this.#shared.store.turns(filter, limit))
+  sessions: Store['sessions'] = (filter, limit) => this.#read(() => this.#shared.store.sessions(filter, limit))
+  event: Store['event'] = (seq) => this.#read(() => this.#shared.store.event(seq))
+  refused: Store['refused'] = (call) => this.#read(() => this.#shared.store.refused(call))
+  entries: Store['entries'] = (session, select) => this.#read(async () => {
+    const page = await this.#shared.store.entries(session, select)
+    return this.#shared.bug?.entries?.(page) ?? page
+  })
+  entriesByNumber: Store['entriesByNumber'] = (session, numbers) => this.#read(() => this.#shared.store.entriesByNumber(session, numbers))
+  close = (): Promise<void> => Promise.resolve()
+}
+
+/** A planted bug: the answer is given, and the commit is not made. */
+class EarlyYes extends Error {
+  readonly value: unknown
+  constructor(value: unknown) {
+    super('answered before the commit')
+    this.value = value
+  }
+}

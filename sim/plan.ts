@@ -1,0 +1,50 @@
+/** One run as data: what is asked, what agents do, and what goes wrong. A plan can be written out, cut down and run again. */
+import { z } from 'zod'
+
+const ms = z.number().int().min(0)
+
+const CallAct = z.strictObject({
+  tool: z.enum(['sub_agent', 'call_agent', 'subagent']), agent: z.number().int(), script: z.number().int(), timeoutMs: ms.optional(), maxTokens: z.number().int().optional(),
+  allowed: z.array(z.string()).optional(), nested: z.boolean().optional(), background: z.boolean().optional(), lastMessages: z.number().int().optional(), summary: z.boolean().optional(), maxContext: z.number().int().optional(),
+})
+export type CallAct = z.infer<typeof CallAct>
+
+export const Act = z.discriminatedUnion('do', [
+  z.strictObject({ do: z.literal('think'), ms, tokens: z.number().int().min(0), lie: z.enum(['high', 'none']).optional() }),
+  /** Several calls are made side by side. */
+  z.strictObject({ do: z.literal('call'), calls: z.array(CallAct) }),
+  z.strictObject({ do: z.literal('wait'), of: z.number().int(), seconds: z.number().int(), twice: z.boolean().optional() }),
+  z.strictObject({ do: z.literal('note') }),
+])
+export type Act = z.infer<typeof Act>
+
+/** How a driver ends: by the rules, or against them. */
+export const Ending = z.enum(['answer', 'fail', 'empty', 'hang', 'deaf', 'late', 'twice'])
+export type Ending = z.infer<typeof Ending>
+
+const Script = z.strictObject({ acts: z.array(Act), end: Ending, lateMs: ms })
+export type Script = z.infer<typeof Script>
+
+export const Fault = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('crash'), at: ms, node: z.number().int(), ms }),
+  z.strictObject({ kind: z.literal('freeze'), at: ms, node: z.number().int(), ms }),
+  z.strictObject({ kind: z.literal('cut'), at: ms, node: z.number().int(), ms, how: z.enum(['hang', 'throw']) }),
+  /** Slow disk: commits take longer. Delay: everything between the node and the store does. */
+  z.strictObject({ kind: z.literal('slow'), at: ms, node: z.number().int(), ms, byMs: ms }),
+  z.strictObject({ kind: z.literal('delay'), at: ms, node: z.number().int(), ms, byMs: ms }),
+  z.strictObject({ kind: z.literal('commit'), at: ms, node: z.number().int(), count: z.number().int(), how: z.enum(['failed', 'unknown']) }),
+  z.strictObject({ kind: z.literal('hints'), at: ms, node: z.number().int(), ms, how: z.enum(['lost', 'late', 'doubled']) }),
+])
+export type Fault = z.infer<typeof Fault>
+
+const Root = z.strictObject({
+  at: ms, node: z.number().int(), /** The main session of an agent, or a new one. */ agent: z.number().int(), main: z.boolean(), script: z.number().int(),
+  timeoutMs: ms.optional(), maxTokens: z.number().int().optional(), /** When somebody cancels it, after it was sent. */ cancelAfterMs: ms.optional(), cancelNode: z.number().int().optional(),
+})
+export type Root = z.infer<typeof Root>
+
+export const Plan = z.strictObject({
+  seed: z.number().int(), kind: z.string(), nodes: z.number().int(), /** The longest way to the store and back, each way. */ latencyMs: ms,
+  limits: z.record(z.string(), z.number()), roots: z.array(Root), scripts: z.array(Script), faults: z.array(Fault),
+})
+export type Plan = z.infer<typeof Plan>

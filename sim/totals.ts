@@ -1,0 +1,64 @@
+/** What many runs came to together. */
+import { hash } from 'node:crypto'
+import type { Verdict } from './play.ts'
+import { count } from './ledger.ts'
+
+export type SeedResult = { seed: number; failure: string | null; digest: string; calls: number; events: number; simulatedMs: number; rerunsMax: number; outcomes: [string, number][]; counts: [string, number][] }
+
+export const seedResultOf = (seed: number, verdict: Verdict): SeedResult => ({
+  seed, failure: verdict.failure, digest: verdict.digest, calls: verdict.calls, events: verdict.events, simulatedMs: verdict.simulatedMs, rerunsMax: verdict.rerunsMax,
+  outcomes: [...verdict.outcomes], counts: [...verdict.counts],
+})
+
+/** Every fault that a plan can hold or a script can play. Over a full run each must have happened. */
+export const faultNames = [
+  'crash', 'restart', 'freeze', 'thaw', 'stale.refused', 'cut.hang', 'cut.throw', 'disk.slow', 'commit.failed', 'commit.unknown', 'hint.lost', 'hint.late', 'hint.doubled',
+  'driver.slow', 'driver.hang', 'driver.deaf', 'driver.fail', 'driver.empty', 'driver.late', 'driver.twice', 'driver.twice_refused', 'driver.lie_high', 'driver.lie_none',
+  'agent.timeout', 'agent.rejected', 'agent.not_found', 'agent.busy', 'agent.network_delay', 'ring.refused', 'cancel.done', 'cancel.late', 'keys.rerun',
+] as const
+
+export class Totals {
+  seeds = 0
+  calls = 0
+  events = 0
+  simulatedMs = 0
+  rerunsMax = 0
+  readonly outcomes = new Map<string, number>()
+  readonly counts = new Map<string, number>()
+  readonly failures: SeedResult[] = []
+  readonly #digests = new Map<number, string>()
+
+  add(result: SeedResult): void {
+    this.seeds += 1
+    this.calls += result.calls
+    this.events += result.events
+    this.simulatedMs += result.simulatedMs
+    this.rerunsMax = Math.max(this.rerunsMax, result.rerunsMax)
+    for (const [name, times] of result.outcomes) count(this.outcomes, name, times)
+    for (const [name, times] of result.counts) count(this.counts, name, times)
+    this.#digests.set(result.seed, result.digest)
+    if (result.failure !== null) this.failures.push(result)
+  }
+
+  /** One hash over the logs of all seeds, in their order. */
+  digest(): string {
+    const seeds = [...this.#digests.keys()].toSorted((a, b) => a - b)
+    return hash('sha256', seeds.map((seed) => `${seed} ${this.#digests.get(seed) ?? ''}`).join('\n')).slice(0, 32)
+  }
+
+  missing(): string[] {
+    return faultNames.filter((name) => (this.counts.get(name) ?? 0) === 0)
+  }
+}
+
+export function summaryLines(totals: Totals, seconds: number): string[] {
+  const listed = (entries: readonly (readonly [string, number])[]): string => entries.map(([name, times]) => `${name} ${times}`).join(', ')
+  const refused = [...totals.outcomes].reduce((sum, [name, times]) => sum + (name.startsWith('refused.') ? times : 0), 0)
+  return [
+    `${totals.seeds} seeds, ${totals.calls + refused} calls (${totals.calls} opened, ${refused} refused), ${totals.events} events, ${(totals.simulatedMs / 3_600_000).toFixed(1)} simulated hours in ${seconds.toFixed(0)} s`,
+    `hash      ${totals.digest()}`,
+    `outcomes  ${listed([...totals.outcomes].toSorted(([a], [b]) => (a < b ? -1 : 1)))}`,
+    `faults    ${listed(faultNames.map((name) => [name, totals.counts.get(name) ?? 0]))}`,
+    `keys      at most ${totals.rerunsMax} reruns of a transaction`,
+  ]
+}

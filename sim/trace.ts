@@ -1,0 +1,30 @@
+/** A run as a timeline that can be read: when, who wrote it, on whose timeline, and what. */
+import type { Event } from '../src/model/event.ts'
+import type { Plan } from './plan.ts'
+import type { Verdict } from './play.ts'
+import { startAt } from './scheduler.ts'
+
+export function traceLines(plan: Plan, verdict: Verdict): string[] {
+  const lines = verdict.trace.map(({ at, writer, event }) => ({ at: at - startAt, line: `${(writer ?? '-').replace('node_', '').padEnd(8)} ${event.type.padEnd(15)} ${wording(event)}` }))
+  for (const fault of plan.faults) lines.push({ at: fault.at, line: `*        ${fault.kind.padEnd(15)} ${JSON.stringify({ ...fault, at: undefined, kind: undefined })}` })
+  return lines.toSorted((a, b) => a.at - b.at).map(({ at, line }) => `${(at / 1000).toFixed(3).padStart(8)}  ${line}`)
+}
+
+function wording(event: Event): string {
+  const where = `${event.turn ?? event.session}`
+  switch (event.type) {
+    case 'call.opened': return `${where} opens ${event.call} to ${event.target} (${event.grant.agent}, depth ${event.grant.depth}, tokens ${event.grant.tokensMax ?? '-'}, deadline ${((event.deadline - startAt) / 1000).toFixed(3)}${event.background ? ', background' : ''}): ${event.task}`
+    case 'call.refused': return `${where} ${event.tool} ${event.agent}: ${event.refusal.code}`
+    case 'call.ended': return `${event.call} ${event.outcome} (${event.cause})`
+    case 'turn.started': return `${where} in ${event.session}, epoch ${event.epoch}, deadline ${((event.deadline - startAt) / 1000).toFixed(3)}`
+    case 'turn.ended': return `${where} ${event.outcome}, tokens ${event.tokensUsed} and ${event.tokensBelow} below${event.error === null ? '' : `: ${event.error.split('\n')[0] ?? ''}`}`
+    case 'turn.cancelled': return `${where} ${event.outcome} (${event.cause})`
+    case 'session.claimed': return `${where} by ${event.node}, epoch ${event.epoch}`
+    case 'message.sent': return `${where} to ${event.session}: ${event.text}, tokens ${event.grant.tokensMax ?? '-'}`
+    case 'wait.started': return `${where} waits for ${event.target}`
+    case 'wait.ended': return `${where} waited for ${event.target}: ${event.reason}`
+    case 'step.started': case 'step.ended': return `${where} ${event.kind} ${event.name}`
+    case 'notice.raised': return `${where} about ${event.about}`
+    case 'session.created': case 'session.archived': return event.session
+  }
+}

@@ -1,0 +1,51 @@
+/** A transaction that is watched: R1 says that its facts lie within the keys it named or was given by NeedsKeys. */
+import type { Event } from '../src/model/event.ts'
+import type { NodeId } from '../src/model/id.ts'
+import type { Key, Tx } from '../src/runtime/ports.ts'
+import type { Shared } from './node-store.ts'
+
+export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>, given: Tx, held: ReadonlySet<string>, events: Event[], node: NodeId): Tx {
+  const tx = bug?.tx?.(given, store) ?? given
+  const covered = (what: string, ...keys: Key[]): void => {
+    const missing = keys.find((key) => !held.has(key))
+    if (missing !== undefined) fail(`R1: the facts of ${what} were read without ${missing}`)
+  }
+  return {
+    now: tx.now,
+    async turn(id) {
+      const facts = await tx.turn(id)
+      if (facts === null) return null
+      covered(id, `session:${facts.turn.session}`)
+      return bug?.turn?.(facts) ?? facts
+    },
+    async activation(id) {
+      const facts = await tx.activation(id)
+      return facts === null ? null : (bug?.activation?.(facts, id, node) ?? facts)
+    },
+    async session(id) {
+      const facts = await tx.session(id)
+      covered(id, `session:${id}`)
+      return bug?.session?.(facts) ?? facts
+    },
+    async open(query) {
+      const facts = await tx.open(query)
+      if (facts === null) return null
+      covered(query.call, `session:${facts.caller.turn.session}`, `flow:${facts.caller.turn.flow}`, `call:${query.call}`)
+      if (query.target !== null) covered(query.call, `session:${query.target}`)
+      covered(query.call, ...(facts.target?.waitPath ?? []).map((hop): Key => `session:${hop.session}`))
+      return bug?.open?.(facts, node) ?? facts
+    },
+    async below(turn) {
+      const rows = await tx.below(turn)
+      covered(turn, ...rows.map((row): Key => `session:${row.turn.session}`))
+      return bug?.below?.(rows) ?? rows
+    },
+    append(...more) {
+      for (const event of more) {
+        events.push(event)
+        // The row of the callee changes with its call.
+        if (event.type === 'call.ended') covered(event.call, `session:${event.target}`)
+      }
+    },
+  }
+}
