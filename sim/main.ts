@@ -61,7 +61,11 @@ async function many(seeds: number, from: number): Promise<boolean> {
   const jobs = Array.from({ length: Math.ceil(seeds / seedsPerJob) }, (_, index): Job => ({ kind: 'seeds', from: from + index * seedsPerJob, count: Math.min(seedsPerJob, seeds - index * seedsPerJob) }))
   await inPool(jobs, (reply) => {
     if (reply.kind !== 'seeds') return
-    for (const result of reply.results) totals.add(result)
+    for (const result of reply.results) {
+      totals.add(result)
+      // At once: a long run should not keep to itself what it found.
+      if (result.failure !== null) say(`seed ${result.seed}: ${result.failure.split('\n')[0] ?? ''}`)
+    }
     progress.show(totals.seeds, `${totals.calls} calls, ${totals.failures.length} failed`)
   })
   progress.end()
@@ -69,7 +73,6 @@ async function many(seeds: number, from: number): Promise<boolean> {
   const missing = seeds < fullRun ? [] : totals.missing()
   if (missing.length > 0) say(`never happened: ${missing.join(', ')}`)
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed)
-  for (const { seed, failure } of failures.slice(0, 20)) say(`seed ${seed}: ${failure?.split('\n')[0] ?? ''}`)
   if (failures[0] !== undefined) await writeOut(failures[0])
   say(failures.length === 0 ? 'every law was kept' : `${failures.length} seeds failed`)
   return failures.length === 0 && missing.length === 0

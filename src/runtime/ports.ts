@@ -87,6 +87,9 @@ export class NeedsKeys extends Error {
   }
 }
 
+/** These events cannot be written; nothing of them was. */
+export class AppendFault extends Error {}
+
 /** What a model is shown of a tool. */
 export type ToolSpec = { name: string; description: string; input: Json }
 

@@ -11,7 +11,7 @@ import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
-import type { Acts, Key, Tool, Tx } from './ports.ts'
+import { AppendFault, type Acts, type Key, type Tool, type Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 
 export type Running = {
@@ -75,18 +75,38 @@ export function factsOf(running: Running, { pending, outcome, state, node, epoch
   return { turn: { ...running.row, state, node, epoch, stopping, tokensBelow, tokensUsed: running.tokensUsed, call }, session: running.session }
 }
 
-/** Takes what waits in the buffer; if the commit fails it is put back in front, in order. */
+/**
+ * Takes what waits in the buffer. If the work itself says no, nothing was written and it is put back in front, in order.
+ * If the store fails, nobody knows whether it was written: this activation then ends, and the turn is taken up again from what the log says (R10).
+ */
 export async function commit<T>(line: Line, running: Running, keys: readonly Key[], work: (tx: Tx, buffered: readonly Event[]) => Promise<T>): Promise<T> {
   const buffered = running.buffer
   running.buffer = []
   running.answerBuffered = false
+  let refused: unknown
+  const watched = async (tx: Tx): Promise<T> => {
+    try {
+      return await work(tx, buffered)
+    } catch (error) {
+      refused = error
+      throw error
+    }
+  }
   try {
-    return await line.store.transact(keys, (tx) => work(tx, buffered))
+    return await line.store.transact(keys, watched)
   } catch (error) {
+    if (error !== refused && !(error instanceof AppendFault)) throw abandon(line, running, error)
     running.buffer = [...buffered, ...running.buffer]
     running.answerBuffered = true
     throw error
   }
+}
+
+function abandon(line: Line, running: Running, cause: unknown): Fenced {
+  const fenced = new Fenced(`it is not known whether the last commit of ${running.row.id} was made`, { cause })
+  line.lost.add(running.row.session)
+  running.abort.abort(fenced)
+  return fenced
 }
 
 /** Makes durable what waits in the buffer, together with `more`. */

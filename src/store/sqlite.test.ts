@@ -9,7 +9,8 @@ import { NeedsKeys } from '../runtime/ports.ts'
 import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
 import { StoreFault } from './directory.ts'
 import { viewsEqual } from './rebuild.ts'
-import { AppendFault, sqliteStore, type SqliteStore } from './sqlite.ts'
+import { AppendFault } from '../runtime/ports.ts'
+import { sqliteStore, type SqliteStore } from './sqlite.ts'
 import { storeContract } from './store-contract.ts'
 
 storeContract('the SQLite store in memory', async (clock) => {

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
-import { NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
@@ -264,8 +264,7 @@ class Sqlite implements SqliteStore {
   }
 }
 
-/** These events cannot be written; nothing of them was. */
-export class AppendFault extends Error {}
+
 
 /** SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint, mismatch. */
 const dataFaults = new Set([18, 19, 20])
