@@ -1,4 +1,5 @@
 /** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
@@ -10,6 +11,7 @@ import { scriptedDriver } from './adapters/scripted/drive.ts'
 import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import { Script } from './adapters/scripted/script.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
+import { nearestOf } from './config-problem.ts'
 import { loadConfig, type Config } from './config.ts'
 import { Agent } from './model/agent.ts'
 import type { StoredEvent } from './model/event.ts'
@@ -19,6 +21,7 @@ import { Limits } from './model/limits.ts'
 import { explain, refusalOfZod } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
 import { alarmOf, type Alarm } from './runtime/alarm.ts'
+import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
 import { explainStall, type Explanation } from './runtime/explain.ts'
 import { explanationText } from './runtime/explanation-text.ts'
@@ -84,6 +87,10 @@ export type Tieline = {
   call(id: string): Promise<CallRecord | null>
   /** Text as it streams, of every turn that runs here. */
   onDelta(listener: (delta: Delta) => void): () => void
+  /** How many turns run here: those asked for here, and those that an earlier process left. */
+  running(): number
+  /** Resolves when none does. */
+  idle(): Promise<void>
   readonly store: SqliteStore
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -102,6 +109,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
+  checkTools(agents, toolbox.names)
   const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
   const node = await startNode({
     store, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
@@ -117,6 +125,8 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
     log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
     run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
     call: (id) => recordOf(store, id),
+    running: () => node.line.running.size,
+    idle: () => idle(node.line),
     onDelta(listener) {
       node.line.deltaListeners.add(listener)
       return () => node.line.deltaListeners.delete(listener)
@@ -166,8 +176,16 @@ function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, confi
   return { store, clock, count, agents, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
 }
 
+const idleLookMs = 50
+
+async function idle(line: Line): Promise<void> {
+  while (line.running.size > 0) await line.clock.sleep(idleLookMs, line.stopping.signal)
+}
+
 function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
-  if (session === undefined) return { agent, cwd: resolve(cwd ?? home), ...(title === undefined ? {} : { title }) }
+  const directory = resolve(cwd ?? home)
+  if (session === undefined && statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
   if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
   return { session }
 }
@@ -202,6 +220,15 @@ function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, s
   return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) ?? onModel }
 }
 
+/** A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers begin with the name of their server. */
+function checkTools(agents: Agents, names: readonly string[]): void {
+  for (const agent of agents.names().map((name) => agents.get(name)).filter((found) => found !== undefined)) {
+    const servers = Object.keys(agent.mcpServers)
+    const wrong = agent.tools.find((tool) => !tool.endsWith('*') && !names.includes(tool) && !servers.some((server) => tool.startsWith(`${server}_`)))
+    if (wrong !== undefined) throw new OptionsError(`agents.${agent.name}.tools: there is no tool "${wrong}"; ${nearestOf(wrong, names)}`)
+  }
+}
+
 function scriptOf(agent: string, given: unknown): Script {
   const parsed = Script.safeParse(given)
   if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, given, `agents.${agent}.script`)))
@@ -209,12 +236,13 @@ function scriptOf(agent: string, given: unknown): Script {
 }
 
 /** MCP servers are reached only by agents that have some. */
-function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; close(): Promise<void> } {
+function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; names: readonly string[]; close(): Promise<void> } {
   const standard = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...own]
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>
     (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) => mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn })))
   return {
+    names: standard.map((tool) => tool.name),
     tools: { of: async (agent) => (Object.keys(agent.mcpServers).length === 0 ? standard : [...standard, ...(await (await servers()).of(agent))]) },
     close: async () => (await loading)?.close(),
   }

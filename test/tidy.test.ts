@@ -24,7 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   client: ['model'],
   cli: ['client', 'model', 'src/serve.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],
   'src/index.ts': ['src/serve.ts', 'src/config.ts', 'src/store/directory.ts', 'adapters', 'client', 'runtime', 'model'],
-  'src/serve.ts': ['model', 'runtime', 'store', 'tools', 'adapters', 'server', 'views', 'client', 'src/config.ts', 'src/version.ts'],
+  'src/serve.ts': ['model', 'runtime', 'store', 'tools', 'adapters', 'server', 'views', 'client', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts'],
   'src/version.ts': [],
   'src/config.ts': ['src/config-problem.ts', 'model'],
   'src/config-problem.ts': [],

@@ -34,10 +34,18 @@ async function runTask({ words: [task = ''], flags, env, out, err, signal }: Com
   warn = (warning) => (silent ? err.write(`tieline: ${warning}\n`) : watch.note(`tieline: ${warning}`))
   warnings.forEach(warn)
   const result = await shown(watch, watch.follow(line.run(agent, task, { cwd: resolve(text(flags['cwd']) ?? '.'), ...(timeoutMs === null ? {} : { timeoutMs }) }), signal))
+  await finishEarlier(line, err)
   if (flags['json'] === true) out.write(`${JSON.stringify({ ...result, calls: callsOf(watch.tree()) })}\n`)
   else if (result.output !== '') out.write(`${result.output}\n`)
   if (!result.success && flags['json'] !== true) err.write(`tieline: ${agent}: ${endWords(result.outcome, result.error)}\n`)
   return result.success ? 0 : 1
+}
+
+/** What an earlier process left was taken up again when the log was opened: to leave now would cut it off once more. */
+async function finishEarlier(line: { running(): number; idle(): Promise<void> }, err: CommandInput['err']): Promise<void> {
+  if (line.running() === 0) return
+  err.write(`tieline: ${line.running()} earlier turns in this log go on; waiting for them to end (Ctrl-C leaves them as they are)\n`)
+  await line.idle()
 }
 
 /** Which file, which directory for the log, and who is asked unless the user says so. */

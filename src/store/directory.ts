@@ -1,6 +1,6 @@
 /** A data directory has one owner. The lock is a lock of the kernel on a file of its own, so that it is gone with the process, however it died. */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { applicationId, migrations } from './schema.ts'
 
@@ -11,7 +11,7 @@ export type Directory = { file: string; release(): void }
 
 export function ownDirectory(path: string): Directory {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeDirectory(resolve(path))
   } catch (cause) {
     throw new StoreFault(`${path} cannot be used as a data directory (${(cause as Error).message}). Choose another one.`, { cause })
   }
@@ -19,11 +19,21 @@ export function ownDirectory(path: string): Directory {
   return { file: join(path, 'tieline.db'), release: () => lock.close() }
 }
 
+/** One level at a time: Node's own way to make parents too never ends where a file system makes none, such as /proc. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) {
+    if (!statSync(path).isDirectory()) throw new Error('it is a file')
+    return
+  }
+  if (dirname(path) !== path) makeDirectory(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
+}
+
 /** SQLite's result code for a file that is none of its own. */
 const notADatabase = 26
 
 function lockFile(file: string, path: string): DatabaseSync {
-  const lock = new DatabaseSync(file)
+  const lock = openLock(file, path)
   try {
     lock.exec('pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive')
     return lock
@@ -35,6 +45,14 @@ function lockFile(file: string, path: string): DatabaseSync {
     // A damaged lock says nothing about anybody, and holds nothing worth keeping.
     rmSync(file)
     return lockFile(file, path)
+  }
+}
+
+function openLock(file: string, path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file)
+  } catch (cause) {
+    throw new StoreFault(`${path} cannot be written to (${(cause as Error).message}). Choose another data directory, or change its permissions.`, { cause })
   }
 }
 

@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { tieline } from '../src/index.ts'
+
+test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
+  await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow('agents.a.tools: there is no tool "raed"; the nearest known one is "read"')
+})
+
+test('tools of MCP servers and wildcards need not be known beforehand', async () => {
+  await using line = await tieline({ agents: { a: { tools: ['files_read', 'sub_*'], mcpServers: { files: { command: 'false' } }, script: () => 'x' } }, onWarning: () => undefined })
+  expect(line.running()).toBe(0)
+})
+
+test('a directory to work in must exist', async () => {
+  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  expect(() => line.run('a', 'go', { cwd: '/nowhere/at/all' })).toThrow('a directory that exists')
+})
+
+test('what an earlier process left goes on by itself, and one can wait for it', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  let stuck = true
+  const agents = { a: { script: async () => { if (stuck) await new Promise(() => undefined); return 'finished after all' } } }
+  const first = await tieline({ agents, dataDir: directory })
+  const run = first.run('a', 'go')
+  const sent = await run.accepted
+  if ('code' in sent) throw new Error(sent.code)
+  await first.close()
+  await expect(run).rejects.toThrow('goes on when its data directory is opened again')
+  stuck = false
+  await using second = await tieline({ agents, dataDir: directory })
+  while ((await second.store.turn(sent.turn))?.state !== 'ended') await new Promise((resolve) => setTimeout(resolve, 20))
+  await second.idle()
+  const row = await second.store.turn(sent.turn)
+  const ended = await second.store.event(row?.endedSeq ?? 0)
+  expect(ended?.event).toMatchObject({ type: 'turn.ended', outcome: 'completed', output: 'finished after all' })
+})
+
+test('a data directory that cannot be made is refused at once', async () => {
+  await expect(tieline({ dataDir: '/proc/nothing/here' })).rejects.toThrow('cannot be used as a data directory')
+})
