@@ -23,12 +23,11 @@ import type { CountTokens } from './model/text.ts'
 import { alarmOf, type Alarm } from './runtime/alarm.ts'
 import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
-import { explainStall, type Explanation } from './runtime/explain.ts'
-import { explanationText } from './runtime/explanation-text.ts'
+import type { Explanation } from './runtime/explain.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
-import { listCalls, type ListedCall } from './runtime/listing.ts'
+import type { ListedCall } from './runtime/listing.ts'
 import type { Agents, Clock, Delta, Driver, Summarise, Tool, Tools } from './runtime/ports.ts'
-import { replay, type Replay } from './runtime/replay.ts'
+import type { Replay } from './runtime/replay.ts'
 import type { ReplayPorts } from './runtime/replaying.ts'
 import { eventsOf, scopeOf } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
@@ -105,7 +104,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const count = await loadTokenizer()
   const clock = systemClock
   const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => clock.now() })
-  const alarm = alarmOf(clock)
+  const alarm = alarmOf(clock, true)
   const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
@@ -158,15 +157,17 @@ export async function openLog(options: LogOptions): Promise<RecordedLog & { impo
   return { ...logOf(store, systemClock, ports), imported: read?.header ?? null, close: () => store.close() }
 }
 
+/** Looking back is rarer than going on: what it needs is loaded when it is asked for. */
 const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
-  replay: async (id) => replay(await ports(), id),
+  replay: async (id) => (await import('./runtime/replay.ts')).replay(await ports(), id),
   async explain(id) {
+    const [{ explainStall }, { explanationText }] = await Promise.all([import('./runtime/explain.ts'), import('./runtime/explanation-text.ts')])
     const explanation = await explainStall(store, id, clock.now())
     return { ...explanation, text: explanationText(explanation) }
   },
   export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
   events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
-  calls: (limit) => listCalls(store, limit),
+  calls: async (limit) => (await import('./runtime/listing.ts')).listCalls(store, limit),
   sessions: (limit) => store.sessions({}, limit),
 })
 

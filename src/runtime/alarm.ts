@@ -10,21 +10,24 @@ export type Alarm = {
   stop(): void
 }
 
-export const alarmOf = (clock: Clock): Alarm => new HeapAlarm(clock)
+/** `kept`: whoever made it stops it, so it need not give the clock back each time that nobody waits. */
+export const alarmOf = (clock: Clock, kept = false): Alarm => new HeapAlarm(clock, kept)
 
 /** Made once: an abort without a reason makes an exception with a stack each time. */
 const disarmed = new Error('nobody waits for this moment')
 
 class HeapAlarm implements Alarm {
   readonly #clock: Clock
+  readonly #kept: boolean
   readonly #heap: Entry[] = []
   #armed: { at: Millis; abort: AbortController } | null = null
   #stopped = false
   /** Entries in the heap that nobody waits for any more. */
   #cancelled = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, kept: boolean) {
     this.#clock = clock
+    this.#kept = kept
   }
 
   set(at: Millis, ring: () => void): () => void {
@@ -48,7 +51,7 @@ class HeapAlarm implements Alarm {
   /** Most deadlines never come: without this a long deadline would keep its entry, and the clock the process, long after its call ended. */
   #compact(): void {
     const heap = this.#heap
-    if (this.#cancelled === heap.length) this.#disarm()
+    if (this.#cancelled === heap.length && !this.#kept) this.#disarm()
     else if (this.#cancelled < 256 || this.#cancelled * 2 < heap.length) return
     const live = heap.filter((entry) => entry.ring !== null).sort((a, b) => a.at - b.at)
     heap.length = 0

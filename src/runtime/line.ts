@@ -44,6 +44,8 @@ export type Line = LinePorts & {
   readonly lost: Set<SessionId>
   /** Turns that were told to stop before they were here. */
   readonly stoppedEarly: Map<TurnId, Outcome>
+  /** Told when this node stops. */
+  readonly atStop: Set<() => void>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
   /** Runs a turn that this node has just started or taken over. */
@@ -54,7 +56,7 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
   return {
     ...ports,
     node: `node_${ports.ids.next()}`,
-    alarm: alarmOf(ports.clock),
+    alarm: alarmOf(ports.clock, true),
     running: new Map(),
     callWaiters: new Map(),
     turnWaiters: new Map(),
@@ -63,6 +65,7 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
     queued: new Set(),
     stoppedEarly: new Map(),
     starting: new Set(),
+    atStop: new Set(),
     lost: new Set(),
     stopping: new AbortController(),
     start,

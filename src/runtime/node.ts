@@ -35,6 +35,7 @@ export async function startNode(ports: LinePorts): Promise<Node> {
     async stop() {
       line.stopping.abort(new Error('the node is stopping'))
       for (const running of line.running.values()) running.abort.abort(line.stopping.signal.reason)
+      for (const told of line.atStop) told()
       line.alarm.stop()
       await living
       deaf()

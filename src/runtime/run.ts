@@ -68,18 +68,22 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
 async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
-    forget = listen(line.turnWaiters, turn, resolve)
-    line.stopping.signal.addEventListener('abort', () => reject(new Error('Tieline was closed before the run had ended; it goes on when its data directory is opened again')), { once: true })
+    const deaf = listen(line.turnWaiters, turn, resolve)
+    const closed = (): void => reject(new Error('Tieline was closed before the run had ended; it goes on when its data directory is opened again'))
+    line.atStop.add(closed)
+    forget = () => {
+      deaf()
+      line.atStop.delete(closed)
+    }
   })
-  // Whoever waits hears of it; if nobody does, it is no fault.
-  ending.catch(() => undefined)
-  if (line.running.has(turn)) return ending
-  // It may have ended before anybody listened.
-  const row = await line.store.turn(turn)
-  const stored = row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
-  if (stored?.event.type !== 'turn.ended') return ending
-  forget()
-  return stored.event
+  try {
+    // A turn that does not run here may have ended before anybody listened.
+    const row = line.running.has(turn) ? null : await line.store.turn(turn)
+    const stored = row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
+    return stored?.event.type === 'turn.ended' ? stored.event : await ending
+  } finally {
+    forget()
+  }
 }
 
 const pageSize = 256
