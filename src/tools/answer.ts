@@ -27,12 +27,12 @@ type Definition<Input extends z.ZodType> = {
 
 /** A tool that works in the session's directory: input that does not parse and paths that the disk declines are refusals, all else that breaks is a fault. */
 export function workspaceTool<Input extends z.ZodType>(definition: Definition<Input>): Tool {
-  const spec = { name: definition.name, description: definition.description, input: jsonSchemaOf(definition.input) }
+  const spec = once(() => ({ name: definition.name, description: definition.description, input: jsonSchemaOf(definition.input) }))
   return {
     name: definition.name,
     effect: definition.effect,
     calling: false,
-    describe: () => spec,
+    describe: spec,
     async run(input, context) {
       context.signal.throwIfAborted()
       const parsed = definition.input.safeParse(input)
@@ -49,6 +49,12 @@ export function workspaceTool<Input extends z.ZodType>(definition: Definition<In
 }
 
 const pathIn = (input: Json): unknown => (input !== null && typeof input === 'object' && !Array.isArray(input) ? (input['path'] ?? '.') : input)
+
+/** Made when it is first needed: whoever only imports the library does not wait for it. */
+export function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null
+  return () => (made ??= { value: make() }).value
+}
 
 /** Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an integer". */
 export function jsonSchemaOf(schema: z.ZodType): Json {

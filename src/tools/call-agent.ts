@@ -4,7 +4,7 @@ import { isSessionId } from '../model/id.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf } from './answer.ts'
+import { jsonSchemaOf, once } from './answer.ts'
 import { shown, whoMayBeCalled } from './calling.ts'
 
 const Input = z.strictObject({
@@ -13,12 +13,12 @@ const Input = z.strictObject({
   timeout_ms: z.number().min(0).optional().describe('default 30000, at most 300000'),
 })
 
-const schema = jsonSchemaOf(Input)
+const schema = once(() => jsonSchemaOf(Input))
 
 export function callAgentTool(count: CountTokens): Tool {
   return {
     name: 'call_agent', effect: 'call', calling: true,
-    describe: (turn) => ({ name: 'call_agent', description: `Sends a message to an agent that remembers its conversation and waits for the answer. ${whoMayBeCalled(turn)}`, input: schema }),
+    describe: (turn) => ({ name: 'call_agent', description: `Sends a message to an agent that remembers its conversation and waits for the answer. ${whoMayBeCalled(turn)}`, input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
       if (!parsed.success) return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>

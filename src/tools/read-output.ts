@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf } from './answer.ts'
+import { jsonSchemaOf, once } from './answer.ts'
 
 const limitDefault = 8000
 const limitMax = 40_000
@@ -10,11 +10,11 @@ const limitMax = 40_000
 const Input = z.strictObject({
   call_id: z.string().min(1, 'the call_id that the call returned'), offset: z.number().int().min(0).default(0), limit: z.number().int().min(1).optional().describe(`characters, default ${limitDefault}, at most ${limitMax}`),
 })
-const schema = jsonSchemaOf(Input)
+const schema = once(() => jsonSchemaOf(Input))
 
 export const readOutput: Tool = {
   name: 'read_output', effect: 'read', calling: true,
-  describe: () => ({ name: 'read_output', description: 'Reads the output of one of your calls from an offset on, when it was too long to be shown.', input: schema }),
+  describe: () => ({ name: 'read_output', description: 'Reads the output of one of your calls from an offset on, when it was too long to be shown.', input: schema() }),
   async run(input, context) {
     const parsed = Input.safeParse(input)
     if (!parsed.success) return no('', refusalOfZod(parsed.error, input))

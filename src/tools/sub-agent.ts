@@ -6,7 +6,7 @@ import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
 import { schemaProblem } from '../runtime/repair.ts'
-import { jsonSchemaOf } from './answer.ts'
+import { jsonSchemaOf, once } from './answer.ts'
 import { shown, whoMayBeCalled, wholeSeconds } from './calling.ts'
 
 const Input = z.strictObject({
@@ -23,12 +23,12 @@ const Input = z.strictObject({
   background: z.boolean().default(false).describe('return at once; go on with wait_for_call'),
 })
 
-const schema = jsonSchemaOf(Input)
+const schema = once(() => jsonSchemaOf(Input))
 
 export function subAgentTool(count: CountTokens): Tool {
   return {
     name: 'sub_agent', effect: 'call', calling: true,
-    describe: (turn) => ({ name: 'sub_agent', description: `Calls another agent and waits for its result. It sees only the task and what you pass. ${whoMayBeCalled(turn)}`, input: schema }),
+    describe: (turn) => ({ name: 'sub_agent', description: `Calls another agent and waits for its result. It sees only the task and what you pass. ${whoMayBeCalled(turn)}`, input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
       const refusal = parsed.success ? await schemaRefusal(parsed.data.output_schema) : refusalOfZod(parsed.error, input)

@@ -4,7 +4,7 @@ import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import { subagentIterationsDefault } from '../model/limits.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf } from './answer.ts'
+import { jsonSchemaOf, once } from './answer.ts'
 import { shown } from './calling.ts'
 
 const Input = z.strictObject({
@@ -24,12 +24,12 @@ type Artifact = { kind: ArtifactKind; value: string }
 
 const Final = z.strictObject({ summary: z.string(), artifacts: z.array(z.strictObject({ kind: z.string(), value: z.union([z.string(), z.json()]) })).default([]) })
 
-const schema = jsonSchemaOf(Input)
+const schema = once(() => jsonSchemaOf(Input))
 
 export function subagentTool(count: CountTokens, kinds: readonly ArtifactKind[]): Tool {
   return {
     name: 'subagent', effect: 'call', calling: true,
-    describe: () => ({ name: 'subagent', description: 'Delegates one bounded piece of work to a fresh agent that sees only what you pass here. Answers with a summary and artifacts.', input: schema }),
+    describe: () => ({ name: 'subagent', description: 'Delegates one bounded piece of work to a fresh agent that sees only what you pass here. Answers with a summary and artifacts.', input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
       if (!parsed.success) return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>

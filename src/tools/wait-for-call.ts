@@ -4,16 +4,16 @@ import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf } from './answer.ts'
+import { jsonSchemaOf, once } from './answer.ts'
 import { answerOf } from './sub-agent.ts'
 
 const Input = z.strictObject({ call_id: z.string().min(1, 'the call_id that the call returned'), timeout_seconds: z.number().min(0).optional().describe(`default ${waitSecondsDefault}, at most ${waitSecondsMax}`) })
-const schema = jsonSchemaOf(Input)
+const schema = once(() => jsonSchemaOf(Input))
 
 export function waitForCallTool(count: CountTokens): Tool {
   return {
     name: 'wait_for_call', effect: 'read', calling: true,
-    describe: () => ({ name: 'wait_for_call', description: 'Waits for a call that was started with background: true and returns its result, or what it has said so far.', input: schema }),
+    describe: () => ({ name: 'wait_for_call', description: 'Waits for a call that was started with background: true and returns its result, or what it has said so far.', input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
       if (!parsed.success) return no('', refusalOfZod(parsed.error, input))
