@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest'
 import { valueOf, world } from '../../test/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
-import { cancel } from './ending.ts'
 import { problemsOf } from './repair.ts'
 import type { Driver, Tool } from './ports.ts'
 
@@ -72,15 +71,17 @@ test('what a timed-out call held comes back to the budget of its caller when it 
   expect((await w.run('boss', 'go', { maxTokens: 1000 })).output).toBe('and now I can think again')
 })
 
-test('a cancel that is committed together with the start of a turn is heard by it', async () => {
-  const ran: string[] = []
-  const w = await world({ agents: { a: { script: async (turn) => { await turn.tool('mark', {}); return 'done' } } }, tools: [tool('mark', async () => { ran.push('mark'); return { ok: true, value: 1 } }, 'write')] })
+test('a cancel that is committed together with the start of a turn is heard by it at once, not at the next sweep', async () => {
+  const w = await world({ agents: { a: { script: (turn) => new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason))) } } })
+  const start = w.clock.now()
   const run = w.ask('a', 'go')
-  const turn = (await run.accepted) as { turn: `turn_${string}` }
-  const cancelled = cancel(w.node.line, turn.turn, 'cancelled', 'at once')
-  expect(await w.until(cancelled)).toBe(true)
+  // The first id after the node's own: known before the commit, so that both can be in one group.
+  const suffix = `${start.toString(36)}000001`
+  const cancelled = w.store.transact([`session:ses_${suffix}`], async (tx) => tx.append({ type: 'turn.cancelled', session: `ses_${suffix}`, turn: `turn_${suffix}`, outcome: 'cancelled', cause: 'at once' }))
+  await w.until(cancelled)
+  expect(await run.accepted).toMatchObject({ turn: `turn_${suffix}` })
   expect((await w.until(run)).outcome).toBe('cancelled')
-  expect(ran.length).toBeLessThanOrEqual(1)
+  expect(w.clock.now() - start).toBeLessThan(500)
 })
 
 test('a call that nobody awaited does not stay pending after its turn has ended', async () => {
