@@ -35,8 +35,13 @@ test('one fault of the store stops neither the sweep nor the heartbeat', async (
   const due = w.store.due.bind(w.store)
   w.store.due = () => Promise.reject(new Error('once'))
   await w.pass(2000)
-  w.store.due = due
+  let looks = 0
+  w.store.due = (...query) => {
+    looks += 1
+    return due(...query)
+  }
   await w.pass(8000)
+  expect(looks).toBeGreaterThan(3)
   expect(w.faults.length).toBeGreaterThan(0)
   const { runnerAlive } = await w.store.sessionFacts('ses_none')
   expect(runnerAlive).toBe(false)
@@ -69,6 +74,15 @@ test('what a timed-out call held comes back to the budget of its caller when it 
   }
   const w = await world({ agents: { boss: { tools: ['sub_agent'], script: boss }, stuck: { tools: [], script: (turn) => new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason))) } } })
   expect((await w.run('boss', 'go', { maxTokens: 1000 })).output).toBe('and now I can think again')
+})
+
+test('R7: what a running call holds is not there for its caller to think with', async () => {
+  const boss: ScriptedFunction = async (turn) => {
+    await turn.tool('sub_agent', { agent_name: 'stuck', task: 'a', max_tokens: 4990, background: true })
+    return turn.think('one more thought')
+  }
+  const w = await world({ agents: { boss: { tools: ['sub_agent'], script: boss }, stuck: { tools: [], script: () => new Promise(() => undefined) } } })
+  expect((await w.run('boss', 'go', { maxTokens: 5000 })).outcome).toBe('budget_exhausted')
 })
 
 test('a cancel that is committed together with the start of a turn is heard by it at once, not at the next sweep', async () => {

@@ -42,7 +42,6 @@ async function runStep<T extends Json>(
   if (tokensLeft(running) === 0) throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
   if (running.answerBuffered) await flush(line, running)
   const startedAt = line.clock.now()
-  running.progressAt = startedAt
   beginStep(running, kind)
   const { value, usage: reported } = await effect(running.abort.signal)
   const usage = wholeUsage(reported)
