@@ -47,7 +47,7 @@ function turnEvents(session: SessionId, first: number, total: number, at: number
   const turn = `turn_${session}-${String(first).padStart(8, '0')}` as const
   const [asked, answered] = [textOf(first, total), textOf(first + 1, total)]
   return [
-    { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow: `flow_${session}-${first}`, from: null, source: 'user', text: asked, tokens: count(asked), deadline: null, grant: grant(session) },
+    { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow: `flow_${session}-${first}`, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: asked, tokens: count(asked), deadline: null, trace: null, grant: grant(session) },
     {
       type: 'turn.ended', session, turn, outcome: 'completed', output: answered, error: null, tokensUsed: 0, tokensBelow: 0, iterations: 1, toolCalls: [],
       entry: { n: first, asked, askedTokens: count(asked), from: null, startedAt: at, answered, answeredTokens: count(answered) },
@@ -58,7 +58,7 @@ function turnEvents(session: SessionId, first: number, total: number, at: number
 /** Fills a session through the store's own transactions, about a message a minute, the newest now; the store's clock is moved to the time of each group. */
 async function fill(store: SqliteStore, clock: { now: number }, session: SessionId, total: number, now: number, count: (text: string) => number): Promise<void> {
   clock.now = now - total * minuteMs
-  await store.transact([`session:${session}`], async (tx) => tx.append({ type: 'session.created', session, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/', title: '' }))
+  await store.transact([`session:${session}`], async (tx) => tx.append({ type: 'session.created', session, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/', title: '', model: null, flow: null }))
   for (let first = 1; first <= total; first += 2 * turnsPerGroup) {
     clock.now = now - Math.max(0, total + 1 - first - 2 * turnsPerGroup) * minuteMs
     const group: Promise<unknown>[] = []

@@ -14,7 +14,7 @@ import { sqliteStore } from '../src/store/sqlite.ts'
 const sessions = 100_000
 const perTransaction = 100
 
-const created = (n: number): Event => ({ type: 'session.created', session: `ses_idle-${String(n).padStart(8, '0')}`, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/tmp', title: `Session ${n}` })
+const created = (n: number): Event => ({ type: 'session.created', session: `ses_idle-${String(n).padStart(8, '0')}`, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/tmp', title: `Session ${n}`, model: null, flow: null })
 
 type Weight = { rssBytes: number; heapBytes: number; diskBytes: number }
 
@@ -34,8 +34,8 @@ async function measure(): Promise<MemoryResult> {
   const store = open()
   const agents = { get: () => undefined, names: () => [], driver: () => { throw new Error('nothing runs here') } }
   const node = await startNode({
-    store, clock: systemClock, ids: systemIds(() => systemClock.now()), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
-    describeWorkspace: async () => ({ text: '' }), subagent: null, report: (fault) => console.error(fault),
+    store, lists: store.lists, clock: systemClock, ids: systemIds(() => systemClock.now()), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
+    describeWorkspace: async () => ({ text: '' }), subagent: null, asks: false, report: (fault) => console.error(fault),
   })
   const before = weigh()
   for (let first = 0; first < sessions; first += perTransaction) {

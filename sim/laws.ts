@@ -11,7 +11,7 @@ import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 export function before(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
   switch (event.type) {
     case 'call.opened': return ownTurn(ledger, event, written) ?? openingLaws(ledger, event, written, limits)
-    case 'step.started': case 'step.ended': case 'call.refused': case 'wait.started': case 'wait.ended': return ownTurn(ledger, event, written)
+    case 'step.started': case 'step.ended': case 'question.asked': case 'call.refused': case 'wait.started': case 'wait.ended': return ownTurn(ledger, event, written)
     case 'call.ended': return endsOnce(ledger, event, limits)
     case 'turn.started': return startsAlone(ledger, event)
     case 'session.claimed': return claims(ledger, event, written)
@@ -19,7 +19,7 @@ export function before(ledger: Ledger, event: Event, written: Written, limits: L
     case 'turn.cancelled': return cancels(ledger, event)
     case 'message.sent': return ledger.queuedOf(event.session) >= limits.queuedPerSessionMax ? `R11: ${event.session} has more than ${limits.queuedPerSessionMax} inputs waiting` : null
     case 'session.created': return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
-    case 'session.archived': case 'notice.raised': return null
+    case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.archived': case 'question.answered': case 'notice.raised': return null
   }
 }
 

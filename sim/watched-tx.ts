@@ -1,6 +1,7 @@
 /** A transaction that is watched: R1 says that its facts lie within the keys it named or was given by NeedsKeys. */
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
+import { suffixOf } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/ports.ts'
 import type { Shared } from './node-store.ts'
 
@@ -35,6 +36,23 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
       covered(query.call, ...(facts.target?.waitPath ?? []).map((hop): Key => `session:${hop.session}`))
       return bug?.open?.(facts, node) ?? facts
     },
+    async send(query) {
+      const facts = await tx.send(query)
+      covered('a message', `session:${query.target}`, `flow:${facts.sender?.turn.flow ?? query.flow}`, ...(facts.sender === null ? [] : [`session:${facts.sender.turn.session}` as const]))
+      return facts
+    },
+    question: (id) => tx.question(id),
+    async message(id) {
+      covered(id, `message:${suffixOf(id)}`)
+      const facts = await tx.message(id)
+      return facts
+    },
+    async inbox(session, ask) {
+      covered(`the inbox of ${session}`, `session:${session}`)
+      return tx.inbox(session, ask)
+    },
+    accepted: (act) => tx.accepted(act),
+    mail: (session) => tx.mail(session),
     async below(turn) {
       const rows = await tx.below(turn)
       covered(turn, ...rows.map((row): Key => `session:${row.turn.session}`))

@@ -67,7 +67,7 @@ export class World {
   /** Every agent has its main session; nodes start one after another; roots and faults come when their time has come. */
   async begin(): Promise<void> {
     for (const agent of agentNames) {
-      const created: Event = { type: 'session.created', session: mainOf(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent }
+      const created: Event = { type: 'session.created', session: mainOf(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent, model: null, flow: null }
       await this.store.transact([`session:${mainOf(agent)}`], async (tx) => tx.append(created))
     }
     this.checker.skip()
@@ -87,8 +87,8 @@ export class World {
     const clock = host.clock(life)
     const driver = scriptDriver(this.plan, clock, { count: (what) => count(this.counts, what), result: (call, outcome) => this.checker.answered(call, outcome) })
     const ports: LinePorts = {
-      store: new NodeStore(this.#shared, host, `node_${name}-1`), clock, ids, agents: { get: (agent) => agents.get(agent), names: () => agentNames, driver: () => driver }, tools: { of: async () => tools },
-      limits: this.limits, count: countWords, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: null, report: (fault) => this.#reported(fault),
+      store: new NodeStore(this.#shared, host, `node_${name}-1`), lists: this.#shared.store.lists, clock, ids, agents: { get: (agent) => agents.get(agent), names: () => agentNames, driver: () => driver }, tools: { of: async () => tools },
+      limits: this.limits, count: countWords, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: null, asks: false, report: (fault) => this.#reported(fault),
     }
     void startNode(this.#shared.bug?.ports?.(ports) ?? ports).then((node) => {
       if (host.life === life) this.#nodes[host.index] = node

@@ -18,7 +18,7 @@ export async function conform(seed: number, statesWanted: number, options: Optio
   while (states < statesWanted) {
     const store = sqliteStore({ directory: ':memory:', now: () => nowMs })
     try {
-      await append(store, names('a', options.agents).map((agent): Event => ({ type: 'session.created', session: sessionId(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent })))
+      await append(store, names('a', options.agents).map((agent): Event => ({ type: 'session.created', session: sessionId(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent, model: null, flow: null })))
       let state = model.init
       const actions: string[] = []
       for (let step = 0; step < stepsPerWalk && states < statesWanted; step += 1) {

@@ -10,8 +10,8 @@ import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
 import type { CountTokens } from './model/text.ts'
 
-const driversHere = ['model', 'scripted']
-const driversPlanned = ['host', 'acp', 'opencode', 'a2a']
+const driversHere = ['model', 'scripted', 'host']
+const driversPlanned = ['acp', 'opencode', 'a2a']
 /** Providers that need no section: they are there as soon as their usual key variable is set. */
 const providersBuiltIn = ['anthropic', 'openai', 'google']
 const promptTokensMax = 3000

@@ -1,5 +1,6 @@
 /** What the package offers, one by one. */
-export { openLog, tieline, OptionsError, type AgentOptions, type LogOptions, type RecordedLog, type RunOptions, type Tieline, type TielineOptions } from './serve.ts'
+export { OptionsError, type AgentOptions } from './agents.ts'
+export { openLog, tieline, type LogOptions, type RecordedLog, type RunOptions, type Tieline, type TielineOptions } from './tieline.ts'
 export { ConfigError } from './config.ts'
 export { StoreFault } from './store/directory.ts'
 export type { ScriptedFunction, ScriptedTurn } from './adapters/scripted/run-function.ts'

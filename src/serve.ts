@@ -1,250 +1,167 @@
-/** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
-import { statSync } from 'node:fs'
+/** Starts the server: the runtime with its doors, on one port. The only file that knows every layer. */
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { resolve } from 'node:path'
-import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { z } from 'zod'
-import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
-import { providerModels, type Providers } from './adapters/model/providers.ts'
-import { modelSummarise } from './adapters/model/summarise.ts'
-import { scriptedDriver } from './adapters/scripted/drive.ts'
-import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
-import { Script } from './adapters/scripted/script.ts'
+import { join, resolve } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { hostSocket } from './adapters/host/socket.ts'
+import { lettaDoor } from './adapters/letta/serve.ts'
+import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
+import type { McpStdioDeps } from './adapters/mcp/serve-stdio.ts'
+import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
-import { nearestOf } from './config-problem.ts'
-import { loadConfig, type Config } from './config.ts'
-import { Agent } from './model/agent.ts'
-import type { StoredEvent } from './model/event.ts'
-import type { SessionRow } from './model/facts.ts'
-import { isSessionId } from './model/id.ts'
-import { Limits } from './model/limits.ts'
-import { explain, refusalOfZod } from './model/refusal.ts'
-import type { CountTokens } from './model/text.ts'
-import { alarmOf, type Alarm } from './runtime/alarm.ts'
-import type { Line } from './runtime/line.ts'
-import { startNode } from './runtime/node.ts'
-import type { Explanation } from './runtime/explain.ts'
-import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
-import type { ListedCall } from './runtime/listing.ts'
-import type { Agents, Clock, Delta, Driver, Summarise, Tool, Tools } from './runtime/ports.ts'
-import type { Replay } from './runtime/replay.ts'
-import type { ReplayPorts } from './runtime/replaying.ts'
-import { eventsOf, scopeOf } from './runtime/scope.ts'
-import { startRun, type Run } from './runtime/run.ts'
-import { recordOf, type CallRecord } from './runtime/record.ts'
+import { loadConfig, type LoadedConfig } from './config.ts'
 import { systemClock } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
-import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
-import { transactionsOf } from './store/transactions.ts'
-import { describeWorkspace } from './tools/describe-workspace.ts'
-import { standardTools } from './tools/standard.ts'
+import { isLoopback } from './server/host-guard.ts'
+import { mintSessionToken } from './server/identity.ts'
+import { startHttp, type Door, type HttpLimits, type HttpServer } from './server/http.ts'
+import type { LogSink } from './server/log-sink.ts'
+import { tieline, type Tieline, type TielineOptions } from './tieline.ts'
 import { version } from './version.ts'
+import { metricsView } from './views/metrics.ts'
+import { telemetryView, type TelemetryView } from './views/telemetry.ts'
 
-/** An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's own. */
-export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
-  driver?: 'model' | 'scripted' | Driver
-  script?: z.input<typeof Script> | ScriptedFunction
-  languageModel?: LanguageModelV4
+export type ServeOptions = TielineOptions & {
+  /** 0 takes any that is free. */
+  port?: number
+  host?: string
+  /** Structured logs; nowhere unless given. */
+  log?: LogSink
+  limitsOfHttp?: Partial<HttpLimits>
+  /** Tools that only test suites of the protocol want. */
+  mcpFixtures?: McpDoorDeps['fixtures']
 }
 
-export type TielineOptions = {
-  agents?: Record<string, AgentOptions>
-  /** A path to `tieline.toml` or `tieline.json`; its agents are added to those in code. */
-  config?: string
-  /** Where the log is kept. Without it, and without a configuration, it is in memory and gone with the process. */
-  dataDir?: string
-  /** The directory that sessions work in, unless a run names another. */
-  cwd?: string
-  limits?: Partial<Limits>
-  /** The agent that `subagent` runs; without it the caller's own definition. */
-  subagent?: string
-  tools?: readonly Tool[]
-  /** Faults that reach no caller, and warnings. */
-  onWarning?: (text: string) => void
-}
-
-export type RunOptions = { cwd?: string; session?: string; timeoutMs?: number; maxTokens?: number; title?: string }
-
-/** What can be asked of a log, also when nothing runs. An id is that of a call, a session or a flow; one that is not in the log is answered with an UnknownId. */
-export type RecordedLog = {
-  /** Runs recorded turns again without model, tools or network, and compares what they do with what they did. */
-  replay(id: string): Promise<Replay>
-  /** Who waits for whom, what ended what, what was refused: as data, and in words. */
-  explain(id: string): Promise<Explanation & { text: string }>
-  /** A file of a call, a session or a flow, or of everything, without secrets. */
-  export(id: string | null): Promise<{ header: ExportHeader; text: string }>
-  events(id: string): Promise<StoredEvent[]>
-  calls(limit: number): Promise<ListedCall[]>
-  sessions(limit: number): Promise<SessionRow[]>
-}
-
-export type Tieline = {
-  readonly log: RecordedLog
-  /** Gives an agent a task: a new session, or the next turn of the one in `options.session`. */
-  run(agent: string, task: string, options?: RunOptions): Run
-  /** The record of a call: who, what, its context's manifest, how it ended. */
-  call(id: string): Promise<CallRecord | null>
-  /** Text as it streams, of every turn that runs here. */
-  onDelta(listener: (delta: Delta) => void): () => void
-  /** How many turns run here: those asked for here, and those that an earlier process left. */
-  running(): number
-  /** Resolves when none does. */
-  idle(): Promise<void>
-  readonly store: SqliteStore
+export type Served = {
+  url: string
+  /** Null where everybody on this machine may use it. */
+  token: string | null
+  dataDir: string
+  line: Tieline
   close(): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A mistake in what was handed to `tieline()`. */
-export class OptionsError extends Error {}
+/** A mistake in how the server is to be reached. */
+export class ServeError extends Error {}
 
-export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
+const pageDir = join(import.meta.dirname, '..', 'web', 'dist')
+const warmUpMs = 250
+
+export async function serve(options: ServeOptions = {}): Promise<Served> {
+  const loaded = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env, home: homedir() })
+  const { server } = loaded.config
+  const host = options.host ?? server.host
+  const auth = authOf(server.auth, host)
+  const dataDir = resolve(options.dataDir ?? server.dataDir)
   const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
-  const config = options.config === undefined ? null : await configOf(options.config, warn)
-  const count = await loadTokenizer()
-  const clock = systemClock
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => clock.now() })
-  const alarm = alarmOf(clock, true)
-  const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
-  const agents = agentsOf(config, options.agents ?? {}, settings, { clock, count })
-  const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
-  checkTools(agents, toolbox.names)
-  const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
-  const node = await startNode({
-    store, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
-    subagent: options.subagent ?? config?.subagent.agent ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
-  })
-  const close = async (): Promise<void> => {
-    await node.stop()
-    alarm.stop()
-    await toolbox.close()
-    await store.close()
-  }
-  return {
-    log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
-    run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
-    call: (id) => recordOf(store, id),
-    running: () => node.line.running.size,
-    idle: () => idle(node.line),
-    onDelta(listener) {
-      node.line.deltaListeners.add(listener)
-      return () => node.line.deltaListeners.delete(listener)
-    },
-    store, close, [Symbol.asyncDispose]: close,
-  }
-}
-
-export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & { /** Where the log is kept, or `:memory:`. */ dataDir: string; /** An exported file to be read into it first; then it must be empty. */ from?: string }
-
-/** Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay only. */
-export async function openLog(options: LogOptions): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
-  const read = options.from === undefined ? null : readExport(options.from)
-  let at: number | null = null
-  const store = sqliteStore({ directory: options.dataDir, now: () => at ?? systemClock.now() })
+  const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
+  const line: Tieline = await tieline({ asks: true, sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
+  let http: HttpServer | null = null
   try {
-    if (read !== null) await importLog(read, { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
+    const keys = await keysIn(dataDir, loaded.token)
+    const watched = views(line, telemetry, () => http?.sockets() ?? 0)
+    http = await startHttp({
+      exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
+      metrics: () => watched.metrics.text(), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
+    })
+    const { url, close } = http
+    const forget = await announce(dataDir, url)
+    const leaving = new AbortController()
+    void warmUp(leaving.signal)
+    return {
+      url, token: auth === 'tokens' ? keys.token : null, dataDir, line,
+      async close() {
+        leaving.abort()
+        await forget()
+        await close()
+        await watched.close()
+        await line.close()
+      },
+    }
   } catch (error) {
-    await store.close()
+    await line.close()
     throw error
   }
-  at = null
-  const ports = async (): Promise<ReplayPorts> => {
-    const config = options.config === undefined ? null : await configOf(options.config, () => undefined)
-    const count = await loadTokenizer()
-    const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, systemClock, alarmOf(systemClock), count)
-    return replayPorts(store, systemClock, count, config, options, agentsOf(config, options.agents ?? {}, settings, { clock: systemClock, count }))
-  }
-  return { ...logOf(store, systemClock, ports), imported: read?.header ?? null, close: () => store.close() }
 }
 
-/** Looking back is rarer than going on: what it needs is loaded when it is asked for. */
-const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
-  replay: async (id) => (await import('./runtime/replay.ts')).replay(await ports(), id),
-  async explain(id) {
-    const [{ explainStall }, { explanationText }] = await Promise.all([import('./runtime/explain.ts'), import('./runtime/explanation-text.ts')])
-    const explanation = await explainStall(store, id, clock.now())
-    return { ...explanation, text: explanationText(explanation) }
-  },
-  export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
-  events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
-  calls: async (limit) => (await import('./runtime/listing.ts')).listCalls(store, limit),
-  sessions: (limit) => store.sessions({}, limit),
-})
-
-/** No tool is run by a replay, so no server of tools is started: those that are missing are known by what they left in the record. */
-function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, config: Config | null, options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>, agents: Agents): ReplayPorts {
-  const tools = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
-  return { store, clock, count, agents, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
+/** What the first message counts with takes a moment to load: the first answer does not wait for it, and the first message finds it there. */
+async function warmUp(signal: AbortSignal): Promise<void> {
+  await systemClock.sleep(warmUpMs, signal).then(loadTokenizer, () => undefined)
 }
 
-const idleLookMs = 50
-
-async function idle(line: Line): Promise<void> {
-  while (line.running.size > 0) await line.clock.sleep(idleLookMs, line.stopping.signal)
+/** Loopback needs no token; any other address does, or the server does not start. */
+function authOf(auth: 'auto' | 'on' | 'off', host: string): 'tokens' | 'open' {
+  if (auth === 'off' && !isLoopback(host)) throw new ServeError(`server.auth: "off" is only possible on a loopback address, and the host is "${host}"; use "auto" or "on".`)
+  return auth === 'on' || !isLoopback(host) ? 'tokens' : 'open'
 }
 
-function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
-  const directory = resolve(cwd ?? home)
-  if (session === undefined && statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
-  if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
-  if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
-  return { session }
+/** Without any agent the built-in one answers, so that everything can be tried on a machine without keys. */
+function withAgents(options: ServeOptions, { config, file }: LoadedConfig): Pick<TielineOptions, 'agents' | 'config'> {
+  const none = config.agents.length === 0 && Object.keys(options.agents ?? {}).length === 0
+  const demo = { demo: { description: 'the offline demo: says what it was told, and asks agents that a message names', tools: ['call_agent'], allowSubAgentCalls: true, script: demoAgent } }
+  return { ...(file === null ? {} : { config: file }), ...(none ? { agents: demo } : {}) }
 }
 
-async function configOf(file: string, warn: (text: string) => void): Promise<Config> {
-  const { config, warnings } = await loadConfig({ file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer })
-  warnings.forEach(warn)
-  return config
+function doorsOf(line: Tieline, options: ServeOptions): Door[] {
+  const ids = systemIds(() => systemClock.now())
+  const report = (fault: unknown): void => options.log?.('error', 'mcp', { error: String(fault) })
+  const mcp = mcpDoor({ exchange: line.exchange, clock: systemClock, ids, version, cwd: resolve(options.cwd ?? process.cwd()), report, ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }) })
+  return [
+    lettaDoor({ exchange: line.exchange, clock: systemClock, ids }),
+    mcp,
+  ]
 }
 
-function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, alarm: Alarm, count: CountTokens): ModelDriverSettings {
-  const models = providerModels(providers, process.env)
-  return { clock, alarm, count, redact: (text) => models.redact(text), model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent) }
-}
-
-function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }): Agents {
-  const agents = new Map<string, Agent>()
-  const drivers = new Map<string, Driver>()
-  const onModel = modelDriver(settings)
-  for (const agent of config?.agents ?? []) {
-    agents.set(agent.name, agent)
-    drivers.set(agent.name, agent.driver === 'scripted' ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted) : onModel)
-  }
-  for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {
-    const kind = typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
-    const parsed = Agent.safeParse({ ...rest, name, driver: kind })
-    if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, { ...rest, name }, `agents.${name}`)))
-    agents.set(name, parsed.data)
-    drivers.set(name, typeof driver === 'object' ? driver : kind === 'model' ? onModel : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted))
-  }
-  const names = [...agents.keys()].sort()
-  return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) ?? onModel }
-}
-
-/** A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers begin with the name of their server. */
-function checkTools(agents: Agents, names: readonly string[]): void {
-  for (const agent of agents.names().map((name) => agents.get(name)).filter((found) => found !== undefined)) {
-    const servers = Object.keys(agent.mcpServers)
-    const wrong = agent.tools.find((tool) => !tool.endsWith('*') && !names.includes(tool) && !servers.some((server) => tool.startsWith(`${server}_`)))
-    if (wrong !== undefined) throw new OptionsError(`agents.${agent.name}.tools: there is no tool "${wrong}"; ${nearestOf(wrong, names)}`)
-  }
-}
-
-function scriptOf(agent: string, given: unknown): Script {
-  const parsed = Script.safeParse(given)
-  if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, given, `agents.${agent}.script`)))
-  return parsed.data
-}
-
-/** MCP servers are reached only by agents that have some. */
-function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; names: readonly string[]; close(): Promise<void> } {
-  const standard = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...own]
-  let loading: Promise<Tools & { close(): Promise<void> }> | null = null
-  const servers = (): Promise<Tools & { close(): Promise<void> }> =>
-    (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) => mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn })))
+/** Traces where a collector is configured, and numbers for whoever asks. */
+function views(line: Tieline, telemetry: TelemetryView | null, webSockets: () => number) {
+  const loop = monitorEventLoopDelay({ resolution: 20 })
+  loop.enable()
+  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), ...(await line.store.lists.counts()) }), lag: () => ({ mean: loop.mean / 1e6, p99: loop.percentile(99) / 1e6, max: loop.max / 1e6 }) })
+  const deaf = line.exchange.subscribe(line.exchange.lastSeq(), { sessions: null }, {
+    events(events) {
+      metrics.events(events)
+      telemetry?.events(events)
+    },
+    delta: () => undefined,
+  })
   return {
-    names: standard.map((tool) => tool.name),
-    tools: { of: async (agent) => (Object.keys(agent.mcpServers).length === 0 ? standard : [...standard, ...(await (await servers()).of(agent))]) },
-    close: async () => (await loading)?.close(),
+    metrics,
+    async close() {
+      deaf()
+      loop.disable()
+      await telemetry?.close()
+    },
   }
+}
+
+/** The user's token and what signs the tokens of sessions, made at the first start, readable by their owner only. */
+async function keysIn(dataDir: string, given: string | null): Promise<{ token: string; secret: Uint8Array }> {
+  await mkdir(dataDir, { recursive: true })
+  const token = given ?? (await kept(join(dataDir, 'token'), () => randomBytes(32).toString('base64url')))
+  const secret = createHash('sha256').update(await kept(join(dataDir, 'secret'), () => randomBytes(32).toString('base64url'))).digest()
+  return { token, secret }
+}
+
+async function kept(file: string, make: () => string): Promise<string> {
+  const known = await readFile(file, 'utf8').catch(() => '')
+  if (known.trim() !== '') return known.trim()
+  const made = make()
+  await writeFile(file, `${made}\n`, { mode: 0o600 })
+  await chmod(file, 0o600)
+  return made
+}
+
+/** Where the server of this directory listens, for whoever looks for it. */
+async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
+  const file = join(dataDir, 'server.json')
+  await writeFile(`${file}.new`, `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now() })}\n`, { mode: 0o600 })
+  await rename(`${file}.new`, file)
+  return () => rm(file, { force: true })
+}
+
+/** MCP over standard input and output, passed on to the server: what `tieline mcp` is. */
+export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
+  return (await import('./adapters/mcp/serve-stdio.ts')).serveMcpStdio(deps)
 }

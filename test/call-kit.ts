@@ -8,7 +8,7 @@ import { limitsDefault } from '../src/model/limits.ts'
 export type Case = { request: OpenRequest; facts: OpenFacts; world: OpenWorld }
 
 export const sessionRow = (more: Partial<SessionRow> = {}): SessionRow => ({
-  id: 'ses_caller', agent: 'caller', kind: 'ephemeral', parent: null, cwd: '/', title: '', createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0, ...more,
+  id: 'ses_caller', agent: 'caller', kind: 'ephemeral', parent: null, cwd: '/', title: '', model: null, createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0, ...more,
 })
 
 export const turnRow = (more: Partial<TurnRow> = {}): TurnRow => ({

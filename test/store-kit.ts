@@ -17,11 +17,16 @@ export function testClock(start = 1_000_000): TestClock {
 export const grantOf = (agent: string, more: Partial<Grant> = {}): Grant => ({ agent, depth: 0, subagentDepth: 0, path: [], authority: fullAuthority, tokensMax: null, maxIterations: 16, ...more })
 
 export const created = (session: SessionId, kind: 'ephemeral' | 'persistent' | 'external' = 'persistent', agent = session.slice(4)): EventOf<'session.created'> => ({
-  type: 'session.created', session, turn: null, agent, kind, parent: null, cwd: '/tmp', title: '',
+  type: 'session.created', session, turn: null, agent, kind, parent: null, cwd: '/tmp', title: '', model: null, flow: null,
 })
 
 export const sent = (session: SessionId, turn: TurnId, more: Partial<Pick<EventOf<'message.sent'>, 'text' | 'flow' | 'grant'>> = {}): EventOf<'message.sent'> => ({
-  type: 'message.sent', session, turn, message: `msg_${turn}`, flow, from: null, source: 'user', text: 'hello', tokens: 1, deadline: null, grant: grantOf(session.slice(4)), ...more,
+  type: 'message.sent', session, turn, message: `msg_${turn}`, flow, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: 'hello', tokens: 1, deadline: null, trace: null, grant: grantOf(session.slice(4)), ...more,
+})
+
+/** A message that waits in an inbox. */
+export const mailed = (from: SessionId, session: SessionId, message: string, more: Partial<EventOf<'message.sent'>> = {}): EventOf<'message.sent'> => ({
+  ...sent(session, 'turn_none'), turn: null, message, from, source: 'agent', text: `mail of ${message}`, ...more,
 })
 
 export const started = (session: SessionId, turn: TurnId, more: Partial<Pick<EventOf<'turn.started'>, 'node' | 'epoch' | 'deadline'>> = {}): EventOf<'turn.started'> => ({

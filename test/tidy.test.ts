@@ -20,11 +20,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   tools: ['runtime', 'model'],
   adapters: ['runtime', 'tools', 'client', 'model'],
   server: ['runtime', 'model'],
-  views: ['src/runtime/ports.ts', 'model'],
+  views: ['src/runtime/ports.ts', 'src/runtime/exchange.ts', 'src/runtime/redact.ts', 'model'],
   client: ['model'],
-  cli: ['client', 'model', 'src/serve.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],
-  'src/index.ts': ['src/serve.ts', 'src/config.ts', 'src/store/directory.ts', 'adapters', 'client', 'runtime', 'model'],
-  'src/serve.ts': ['model', 'runtime', 'store', 'tools', 'adapters', 'server', 'views', 'client', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts'],
+  cli: ['client', 'model', 'src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],
+  'src/index.ts': ['src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/store/directory.ts', 'adapters', 'client', 'runtime', 'model'],
+  'src/tieline.ts': ['model', 'runtime', 'store', 'tools', 'adapters', 'src/agents.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts'],
+  'src/agents.ts': ['model', 'runtime', 'adapters', 'src/config.ts', 'src/config-problem.ts'],
+  'src/serve.ts': ['src/tieline.ts', 'model', 'runtime', 'store', 'tools', 'adapters', 'server', 'views', 'client', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts'],
   'src/version.ts': [],
   'src/config.ts': ['src/config-problem.ts', 'model'],
   'src/config-problem.ts': [],
@@ -98,7 +100,8 @@ const ambient: readonly RegExp[] = [
   /\bDate\.now\b/, /\bnew Date\(\s*\)/, /\bMath\.random\b/, /\bset(?:Timeout|Interval|Immediate)\s*\(/, /\bperformance\.\w/, /\brandomUUID\b/, /\bglobalThis\b/,
   /['"](?:node:)?timers(?:\/promises)?['"]/, /\bAbortSignal\.timeout\b/, /\bprocess\.hrtime\b/,
 ]
-const ambientFiles = ['src/runtime/system-clock.ts', 'src/runtime/system-ids.ts']
+/** The client also runs in browsers, where there is no runtime to give it a clock. */
+const ambientFiles = ['src/runtime/system-clock.ts', 'src/runtime/system-ids.ts', 'src/client/surroundings.ts']
 
 function ambientProblems({ path, text }: SourceFile): string[] {
   if (!isLayered(path) || ambientFiles.includes(path)) return []

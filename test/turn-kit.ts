@@ -64,7 +64,7 @@ export function turnInput(more: Partial<TurnInput> & { model?: string; deadline?
       openedAt: 0, openedSeq: 1, endedSeq: null, tokensUsed: 0, tokensBelow: 0,
       grant: { agent: agent.name, depth: 0, subagentDepth: 0, path: [], authority: fullAuthority, tokensMax: null, maxIterations: 8 },
     },
-    session: { id: 'ses_1', agent: agent.name, kind: 'ephemeral', parent: null, cwd: '/', title: '', createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0 },
+    session: { id: 'ses_1', agent: agent.name, kind: 'ephemeral', parent: null, cwd: '/', title: '', model: null, createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0 },
     callable: [], system: 'You work.', history: [], prompt: 'Task: do it', task: 'do it', input: null, tools: [], maxIterations: 8, attempt: 1,
     ...fields,
   }

@@ -1,5 +1,6 @@
 /** A small world on virtual time: the real runtime on the real store in memory, with agents that are functions. Time moves only when nothing else can happen. */
 import type { z } from 'zod'
+import { demoAgent } from '../src/adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from '../src/adapters/scripted/drive.ts'
 import type { ScriptedFunction } from '../src/adapters/scripted/run-function.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
@@ -7,12 +8,15 @@ import { Agent } from '../src/model/agent.ts'
 import type { EventOf, EventType, StoredEvent } from '../src/model/event.ts'
 import type { Json } from '../src/model/json.ts'
 import { Limits } from '../src/model/limits.ts'
+import { agentBook } from '../src/runtime/agent-book.ts'
+import type { Exchange } from '../src/runtime/exchange.ts'
+import { openExchange } from '../src/runtime/open-exchange.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
 import type { Agents, Clock, Driver, Tool } from '../src/runtime/ports.ts'
 import { startRun, type Run, type RunResult } from '../src/runtime/run.ts'
 import type { SendRequest } from '../src/runtime/send.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
-import { standardTools } from '../src/tools/standard.ts'
+import { doorTools, standardTools } from '../src/tools/standard.ts'
 import { describeWorkspace } from '../src/tools/describe-workspace.ts'
 
 export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> & { script?: ScriptedFunction; driver?: Driver }
@@ -62,9 +66,10 @@ export type World = {
   addNode(): Promise<Node>
   events<T extends EventType>(type: T): Promise<(StoredEvent & { event: EventOf<T> })[]>
   faults: unknown[]
+  exchange: Exchange
 }
 
-export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; store?: SqliteStore; clock?: VirtualClock }
+export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; asks?: boolean; store?: SqliteStore; clock?: VirtualClock }
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
@@ -73,16 +78,21 @@ export async function world(options: WorldOptions): Promise<World> {
   const faults: unknown[] = []
   let suffix = 0
   const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}` }
-  const agents = agentsOf(options.agents, clock, count)
+  const configured = agentsOf(options.agents, clock, count)
+  const made = scriptedDriver(demoAgent, { clock, count })
+  const agents = agentBook(configured, { define: (name, { title, description, prompt, tools }) => Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }), driver: () => made, isThere: () => true })
+  await agents.load(store.lists)
+  store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
   const start = (): Promise<Node> => startNode({
-    store, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace,
-    subagent: options.subagent ?? null, report: (fault) => faults.push(fault),
+    store, lists: store.lists, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace,
+    subagent: options.subagent ?? null, asks: options.asks ?? false, report: (fault) => faults.push(fault),
   })
   const nodes: Node[] = []
   const node = await start()
   nodes.push(node)
-  return { ...timeOf(clock), clock, store, nodes, node, faults, ...verbsOf(node, store, clock), addNode: async () => {
+  const exchange = openExchange({ line: node.line, lists: store.lists, book: agents, toolNames: tools.map((tool) => tool.name), providers: [], doorTools: tools.filter((tool) => doorTools.includes(tool.name)), cwd: process.cwd() })
+  return { ...timeOf(clock), clock, store, nodes, node, faults, exchange, ...verbsOf(node, store, clock), addNode: async () => {
     const more = await start()
     nodes.push(more)
     return more

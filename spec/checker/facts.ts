@@ -31,7 +31,7 @@ const agentOfRow = (row: Row): string => row.path.at(-1) ?? ''
 export const sessionRow = (state: State, turn: number): SessionRow => sessionRowOf(sessionOf(state, turn), agentOfRow(rowOf(state, turn)))
 
 const sessionRowOf = (session: string, agent: string): SessionRow => ({
-  id: sessionId(session), agent, kind: session === agent ? 'persistent' : 'ephemeral', parent: null, cwd: '/', title: '', createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0,
+  id: sessionId(session), agent, kind: session === agent ? 'persistent' : 'ephemeral', parent: null, cwd: '/', title: '', model: null, createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0,
 })
 
 /** The hops of a path: every session on it, root first. */

@@ -56,7 +56,7 @@ function sends(world: World, state: State): ProtocolStep[] {
     const idle = isIdle(world, state, agent)
     const grant = { ...emptyGrant(options), agent, path: [{ session: sessionId(agent), agent }] }
     const sent: Event = {
-      type: 'message.sent', session: sessionId(agent), turn: turnId(turn), message: `msg_${turn}`, flow: `flow_${turn}`, from: null, source: 'user', text: 'go', tokens: 1, deadline: null, grant,
+      type: 'message.sent', session: sessionId(agent), turn: turnId(turn), message: `msg_${turn}`, flow: `flow_${turn}`, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: 'go', tokens: 1, deadline: null, trace: null, grant,
     }
     return record(world, state, `Send(${node},${agent})`, [sent, ...(idle ? [started(turn, agent, node)] : [])], (next) => (idle ? enter(next, [node, turn, 1]) : next))
   }))
@@ -98,7 +98,7 @@ function open(world: World, state: State, node: string, caller: number, agent: s
     target: request.session, tool: request.tool, task: request.task, taskHash: request.taskHash, input: null, background: request.background, outputSchema: null, requested: null,
     deadline: decision.deadline, grant, context: { tokensMax: 0, tokens: 0, parts: {}, messages: null, summary: null, workspace: null }, attachment: null,
   }
-  const created: Event = { type: 'session.created', session: request.session, turn: turnId(turn), agent, kind: 'ephemeral', parent: null, cwd: '/', title: '' }
+  const created: Event = { type: 'session.created', session: request.session, turn: turnId(turn), agent, kind: 'ephemeral', parent: null, cwd: '/', title: '', model: null, flow: null }
   const idle = isIdle(world, state, session)
   return [record(world, state, `Open(${node},${caller},${agent},${kind},${tokens})`, [opened, ...(kind === 'kept' ? [] : [created]), ...(idle ? [started(turn, session, node)] : [])], (next) => {
     const made = edit(next, caller, { pos: rowOf(next, caller).pos + 1 })

@@ -23,6 +23,8 @@ export const AgentLimits = z.strictObject({
 
 export const Agent = z.strictObject({
   name: AgentName,
+  /** What people call it, where its name is an id. */
+  title: z.string().optional(),
   description: z.string().default(''),
   prompt: z.string().default(''),
   driver: z.string().min(1).default('model'),

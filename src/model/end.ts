@@ -24,13 +24,19 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
       tokensUsed: result.tokensUsed, tokensBelow: result.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
     },
   ]
-  if (turn.call === null) return events
+  if (turn.call === null) return [...events, ...failureNotice(turn, session, result)]
   if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.
   if (turn.call.outcome === 'timed_out' && result.outcome === 'completed' && session.kind === 'persistent') {
     events.push({ type: 'notice.raised', session: inboxOf(turn), turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
   }
   return events
+}
+
+/** Whoever made a session is told when it fails: nobody else waits for it. */
+function failureNotice(turn: TurnRow, session: TurnFacts['session'], { outcome, error }: TurnResult): Event[] {
+  if (session.parent === null || session.kind !== 'persistent' || outcome === 'completed' || outcome === 'cancelled') return []
+  return [{ type: 'notice.raised', session: session.parent, turn: null, about: session.id, text: `${turn.grant.agent} in ${session.id} ended ${outcome}: ${error ?? 'no reason was given'}` }]
 }
 
 /** A caller that a call had made is gone with it; the root of the path is still there. */

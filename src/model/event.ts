@@ -12,6 +12,16 @@ export type Outcome = z.infer<typeof Outcome>
 export const SessionKind = z.enum(['ephemeral', 'persistent', 'external'])
 export type SessionKind = z.infer<typeof SessionKind>
 
+export const MessageSource = z.enum(['user', 'applet', 'agent'])
+export type MessageSource = z.infer<typeof MessageSource>
+
+export const Answer = z.enum(['allow', 'deny'])
+export type Answer = z.infer<typeof Answer>
+
+/** An agent as a door made it. */
+export const AgentDefinition = z.strictObject({ title: z.string(), description: z.string(), prompt: z.string(), model: z.string().nullable(), tools: z.array(z.string()), /** `host` for one that a connected program runs. */ driver: z.string().nullable() })
+export type AgentDefinition = z.infer<typeof AgentDefinition>
+
 export const StepKind = z.enum(['model', 'tool', 'summary'])
 export type StepKind = z.infer<typeof StepKind>
 
@@ -35,16 +45,46 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/** `session` and `turn` say on whose timeline an event stands; a call stands on its caller's. */
+/** Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back. */
+export const MailTarget = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('session'), session: SessionId }), z.strictObject({ kind: z.literal('new') }), z.strictObject({ kind: z.literal('fork'), back: z.number().int().min(0) }),
+])
+export type MailTarget = z.infer<typeof MailTarget>
+
+/** A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing else. */
+const letter = {
+  message: MessageId, flow: FlowId, /** Null for the user and for applets. */ from: SessionId.nullable(), /** The sender's turn, whose budget it was taken from. */ senderTurn: TurnId.nullable(), source: MessageSource, applet: z.string().nullable(),
+  inReplyTo: MessageId.nullable(), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant,
+}
+
+/** `session` and `turn` say on whose timeline an event stands; a call stands on its caller's, a draft on its owner's, a message that was sent on its receiver's. */
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) => z.strictObject({ type: z.literal(type), session: SessionId, turn: TurnId.nullable(), ...shape })
 
 export const Event = z.discriminatedUnion('type', [
-  event('session.created', { agent: z.string(), kind: SessionKind, parent: SessionId.nullable(), cwd: z.string(), title: z.string() }),
-  event('session.archived', {}),
-  event('session.claimed', { node: NodeId, epoch: z.number().int() }),
-  event('message.sent', {
-    message: MessageId, flow: FlowId, from: SessionId.nullable(), source: z.enum(['user', 'applet', 'agent']), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), grant: Grant,
+  event('agent.created', { agent: z.string(), definition: AgentDefinition }),
+  event('agent.deleted', { agent: z.string() }),
+  event('session.created', {
+    agent: z.string(), kind: SessionKind, parent: SessionId.nullable(), cwd: z.string(), title: z.string(), /** Instead of the agent's own. */ model: z.string().nullable(),
+    /** Of the turn that spawned it; null where a user, a call or a client made it. */ flow: FlowId.nullable(),
   }),
+  event('session.adopted', { parent: SessionId.nullable() }),
+  event('session.archived', { cause: z.enum(['idle', 'deleted']) }),
+  event('session.claimed', { node: NodeId, epoch: z.number().int() }),
+  /** Shares the first `entries` of another conversation; what is said later, in either, is not shared. */
+  event('session.forked', { from: SessionId, entries: z.number().int().min(0), /** How many messages before its newest. */ back: z.number().int().min(0) }),
+  event('message.drafted', { message: MessageId, target: MailTarget, source: MessageSource, inReplyTo: MessageId.nullable(), text: z.string(), /** The act's own id: tried again, it changes nothing. */ act: z.string().nullable() }),
+  event('message.revised', {
+    message: MessageId, target: MailTarget, inReplyTo: MessageId.nullable(), text: z.string(), how: z.enum(['written', 'elaborated', 'iterated']),
+    /** What the expansion was told beyond the text. */ instructions: z.string().nullable(), /** Why the text stayed as it was. */ note: z.string().nullable(), act: z.string().nullable(),
+  }),
+  /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
+  event('message.sent', letter),
+  event('message.accepted', { message: MessageId, /** Null for the user. */ by: SessionId.nullable(), /** The act's own id: tried again, it takes no second message. */ act: z.string().nullable(), from: SessionId.nullable() }),
+  /** It reached its receiver: as a turn of its own (`opens`), or handed to whoever accepted it. */
+  event('message.delivered', { ...letter, opens: z.boolean() }),
+  event('message.answered', { message: MessageId, reply: MessageId, from: SessionId.nullable() }),
+  event('message.declined', { message: MessageId, by: SessionId.nullable(), from: SessionId.nullable() }),
+  event('message.died', { message: MessageId, from: SessionId.nullable(), cause: z.string() }),
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
@@ -69,11 +109,17 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('wait.started', { target: SessionId, until: z.number() }),
   event('wait.ended', { target: SessionId, reason: z.string() }),
+  event('question.asked', { question: z.string(), key: z.string(), agent: z.string(), tool: z.string(), input: Json, path: z.array(z.string()), flow: FlowId, deadline: z.number() }),
+  event('question.answered', { question: z.string(), answer: Answer, /** Who said so, or why nobody did. */ by: z.string() }),
   event('notice.raised', { about: z.string(), text: z.string() }),
 ])
 export type Event = z.infer<typeof Event>
 export type EventType = Event['type']
 export type EventOf<T extends EventType> = Extract<Event, { type: T }>
+
+/** What opens a turn, with what was granted to it. */
+export type OpeningMessage = EventOf<'message.sent'> | EventOf<'message.delivered'>
+export type Opening = EventOf<'call.opened'> | OpeningMessage
 
 /** `seq` is an opaque, ordered cursor to the outside. */
 export type StoredEvent = { seq: number; at: number; event: Event }

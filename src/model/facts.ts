@@ -1,6 +1,6 @@
 /** What the rules decide over: rows of the views, read inside the deciding transaction. */
-import type { Grant, Outcome, SessionKind } from './event.ts'
-import type { CallId, FlowId, Millis, NodeId, SessionId, TurnId } from './id.ts'
+import type { Answer, EventOf, Grant, MailTarget, MessageSource, Outcome, SessionKind } from './event.ts'
+import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from './id.ts'
 
 export type SessionRow = {
   id: SessionId
@@ -9,8 +9,11 @@ export type SessionRow = {
   parent: SessionId | null
   cwd: string
   title: string
+  /** Instead of its agent's own. */
+  model: string | null
   createdAt: Millis
-  archived: boolean
+  /** A message brings back one that was only idle. */
+  archived: false | 'idle' | 'deleted'
   /** How many entries its conversation has. */
   entries: number
   summary: string | null
@@ -79,6 +82,67 @@ export type OpenFacts = {
   target: { session: SessionRow | null; queued: number; /** Sessions from the target back to the caller along waits; null if none. */ waitPath: Hop[] | null } | null
 }
 export type Hop = { session: SessionId; agent: string }
+
+export type SendFacts = {
+  /** The live turn that sends; null for a user, an applet or a client outside. */
+  sender: TurnFacts | null
+  target: SessionFacts
+  /** The target made the sender, directly or not: a message to it is a reply, and no hop. */
+  callback: boolean
+  /** Sessions that this flow created. */
+  descendants: number
+  messagesLastMinute: number
+  oldestMessageAt: Millis | null
+  /** When the user spoke last in this flow. */
+  flowStartedAt: Millis
+  /** Messages that wait in the target's inbox; only asked for where one more would. */
+  waiting?: number
+}
+
+/**
+ * Where a message is in its life. `draft`: with its sender. `buffered`: in the inbox, to be accepted first. `ready`: in the inbox of a session that is not run, which only has to fetch it.
+ * `queued`: its turn waits. `delivered`: its receiver has it. `answered`: and has replied. `declined`: nobody will. `dead`: its receiver is gone.
+ */
+export type MessageStatus = 'draft' | 'ready' | 'buffered' | 'queued' | 'delivered' | 'answered' | 'declined' | 'dead'
+
+export type MessageRow = {
+  id: MessageId
+  status: MessageStatus
+  /** Whose draft it was: the session that wrote it, or the user's own. */
+  owner: SessionId
+  from: SessionId | null
+  /** Null while it is a draft for a session that is not there yet. */
+  to: SessionId | null
+  inReplyTo: MessageId | null
+  createdAt: Millis
+  createdSeq: number
+  updatedAt: Millis
+  updatedSeq: number
+  acceptedAt: Millis | null
+  acceptedSeq: number | null
+  /** Who accepted it, or declined it. */
+  acceptedBy: SessionId | 'user' | null
+  /** The turn that it opened, or in which it was accepted. */
+  turn: TurnId | null
+  /** How often its text or its target was changed. */
+  revisions: number
+  /** Of the act that wrote or changed it last as a draft. */
+  draftAct: string | null
+}
+
+/** A message with what stands only in the log. */
+export type MessageFacts = MessageRow & {
+  source: MessageSource
+  /** What was written first. */
+  initial: string
+  text: string
+  target: MailTarget
+  /** Null while it is a draft. */
+  sent: EventOf<'message.sent'> | null
+}
+
+/** A question that a turn has asked; `live` while that turn runs. */
+export type QuestionFacts = { turn: TurnId; session: SessionId; answer: Answer | null; by: string | null; live: boolean }
 
 /** A pending call somewhere below a turn, or a running turn whose own call has ended (it must stop too). */
 export type BelowRow = { turn: TurnRow; sessionKind: SessionKind }

@@ -31,6 +31,8 @@ export const limitsDefault: Limits = Limits.parse({})
 
 /** How many newest entries of a persistent session its own next turn is shown, in tokens. */
 export const historyTokensMax = 32_000
+/** R11: messages that may wait in one inbox. */
+export const inboxMax = 1000
 export const iterationsDefault = 16
 export const iterationsMax = 64
 export const subagentIterationsDefault = 8

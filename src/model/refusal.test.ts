@@ -10,10 +10,11 @@ const samples = {
   agent_unknown: { code: 'agent_unknown', agent: 'codre', known: ['coder', 'planner'] }, session_unknown: { code: 'session_unknown', session: 'ses_1' }, message_unknown: { code: 'message_unknown', message: 'msg_1' },
   call_unknown: { code: 'call_unknown', call: 'call_1' }, session_ambiguous: { code: 'session_ambiguous', session: 'a', candidates: ['ses_a1', 'ses_a2'] }, session_busy: { code: 'session_busy', session: 'ses_1' },
   call_cycle: { code: 'call_cycle', path: ['a', 'b', 'a'] }, call_deadlock: { code: 'call_deadlock', path: ['a', 'b', 'a'] }, call_too_deep: { code: 'call_too_deep', depth: 6, depthMax: 5, limit: 'the server' },
-  call_ended: { code: 'call_ended', why: 'it was cancelled' }, task_repeated: { code: 'task_repeated', agent: 'coder' }, message_already_sent: { code: 'message_already_sent', message: 'msg_1' },
+  call_ended: { code: 'call_ended', why: 'it was cancelled' }, task_repeated: { code: 'task_repeated', agent: 'coder' }, message_already_sent: { code: 'message_already_sent', message: 'msg_1' }, message_taken: { code: 'message_taken', message: 'msg_1', how: 'accepted', by: 'ses_2' },
   flow_expired: { code: 'flow_expired', ageSeconds: 4000, ageSecondsMax: 3600 }, too_large: { code: 'too_large', field: 'task', bytes: 200_000, bytesMax: 102_400 },
   context_too_large: { code: 'context_too_large', tokens: 5000, tokensMax: 4000, parts: { task: 4500, prompt: 500 } }, output_invalid: { code: 'output_invalid', problems: ['/a must be a number'] },
   too_many_calls: { code: 'too_many_calls', open: 10, openMax: 10 }, queue_full: { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }, too_many_descendants: { code: 'too_many_descendants', created: 100, createdMax: 100 },
+  question_unknown: { code: 'question_unknown', question: 'question_1' }, question_answered: { code: 'question_answered', question: 'question_1', answer: 'deny', by: 'the user' },
   rate_limited: { code: 'rate_limited', what: 'calls', perMinute: 120, retryInMs: 1500 }, budget_exhausted: { code: 'budget_exhausted', needed: 100, left: 3 },
 } as const satisfies { [Code in RefusalCode]: Extract<Refusal, { code: Code }> }
 const more: Refusal[] = [{ code: 'not_allowed', agent: 'coder', what: 'call root', allowed: ['planner'] }, { code: 'agent_unknown', agent: 'x', known: [] }]

@@ -1,15 +1,16 @@
 /** What the tools of a turn may ask of the runtime, bound to that turn: nobody can act as somebody else. */
 import { isRefusal } from '../model/call.ts'
 import type { EventOf } from '../model/event.ts'
-import { isCallId, turnOf, type CallId } from '../model/id.ts'
+import { isCallId, turnOf, type CallId, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import { callAgent, refusedResult } from './call.ts'
 import type { Line } from './line.ts'
-import type { Acts, CallRequest, CallResult, Key } from './ports.ts'
+import type { Acts, CallRequest, CallResult } from './ports.ts'
 import { hashOf } from './recorded.ts'
 import { assertOurs, commit, flush, progressOf, settleBelow, type Running } from './running.ts'
+import { beginWait, sessionActsOf } from './session-acts.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
 export function actsOf(line: Line, running: Running): Acts {
@@ -17,13 +18,14 @@ export function actsOf(line: Line, running: Running): Acts {
     call: (request, key) => callAgent(line, running, request, key),
     refuse: (tool, requested, refusal, key) => refuseCall(line, running, tool, requested, refusal, key),
     waitForCall: (call, timeoutMs) => waitForCall(line, running, call, timeoutMs),
-    readOutput: (call, offset, limit) => readOutput(line, running, call, offset, limit),
+    readOutput: (call, offset, limit) => readOutput(line, running.row.session, call, offset, limit),
+    ...sessionActsOf(line, running),
   }
 }
 
 /** Every call is recorded once, also one that could not even be read as one. */
 async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult> {
-  const recorded = running.recorded?.call(key)
+  const recorded = running.recorded?.call(key, { tool })
   const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
   const asked = typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
   const agent = textOf(asked['agent_name'] ?? asked['agent_id'])
@@ -42,13 +44,13 @@ const taskShownMax = 2000
 const textOf = (value: Json | undefined): string => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
 /** A call of this session, or a refusal that says that there is none. */
-async function ownCall(line: Line, running: Running, call: string) {
+async function ownCall(line: Line, session: SessionId, call: string) {
   const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
-  return row?.call?.caller === running.row.session ? row : ({ code: 'call_unknown', call } satisfies Refusal)
+  return row?.call?.caller === session ? row : ({ code: 'call_unknown', call } satisfies Refusal)
 }
 
 async function waitForCall(line: Line, running: Running, call: string, timeoutMs: number): ReturnType<Acts['waitForCall']> {
-  const row = await ownCall(line, running, call)
+  const row = await ownCall(line, running.row.session, call)
   if (isRefusal(row)) return row
   const id = call as CallId
   const { ending, forget } = callEnding(line, id)
@@ -64,6 +66,22 @@ async function waitForCall(line: Line, running: Running, call: string, timeoutMs
   }
 }
 
+/** For a client outside: nobody can wait for it, so its wait is no edge. */
+export async function waitAsClient(line: Line, session: SessionId, call: string, timeoutMs: number, signal: AbortSignal): ReturnType<Acts['waitForCall']> {
+  const row = await ownCall(line, session, call)
+  if (isRefusal(row)) return row
+  const { ending, forget } = callEnding(line, call as CallId)
+  try {
+    const known = await endingOf(line, call as CallId)
+    const ended = known?.ended ?? (await race(line, signal, ending, line.clock.now() + timeoutMs))
+    if (ended === null) return { partial: partialOf(line, call as CallId) }
+    const opened = await line.store.event(row.openedSeq)
+    return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
+  } finally {
+    forget()
+  }
+}
+
 function partialOf(line: Line, call: CallId): string {
   const running = line.running.get(turnOf(call))
   return running === undefined ? '' : progressOf(running).output
@@ -72,24 +90,15 @@ function partialOf(line: Line, call: CallId): string {
 /** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. Null when the time is over. */
 async function blockOn(line: Line, running: Running, target: Running['row']['session'], ending: Promise<EventOf<'call.ended'>>, timeoutMs: number): Promise<EventOf<'call.ended'> | null> {
   const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
-  const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
-  const begun = await commit(line, running, keys, async (tx, buffered) => {
-    const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
-    assertOurs(facts?.caller.turn, running, line)
-    const ring = facts?.target?.waitPath != null
-    tx.append(...buffered, ...(ring ? [] : [{ type: 'wait.started' as const, session: running.row.session, turn: running.row.id, target, until }]))
-    return !ring
-  })
-  if (!begun) return null
-  const ended = await race(line, running, ending, until)
+  if (!(await beginWait(line, running, target, until))) return null
+  const ended = await race(line, running.abort.signal, ending, until)
   running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: ended === null ? 'time is over' : 'the call ended' })
   // At once: an edge that is over would refuse others for nothing.
   await flush(line, running)
   return ended
 }
 
-function race(line: Line, running: Running, ending: Promise<EventOf<'call.ended'>>, until: number): Promise<EventOf<'call.ended'> | null> {
-  const { signal } = running.abort
+function race(line: Line, signal: AbortSignal, ending: Promise<EventOf<'call.ended'>>, until: number): Promise<EventOf<'call.ended'> | null> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
@@ -105,8 +114,8 @@ function race(line: Line, running: Running, ending: Promise<EventOf<'call.ended'
 }
 
 /** Offsets are UTF-16 units, moved so that no code point is split. */
-async function readOutput(line: Line, running: Running, call: string, offset: number, limit: number): ReturnType<Acts['readOutput']> {
-  const row = await ownCall(line, running, call)
+export async function readOutput(line: Line, session: SessionId, call: string, offset: number, limit: number): ReturnType<Acts['readOutput']> {
+  const row = await ownCall(line, session, call)
   if (isRefusal(row)) return row
   const known = await endingOf(line, call as CallId)
   const output = known?.ended.output ?? partialOf(line, call as CallId)

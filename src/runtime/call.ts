@@ -14,7 +14,7 @@ import { preview } from '../model/text.ts'
 import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
-import { starting, type Line } from './line.ts'
+import { isThere, starting, type Line } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
 import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
@@ -25,7 +25,7 @@ type Plan = { call: CallId; key: string; target: Target; request: CallRequest; r
 export type Opened = EventOf<'call.opened'>
 
 export async function callAgent(line: Line, caller: Running, request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }> {
-  const recorded = caller.recorded?.call(key)
+  const recorded = caller.recorded?.call(key, { tool: request.tool, task: request.task })
   if (recorded?.type === 'call.refused') return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
   if (recorded !== undefined) return goOn(line, caller, recorded)
   const suffix = line.ids.next()
@@ -96,9 +96,9 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 function targetOf(line: Line, caller: Running, request: CallRequest, suffix: string): Target {
   if ('session' in request.target) return { agent: undefined, name: request.target.session, session: request.target.session, fresh: false, makeMain: false }
   const name = request.tool === 'subagent' ? (line.subagent ?? caller.agent.name) : request.target.agent
-  const agent = line.agents.get(name)
-  if (request.tool === 'call_agent') return { agent, name, session: `ses_main-${name}`, fresh: false, makeMain: true }
-  return { agent, name, session: `ses_${suffix}`, fresh: true, makeMain: false }
+  const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
+  if (request.tool === 'call_agent') return { agent, name: agent?.name ?? name, session: `ses_main-${agent?.name ?? name}`, fresh: false, makeMain: true }
+  return { agent, name: agent?.name ?? name, session: `ses_${suffix}`, fresh: true, makeMain: false }
 }
 
 type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
@@ -121,7 +121,7 @@ async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opene
     }
     const opened = openedEvent(caller, plan, decision.grant, decision.deadline)
     const isNew = target.fresh || facts.target?.session === null
-    const started = isNew || (await isIdle(tx, target.session)) ? startedEvent(line, target, call, target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax) : null
+    const started = isThere(line, line.agents.get(session.agent), target.session) && (isNew || (await isIdle(tx, target.session))) ? startedEvent(line, target, call, target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax) : null
     tx.append(...buffered, opened, ...(isNew ? [createdEvent(session, call)] : []), ...(started === null ? [] : [started]))
     return { opened, started, session, at: tx.now }
   })
@@ -149,7 +149,7 @@ function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Milli
   if (!target.fresh && (facts.target?.session != null || !target.makeMain)) return facts.target?.session ?? null
   return {
     id: target.session, agent: target.name, kind: target.fresh ? 'ephemeral' : 'persistent', parent: target.fresh ? caller.row.session : null, cwd: caller.session.cwd,
-    title: target.fresh ? '' : target.name, createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0,
+    title: target.fresh ? '' : target.name, model: null, createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0,
   }
 }
 
@@ -157,7 +157,7 @@ const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null
   target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
 
 const createdEvent = (session: SessionRow, call: CallId): Event => ({
-  type: 'session.created', session: session.id, turn: turnOf(call), agent: session.agent, kind: session.kind, parent: session.parent, cwd: session.cwd, title: session.title,
+  type: 'session.created', session: session.id, turn: turnOf(call), agent: session.agent, kind: session.kind, parent: session.parent, cwd: session.cwd, title: session.title, model: session.model, flow: null,
 })
 
 async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {

@@ -2,14 +2,15 @@
 import type { Agent } from '../model/agent.ts'
 import type { Line } from './line.ts'
 
-const callable = new WeakMap<Agent, readonly Agent[]>()
+const callable = new WeakMap<Agent, { names: readonly string[]; agents: readonly Agent[] }>()
 
-/** Agents are configuration: whom one may call is worked out once. */
+/** Worked out again only when the list of names is another one. */
 export function callableOf(line: Line, agent: Agent): readonly Agent[] {
+  const all = line.agents.names()
   const known = callable.get(agent)
-  if (known !== undefined) return known
-  const names = agent.allowSubAgentCalls ? line.agents.names().filter((name) => name !== agent.name && (agent.mayCall === undefined || agent.mayCall.includes(name))) : []
+  if (known?.names === all) return known.agents
+  const names = agent.allowSubAgentCalls ? all.filter((name) => name !== agent.name && (agent.mayCall === undefined || agent.mayCall.includes(name))) : []
   const agents = names.map((name) => line.agents.get(name)).filter((found) => found !== undefined)
-  callable.set(agent, agents)
+  callable.set(agent, { names: all, agents })
   return agents
 }

@@ -6,7 +6,7 @@ import { endTurn } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
-import type { Line } from './line.ts'
+import { isThere, type Line } from './line.ts'
 import type { Key } from './ports.ts'
 import { cancel, recordedProgress } from './ending.ts'
 import { recordedOf, type Recorded } from './recorded.ts'
@@ -56,7 +56,7 @@ function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFac
       claimed: { row: { ...running, node: line.node, epoch }, session, takeover: true },
     }
   }
-  if (next === null) return null
+  if (next === null || !isThere(line, line.agents.get(session.agent), session.id)) return null
   const own = session.kind === 'ephemeral' && next.call !== null ? next.call.deadline : next.deadline > 0 ? next.deadline : Infinity
   const deadline = Math.min(own, now + line.limits.turnMsMax)
   return {
@@ -89,7 +89,7 @@ async function endingsOf(line: Line, recorded: Recorded): Promise<EventOf<'call.
 
 async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
   const stored = await line.store.event(row.openedSeq)
-  if (stored?.event.type === 'call.opened' || stored?.event.type === 'message.sent') return stored.event
+  if (stored !== null && 'grant' in stored.event) return stored.event
   throw new Error(`the input of ${row.id} is not in the log`)
 }
 

@@ -2,6 +2,7 @@
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
 import { callOf, turnOf, type SessionId, type TurnId } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import { explain as explainRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { Store } from './ports.ts'
@@ -135,7 +136,9 @@ function doingOf(event: StoredEvent['event'] | undefined): string {
     case 'call.ended': return `has the end of a call (${event.outcome}), and goes on with it`
     case 'call.refused': return `was refused a call to ${event.agent} (${event.refusal.code}), and goes on without it`
     case 'session.claimed': return 'was taken over by another node, and runs again from its record'
-    case undefined: case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':
+    case 'question.asked': return `asks a person whether it may use ${event.tool}`
+    case 'question.answered': return `was answered by a person (${event.answer}), and goes on`
+    case undefined: case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':
       return 'has begun, and nothing that it did is recorded yet: it waits for its model or driver'
   }
 }
@@ -186,6 +189,6 @@ const refusedOf = (events: readonly StoredEvent[]): Refused[] =>
   events.flatMap(({ at, event }) => (event.type === 'call.refused' ? [{ caller: callerOf(events, event), agent: event.agent, tool: event.tool, code: event.refusal.code, why: explainRefusal(event.refusal), at }] : []))
 
 function callerOf(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
-  const opener = events.find(({ event }) => (event.type === 'message.sent' && event.turn === refused.turn) || (event.type === 'call.opened' && turnOf(event.call) === refused.turn))?.event
-  return opener?.type === 'message.sent' || opener?.type === 'call.opened' ? opener.grant.agent : refused.session
+  const opener = events.find(({ event }) => (opensTurn(event) && event.turn === refused.turn) || (event.type === 'call.opened' && turnOf(event.call) === refused.turn))?.event
+  return opener !== undefined && 'grant' in opener ? opener.grant.agent : refused.session
 }

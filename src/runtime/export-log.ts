@@ -8,6 +8,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { Event, type StoredEvent } from '../model/event.ts'
 import { turnOf, type SessionId, type TurnId } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import type { Store } from './ports.ts'
 import { redactorOf } from './redact.ts'
 import { readAll, scopeOf, type LogReader, type Scope } from './scope.ts'
@@ -45,7 +46,7 @@ export async function exportLog(store: LogReader, transactions: Iterable<Transac
   const kept = [...transactions].map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) })).filter(({ events }) => events.length > 0)
   const redactor = redactorOf(kept.flatMap(({ events }) => events), request.env)
   const lines = kept.flatMap(({ at, events }, index) => events.map((event) => JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) })))
-  const turns = scope?.turns.length ?? kept.reduce((sum, { events }) => sum + events.filter((event) => event.type === 'call.opened' || event.type === 'message.sent').length, 0)
+  const turns = scope?.turns.length ?? kept.reduce((sum, { events }) => sum + events.filter((event) => event.type === 'call.opened' || opensTurn(event)).length, 0)
   const header: ExportHeader = {
     tieline: 'log', format: exportFormat, version: request.version, of: request.id, events: lines.length, turns, contextTurns: context.turns.length, redacted: redactor.count(), hash: hashOfLines(lines),
   }
@@ -65,6 +66,8 @@ async function contextOf(store: LogReader, scope: Scope): Promise<Context> {
     if (opened?.type === 'call.opened' && opened.context.messages !== null) sessions.add(opened.context.messages.session as SessionId)
     if ((await store.session(turn.session))?.kind === 'persistent') sessions.add(turn.session)
   }
+  // A fork goes on from what was said elsewhere.
+  for (const session of sessions) for (const { event } of await readAll(store, 0, { sessions: [session], types: ['session.forked'] })) if (event.type === 'session.forked') sessions.add(event.from)
   const last = scope.turns.reduce((latest, turn) => Math.max(latest, turn.openedSeq), 0)
   const started = sessions.size === 0 ? [] : await readAll(store, 0, { sessions: [...sessions], types: ['turn.started'] })
   return { turns: [...new Set(started.flatMap(({ seq, event }) => (seq < last && event.turn !== null && !own.has(event.turn) ? [event.turn] : [])))], sessions: [...sessions] }
@@ -75,7 +78,7 @@ function wantedOf(scope: Scope, context: Context): (event: Event) => boolean {
   const sessions = new Set<string>([...scope.turns.map((turn) => turn.session), ...context.sessions])
   return (event) => {
     if ((event.turn !== null && turns.has(event.turn)) || ('call' in event && turns.has(turnOf(event.call)))) return true
-    return (event.type === 'session.created' || event.type === 'session.archived') && sessions.has(event.session)
+    return (event.type === 'session.created' || event.type === 'session.forked' || event.type === 'session.archived') && sessions.has(event.session)
   }
 }
 

@@ -33,6 +33,11 @@ export class ProviderFault extends Error {
   }
 }
 
+/** What really ran the turn is gone, and cannot go on: the turn ends `lost`. */
+export class RunnerLost extends Error {
+  override readonly name = 'RunnerLost'
+}
+
 /** Why a driver's signal aborted: the turn was told to stop. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'

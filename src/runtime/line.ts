@@ -1,16 +1,21 @@
 /** One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are functions over this. */
+import type { Agent } from '../model/agent.ts'
 import type { Limits } from '../model/limits.ts'
-import type { EventOf, Outcome } from '../model/event.ts'
+import type { Answer, EventOf, Outcome } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import type { CallId, NodeId, SessionId, TurnId } from '../model/id.ts'
+import type { CallId, FlowId, NodeId, SessionId, TurnId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
 import type { CountTokens } from '../model/text.ts'
+import type { Sampling } from '../model/trace.ts'
 import { alarmOf, type Alarm } from './alarm.ts'
-import type { Agents, Clock, Delta, DescribeWorkspace, Ids, Store, Summarise, Tools } from './ports.ts'
+import type { Agents, Clock, Delta, DescribeWorkspace, Driver, Ids, Lists, Store, Summarise, Tools } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
 
 export type LinePorts = {
   store: Store
+  /** For looking around; nothing is decided by it. */
+  lists: Lists
   clock: Clock
   ids: Ids
   agents: Agents
@@ -21,6 +26,10 @@ export type LinePorts = {
   describeWorkspace: DescribeWorkspace
   /** The agent that `subagent` runs; null is the caller's own definition. */
   subagent: string | null
+  /** Whether somebody can be asked for leave: otherwise tools under `ask` are refused at once. */
+  asks: boolean
+  /** Which traces are exported; null or left out: none. */
+  sampling?: Sampling | null
   /** Faults that no caller is left to hear of. */
   report: (fault: unknown) => void
 }
@@ -44,15 +53,23 @@ export type Line = LinePorts & {
   readonly lost: Set<SessionId>
   /** Turns that were told to stop before they were here. */
   readonly stoppedEarly: Map<TurnId, Outcome>
+  /** What clients outside do in their own turns, in place of a driver. */
+  readonly clients: Map<TurnId, Driver>
+  /** Who waits here for an answer to a question. */
+  readonly questionWaiters: Map<string, Set<() => void>>
+  /** Traces that flows were begun with, while their roots run here. */
+  readonly traces: Map<FlowId, string>
   /** Told when this node stops. */
   readonly atStop: Set<() => void>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
+  /** Asks a person whether a tool may be used, and waits for the answer. */
+  readonly askPerson: (line: Line, running: Running, tool: string, input: Json, key: string) => Promise<{ answer: Answer; by: string }>
   /** Runs a turn that this node has just started or taken over. */
   readonly start: (row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null) => void
 }
 
-export function lineOf(ports: LinePorts, start: Line['start']): Line {
+export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['askPerson']): Line {
   return {
     ...ports,
     node: `node_${ports.ids.next()}`,
@@ -66,11 +83,18 @@ export function lineOf(ports: LinePorts, start: Line['start']): Line {
     stoppedEarly: new Map(),
     starting: new Set(),
     atStop: new Set(),
+    clients: new Map(),
+    traces: new Map(),
+    questionWaiters: new Map(),
     lost: new Set(),
     stopping: new AbortController(),
+    askPerson,
     start,
   }
 }
+
+/** Whether what runs a session's turns is there; until then they wait in its queue. */
+export const isThere = (line: Line, agent: Agent | undefined, session: SessionId): boolean => agent === undefined || (line.agents.isThere?.(agent, session) ?? true)
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
 export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {

@@ -1,5 +1,7 @@
 /** What is in a log, newest first: calls with their ends, for lists. */
 import type { Outcome } from '../model/event.ts'
+import type { SessionId } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import { explain } from '../model/refusal.ts'
 import type { Store } from './ports.ts'
 import { readAll } from './scope.ts'
@@ -7,11 +9,13 @@ import { readAll } from './scope.ts'
 /** `outcome` is null while a call is pending. */
 export type ListedCall = { call: string; flow: string | null; caller: string; agent: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: number; durationMs: number | null }
 
-export async function listCalls(store: Pick<Store, 'read'>, limit: number): Promise<ListedCall[]> {
+/** With a session only the calls that it made or that were made to it. */
+export async function listCalls(store: Pick<Store, 'read'>, limit: number, session: SessionId | null = null): Promise<ListedCall[]> {
   const calls = new Map<string, ListedCall>()
   const agents = new Map<string | null, string>()
-  for (const { at, event } of await readAll(store, 0, { types: ['message.sent', 'call.opened', 'call.refused', 'call.ended'] })) {
-    if (event.type === 'message.sent') agents.set(event.turn, event.grant.agent)
+  for (const { at, event } of await readAll(store, 0, { types: ['message.sent', 'message.delivered', 'call.opened', 'call.refused', 'call.ended'] })) {
+    if (opensTurn(event)) agents.set(event.turn, event.grant.agent)
+    if (session !== null && event.session !== session && !(event.type === 'call.opened' && event.target === session) && event.type !== 'call.ended') continue
     if (event.type === 'call.opened') {
       agents.set(`turn_${event.call.slice(5)}`, event.grant.agent)
       calls.set(event.call, { call: event.call, flow: event.flow, caller: event.grant.path.at(-2)?.agent ?? '', agent: event.grant.agent, tool: event.tool, task: event.task, outcome: null, error: null, tokensUsed: 0, createdAt: at, durationMs: null })

@@ -5,8 +5,10 @@ import { Fenced, Stopped } from './faults.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
+import { buryStranded } from './mail-inbox.ts'
 import type { Running } from './running.ts'
 import type { Hint } from './ports.ts'
+import { askPerson } from './question.ts'
 import { settleBelow } from './running.ts'
 import { startTurn } from './turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './waiting.ts'
@@ -26,7 +28,7 @@ export async function startNode(ports: LinePorts): Promise<Node> {
     if (early === undefined) return
     line.stoppedEarly.delete(row.id)
     stop(line, row.id, early)
-  })
+  }, askPerson)
   const deaf = line.store.onHint((hints) => hints.forEach((hint) => heed(line, hint)))
   await line.store.heartbeat(line.node, leaseMs)
   const living = Promise.all([sweepForever(line), beatForever(line)]).catch((fault: unknown) => tell(line, fault))
@@ -69,6 +71,7 @@ export async function sweep(line: Line): Promise<void> {
   for (let round = 0; round < roundsPerSweep; round += 1) if (!(await sweepDue(line))) break
   await lookForEndings(line)
   await lookAtRunning(line)
+  await buryStranded(line)
 }
 
 /** True if there is more than was looked at. */
@@ -107,6 +110,7 @@ function heed(line: Line, hint: Hint): void {
     case 'turn.ended': if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
     case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
     case 'turn.queued': queue(line, hint.session); return
+    case 'question.answered': for (const told of line.questionWaiters.get(hint.question) ?? []) told(); return
     case 'appended': return
   }
 }

@@ -17,7 +17,7 @@ export function idsOf(events: readonly StoredEvent[]): Set<string> {
   const ids = new Set<string>()
   for (const { event } of events) {
     for (const [name, value] of Object.entries(event)) if (['session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'about'].includes(name) && typeof value === 'string') ids.add(value)
-    if (event.type === 'call.opened' || event.type === 'message.sent') for (const hop of event.grant.path) ids.add(hop.session)
+    if ('grant' in event) for (const hop of event.grant.path) ids.add(hop.session)
   }
   return ids
 }

@@ -2,10 +2,11 @@
 import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
-import type { Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
-import type { Activation, BelowRow, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
-import type { CallId, FlowId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
+import type { Answer, Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
+import type { Activation, BelowRow, MessageFacts, MessageRow, MessageStatus, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
+import type { Which } from '../model/mail.ts'
 import type { Refusal } from '../model/refusal.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
@@ -16,7 +17,8 @@ export type Hint =
   | { kind: 'turn.ended'; turn: TurnId; session: SessionId; event?: EventOf<'turn.ended'> }
   | { kind: 'turn.queued'; session: SessionId }
   | { kind: 'turn.cancelled'; turn: TurnId; outcome: Outcome }
-  | { kind: 'appended' }
+  | { kind: 'question.answered'; question: string }
+  | { kind: 'appended'; /** What was appended, with the number of the first; given where the commit was made in this process. */ events?: readonly Event[]; first?: number; at?: Millis }
 
 export type EventFilter = { sessions?: readonly SessionId[]; types?: readonly Event['type'][] }
 
@@ -56,6 +58,48 @@ export type Store = {
   close(): Promise<void>
 }
 
+/** For looking around: lists that no decision rests on. */
+export type Lists = {
+  /** Sessions that are not a call's own, newest first, with what a list shows of them. */
+  listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
+  /** Ids of sessions that contain a text. */
+  sessionsLike(part: string, limit: number): Promise<SessionId[]>
+  children(parent: SessionId): Promise<SessionRow[]>
+  /** Spawned sessions that have done nothing since then, and have nothing live below them. */
+  restingSince(before: Millis, limit: number): Promise<SessionId[]>
+  /** Agents that doors made, by their `agent.created`. */
+  agentRows(): Promise<{ created: EventOf<'agent.created'>; at: Millis; deleted: boolean }[]>
+  openQuestions(): Promise<StoredEvent[]>
+  question(id: string): Promise<{ asked: StoredEvent; answer: Answer | null; by: string | null } | null>
+  /** Calls that somebody waits for, and inputs that wait for their session. */
+  counts(): Promise<{ openCalls: number; queued: number }>
+  /** Who waits for whom at this moment. */
+  waits(at: Millis): Promise<WaitRow[]>
+  readonly mail: MailLists
+}
+
+/** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
+export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
+
+export type MailLists = {
+  /** By either spelling of its id, with what stands only in the log. */
+  message(id: MessageId): Promise<MessageFacts | null>
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
+  counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
+  /** The newest first. */
+  drafts(owner: SessionId, limit: number): Promise<MessageFacts[]>
+  /** A message with all that it answers and all that answer it, oldest first. */
+  thread(id: MessageId): Promise<MessageFacts[]>
+  /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
+  dead(before: number | null, limit: number): Promise<MessageFacts[]>
+  /** Sessions that a call made, that are over, and for which mail still waits. */
+  stranded(limit: number): Promise<SessionId[]>
+}
+
+export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
+export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
+export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }
+
 export type EntrySelect = { filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>; now: Millis; tokensMax: number }
 export type EntryPage = {
   /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
@@ -73,6 +117,15 @@ export type Tx = {
   session(id: SessionId): Promise<SessionFacts>
   /** Also the caller's side of the wait-for graph. Throws NeedsKeys where the wait path leaves the keys. */
   open(query: { call: CallId; callerTurn: TurnId; target: SessionId | null }): Promise<OpenFacts | null>
+  /** For a message: its sender, its target, and what its flow has sent. */
+  send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
+  question(id: string): Promise<QuestionFacts | null>
+  message(id: MessageId): Promise<MessageFacts | null>
+  /** What waits for a session. */
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>
+  /** What an act with this id has accepted. */
+  accepted(act: string): Promise<MessageFacts | null>
+  mail(session: SessionId): Promise<{ waiting: number; drafts: number }>
   /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
   below(turn: TurnId): Promise<BelowRow[]>
   append(...events: Event[]): void
@@ -101,6 +154,8 @@ export type Tool = {
   effect: ToolEffect
   /** True for tools that call, spawn or send: removed by `allow_nested_calls: false` and at the depth limit. */
   calling: boolean
+  /** Why the configuration keeps it from everybody: it is not shown, and says no when it is used. */
+  disabled?: string
   describe(turn: TurnContext): ToolSpec
   /** Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after `signal` aborts. */
   run(input: Json, context: ToolContext): Promise<ToolAnswer>
@@ -125,7 +180,7 @@ export type TurnContext = {
   callable: readonly Agent[]
 }
 
-export type ToolContext = TurnContext & { signal: AbortSignal; acts: Acts; stepKey: string; shownTokens: number }
+export type ToolContext = TurnContext & { signal: AbortSignal; acts: Acts; stepKey: string; shownTokens: number; /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */ trace?: () => string | null }
 
 export type CallRequest = {
   tool: 'sub_agent' | 'subagent' | 'call_agent'
@@ -162,12 +217,57 @@ export type CallResult = {
   refusal: Refusal | null
 }
 
+export type SpawnRequest = { cwd: string; initialMessage: string | null; agent: string | null; model: string | null }
+
+export type SessionSummary = { id: SessionId; agent: string; title: string; cwd: string; status: SessionState['status']; active: boolean; parent: SessionId | null; createdAt: Millis; updatedAt: Millis; buffered: number }
+
+export type SessionState = {
+  sessionId: SessionId
+  status: 'idle' | 'streaming' | 'error'
+  cwd: string
+  /** A turn runs or waits. */
+  isActive: boolean
+  lastMessage: { role: 'user' | 'assistant'; content: string; timestamp: string } | null
+  queued: number
+  parent: SessionId | null
+  depth: number
+}
+
+/** What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise. */
+export type MailAsk = {
+  message: string
+  /** `new`, `fork`, or an id or a unique part of one. */
+  session?: string
+  elaborate?: boolean
+  fork?: boolean | number
+  iterate?: boolean
+  id?: string
+  draft?: boolean
+  /** One id of a message, or none. */
+  reply?: readonly string[]
+}
+export type MailAnswer = { id: string; session: SessionId | null; status: MessageStatus; draft: boolean; buffered: boolean }
+
 /** What tools may ask of the runtime, bound to one turn. */
 export type Acts = {
   call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
   /** Records a call that could not even be read as one. */
   refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
   waitForCall(call: string, timeoutMs: number): Promise<{ result: CallResult; tool: string } | { partial: string } | Refusal>
+  /** A message to another session; nobody waits for it. The same key has one effect. */
+  send(to: string, text: string, key: string): Promise<{ messageId: string; status: 'dispatched' | 'queued' | 'buffered'; sessionId: SessionId } | Refusal>
+  /** A session of its own, below this one. */
+  spawn(request: SpawnRequest, key: string): Promise<{ sessionId: SessionId; cwd: string; agent: string; messageId: string | null } | Refusal>
+  state(session: string): Promise<SessionState | Refusal>
+  /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
+  waitForSession(session: string, timeoutMs: number): Promise<SessionState | Refusal>
+  /** Sessions that are not a call's own, newest first. `dir` null is anywhere. */
+  listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
+  sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
+  /** `session` null is one's own. */
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number } | Refusal>
+  /** Null where nothing waits. The same key takes no second message. */
+  acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
   readOutput(call: string, offset: number, limit: number): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
 }
 
@@ -200,19 +300,26 @@ export type TurnInput = TurnContext & {
   input: Json
   tools: readonly ToolSpec[]
   maxIterations: number
+  /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */
+  trace?: () => string | null
   /** 2 when the turn is asked again because its answer did not satisfy the schema. */
   attempt: number
 }
 
-export type TurnOutcome = { outcome: 'completed' | 'failed' | 'budget_exhausted' | 'timed_out'; output: string; error: string | null; iterations: number }
+export type TurnOutcome = { outcome: 'completed' | 'failed' | 'budget_exhausted' | 'timed_out' | 'lost'; output: string; error: string | null; iterations: number }
 
 /** May throw. Must stop soon after `signal` aborts. Asks for every effect through `steps`, so that it is recorded once. */
 export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
 
 export type Agents = {
   get(name: string): Agent | undefined
+  /** The same list as before, unless agents were made or deleted. */
   names(): readonly string[]
+  /** By id, then by the title of an agent that a door made, then by name. Without it names are all there is. */
+  resolve?(idOrName: string): Agent | undefined
   driver(agent: Agent): Driver
+  /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
+  isThere?(agent: Agent, session: SessionId): boolean
 }
 
 /** Writes a summary of a conversation for one agent, or null where it has no model. */

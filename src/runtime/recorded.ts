@@ -6,13 +6,19 @@ import { hash } from 'node:crypto'
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
 import { fingerprint } from '../model/fingerprint.ts'
+import { canonical, type Json } from '../model/json.ts'
+import { redactedMark } from './normalise.ts'
 import type { Store } from './ports.ts'
 
 export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
+export type RecordedStep = EventOf<'step.ended'> | EventOf<'step.started'>
+/** Undefined inputs and tasks are not compared. */
+export type StepLike = { kind: string; name: string; input?: Json }
+export type CallLike = { tool: string; task?: string }
 export type Recorded = {
-  /** The next recorded result for this key: ended, or started without a result. */
-  step(key: string): EventOf<'step.ended'> | EventOf<'step.started'> | undefined
-  call(key: string): RecordedCall | undefined
+  /** The next recorded result for this key: ended, or started without a result. Where secrets were taken out of the record, keys may not be the same; then the next one that is `like` it. */
+  step(key: string, like: StepLike): RecordedStep | undefined
+  call(key: string, like: CallLike): RecordedCall | undefined
   readonly events: readonly StoredEvent[]
 }
 
@@ -31,10 +37,13 @@ export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> 
     if (page.events.length < pageSize) break
     after = page.next
   }
-  return { ...index(events), events }
+  const input = await store.event(row.openedSeq)
+  let marked: boolean | null = null
+  // Looked at only when a key was not found, which is once where nothing was taken out.
+  return { ...index(events, () => (marked ??= redactedMark.test(JSON.stringify([input, events])))), events }
 }
 
-function index(stored: readonly StoredEvent[]): Pick<Recorded, 'step' | 'call'> {
+function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {
   const steps = new Map<string, (EventOf<'step.ended'> | EventOf<'step.started'>)[]>()
   const calls = new Map<string, RecordedCall[]>()
   for (const { event } of stored) {
@@ -48,7 +57,19 @@ function index(stored: readonly StoredEvent[]): Pick<Recorded, 'step' | 'call'> 
     }
     if (event.type === 'call.opened' || event.type === 'call.refused') put(calls, event.key, event)
   }
-  return { step: (key) => steps.get(key)?.shift(), call: (key) => calls.get(key)?.shift() }
+  return {
+    step: (key, { kind, name, input }) => steps.get(key)?.shift() ?? (marked() ? takeLike(steps, (step) => step.kind === kind && step.name === name && (input === undefined || canonical(step.input) === canonical(input))) : undefined),
+    call: (key, { tool, task }) => calls.get(key)?.shift() ?? (marked() ? takeLike(calls, (call) => call.tool === tool && (task === undefined || call.task === task)) : undefined),
+  }
+}
+
+/** The oldest that is left: maps keep the order in which keys came, and what was taken is gone. */
+function takeLike<T>(map: Map<string, T[]>, isLike: (value: T) => boolean): T | undefined {
+  for (const list of map.values()) {
+    const [first] = list
+    if (first !== undefined && isLike(first)) return list.shift()
+  }
+  return undefined
 }
 
 function put<T>(map: Map<string, T[]>, key: string, value: T): void {

@@ -43,6 +43,10 @@ test('what only looks like one is left alone', () => {
   expect(redacted(plain)).toEqual(plain)
 })
 
+test('what was taken out before it was written keeps its mark, and is not counted again', () => {
+  expect(redacted([{ password: '[redacted-7]' }, 'it is [redacted-7]', { token: 'abcdef123' }])).toEqual([{ password: '[redacted-7]' }, 'it is [redacted-7]', { token: '[redacted-1]' }])
+})
+
 test('a short value is taken out where it is named, and its letters are left everywhere else', () => {
   expect(redacted([{ password: 'abc' }, 'abc is the alphabet'])).toEqual([{ password: '[redacted-1]' }, 'abc is the alphabet'])
 })

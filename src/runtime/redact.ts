@@ -3,25 +3,10 @@
  * A secret that was found anywhere is replaced everywhere, by the same mark, so that what a turn did with it can still be followed, and replayed.
  */
 import type { Event } from '../model/event.ts'
+import { isMark, isSecretField, isSecretVariable, markOf, shapes, withoutScheme } from '../model/secret-shapes.ts'
 import { hashOf } from './recorded.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
-
-/** `apiKey`, `x-api-key`, `access_token`, `Authorization`, `client_secret`, `set-cookie` and the like; not `tokens`, `tokenCount` or `keyboard`. */
-const secretField = /(^|[-_.\s]|[a-z](?=[A-Z]))(api[-_]?keys?|access[-_]?keys?|private[-_]?keys?|token|secret|passwd|password|passphrase|authorization|cookie|credentials?)$/i
-const secretVariable = /(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PAT|CREDENTIALS?|COOKIE)(_|$)/i
-
-/** Each has the secret as its only group, or as a whole. */
-const shapes: readonly RegExp[] = [
-  /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,})/g,
-  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
-  /\b(?:Bearer|Basic)\s+([A-Za-z0-9._~+/=-]{8,})/gi,
-  /:\/\/[^\s:/@]+:([^\s:/@]{3,})@/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----/g,
-  /\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=["']?([^\s"'&;]{8,})/g,
-  /["'](?:api[-_]?key|access[-_]?token|token|secret|password|authorization|cookie)\\?["']\s*:\s*\\?["']([^"'\\]{6,})/gi,
-]
 
 /** Shorter values stand in too many places by chance: they are taken out where they are named, and nowhere else. */
 const everywhereMin = 6
@@ -36,13 +21,13 @@ export type Redactor = { redact(event: Event): Event; /** How many secrets were 
 export function redactorOf(events: Iterable<Event>, env: Env): Redactor {
   const secrets = new Map<string, string>()
   const note = (secret: string): string => {
-    const mark = secrets.get(secret) ?? `[redacted-${secrets.size + 1}]`
+    const mark = secrets.get(secret) ?? markOf(secrets.size + 1)
     secrets.set(secret, mark)
     return mark
   }
-  const variables = Object.entries(env).flatMap(([name, value]) => (value !== undefined && value.length >= variableMin && secretVariable.test(name) ? [value] : []))
+  const variables = Object.entries(env).flatMap(([name, value]) => (value !== undefined && value.length >= variableMin && isSecretVariable(name) ? [value] : []))
   const seen = (text: string, field: string): void => {
-    if (secretField.test(field) && text !== '') note(withoutScheme(text))
+    if (isSecretField(field) && text !== '' && !isMark(text)) note(withoutScheme(text))
     for (const variable of variables) if (text.includes(variable)) note(variable)
     for (const shape of shapes) for (const match of text.matchAll(shape)) note(match[1] ?? match[0])
   }
@@ -50,7 +35,7 @@ export function redactorOf(events: Iterable<Event>, env: Env): Redactor {
   // A secret inside of a longer one must not break it up.
   const order = [...secrets.keys()].filter((secret) => secret.length >= everywhereMin).sort((a, b) => b.length - a.length)
   const clean = (text: string, field: string): string => {
-    if (secretField.test(field) && text !== '') return text.replace(withoutScheme(text), note(withoutScheme(text)))
+    if (isSecretField(field) && text !== '' && !isMark(text)) return text.replace(withoutScheme(text), note(withoutScheme(text)))
     const whole = order.reduce((left, secret) => (left.includes(secret) ? left.replaceAll(secret, note(secret)) : left), text)
     return order.reduce((left, secret) => withoutParts(left, secret, note(secret)), whole)
   }
@@ -78,9 +63,6 @@ function withoutParts(text: string, secret: string, mark: string): string {
   }
   return left
 }
-
-/** `Bearer …` in a field of that name: the word is no secret. */
-const withoutScheme = (text: string): string => text.replace(/^(?:Bearer|Basic)\s+/i, '')
 
 /** The hash of a text is that of the text that is left. */
 function withHash(event: Event, before: Event): Event {

@@ -74,9 +74,12 @@ function actsThen(replaying: Replaying): ReturnType<typeof actsOf> {
     },
     refuse: async (tool, requested, refusal, key) => (await acts(key, tool, null, { asks: tool, requested })).refuse(tool, requested, refusal, key),
     waitForCall: () => Promise.reject(new Error('a replay waits for nobody')),
-    readOutput: () => Promise.reject(new Error('a replay reads nothing')),
+    readOutput: nothing, send: nothing, spawn: nothing, state: nothing, waitForSession: nothing, listSessions: nothing, sendMail: nothing, readInbox: nothing, acceptMail: nothing,
   }
 }
+
+/** These are recorded as steps, so their results are in the record. */
+const nothing = (): Promise<never> => Promise.reject(new Error('a replay reads nothing'))
 
 function reserveCall({ gate, redacted, rerun }: Replaying, key: string, tool: string, task: string | null): RecordedCall | undefined {
   const isCall = (event: Event): event is RecordedCall => event.type === 'call.opened' || event.type === 'call.refused'

@@ -19,7 +19,7 @@ export async function sessionThen(store: LogReader, timelines: Timelines, row: T
   if (session === null || session.kind === 'ephemeral') return session
   const timeline = timelines.get(session.id) ?? readAll(store, 0, { sessions: [session.id], types: ['turn.ended', 'step.ended'] })
   timelines.set(session.id, timeline)
-  const then = { ...session, archived: false, entries: 0, summary: null as string | null, summaryEntries: 0 }
+  const then = { ...session, archived: false as const, entries: 0, summary: null as string | null, summaryEntries: 0 }
   for (const { seq, event } of await timeline) {
     if (seq >= startedSeq) break
     if (event.type === 'turn.ended' && event.entry !== null) then.entries = event.entry.n + 1

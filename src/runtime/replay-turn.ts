@@ -10,13 +10,15 @@ import { lineOf } from './line.ts'
 import { redactedMark } from './normalise.ts'
 import { stepsThen, toolsThen } from './replay-answers.ts'
 import { gateOf, type Stray } from './replay-gate.ts'
-import { sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
+import { noLists, sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
 import type { Running } from './running.ts'
 import { Stopped } from './faults.ts'
 import { startTurn } from './turn.ts'
 import { settleCall } from './waiting.ts'
 
 const quietMsDefault = 1000
+/** A question that the record ends with. */
+const unanswered = { answer: 'deny', by: 'the record ends before the answer' } as const
 
 /** `says`: whether its model's recorded answers are said again as they come. */
 export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: boolean): Promise<Rerun> {
@@ -32,14 +34,14 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const replaying: Replaying = {
     ports, turn, gate, rerun, says, redacted: redactedMark.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
     line: lineOf({
-      store: sinkOf(() => replaying), clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay' },
+      store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay' },
       agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },
-      tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: ports.subagent,
+      tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: ports.subagent, asks: true,
       report: (thrown) => {
         fault = thrown
         over.abort()
       },
-    }, () => undefined),
+    }, () => undefined, async (_line, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered),
     running: () => runningNow(replaying),
     end: () => over.abort(),
   }

@@ -71,15 +71,27 @@ export async function replay(ports: ReplayPorts, id: string): Promise<Replay> {
 async function recordedTurn(ports: ReplayPorts, timelines: Timelines, row: TurnRow, own: readonly StoredEvent[], ownEnd: StoredEvent | null): Promise<RecordedTurn | null> {
   const started = own.find(({ event }) => event.type === 'turn.started')
   const opened = await ports.store.event(row.openedSeq)
-  if (started === undefined || (opened?.event.type !== 'call.opened' && opened?.event.type !== 'message.sent')) return null
+  if (started === undefined || opened === null || !('grant' in opened.event)) return null
   const session = await sessionThen(ports.store, timelines, row, started.seq)
-  if (session === null) return null
+  // What a client outside did is its own affair: only what it asked for was recorded.
+  if (session === null || session.kind === 'external') return null
   const ended = own.find(({ event }) => event.type === 'turn.ended')?.event
   return {
     row: { ...row, state: 'running', stopping: null, endedSeq: null, tokensUsed: 0, tokensBelow: 0, call: row.call === null ? null : { ...row.call, pending: true, outcome: null } },
     session, input: opened.event, timeline: own.filter(({ event }) => timelineTypes.has(event.type)), ended: ended?.type === 'turn.ended' ? ended : null, ownEnd,
-    cancelled: own.find(({ event }) => event.type === 'turn.cancelled') ?? null,
+    cancelled: own.find(({ event }) => event.type === 'turn.cancelled') ?? null, answers: answersIn(own),
   }
+}
+
+/** By the key of the step that a person was asked about. */
+function answersIn(own: readonly StoredEvent[]): RecordedTurn['answers'] {
+  const keys = new Map<string, string>()
+  const answers: RecordedTurn['answers'] = new Map()
+  for (const { event } of own) {
+    if (event.type === 'question.asked') keys.set(event.question, event.key)
+    if (event.type === 'question.answered') answers.set(keys.get(event.question) ?? '', { answer: event.answer, by: event.by })
+  }
+  return answers
 }
 
 type Sides = { recorded: Normalise; replayed: Normalise }

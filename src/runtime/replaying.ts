@@ -1,11 +1,11 @@
 /** A recorded turn that is being run again: what it was, what it stands on, and the sink that stands in for the store. */
-import type { Event, EventOf, StoredEvent } from '../model/event.ts'
+import type { Answer, Event, EventOf, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { canonical, type Json } from '../model/json.ts'
 import type { Limits } from '../model/limits.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Line } from './line.ts'
-import type { Agents, Clock, Store, Tools, Tx } from './ports.ts'
+import type { Agents, Clock, Lists, Store, Tools, Tx } from './ports.ts'
 import type { RecordedCall } from './recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
@@ -35,6 +35,8 @@ export type RecordedTurn = {
   /** The end of the call that it served. */
   ownEnd: StoredEvent | null
   cancelled: StoredEvent | null
+  /** What a person answered, by the key of the step. */
+  answers: Map<string, { answer: Answer; by: string }>
 }
 
 /** Where the turn left its record: what was recorded, and what it wanted instead. */
@@ -52,6 +54,9 @@ export type Rerun = {
 
 /** A turn while it is run again. */
 export type Replaying = { ports: ReplayPorts; turn: RecordedTurn; line: Line; gate: Gate; rerun: Rerun; says: boolean; redacted: boolean; seqs: Map<Event, StoredEvent>; running(): Running; end(): void }
+
+/** A replay looks around nowhere: what was seen then is in the record. */
+export const noLists = new Proxy({} as Lists, { get: () => () => Promise.reject(new Error('a replay has no lists')) })
 
 /** Answers facts, keeps what is appended. */
 export function sinkOf(of: () => Replaying): Store {
@@ -86,6 +91,7 @@ export async function transactThen<T>(replaying: Replaying, work: (tx: Tx) => Pr
         targetAgent: recorded.type === 'call.opened' ? ports.agents.get(recorded.grant.agent) : undefined,
       })
     },
+    send: () => Promise.reject(new Error('a replay sends nothing')), question: async () => null, message: async () => null, inbox: async () => [], accepted: async () => null, mail: async () => ({ waiting: 0, drafts: 0 }),
     append: (...events) => void appended.push(...events),
   })
   for (const event of appended) {

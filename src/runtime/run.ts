@@ -65,7 +65,7 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
   }
 }
 
-async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
+export async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
     const deaf = listen(line.turnWaiters, turn, resolve)

@@ -5,7 +5,7 @@
  * Results of effects that may be repeated wait in `buffer` for the turn's next commit; nothing outside has seen them as done.
  */
 import type { Agent } from '../model/agent.ts'
-import type { Event, EventOf, Outcome } from '../model/event.ts'
+import type { Event, EventOf, Opening, Outcome } from '../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, TurnId } from '../model/id.ts'
@@ -19,7 +19,7 @@ export type Running = {
   readonly session: SessionRow
   readonly agent: Agent
   readonly epoch: number
-  readonly input: EventOf<'call.opened'> | EventOf<'message.sent'>
+  readonly input: Opening
   readonly abort: AbortController
   readonly acts: Acts
   tools: ReadonlyMap<string, Tool>

@@ -37,7 +37,7 @@ async function turnsOfCall(store: LogReader, id: `call_${string}`): Promise<Turn
 /** A turn stands on the timeline of its session once it was opened by a message or was started; a call that is queued stands on its caller's until then. */
 async function turnsOfSession(store: LogReader, id: SessionId): Promise<TurnRow[]> {
   const ids = new Set<TurnId>()
-  for (const { event } of await readAll(store, 0, { sessions: [id], types: ['turn.started', 'message.sent'] })) if (event.turn !== null) ids.add(event.turn)
+  for (const { event } of await readAll(store, 0, { sessions: [id], types: ['turn.started', 'message.sent', 'message.delivered'] })) if (event.turn !== null) ids.add(event.turn)
   for (const waiting of await store.turns({ session: id }, turnsMax)) ids.add(waiting.id)
   const found = new Map<TurnId, TurnRow>()
   for (const turn of ids) {
@@ -72,12 +72,13 @@ async function suggestion(store: LogReader, prefix: string): Promise<string> {
   return ids.size === 0 ? 'It has none.' : `The newest are ${[...ids].slice(-suggestionsMax).toReversed().join(', ')}.`
 }
 
-export async function readAll(store: Pick<Store, 'read'>, from: number, filter: EventFilter): Promise<StoredEvent[]> {
+/** With `upTo` it stops reading there: what comes later costs nothing. */
+export async function readAll(store: Pick<Store, 'read'>, from: number, filter: EventFilter, upTo = Infinity): Promise<StoredEvent[]> {
   const events: StoredEvent[] = []
   for (let after = from; ; ) {
     const page = await store.read(after, filter, pageSize)
     events.push(...page.events)
-    if (page.events.length < pageSize) return events
+    if (page.events.length < pageSize || page.next > upTo) return events.filter(({ seq }) => seq <= upTo)
     after = page.next
   }
 }

@@ -1,78 +1,216 @@
-/** A user's input to a session: the root of a flow. Recorded, and started at once where the session rests. */
-import type { Agent } from '../model/agent.ts'
-import { fullAuthority } from '../model/authority.ts'
-import type { Event, EventOf, Grant } from '../model/event.ts'
-import type { SessionFacts, SessionRow } from '../model/facts.ts'
+/** A message to a session: recorded, and its turn started at once where the session rests. A user's is the root of a flow; an agent's goes on in its sender's. */
+import { externalAgent, type Agent } from '../model/agent.ts'
+import { isRefusal } from '../model/call.ts'
+import type { Event, EventOf, Grant, MessageSource } from '../model/event.ts'
+import type { MessageRow, SendFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
-import { iterationsDefault, iterationsMax } from '../model/limits.ts'
+import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
+import { isSameButMarks } from '../model/secret-shapes.ts'
+import { openMessage, type SendWorld } from '../model/send.ts'
 import { byteLength } from '../model/text.ts'
-import { starting, type Line } from './line.ts'
-import { turnRowOf } from './running.ts'
+import { forkOf } from './fork-row.ts'
+import { isThere, starting, type Line } from './line.ts'
+import type { Key, Tx } from './ports.ts'
+import { hashOf } from './recorded.ts'
+import { assertOurs, turnRowOf, type Running } from './running.ts'
 
-export type Sent = { message: string; session: SessionId; turn: TurnId; flow: FlowId; status: 'dispatched' | 'queued' }
+/** Without a turn it waits in the inbox. */
+export type Posted = { message: string; session: SessionId; turn: TurnId | null; flow: FlowId; status: 'dispatched' | 'queued' | 'buffered' }
+export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
+
+/** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
+export type Sender = { kind: 'user' } | { kind: 'applet'; name: string } | { kind: 'client'; session: SessionId } | { kind: 'turn'; running: Running }
+
+export type NewSession = { agent: string; cwd: string; title?: string; model?: string | null; parent?: SessionId | null }
+
+/** A session that goes on from another's conversation, so many messages back. */
+export type ForkSession = { fork: SessionId; back: number; parent: SessionId | null }
+
 export type SendRequest = {
-  /** An existing session, or an agent for a new one. */
-  to: { session: SessionId } | { agent: string; cwd: string; title?: string }
+  /** An existing session, an agent for a new one, or what a new one is forked from. */
+  to: { session: SessionId } | NewSession | ForkSession
   text: string
   timeoutMs?: number | undefined
   maxTokens?: number | undefined
+  sender?: Sender
+  /** Refused rather than queued. */
+  now?: boolean
+  inReplyTo?: string | null
+  /** The sender's own id: a second try with the same one has no second effect. */
+  id?: string | null
+  trace?: string | null
+  /** Whether it may wait in the inbox: where its receiver is not run (`auto`), or in any case. */
+  inbox?: 'auto' | 'always'
+  /** As it was written and made: recorded where it was a draft, or is not sent as it was written. */
+  draft?: Draft
 }
 
+const user: Sender = { kind: 'user' }
 /** A session that is made now: its id is new, so there is nothing to look for. */
 const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: false, queued: 0, next: null }
 
-export async function send(line: Line, request: SendRequest): Promise<Sent | Refusal> {
+/** Opens a turn. */
+export async function send(line: Line, request: Omit<SendRequest, 'inbox' | 'draft'>): Promise<Sent | Refusal> {
+  const posted = await post(line, request)
+  if ('code' in posted) return posted
+  return posted.turn === null || posted.status === 'buffered' ? { code: 'message_already_sent', message: posted.message } : { ...posted, turn: posted.turn, status: posted.status }
+}
+
+/** Opens a turn, or waits in the inbox. */
+export async function post(line: Line, request: SendRequest): Promise<Posted | Refusal> {
+  const problem = problemOf(line, request)
+  if (problem !== null) return problem
+  const suffix = request.id == null ? line.ids.next() : suffixOf(request.id)
+  const session: SessionId = 'session' in request.to ? request.to.session : `ses_${suffix}`
+  const sender = request.sender ?? user
+  const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
+  const owner = ownerOf(sender)
+  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: line.count(request.text) }
+  return starting(line, `turn_${suffix}`, session, () => sendNow(line, sending))
+}
+
+/** Whose drafts a sender's are, and where replies to it go. */
+export const ownerOf = (sender: Sender): SessionId => (sender.kind === 'turn' ? sender.running.row.session : sender.kind === 'client' ? sender.session : userSession)
+
+function problemOf(line: Line, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
+  if (request.id != null && !messageIdPattern.test(request.id)) return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
   for (const field of ['timeoutMs', 'maxTokens'] as const) {
     const given = request[field]
     if (given !== undefined && !(Number.isFinite(given) && given >= 0)) return badInput(field, given, 'a number that is zero or more')
   }
   const bytes = byteLength(request.text)
-  if (bytes > line.limits.taskBytesMax) return { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax }
-  const suffix = line.ids.next()
-  const session: SessionId = 'session' in request.to ? request.to.session : `ses_${suffix}`
-  const flow: FlowId = `flow_${suffix}`
-  const tokens = line.count(request.text)
-  return starting(line, `turn_${suffix}`, session, () => sendNow(line, request, suffix, session, flow, tokens))
+  return bytes > line.limits.taskBytesMax ? { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax } : null
 }
 
-async function sendNow(line: Line, request: SendRequest, suffix: string, session: SessionId, flow: FlowId, tokens: number): Promise<Sent | Refusal> {
-  const decided = await line.store.transact([`session:${session}`, `flow:${flow}`], async (tx): Promise<Refusal | { row: SessionRow; sent: EventOf<'message.sent'>; started: EventOf<'turn.started'> | null; at: number }> => {
-    const facts = 'session' in request.to ? await tx.session(session) : nothingYet
-    const row = facts.session ?? newSession(request, session, tx.now)
-    if (row === null || row.archived) return { code: 'session_unknown', session }
-    const agent = line.agents.get(row.agent)
-    if (agent === undefined) return { code: 'agent_unknown', agent: row.agent, known: [...line.agents.names()] }
-    if (row.kind !== 'persistent') return { code: 'session_unknown', session }
-    if (facts.queued >= line.limits.queuedPerSessionMax) return { code: 'queue_full', session, queued: facts.queued, queuedMax: line.limits.queuedPerSessionMax }
-    const sent: EventOf<'message.sent'> = {
-      type: 'message.sent', session, turn: `turn_${suffix}`, message: `msg_${suffix}`, flow, from: null, source: 'user', text: request.text, tokens, deadline: request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs), grant: rootGrant(line, row, agent, request),
-    }
-    const started = facts.running === null && facts.next === null ? startedEvent(line, session, `turn_${suffix}`, Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax))) : null
-    tx.append(...(facts.session === null ? [createdEvent(row)] : []), sent, ...(started === null ? [] : [started]))
-    return { row, sent, started, at: tx.now }
-  })
+type Sending = { request: SendRequest; sender: Sender; owner: SessionId; suffix: string; session: SessionId; flow: FlowId; tokens: number }
+type Decided = { row: SessionRow; sent: EventOf<'message.sent'>; started: EventOf<'turn.started'> | null; at: number }
+
+async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> {
+  const decided = await line.store.transact(keysOf(sending), (tx) => decide(tx, line, sending))
+  if (decided === 'known') return sentBefore(line, sending)
   if ('code' in decided) return decided
   const { row, sent, started, at } = decided
   if (started !== null) line.start(turnRowOf(sent, started, at), row, sent, null)
-  return { message: sent.message, session, turn: `turn_${suffix}`, flow, status: started === null ? 'queued' : 'dispatched' }
+  return { message: sent.message, session: sent.session, turn: sent.turn, flow: sent.flow, status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched' }
+}
+
+async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | Refusal | 'known'> {
+  const { request, sender, session, flow } = sending
+  const turn: TurnId = `turn_${sending.suffix}`
+  const draft = await draftOf(tx, sending, turn)
+  if (draft === 'known' || 'code' in draft) return draft
+  const answered = await answeredBy(tx, sending)
+  if (answered !== null && 'code' in answered) return answered
+  const facts = await factsOf(tx, line, sending)
+  const fresh = await freshOf(tx, line, sending)
+  if (fresh !== null && 'code' in fresh) return fresh
+  const row = facts.target.session ?? fresh?.row ?? null
+  const agent = row === null ? undefined : row.kind === 'external' ? externalAgent : line.agents.get(row.agent)
+  const inbox = request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
+  const waiting = inbox ? (await tx.mail(session)).waiting : 0
+  const made = facts.target.session === null ? fresh : null
+  const grant = openMessage({
+    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: hashOf(request.text), maxTokens: request.maxTokens, inbox, reply: answered !== null,
+  }, { ...facts, waiting }, worldOf(line, sender, tx.now))
+  if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
+  const sent = sentEvent(sending, inbox ? null : turn, grant, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
+  const rests = !inbox && facts.target.running === null && facts.target.next === null && isThere(line, agent, session)
+  const started = rests ? startedEvent(line, session, turn, Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax))) : null
+  tx.append(
+    ...draft.events, ...(made === null ? [] : [createdEvent(made.row, sender.kind === 'turn' ? flow : null), ...made.events]), sent, ...(started === null ? [] : [started]),
+    ...(answered === null ? [] : [answeredEvent(answered, sent.message, sent.senderTurn)]),
+  )
+  return { row, sent, started, at: tx.now }
+}
+
+/** M5: one id is one message. A draft of the sender's own is sent; anything else that has this id was sent before. */
+async function draftOf(tx: Tx, { request, sender, owner }: Sending, turn: TurnId): Promise<{ events: Event[] } | Refusal | 'known'> {
+  const known = request.id == null ? null : await tx.message(request.id)
+  if (known === null && request.id != null && (await tx.turn(turn)) !== null) return 'known'
+  const events = beforeSending(known, { session: owner, turn: sender.kind === 'turn' ? sender.running.row.id : null, source: sourceOf(sender) }, request.draft ?? null)
+  return Array.isArray(events) ? { events } : events
+}
+
+/** M4: what this replies to. A user reads everything, and may answer whatever the receiver wrote. */
+async function answeredBy(tx: Tx, { request, sender, owner, session }: Sending): Promise<MessageRow | Refusal | null> {
+  const given = request.inReplyTo
+  if (given == null) return null
+  const known = await tx.message(given)
+  const byUser = known !== null && (sender.kind === 'user' || sender.kind === 'applet')
+  const to = byUser ? (known.from ?? userSession) : replyTo(given, known, owner)
+  if (typeof to === 'object') return to
+  return to === session && known !== null ? known : badInput('session', session, `${to}, who wrote ${given},`)
+}
+
+type Fresh = { row: SessionRow; events: Event[] }
+
+/** The session that the message makes, if it makes one. */
+async function freshOf(tx: Tx, line: Line, { request: { to }, session }: Sending): Promise<Fresh | Refusal | null> {
+  if ('session' in to) return null
+  if (!('fork' in to)) return { row: newSession(to, session, tx.now), events: [] }
+  const from = (await tx.session(to.fork)).session
+  const forked = from === null ? ({ code: 'session_unknown', session: to.fork } as const) : forkOf(from, to.back, session, to.parent, tx.now, line.agents.get(from.agent)?.driver === 'host')
+  return forked
+}
+
+const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
+  `session:${session}`, `flow:${flow}`, ...(sender.kind === 'turn' ? [`session:${sender.running.row.session}` as const] : []), ...(id == null ? [] : [`message:${suffixOf(id)}` as const]),
+  ...(inReplyTo == null ? [] : [`message:${suffixOf(inReplyTo)}` as const]), ...('fork' in to ? [`session:${to.fork}` as const] : []),
+]
+
+/** Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be read at all. */
+async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: Sending): Promise<SendFacts> {
+  if (sender.kind !== 'turn') {
+    const target = 'session' in request.to || request.id != null ? await tx.session(session) : nothingYet
+    return { sender: null, target, callback: false, descendants: 0, messagesLastMinute: 0, oldestMessageAt: null, flowStartedAt: tx.now }
+  }
+  const facts = await tx.send({ senderTurn: sender.running.row.id, flow, target: session })
+  const turn = assertOurs(facts.sender?.turn, sender.running, line)
+  return { ...facts, sender: { turn: { ...turn, tokensUsed: sender.running.tokensUsed }, session: sender.running.session } }
+}
+
+const clientOf = (sender: Sender): SessionId | null => (sender.kind === 'client' ? sender.session : null)
+
+export const worldOf = (line: Line, sender: Sender, now: number): SendWorld => ({
+  senderAgent: sender.kind === 'turn' ? sender.running.agent : null, knownAgents: line.agents.names(), limits: line.limits, now,
+  senderTaskHash: sender.kind === 'turn' && sender.running.input.type === 'call.opened' ? sender.running.input.taskHash : null,
+})
+
+/** The same id again: the same answer, if it was the same message; otherwise a no. */
+async function sentBefore(line: Line, { request, sender, session, owner }: Sending): Promise<Posted | Refusal> {
+  const id = request.id ?? ''
+  const known = await line.lists.mail.message(id)
+  if (known === null || known.sent === null) return { code: 'message_already_sent', message: id }
+  if (known.owner !== owner) return { code: 'message_not_yours', message: id }
+  const from = sender.kind === 'turn' || sender.kind === 'client' ? owner : null
+  const initial = request.draft?.initial ?? request.text
+  if (known.from !== from || known.to !== session || (!isSameButMarks(known.text, request.text) && !isSameButMarks(known.initial, initial))) return { code: 'message_already_sent', message: id }
+  const status = isWaiting(known) ? 'buffered' : known.status === 'queued' ? 'queued' : 'dispatched'
+  return { message: known.id, session, turn: known.turn, flow: known.sent.flow, status }
+}
+
+const sourceOf = (sender: Sender): MessageSource => (sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent')
+
+function sentEvent({ request, sender, suffix, session, flow, tokens }: Sending, turn: TurnId | null, grant: Grant, deadline: number | null): EventOf<'message.sent'> {
+  const fromTurn = sender.kind === 'turn' ? sender.running : null
+  return {
+    type: 'message.sent', session, turn, message: request.id ?? `msg_${suffix}`, flow, from: fromTurn?.row.session ?? clientOf(sender), senderTurn: fromTurn?.row.id ?? null,
+    source: sourceOf(sender), applet: sender.kind === 'applet' ? sender.name : null, inReplyTo: request.inReplyTo ?? null, text: request.text, tokens, deadline,
+    trace: request.trace ?? null, grant,
+  }
 }
 
 const startedEvent = (line: Line, session: SessionId, turn: TurnId, deadline: number): EventOf<'turn.started'> => ({ type: 'turn.started', session, turn, node: line.node, epoch: 1, deadline })
 
-const createdEvent = (row: SessionRow): Event => ({ type: 'session.created', session: row.id, turn: null, agent: row.agent, kind: row.kind, parent: row.parent, cwd: row.cwd, title: row.title })
+export const createdEvent = (row: SessionRow, flow: FlowId | null): Event => ({
+  type: 'session.created', session: row.id, turn: null, agent: row.agent, kind: row.kind, parent: row.parent, cwd: row.cwd, title: row.title, model: row.model, flow,
+})
 
-function newSession({ to }: SendRequest, id: SessionId, now: number): SessionRow | null {
-  if ('session' in to) return null
-  return { id, agent: to.agent, kind: 'persistent', parent: null, cwd: to.cwd, title: to.title ?? '', createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0 }
-}
+export const newSession = (to: NewSession, id: SessionId, now: number, kind: SessionRow['kind'] = 'persistent'): SessionRow => ({
+  id, agent: to.agent, kind, parent: to.parent ?? null, cwd: to.cwd, title: to.title ?? '', model: to.model ?? null, createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0,
+})
 
-/** A user's own turn: depth 0, no ceiling yet, the flow's whole budget. */
-function rootGrant(line: Line, row: SessionRow, agent: Agent, { maxTokens }: SendRequest): Grant {
-  const budgets = [maxTokens, line.limits.flowTokensMax, agent.limits.maxTokens].filter((budget) => budget !== undefined)
-  return {
-    agent: agent.name, depth: 0, subagentDepth: 0, path: [{ session: row.id, agent: agent.name }], authority: fullAuthority,
-    tokensMax: budgets.length === 0 ? null : Math.floor(Math.min(...budgets)), maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
-  }
-}
+/** What a session's turns run on: its agent, with the session's own model where it has one. */
+export const agentOf = (agent: Agent, session: SessionRow): Agent => (session.model === null ? agent : { ...agent, model: session.model })

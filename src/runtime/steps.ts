@@ -14,6 +14,7 @@ import type { Line } from './line.ts'
 import type { Steps, Tool, ToolAnswer } from './ports.ts'
 import { keyOf } from './recorded.ts'
 import { flush, type Running } from './running.ts'
+import { traceparentFor } from './trace.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({ ok: false, value: { error: { code: refusal.code, message: explain(refusal) } } })
 
@@ -35,7 +36,7 @@ async function runStep<T extends Json>(
   line: Line, running: Running, kind: StepKind, name: string, request: Json, effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
 ): Promise<T> {
   const key = occurrence(running, keyOf(kind, name, request))
-  const known = running.recorded?.step(key)
+  const known = running.recorded?.step(key, { kind, name })
   if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
   await lookAtBudget(line, running)
@@ -116,15 +117,17 @@ function emit(line: Line, running: Running, text: string): void {
 async function runTool(line: Line, running: Running, name: string, input: Json): Promise<ToolAnswer> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
-  const refusal = tool === undefined ? unavailable(running, name) : forbidden(running, name)
+  const refusal = tool === undefined ? unavailable(line, running, name) : forbidden(line, running, name)
   const key = occurrence(running, keyOf('tool', name, input))
   if (tool === undefined || refusal !== null) {
-    const no = refusal ?? unavailable(running, name)
+    const no = refusal ?? unavailable(line, running, name)
     return tool?.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
   }
   running.toolCalls.add(name)
   running.toolsRunning += 1
   try {
+    const no = running.agent.ask.includes(name) ? await leave(line, running, name, input, key) : null
+    if (no !== null) return tool.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
     const answer = tool.effect === 'call' ? await tool.run(input, contextOf(line, running, key)) : await recordTool(line, running, tool, key, input)
     return answer
   } finally {
@@ -133,24 +136,32 @@ async function runTool(line: Line, running: Running, name: string, input: Json):
   }
 }
 
+/** A person's leave, or the refusal where there is none. */
+async function leave(line: Line, running: Running, name: string, input: Json, key: string): Promise<Refusal | null> {
+  const { answer, by } = await line.askPerson(line, running, name, input, key)
+  return answer === 'allow' ? null : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
+}
+
 /** R7: checked where a tool runs, whatever the driver was shown. */
-function forbidden(running: Running, name: string): Refusal | null {
+function forbidden(line: Line, running: Running, name: string): Refusal | null {
+  const disabled = running.tools.get(name)?.disabled
+  if (disabled !== undefined) return { code: 'tool_disabled', tool: name, why: disabled }
   if (!mayUse(running.row.grant.authority, running.agent.tools, name)) return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
-  if (running.agent.ask.includes(name)) return { code: 'tool_disabled', tool: name, why: 'a person must be asked first, and nobody can be asked here' }
+  if (running.agent.ask.includes(name) && !line.asks) return { code: 'tool_disabled', tool: name, why: 'a person must be asked first, and nobody can be asked here' }
   return null
 }
 
-function unavailable(running: Running, name: string): Refusal {
-  const listed = [...running.tools.keys()].filter((listedName) => forbidden(running, listedName) === null)
+function unavailable(line: Line, running: Running, name: string): Refusal {
+  const listed = [...running.tools.keys()].filter((listedName) => forbidden(line, running, listedName) === null)
   return { code: 'tool_disabled', tool: name, why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools' }
 }
 
 const contextOf = (line: Line, running: Running, stepKey: string) => ({
-  turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent), signal: running.abort.signal, acts: running.acts, stepKey, shownTokens: line.limits.resultShownTokens,
+  turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent), signal: running.abort.signal, acts: running.acts, stepKey, shownTokens: line.limits.resultShownTokens, trace: () => traceparentFor(line, running, stepKey),
 })
 
 async function recordTool(line: Line, running: Running, tool: Tool, key: string, input: Json): Promise<ToolAnswer> {
-  const known = running.recorded?.step(key)
+  const known = running.recorded?.step(key, { kind: 'tool', name: tool.name, input })
   if (known?.type === 'step.ended') return { ok: known.ok, value: known.output }
   const place = { session: running.row.session, turn: running.row.id, kind: 'tool' as const, name: tool.name, key }
   const startedAt = line.clock.now()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from './system-clock.ts'
+import { systemClock, watchLoopLag } from './system-clock.ts'
 
 test('a sleep lasts at least as long as asked', async () => {
   const start = performance.now()
@@ -33,4 +33,18 @@ test('a sleep that does not fit into one timer does not end at once', async () =
 
 test('now is the time of the machine', () => {
   expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000)
+})
+
+test('a blocked event loop is seen at the next look, and forgotten at the one after it', async () => {
+  const lag = watchLoopLag(5)
+  await systemClock.sleep(20)
+  lag.look()
+  await systemClock.sleep(20)
+  for (const until = performance.now() + 120; performance.now() < until; );
+  await systemClock.sleep(20)
+  const blocked = lag.look()
+  expect(blocked.max).toBeGreaterThan(60)
+  expect(blocked.p99).toBeGreaterThan(0)
+  expect(lag.look()).toEqual({ mean: 0, p99: 0, max: 0 })
+  lag.stop()
 })

@@ -1,4 +1,6 @@
 /** The machine's time. The only file that may read it: everything else takes a Clock, so that a simulated one can take its place. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Millis } from '../model/id.ts'
 import type { Clock } from './ports.ts'
 
 /** Node fires a timer at once when its delay does not fit into 31 bits, so a long sleep is made of several. */
@@ -29,4 +31,24 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted === true) abort()
     else signal?.addEventListener('abort', abort, { once: true })
   })
+}
+
+/** A moment as the outside writes it. */
+export const isoTime = (at: Millis): string => new Date(at).toISOString()
+
+export type LoopLag = { /** In milliseconds, since the last look. */ look(): { mean: number; p99: number; max: number }; stop(): void }
+
+/** How late the event loop is: a timer that should fire every `resolutionMs` says so. It does not hold the process open. */
+export function watchLoopLag(resolutionMs = 50): LoopLag {
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+  delays.enable()
+  const late = (nanos: number): number => (Number.isFinite(nanos) ? Math.max(0, nanos / 1e6 - resolutionMs) : 0)
+  return {
+    look() {
+      const lag = { mean: late(delays.mean), p99: late(delays.percentile(99)), max: late(delays.max) }
+      delays.reset()
+      return lag
+    },
+    stop: () => void delays.disable(),
+  }
 }

@@ -2,15 +2,17 @@
  * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one outcome.
  * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is refused.
  */
+import { externalAgent } from '../model/agent.ts'
 import type { TurnResult } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { stopGraceMs } from '../model/limits.ts'
 import { cutBytes } from '../model/text.ts'
 import { actsOf } from './acts.ts'
+import { agentOf } from './send.ts'
 import { claimSession } from './claim.ts'
 import { cancel, finishTurn } from './ending.ts'
-import { BudgetExhausted, Fenced, Stopped } from './faults.ts'
+import { BudgetExhausted, Fenced, RunnerLost, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
 import type { TurnOutcome } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -18,10 +20,12 @@ import { repaired } from './repair.ts'
 import { runningOf, type Running } from './running.ts'
 import { stepsOf } from './steps.ts'
 import { turnInputOf } from './turn-input.ts'
+import { noteTrace } from './trace.ts'
 import { settleTurn } from './waiting.ts'
 
 export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void {
-  const agent = line.agents.get(row.grant.agent)
+  const known = row.grant.agent === externalAgent.name ? externalAgent : line.agents.get(row.grant.agent)
+  const agent = known === undefined ? undefined : agentOf(known, session)
   const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) => actsOf(line, own))
   running.recorded = recorded
   running.progressAt = line.clock.now()
@@ -33,6 +37,7 @@ const missingAgent = (name: string): Running['agent'] => ({ name, description: '
 
 async function runTurn(line: Line, running: Running, unknown: boolean): Promise<void> {
   const silence = watch(line, running)
+  const forget = noteTrace(line, running)
   try {
     const outcome: TurnOutcome = unknown
       ? { outcome: 'failed', output: '', error: `agent_unknown: ${running.row.grant.agent} is no longer configured`, iterations: 0 }
@@ -47,6 +52,7 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
     }
   } finally {
     silence()
+    forget()
     if (line.running.get(running.row.id) === running) line.running.delete(running.row.id)
   }
   // If the hint that something is queued was lost, the sweep finds it.
@@ -74,7 +80,7 @@ const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => (
 async function drive(line: Line, running: Running): Promise<TurnOutcome> {
   try {
     const input = await turnInputOf(line, running)
-    const driver = line.agents.driver(running.agent)
+    const driver = line.clients.get(running.row.id) ?? line.agents.driver(running.agent)
     const steps = stepsOf(line, running)
     const run = async (): Promise<TurnOutcome> => repaired(running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
     return checked(await untilLeft(line, running, run()))
@@ -109,6 +115,7 @@ function broken(running: Running, error: unknown): TurnOutcome {
   const { reason } = running.abort.signal
   if (running.abort.signal.aborted && reason instanceof Fenced) throw reason
   const iterations = running.iterations
+  if (error instanceof RunnerLost) return { outcome: 'lost', output: running.said, error: `lost: ${error.message}`, iterations }
   if (error instanceof BudgetExhausted) return { outcome: 'budget_exhausted', output: running.said, error: `budget_exhausted: ${error.message}`, iterations }
   return { outcome: 'failed', output: running.said, error: error instanceof Error ? error.message : String(error), iterations }
 }
@@ -142,7 +149,8 @@ function watch(line: Line, running: Running): () => void {
   if (!ownTime) return () => undefined
   const stop = (cause: string) => () => void cancel(line, row.id, 'timed_out', cause).catch(line.report)
   const offDeadline = line.alarm.set(row.deadline, stop('deadline'))
-  if (row.call !== null) return offDeadline
+  // A client outside may be silent for as long as its call may take.
+  if (row.call !== null || running.session.kind === 'external') return offDeadline
   let offSilence = (): void => undefined
   const listen = (at: number): void => {
     offSilence = line.alarm.set(at, () => {

@@ -1,15 +1,23 @@
 /** Folds events into the views, in the transaction that appends them (R10). Each row is guarded by the key of the session it belongs to. */
 import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Event, EventOf } from '../model/event.ts'
+import type { Event, EventOf, OpeningMessage } from '../model/event.ts'
 import { turnOf, type Millis } from '../model/id.ts'
+import { applyMail, prepareMailWrites } from './apply-mail.ts'
 import { indexEntries } from './keyword-index.ts'
 
 /** Statements by name, prepared once. What is often decided together is written together. */
 export function prepareWrites(db: DatabaseSync) {
   return {
-    session: db.prepare('insert into sessions (id, agent, kind, parent, cwd, title, created_at) values (?, ?, ?, ?, ?, ?, ?)'),
-    archive: db.prepare('update sessions set archived = 1 where id = ?'),
+    session: db.prepare('insert into sessions (id, agent, kind, parent, cwd, title, created_at, model, flow) values (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    archive: db.prepare('update sessions set archived = ?2 where id = ?1'),
+    revive: db.prepare(`update sessions set archived = null where id = ? and archived = 'idle'`),
+    adopt: db.prepare('update sessions set parent = ?2 where id = ?1'),
+    fork: db.prepare('update sessions set fork_of = ?2, fork_n = ?3 where id = ?1'),
+    agent: db.prepare('insert into agents (id, title, seq, created_at) values (?, ?, ?, ?)'),
+    deleteAgent: db.prepare('update agents set deleted = 1 where id = ?'),
+    ask: db.prepare('insert into questions (id, turn, seq, deadline) values (?, ?, ?, ?)'),
+    answer: db.prepare('update questions set answer = ?2, answered_by = ?3 where id = ?1'),
     message: db.prepare(`insert into turns (id, session, flow, state, live, opened_at, opened_seq, node, epoch, deadline) values (?, ?, ?, ?, 1, ?, ?, ?, ?, ?)`),
     call: db.prepare(`insert into turns (id, session, flow, state, live, caller, caller_turn, pending, background, call_deadline, key, opened_at, opened_seq, made, held, node, epoch, deadline)
       values (?, ?, ?, ?, 1, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
@@ -28,7 +36,8 @@ export function prepareWrites(db: DatabaseSync) {
     rested: db.prepare('delete from waits where waiter = ? and turn = ?'),
     waited: db.prepare('delete from waits where waiter = ? and target = ? and until <= ?'),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
-  } satisfies Record<string, StatementSync | ((session: string, count: number) => void)>
+    mail: prepareMailWrites(db),
+  } satisfies Record<string, StatementSync | ((session: string, count: number) => void) | Record<string, StatementSync>>
 }
 export type Writes = ReturnType<typeof prepareWrites>
 
@@ -75,10 +84,24 @@ function add({ tokens }: Batch, turn: string, below: number, settles = false): v
 
 function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void {
   switch (event.type) {
-    case 'session.created': writes.session.run(event.session, event.agent, event.kind, event.parent, event.cwd, event.title, batch.at); return
-    case 'session.archived': writes.archive.run(event.session); return
+    case 'session.created': writes.session.run(event.session, event.agent, event.kind, event.parent, event.cwd, event.title, batch.at, event.model, event.flow); return
+    case 'session.archived': writes.archive.run(event.session, event.cause); return
+    case 'session.adopted': writes.adopt.run(event.session, event.parent); return
+    case 'agent.created': writes.agent.run(event.agent, event.definition.title, seq, batch.at); return
+    case 'agent.deleted': writes.deleteAgent.run(event.agent); return
+    case 'question.asked': writes.ask.run(event.question, event.turn, seq, Math.ceil(event.deadline)); return
+    case 'question.answered': writes.answer.run(event.question, event.answer, event.by); return
     case 'session.claimed': writes.claim.run(event.node, event.epoch, event.turn); return
-    case 'message.sent': return sendMessage(writes, batch, event, seq)
+    case 'session.forked': writes.fork.run(event.session, event.from, event.entries); return
+    case 'message.sent':
+      sendMessage(writes, batch, event, seq)
+      // R7: what a message may use is taken from its sender for good: nobody waits for it to give anything back.
+      if (event.senderTurn !== null && event.grant.tokensMax !== null) add(batch, event.senderTurn, event.grant.tokensMax)
+      return applyMail(writes.mail, event, batch.at, seq)
+    case 'message.delivered':
+      if (event.opens) sendMessage(writes, batch, event, seq)
+      return applyMail(writes.mail, event, batch.at, seq)
+    case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': return applyMail(writes.mail, event, batch.at, seq)
     case 'turn.started': if (event.turn !== null && batch.started.has(event.turn)) writes.start.run(event.node, event.epoch, event.deadline, event.turn); return
     case 'turn.cancelled': writes.cancel.run(event.outcome, event.turn); return
     case 'turn.ended': return endTurn(writes, batch, event, seq)
@@ -102,8 +125,10 @@ function startOf(batch: Batch, turn: string): { state: string; node: string | nu
   return { state: 'running', node: started.node, epoch: started.epoch, deadline: started.deadline }
 }
 
-function sendMessage(writes: Writes, batch: Batch, event: EventOf<'message.sent'>, seq: number): void {
-  assert(event.turn !== null, 'a message has its turn')
+/** A message brings back a session that was only put away; one that waits in the inbox has no turn yet. */
+function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: number): void {
+  writes.revive.run(event.session)
+  if (event.turn === null) return
   const { state, node, epoch, deadline } = startOf(batch, event.turn)
   writes.message.run(event.turn, event.session, event.flow, state, batch.at, seq, node, epoch, state === 'running' ? deadline : (event.deadline ?? 0))
 }

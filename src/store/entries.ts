@@ -9,6 +9,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/ports.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
+import { segmentOf, segmentsOf, type Segment } from './segments.ts'
 
 export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
 
@@ -30,7 +31,7 @@ type RawRow = [Row['n'], Row['role'], Row['at'], Row['text'], Row['tokens'], Row
 function prepare(db: DatabaseSync) {
   const row = 'select n, role, at, text, tokens, sender, turn, has_steps from entries'
   const statements = {
-    total: db.prepare('select n from entries where session = ? order by n desc limit 1'),
+    total: db.prepare('select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
     one: db.prepare(`${row} where session = ? and n = ?`),
     all: db.prepare(`${row} where session = ? and n < ? order by n desc limit ?`),
@@ -50,7 +51,8 @@ function statementsOf(db: DatabaseSync): Statements {
 
 /** A selection with what can be said about it before anything is read. */
 type Plan = {
-  session: string
+  /** Where its entries stand, newest first. */
+  segments: readonly Segment[]
   total: number
   user: boolean
   assistant: boolean
@@ -63,10 +65,10 @@ type Plan = {
   oldestAt: number
 }
 
-function planOf(session: string, total: number, { filter, now, tokensMax }: EntrySelect): Plan {
+function planOf(segments: readonly Segment[], total: number, { filter, now, tokensMax }: EntrySelect): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
   return {
-    session, total, lastMax, tokensMax,
+    segments, total, lastMax, tokensMax,
     user: roles?.includes('user') ?? true,
     assistant: roles?.includes('assistant') ?? true,
     tool: roles?.includes('tool') ?? false,
@@ -80,7 +82,7 @@ function planOf(session: string, total: number, { filter, now, tokensMax }: Entr
 type Walk = { rows: Iterable<Row>; skipped: DropReason }
 
 function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
-  const { session, total, user, assistant, tool, keywords } = plan
+  const { segments, user, assistant, tool, keywords } = plan
   if (!user && !assistant && !tool) return { rows: [], skipped: 'roles' }
   if (keywords?.length === 0) return { rows: [], skipped: 'keywords' }
   if (keywords !== null) {
@@ -88,45 +90,52 @@ function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly 
     walk.rows = search(db, sql, plan, keywords, passed, () => (walk.skipped = 'unsearched'))
     return walk
   }
-  return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, session, total), skipped: 'roles' }
+  return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, segments), skipped: 'roles' }
 }
 
 const rowOf = ([n, role, at, text, tokens, sender, turn, has_steps]: RawRow): Row => ({ n, role, at, text, tokens, sender, turn, has_steps })
 
 /** Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never more than what was needed. */
-function* newestFirst(statement: StatementSync, session: string, total: number): Generator<Row> {
-  let before = total + 1
-  for (let size = pageEntriesMin; before > 1; size = Math.min(size * 2, pageEntriesMax)) {
-    const page = statement.all(session, before, size) as unknown[] as RawRow[]
-    for (const raw of page) yield rowOf(raw)
-    before = page.length < size ? 1 : (page.at(-1)?.[0] ?? 1)
+function* newestFirst(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
+  let size = pageEntriesMin
+  for (const { session, first, last } of segments) {
+    for (let before = last + 1; before > first; size = Math.min(size * 2, pageEntriesMax)) {
+      const page = statement.all(session, before, size) as unknown[] as RawRow[]
+      for (const raw of page) yield rowOf(raw)
+      before = page.length < size ? first : (page.at(-1)?.[0] ?? first)
+    }
   }
 }
 
 /** Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that might have matched. */
 function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readonly string[], passed: readonly Entry[], giveUp: () => void): Generator<Row> {
-  const { session, total, user, assistant, tool } = plan
+  const { segments, total, user, assistant, tool } = plan
   // A keyword too short for the index may be anywhere: for it everything is unindexed.
-  const indexed = keywords.some((keyword) => keyword.length < keywordUnitsMin) ? 0 : indexedEntries(db, session, total)
+  const short = keywords.some((keyword) => keyword.length < keywordUnitsMin)
+  const indexed = segments.map(({ session, first, last }) => (short ? first - 1 : Math.min(last, Math.max(first - 1, indexedEntries(db, session, last)))))
   let before = total + 1
   let reads = 0
-  for (const row of newestFirst(sql.all, session, total)) {
-    const readsMax = (row.n > indexed ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
+  for (const row of newestFirst(sql.all, segments)) {
+    const at = segments.findIndex(({ first }) => first <= row.n)
+    const readsMax = (row.n > (indexed[at] ?? 0) ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
     if (reads >= readsMax) break
     reads += 1
     before = row.n
     yield row
   }
-  if (before === 1) return
-  if (before > indexed + 1) giveUp()
   // Only answers have steps.
   const kinds: Kind[] = [...(user ? ['user' as const] : []), ...(assistant || tool ? ['assistant' as const] : [])]
   let vain = 0
-  for (const n of findEntries(db, session, before, keywords, kinds)) {
-    if (vain === readEntriesMax) return giveUp()
-    const passedBefore = passed.length
-    yield rowOf(sql.one.get(session, n) as unknown as RawRow)
-    vain = passed.length > passedBefore ? 0 : vain + 1
+  for (const [index, { session, first, last }] of segments.entries()) {
+    const end = Math.min(before, last + 1)
+    if (end <= first) continue
+    if (end > (indexed[index] ?? 0) + 1) giveUp()
+    for (const n of findEntries(db, session, end, keywords, kinds)) {
+      if (vain === readEntriesMax) return giveUp()
+      const passedBefore = passed.length
+      yield rowOf(sql.one.get(session, n) as unknown as RawRow)
+      vain = passed.length > passedBefore ? 0 : vain + 1
+    }
   }
 }
 
@@ -153,7 +162,7 @@ function newestTooOld(sql: Statements, plan: Plan, count: number): number {
   let high = count
   // A walk that reads everything stopped at the entry that is asked first.
   for (let n = count; low < high; n = Math.ceil((low + high) / 2)) {
-    const { at } = sql.at.get(plan.session, n) as { at: number }
+    const { at } = sql.at.get(segmentOf(plan.segments, n)?.session ?? '', n) as { at: number }
     if (at < plan.oldestAt) low = n
     else high = n - 1
   }
@@ -170,7 +179,7 @@ function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' 
 export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
   const sql = statementsOf(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
-  const plan = planOf(session, total, select)
+  const plan = planOf(segmentsOf(db, session, total), total, select)
   const dropped: Record<DropReason, number> = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
   const entries: Entry[] = []
   const walk = walkOf(db, sql, plan, entries)

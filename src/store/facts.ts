@@ -1,8 +1,10 @@
 /** Facts for the rules: one statement each, and only within the keys that the transaction holds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Activation, BelowRow, Hop, OpenFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
-import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
-import { NeedsKeys, type Key } from '../runtime/ports.ts'
+import type { Activation, BelowRow, Hop, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
+import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
+import { suffixOf } from '../model/mail.ts'
+import { NeedsKeys, type InboxAsk, type Key } from '../runtime/ports.ts'
+import { acceptedWith, countsOf, messageOf, prepareMail, waitingIn } from './mail.ts'
 import { arrays, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
@@ -34,13 +36,23 @@ export function prepareFacts(db: DatabaseSync) {
       where s.id = ?`),
     open: prepare(`select ${turn}, ${session},
         (select count(*) from turns where pending = 1 and caller = t.session),
-        (select sum(made) from turns where flow = t.flow and caller is not null),
+        coalesce((select sum(made) from turns where flow = t.flow and caller is not null), 0) + (select count(*) from sessions where flow = t.flow),
         (select count(*) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
         (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
         exists (select 1 from turns where id = ?3) or exists (select 1 from refused where call = ?4)
       from turns t join sessions s on s.id = t.session where t.id = ?1`),
+    send: prepare(`select
+        coalesce((select sum(made) from turns where flow = ?1 and caller is not null), 0) + (select count(*) from sessions where flow = ?1),
+        (select count(*) from messages where flow = ?1 and sent_at > ?2 and sender is not null),
+        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and sender is not null),
+        max((select opened_at from turns where id = 'turn_' || substr(?1, 6)), coalesce((select max(accepted_at) from messages where flow = ?1 and accepted_by = 'user'), 0)),
+        exists (with recursive up(id) as (
+          select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
+          select 1 from up where id = ?4)`),
     target: prepare(`select ${session}, (select count(*) from turns where live = 1 and session = s.id and state = 'queued') from sessions s where s.id = ?`),
+    question: prepare('select q.turn, t.session, q.answer, q.answered_by, t.state from questions q join turns t on t.id = q.turn where q.id = ?'),
     reach: db.prepare(reach),
+    mail: prepareMail(db),
     below: prepare(`with recursive below(id, session) as (
         select id, session from turns where pending = 1 and caller = ?1 and caller_turn = ?2
         union select t.id, t.session from below b join turns t on t.pending = 1 and t.caller = b.session and t.caller_turn = b.id)
@@ -48,6 +60,35 @@ export function prepareFacts(db: DatabaseSync) {
   }
 }
 export type FactStatements = ReturnType<typeof prepareFacts>
+
+export function questionFacts(statements: FactStatements, id: string, held: ReadonlySet<string> | null): QuestionFacts | null {
+  const raw = statements.question.get(id) as RawArray | undefined
+  if (raw === undefined) return null
+  need(held, [`session:${raw[1] as string}`])
+  return { turn: raw[0] as TurnId, session: raw[1] as SessionId, answer: raw[2] as QuestionFacts['answer'], by: raw[3] as string | null, live: raw[4] === 'running' }
+}
+
+/** A message is guarded by its own key; what waits for a session, by that session's. */
+export function messageFacts({ mail }: FactStatements, id: MessageId, held: ReadonlySet<string> | null): MessageFacts | null {
+  need(held, [`message:${suffixOf(id)}`])
+  return messageOf(mail, id)
+}
+
+export function inboxFacts({ mail }: FactStatements, id: SessionId, ask: InboxAsk, held: ReadonlySet<string> | null): MessageRow[] {
+  need(held, [`session:${id}`])
+  return waitingIn(mail, id, ask)
+}
+
+export function acceptedFacts({ mail }: FactStatements, act: string, held: ReadonlySet<string> | null): MessageFacts | null {
+  const facts = acceptedWith(mail, act)
+  if (facts !== null) need(held, [`message:${suffixOf(facts.id)}`])
+  return facts
+}
+
+export function mailFacts({ mail }: FactStatements, id: SessionId, held: ReadonlySet<string> | null): { waiting: number; drafts: number } {
+  need(held, [`session:${id}`])
+  return countsOf(mail, id)
+}
 
 /** Throws NeedsKeys for what is missing. */
 export function need(held: ReadonlySet<string> | null, keys: readonly Key[]): void {
@@ -97,10 +138,24 @@ export function openFacts(statements: FactStatements, query: { call: CallId; cal
     known: raw[at + 4] === 1,
     caller,
     openCalls: raw[at] as number,
-    descendants: (raw[at + 1] ?? 0) as number,
+    descendants: raw[at + 1] as number,
     callsLastMinute: raw[at + 2] as number,
     oldestCallAt: raw[at + 3] as number | null,
     target: query.target === null ? null : targetFacts(statements, query.target, caller.turn.session, now, held),
+  }
+}
+
+/** `flow` is the sender's, or that of the message itself where no turn sends it. */
+export function sendFacts(statements: FactStatements, query: { senderTurn: TurnId | null; flow: string; target: SessionId }, now: Millis, held: ReadonlySet<string> | null): SendFacts {
+  const sender = query.senderTurn === null ? null : turnFacts(statements, query.senderTurn, held)
+  const flow = sender?.turn.flow ?? query.flow
+  need(held, [`flow:${flow}`])
+  const target = sessionFacts(statements, query.target, now, held)
+  const raw = statements.send.get(flow, now - 60_000, sender?.session.id ?? '', query.target) as unknown as RawArray
+  const onPath = sender !== null && sender.turn.grant.path.some((hop, index, path) => index < path.length - 1 && hop.session === query.target)
+  return {
+    sender, target, callback: sender !== null && (raw[4] === 1 || onPath), descendants: raw[0] as number, messagesLastMinute: raw[1] as number, oldestMessageAt: raw[2] as number | null,
+    flowStartedAt: (raw[3] ?? now) as number,
   }
 }
 

@@ -1,24 +1,26 @@
 /** Which hints a commit gives. They only save time. */
 import type { Event } from '../model/event.ts'
 import { turnOf } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import type { Hint } from '../runtime/ports.ts'
 
-export function hintsOf(events: readonly Event[], hints: Hint[]): void {
+export function hintsOf(events: readonly Event[], { first, at }: { first: number; at: number }, hints: Hint[]): void {
   const started = new Set<string | null>()
   for (const event of events) if (event.type === 'turn.started') started.add(event.turn)
   for (const event of events) {
     const hint = hintOf(event, started)
     if (hint !== null) hints.push(hint)
   }
-  hints.push({ kind: 'appended' })
+  hints.push({ kind: 'appended', events, first, at })
 }
 
 function hintOf(event: Event, started: ReadonlySet<string | null>): Hint | null {
   if (event.type === 'call.ended') return { kind: 'call.ended', call: event.call, event }
   if (event.type === 'call.opened') return started.has(turnOf(event.call)) ? null : { kind: 'turn.queued', session: event.target }
+  if (event.type === 'question.answered') return { kind: 'question.answered', question: event.question }
   if (event.turn === null) return null
   if (event.type === 'turn.ended') return { kind: 'turn.ended', turn: event.turn, session: event.session, event }
   if (event.type === 'turn.cancelled') return { kind: 'turn.cancelled', turn: event.turn, outcome: event.outcome }
-  if (event.type === 'message.sent' && !started.has(event.turn)) return { kind: 'turn.queued', session: event.session }
+  if (opensTurn(event) && !started.has(event.turn)) return { kind: 'turn.queued', session: event.session }
   return null
 }

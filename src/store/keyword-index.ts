@@ -57,7 +57,8 @@ type TextRow = { n: number; role: Kind; text: string }
 function prepare(db: DatabaseSync) {
   return {
     session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
-    open: db.prepare('insert into keyword_sessions (session, entries, long_texts) values (?, 0, 0) returning number, entries, long_texts'),
+    /** What a fork shares is indexed where it was written. */
+    open: db.prepare('insert into keyword_sessions (session, entries, long_texts) values (?1, coalesce((select fork_n from sessions where id = ?1), 0), 0) returning number, entries, long_texts'),
     indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
     texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
     add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),

@@ -84,8 +84,8 @@ test('R4: leases of a killed process have ended when its directory is opened aga
   const first = sqliteStore({ directory, now: () => 0 })
   await first.heartbeat('node_1', 1_000_000)
   await first.transact(['session:ses_a'], async (tx) => tx.append(
-    { type: 'session.created', session: 'ses_a', turn: null, agent: 'a', kind: 'persistent', parent: null, cwd: '/', title: '' },
-    { type: 'message.sent', session: 'ses_a', turn: 'turn_a', message: 'm', flow: 'flow_1', from: null, source: 'user', text: '', tokens: 0, deadline: null, grant: { agent: 'a', depth: 0, subagentDepth: 0, path: [], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 1 } },
+    { type: 'session.created', session: 'ses_a', turn: null, agent: 'a', kind: 'persistent', parent: null, cwd: '/', title: '', model: null, flow: null },
+    { type: 'message.sent', session: 'ses_a', turn: 'turn_a', message: 'm', flow: 'flow_1', from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: '', tokens: 0, deadline: null, trace: null, grant: { agent: 'a', depth: 0, subagentDepth: 0, path: [], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 1 } },
     { type: 'turn.started', session: 'ses_a', turn: 'turn_a', node: 'node_1', epoch: 1, deadline: 1_000_000 },
   ))
   expect((await first.due(0, 10)).sessions).toEqual([])

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { prepareWrites } from './apply.ts'
 import { selectEntries } from './entries.ts'
 import { prepareFacts } from './facts.ts'
+import { prepareLists } from './lists.ts'
 import { prepareReads } from './reads.ts'
 import { migrations } from './schema.ts'
 
@@ -33,7 +34,7 @@ function scansOf(db: DatabaseSync, sql: string): string[] {
 }
 
 const prepareAll: Record<string, (db: DatabaseSync) => unknown> = {
-  facts: prepareFacts, writes: prepareWrites, reads: prepareReads,
+  facts: prepareFacts, writes: prepareWrites, reads: prepareReads, lists: prepareLists,
   entries: (db) => selectEntries(db, 'ses_a', { filter: {}, now: 0, tokensMax: 1 }),
 }
 

@@ -5,6 +5,7 @@ import type { Event, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/ports.ts'
+import { segmentsOf } from './segments.ts'
 import { arrays, entryOfRaw, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type Raw, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
@@ -47,8 +48,13 @@ export function prepareReads(db: DatabaseSync) {
           : statements.bySession.all(filter.session ?? '', limit)
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
-    entries: (id: SessionId, numbers: readonly number[]): Entry[] =>
-      (statements.entries.all(id, JSON.stringify(numbers)) as Raw[]).map(entryOfRaw),
+    entries(id: SessionId, numbers: readonly number[]): Entry[] {
+      const segments = segmentsOf(db, id, numbers.reduce((most, n) => Math.max(most, n), 0))
+      const read = (session: string, some: readonly number[]): Entry[] => (statements.entries.all(session, JSON.stringify(some)) as Raw[]).map(entryOfRaw)
+      if (segments.length <= 1) return read(segments[0]?.session ?? id, numbers)
+      const found = new Map(segments.flatMap(({ session, first, last }) => read(session, numbers.filter((n) => first <= n && n <= last))).map((entry) => [entry.n, entry]))
+      return numbers.flatMap((n) => found.get(n) ?? [])
+    },
     due: (at: Millis, limit: number): Due => ({
       calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(({ id }): CallId => `call_${id.slice(5)}`),
       sessions: [...statements.waiting.all(limit), ...statements.orphaned.all(at, limit)].map((row) => (row as { session: SessionId }).session),

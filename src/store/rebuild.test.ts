@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../model/event.ts'
 import type { CallId, SessionId, TurnId } from '../model/id.ts'
-import { append, callEnded, cancelled, created, ended, opened, refused, rested, running, said, sent, started, stepped, summarised, testClock, waited } from '../../test/store-kit.ts'
+import { append, callEnded, cancelled, created, ended, mailed, opened, refused, rested, running, said, sent, started, stepped, summarised, testClock, waited } from '../../test/store-kit.ts'
 import { rebuild, viewsEqual } from './rebuild.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
@@ -19,6 +19,7 @@ class World {
   readonly sessions: { id: SessionId; persistent: boolean; entries: number }[] = []
   readonly turns: Turn[] = []
   readonly waits = new Set<string>()
+  readonly letters: { id: string; owner: SessionId; to: SessionId; state: 'draft' | 'waiting' | 'delivered' | 'over' }[] = []
   #next = 0
   readonly #pick: (count: number) => number
   constructor(pick: (count: number) => number) {
@@ -35,7 +36,7 @@ class World {
 
   /** The events of one transaction, or none where this act is not possible now. */
   act(kind: number): Event[] {
-    const acts = [this.#send, this.#call, this.#refuse, this.#start, this.#step, this.#cancel, this.#endTurn, this.#endCall, this.#wait, this.#claim, this.#archive]
+    const acts = [this.#send, this.#call, this.#refuse, this.#start, this.#step, this.#cancel, this.#endTurn, this.#endCall, this.#wait, this.#claim, this.#archive, this.#fork, this.#draft, this.#mail, this.#accept, this.#endMail]
     return acts[kind % acts.length]?.() ?? []
   }
 
@@ -46,6 +47,63 @@ class World {
     this.turns.push({ id: turn, session, state: 'queued', caller: null, pending: false, stopping: false, used: 0, held: 0 })
     if (known === undefined) this.sessions.push({ id: session, persistent: true, entries: 0 })
     return [...(known === undefined ? [created(session)] : []), sent(session, turn)]
+  }
+
+  /** Shares what the other has said so far, or less. */
+  #fork = (): Event[] => {
+    const from = this.#one(this.sessions.filter(({ persistent }) => persistent))
+    if (from === undefined) return []
+    const session: SessionId = `ses_${this.#fresh()}`
+    const entries = this.#pick(from.entries + 1)
+    this.sessions.push({ id: session, persistent: true, entries })
+    return [created(session), { type: 'session.forked', session, turn: null, from: from.id, entries, back: from.entries - entries }]
+  }
+
+  #draft = (): Event[] => {
+    const owner = this.#one(this.sessions)
+    const receiver = this.#one(this.sessions)
+    if (owner === undefined || receiver === undefined) return []
+    const known = this.#pick(2) === 0 ? undefined : this.#one(this.letters.filter(({ state }) => state === 'draft'))
+    const target = this.#pick(3) === 0 ? ({ kind: 'new' } as const) : ({ kind: 'session', session: receiver.id } as const)
+    if (known !== undefined) return [{ type: 'message.revised', session: known.owner, turn: null, message: known.id, target, inReplyTo: null, text: `text ${this.#fresh()}`, how: 'written', instructions: null, note: null, act: null }]
+    const message = `msg_d${this.#fresh()}`
+    this.letters.push({ id: message, owner: owner.id, to: receiver.id, state: 'draft' })
+    return [{ type: 'message.drafted', session: owner.id, turn: null, message, target, source: 'agent', inReplyTo: null, text: 'first', act: this.#pick(2) === 0 ? null : `act-${message}` }]
+  }
+
+  /** A draft is sent, or a message without one; some answer another. */
+  #mail = (): Event[] => {
+    const from = this.#one(this.sessions)
+    const known = this.#pick(2) === 0 ? undefined : this.#one(this.letters.filter(({ state }) => state === 'draft'))
+    const to = known === undefined ? this.#one(this.sessions)?.id : known.to
+    if (from === undefined || to === undefined) return []
+    const answered = this.#pick(3) === 0 ? this.#one(this.letters.filter(({ state }) => state === 'delivered')) : undefined
+    const letter = known ?? { id: `m${this.#fresh()}`, owner: from.id, to, state: 'waiting' as const }
+    if (known === undefined) this.letters.push(letter)
+    letter.state = 'waiting'
+    return [
+      mailed(letter.owner, to, letter.id, { inReplyTo: answered?.id ?? null }),
+      ...(answered === undefined ? [] : [{ type: 'message.answered' as const, session: answered.to, turn: null, message: answered.id, reply: letter.id, from: answered.owner }]),
+    ]
+  }
+
+  #accept = (): Event[] => {
+    const letter = this.#one(this.letters.filter(({ state }) => state === 'waiting'))
+    if (letter === undefined) return []
+    letter.state = 'delivered'
+    const opens = this.sessions.find(({ id }) => id === letter.to)?.persistent === true && this.#pick(2) === 0
+    const turn: TurnId | null = opens ? `turn_${letter.id.replace('msg_', '')}` : null
+    if (turn !== null) this.turns.push({ id: turn, session: letter.to, state: 'queued', caller: null, pending: false, stopping: false, used: 0, held: 0 })
+    const by = this.#pick(2) === 0 ? null : letter.to
+    return [{ type: 'message.accepted', session: letter.to, turn: null, message: letter.id, by, act: this.#pick(2) === 0 ? null : `take-${letter.id}`, from: letter.owner }, { ...mailed(letter.owner, letter.to, letter.id), type: 'message.delivered', turn, opens }]
+  }
+
+  #endMail = (): Event[] => {
+    const letter = this.#one(this.letters.filter(({ state }) => state === 'waiting'))
+    if (letter === undefined) return []
+    letter.state = 'over'
+    const place = { session: letter.to, turn: null, message: letter.id, from: letter.owner }
+    return this.#pick(2) === 0 ? [{ type: 'message.declined', ...place, by: null }] : [{ type: 'message.died', ...place, cause: 'gone' }]
   }
 
   #call = (): Event[] => {
@@ -131,7 +189,7 @@ class World {
 
   #archive = (): Event[] => {
     const session = this.#one(this.sessions)
-    return session === undefined || this.#pick(4) > 0 ? [] : [{ type: 'session.archived', session: session.id, turn: null }]
+    return session === undefined || this.#pick(4) > 0 ? [] : [{ type: 'session.archived', session: session.id, turn: null, cause: 'deleted' }]
   }
 }
 
@@ -143,7 +201,7 @@ function belowOf(world: World, turn: Turn, ran: ReadonlySet<TurnId>): number {
   }, 0)
 }
 
-const acts = fc.array(fc.tuple(fc.nat(10), fc.array(fc.nat(1000), { minLength: 4, maxLength: 4 })), { minLength: 5, maxLength: 80, size: 'max' })
+const acts = fc.array(fc.tuple(fc.nat(15), fc.array(fc.nat(1000), { minLength: 4, maxLength: 4 })), { minLength: 5, maxLength: 80, size: 'max' })
 
 async function live(store: SqliteStore, chosen: readonly (readonly [number, readonly number[]])[]): Promise<{ world: World; events: Event[] }> {
   let chances: number[] = []
@@ -181,11 +239,11 @@ test('R7: whatever happens, a turn with a budget counts what its running calls h
 
 const damages: [string, string][] = [
   ['a row is missing', `delete from turns where id = 'turn_a'`], ['a row is too many', `insert into waits values ('ses_x', 'ses_y', 'turn_x', 1)`],
-  ['a value is other', 'update turns set tokens_used = tokens_used + 1'], ['a timeline lacks an event', 'delete from log_sessions'], ['a text is other', `update entries set text = 'forged'`],
+  ['a value is other', 'update turns set tokens_used = tokens_used + 1'], ['a message has gone', 'delete from messages'], ['a message has moved', `update messages set state = 'handed', waiting = 0`], ['a timeline lacks an event', 'delete from log_sessions'], ['a text is other', `update entries set text = 'forged'`],
 ]
 test.each(damages)('R10: it is seen and repaired where %s', async (_name, damage) => {
   const store = memory()
-  await append(store, ...running('a'), ended('ses_a', 'turn_a', 3, said(1, 'x', 'y')))
+  await append(store, ...running('a'), ended('ses_a', 'turn_a', 3, said(1, 'x', 'y')), mailed('ses_b', 'ses_a', 'msg_1'))
   expect(viewsEqual(store.db).equal).toBe(true)
   store.db.exec(damage)
   expect(viewsEqual(store.db)).toMatchObject({ equal: false, difference: expect.stringMatching(/^\w+: the view has .+, the fold of the log has .+/) })

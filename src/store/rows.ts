@@ -15,10 +15,10 @@ export const turnColumns = [
   'id', 'session', 'flow', 'state', 'caller', 'caller_turn', 'pending', 'outcome', 'background', 'call_deadline', 'key',
   'node', 'epoch', 'deadline', 'stopping', 'opened_at', 'opened_seq', 'ended_seq', 'tokens_used', 'tokens_below',
 ] as const
-export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries'] as const
+export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries', 'model'] as const
 
-/** A session's entries are numbered without gaps, so the last number is their count. */
-const counted = (alias: string): string => `coalesce((select max(n) from entries where session = ${alias}.id), 0)`
+/** A session's entries are numbered without gaps, so the last number is their count; those of a fork go on where what it shares ends. */
+const counted = (alias: string): string => `coalesce((select max(n) from entries where session = ${alias}.id), ${alias}.fork_n)`
 
 export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => (name === 'entries' ? counted(alias) : `${alias}.${name}`)).join(', ')
 
@@ -40,7 +40,7 @@ export function grantsOf(db: DatabaseSync): Grants {
 function grantIn(raw: RawArray | undefined, openedSeq: number): Grant {
   const events = raw === undefined ? [] : (JSON.parse(raw[1] as string) as Event[])
   const event = events[openedSeq - ((raw?.[0] ?? 0) as number) + events.length - 1]
-  assert(event?.type === 'call.opened' || event?.type === 'message.sent', `no turn was opened at ${openedSeq}`)
+  assert(event !== undefined && 'grant' in event, `no turn was opened at ${openedSeq}`)
   return event.grant
 }
 
@@ -66,8 +66,8 @@ export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
 /** A session from the columns of `sessionColumns`, which start at `from`. */
 export const sessionAt = (raw: RawArray, from: number): SessionRow => ({
   id: raw[from] as SessionId, agent: raw[from + 1] as string, kind: raw[from + 2] as SessionKind, parent: raw[from + 3] as SessionId | null, cwd: raw[from + 4] as string,
-  title: raw[from + 5] as string, createdAt: raw[from + 6] as number, archived: raw[from + 7] === 1, entries: raw[from + 8] as number,
-  summary: raw[from + 9] as string | null, summaryEntries: raw[from + 10] as number,
+  title: raw[from + 5] as string, createdAt: raw[from + 6] as number, archived: (raw[from + 7] ?? false) as SessionRow['archived'], entries: raw[from + 8] as number,
+  summary: raw[from + 9] as string | null, summaryEntries: raw[from + 10] as number, model: raw[from + 11] as string | null,
 })
 
 /** A statement whose rows come as arrays. */

@@ -7,6 +7,7 @@ export const applicationId = 0x5449454c
 
 /**
  * One row of `log` is one transaction: its events were decided together. `seq` is the number of its last event, so that `seq > cursor` finds the row that holds the next one.
+ * A row of `messages` is a draft, or a message that waited, has a sender, or answers one; a user's own words to a session are only a turn. Its id is without `msg_`, like that of its turn; its texts stand in the log.
  * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. What was granted to it stands in the log only: whoever runs it has it in memory. Partial indexes are used only where a statement repeats their WHERE to the letter.
  */
 const first = `
@@ -14,9 +15,14 @@ create table log (seq integer primary key, at integer not null, events text not 
 create table log_sessions (session text not null, seq integer not null, primary key (session, seq)) strict, without rowid;
 
 create table sessions (
-  id text primary key, agent text not null, kind text not null, parent text, cwd text not null, title text not null, created_at integer not null,
-  archived integer not null default 0, summary text, summary_entries integer not null default 0
+  id text primary key, agent text not null, kind text not null, parent text, cwd text not null, title text not null, created_at integer not null, model text, flow text,
+  fork_of text, fork_n integer not null default 0, archived text, summary text, summary_entries integer not null default 0
 ) strict, without rowid;
+create index sessions_listed on sessions (created_at, id) where kind <> 'ephemeral';
+create index sessions_parent on sessions (parent, id) where parent is not null and kind = 'persistent';
+create index sessions_flow on sessions (flow) where flow is not null;
+create table agents (id text primary key, title text not null, seq integer not null, created_at integer not null, deleted integer not null default 0) strict, without rowid;
+create index agents_title on agents (title) where deleted = 0;
 
 create table turns (
   id text primary key, session text not null, flow text not null, state text not null, live integer not null,
@@ -29,8 +35,25 @@ create index turns_session on turns (session, state, id) where live = 1;
 create index turns_pending on turns (caller, session) where pending = 1;
 create index turns_flow on turns (flow, opened_at, made) where caller is not null;
 
+create table messages (
+  id text primary key, name text not null, state text not null, waiting integer not null, fleeting integer not null default 0, owner text not null, sender text, receiver text,
+  in_reply_to text, flow text, created_at integer not null, created_seq integer not null, updated_at integer not null, updated_seq integer not null, text_seq integer not null,
+  sent_at integer, sent_seq integer, accepted_at integer, accepted_seq integer, accepted_by text, accept_act text, draft_act text, turn text, answered integer not null default 0, revisions integer not null default 0
+) strict, without rowid;
+create index messages_inbox on messages (receiver, sent_seq) where waiting = 1;
+create index messages_fleeting on messages (receiver) where fleeting = 1;
+create index messages_drafts on messages (owner, updated_seq) where state = 'draft';
+create index messages_thread on messages (in_reply_to, created_seq) where in_reply_to is not null;
+create index messages_dead on messages (updated_seq) where state = 'dead';
+create index messages_flow on messages (flow, sent_at) where sender is not null;
+create index messages_renewed on messages (flow, accepted_at) where accepted_by = 'user';
+create index messages_act on messages (accept_act) where accept_act is not null;
+
 create table refused (call text primary key, caller text not null, caller_turn text not null, flow text not null, seq integer not null) strict, without rowid;
 create table waits (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target)) strict, without rowid;
+
+create table questions (id text primary key, turn text not null, seq integer not null, deadline integer not null, answer text, answered_by text) strict, without rowid;
+create index questions_open on questions (id) where answer is null;
 
 create table entries (
   session text not null, n integer not null, role text not null, at integer not null, text text not null, tokens integer not null, sender text, turn text not null, has_steps integer not null,
@@ -45,4 +68,4 @@ create table nodes (id text primary key, until integer not null) strict, without
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables = ['log_sessions', 'sessions', 'turns', 'refused', 'waits', 'entries'] as const
+export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'refused', 'waits', 'questions', 'entries'] as const

@@ -9,12 +9,13 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
-import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Lists, type Store, type Tx } from '../runtime/ports.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
-import { activationFacts, belowFacts, need, openFacts, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
+import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
+import { prepareLists } from './lists.ts'
 import { prepareReads } from './reads.ts'
 
 const worksPerGroupMax = 256
@@ -23,19 +24,19 @@ const rerunsMax = 5
 type Job = { keys: readonly Key[]; work: (tx: Tx) => Promise<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void }
 type Settled = { job: Job; ok: boolean; value: unknown }
 
-export type SqliteOptions = { /** A data directory, or ':memory:'. */ directory: string; now: () => Millis }
+export type SqliteOptions = { /** A data directory, or ':memory:'. */ directory: string; now: () => Millis; /** What is written instead of these events, where they may not be written as they are: before the log, the views and the hints see them. */ clean?: (events: readonly Event[]) => readonly Event[] | null }
 
 /** What tests, the simulator and `rebuild` may also do. */
-export type SqliteStore = Store & { readonly db: DatabaseSync; readonly commits: () => number }
+export type SqliteStore = Store & { readonly lists: Lists; readonly db: DatabaseSync; readonly commits: () => number }
 
-export function sqliteStore({ directory, now }: SqliteOptions): SqliteStore {
+export function sqliteStore({ directory, now, clean = () => null }: SqliteOptions): SqliteStore {
   const owned = directory === ':memory:' ? null : ownDirectory(directory)
   try {
     const db = openDatabase(owned?.file ?? ':memory:')
     // The lock says that nobody else is alive: leases of earlier processes have ended with them.
     if (owned !== null) db.exec('update nodes set until = 0')
     const reader = owned === null ? db : new DatabaseSync(owned.file, { readOnly: true })
-    return new Sqlite(db, reader, now, () => owned?.release())
+    return new Sqlite(db, reader, now, clean, () => owned?.release())
   } catch (error) {
     owned?.release()
     throw error
@@ -45,12 +46,14 @@ export function sqliteStore({ directory, now }: SqliteOptions): SqliteStore {
 class Sqlite implements SqliteStore {
   readonly db: DatabaseSync
   readonly #now: () => Millis
+  readonly #clean: NonNullable<SqliteOptions['clean']>
   readonly #release: () => void
   /** R2: what is asked for outside a transaction comes through a connection that sees only what was committed. */
   readonly #reader: DatabaseSync
   readonly #facts
   readonly #committed
   readonly #reads
+  readonly lists: Lists
   readonly #writes: Writes
   readonly #sql
   #queue: Job[] = []
@@ -66,14 +69,16 @@ class Sqlite implements SqliteStore {
   #broken: StoreFault | null = null
   readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
 
-  constructor(db: DatabaseSync, reader: DatabaseSync, now: () => Millis, release: () => void) {
+  constructor(db: DatabaseSync, reader: DatabaseSync, now: () => Millis, clean: NonNullable<SqliteOptions['clean']>, release: () => void) {
     this.db = db
     this.#reader = reader
     this.#now = now
+    this.#clean = clean
     this.#release = release
     this.#facts = prepareFacts(db)
     this.#writes = prepareWrites(db)
     this.#reads = prepareReads(reader)
+    this.lists = prepareLists(reader)
     this.#committed = reader === db ? this.#facts : prepareFacts(reader)
     this.#sql = {
       begin: db.prepare('begin immediate'), commit: db.prepare('commit'),
@@ -196,6 +201,12 @@ class Sqlite implements SqliteStore {
       activation: async (id) => activationFacts(facts, id, held),
       session: async (id) => sessionFacts(facts, id, at, held),
       open: async (query) => openFacts(facts, query, at, held),
+      send: async (query) => sendFacts(facts, query, at, held),
+      question: async (id) => questionFacts(facts, id, held),
+      message: async (id) => messageFacts(facts, id, held),
+      inbox: async (id, ask) => inboxFacts(facts, id, ask, held),
+      accepted: async (act) => acceptedFacts(facts, act, held),
+      mail: async (id) => mailFacts(facts, id, held),
       below: async (turn) => {
         const row = turnFacts(facts, turn, held)
         return row === null ? [] : belowFacts(facts, row.turn.session, turn, held)
@@ -206,8 +217,9 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  #append(events: readonly Event[], at: Millis, held: ReadonlySet<string> | null, hints: Hint[]): void {
-    if (events.length === 0) return
+  #append(given: readonly Event[], at: Millis, held: ReadonlySet<string> | null, hints: Hint[]): void {
+    if (given.length === 0) return
+    const events = this.#clean(given) ?? given
     const sessions = new Set<SessionId>()
     for (const event of events) sessions.add(event.session)
     // A timeline is written only under its session's key, so that its order means something on every engine.
@@ -224,7 +236,7 @@ class Sqlite implements SqliteStore {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
     this.#writing = false
-    hintsOf(events, hints)
+    hintsOf(events, { first: this.#seq - events.length + 1, at }, hints)
   }
 
   read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => this.#reads.read(after, filter, limit)

@@ -3,7 +3,10 @@ import type { Agent } from '../model/agent.ts'
 import { cutTokens, type CountTokens } from '../model/text.ts'
 import type { CallResult, TurnContext } from '../runtime/ports.ts'
 
-const listed = (agent: Agent): string => (agent.description === '' ? agent.name : `${agent.name} (${agent.description})`)
+function listed(agent: Agent): string {
+  const name = agent.title === undefined ? agent.name : `${agent.title} [${agent.name}]`
+  return agent.description === '' ? name : `${name} (${agent.description})`
+}
 
 export const whoMayBeCalled = ({ callable, session }: TurnContext): string => `Agents: ${callable.map(listed).join(', ')}. Your own session is ${session.id}.`
 

@@ -1,12 +1,16 @@
 /** The tools that every agent can be given, by name. */
 import type { CountTokens } from '../model/text.ts'
 import type { Tool } from '../runtime/ports.ts'
+import { buffer } from './buffer.ts'
 import { callAgentTool } from './call-agent.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
+import { listSession } from './list-session.ts'
 import { read } from './read.ts'
 import { readOutput } from './read-output.ts'
 import { search } from './search.ts'
+import { sendMessage } from './send-message.ts'
+import { sessionTools } from './session-tools.ts'
 import { shell } from './shell.ts'
 import { subAgentTool } from './sub-agent.ts'
 import { subagentTool, type ArtifactKind } from './subagent.ts'
@@ -15,5 +19,8 @@ import { write } from './write.ts'
 
 export const standardTools = (count: CountTokens, artifactKinds: readonly ArtifactKind[]): readonly Tool[] => [
   read, write, edit, list, search, shell,
-  subAgentTool(count), subagentTool(count, artifactKinds), callAgentTool(count), waitForCallTool(count), readOutput,
+  subAgentTool(count), subagentTool(count, artifactKinds), callAgentTool(count), waitForCallTool(count), readOutput, ...sessionTools, listSession, sendMessage, buffer,
 ]
+
+/** What a client outside may use: what concerns agents and sessions, never files or processes. */
+export const doorTools: readonly string[] = ['sub_agent', 'subagent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session', 'list-session', 'send-message', 'buffer']

@@ -43,7 +43,7 @@ export async function makeWorkspace(): Promise<Workspace> {
 
 function contextIn(cwd: string, signal: AbortSignal): ToolContext {
   const no = (): Promise<never> => Promise.reject(new Error('a workspace tool calls nobody'))
-  const acts: Acts = { call: no, refuse: no, waitForCall: no, readOutput: no }
+  const acts: Acts = { call: no, refuse: no, waitForCall: no, readOutput: no, send: no, spawn: no, state: no, waitForSession: no, listSessions: no, sendMail: no, readInbox: no, acceptMail: no }
   // Workspace tools read only the session's directory and the signal, so these rows need no more to be real.
   const turn: Partial<TurnRow> = { id: 'turn_1' }
   const session: Partial<SessionRow> = { id: 'ses_1', cwd }

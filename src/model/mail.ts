@@ -1,0 +1,140 @@
+/**
+ * The life of a message, from draft to answer. Each act is a pure function over what is known: the events that record it, or the refusal.
+ *
+ * M1: A message that was sent is in exactly one place until it ends: in the inbox, in the queue, or with its receiver. Nothing but an act here moves it.
+ * M2: It is accepted once. Who comes later learns who was first.
+ * M3: Only its owner changes a draft; whatever it was before stays in the log.
+ * M4: A reply answers what was addressed to the replier and has reached it, and goes to whoever wrote that.
+ * M5: One id is one message, whoever tries again.
+ * Whether it may be sent at all is decided by `send.ts`, like any other message.
+ */
+import type { Event, EventOf, MailTarget, MessageSource } from './event.ts'
+import type { MessageFacts, MessageRow, MessageStatus } from './facts.ts'
+import type { MessageId, SessionId, TurnId } from './id.ts'
+import type { Refusal } from './refusal.ts'
+
+/** The user's own: the owner of what the user writes, and where replies to the user wait. Nobody runs it. */
+export const userSession: SessionId = 'ses_user'
+
+/** `msg_x` and `x` are one id: a message and its turn share what follows. */
+export const suffixOf = (id: MessageId): string => (id.startsWith('msg_') ? id.slice(4) : id)
+export const sameMessage = (a: MessageId, b: MessageId): boolean => suffixOf(a) === suffixOf(b)
+export const messageIdPattern = /^[A-Za-z0-9_-]{1,128}$/
+
+/** It waits in an inbox. */
+export const isWaiting = ({ status }: Pick<MessageRow, 'status'>): boolean => status === 'buffered' || status === 'ready'
+/** Nothing will change it any more, but for an answer to what was delivered. */
+export const isOver = ({ status }: Pick<MessageRow, 'status'>): boolean => status === 'delivered' || status === 'answered' || status === 'declined' || status === 'dead'
+
+/** Who writes: the session whose draft it is, and the turn in which it is written. */
+export type Author = { session: SessionId; turn: TurnId | null; source: MessageSource }
+
+export type Draft = {
+  message: MessageId
+  target: MailTarget
+  inReplyTo: MessageId | null
+  /** As it was written. */
+  initial: string
+  /** As it is to be read. */
+  text: string
+  how: EventOf<'message.revised'>['how']
+  instructions: string | null
+  note: string | null
+  act: string | null
+}
+
+/** M3: a message that is there may be changed by its owner, while it is a draft. */
+export function changeable(known: MessageRow, author: SessionId): Refusal | null {
+  if (known.owner !== author) return { code: 'message_not_yours', message: known.id }
+  return known.status === 'draft' ? null : { code: 'message_already_sent', message: known.id }
+}
+
+/** Begins a draft, or changes one. The same act again, or a change that changes nothing, records nothing (M5). */
+export function draftMessage(known: MessageFacts | null, author: Author, draft: Draft): Event[] | Refusal {
+  const place = { session: author.session, turn: author.turn, message: draft.message, target: draft.target, inReplyTo: draft.inReplyTo, act: draft.act }
+  const revised: EventOf<'message.revised'> = { type: 'message.revised', ...place, text: draft.text, how: draft.how, instructions: draft.instructions, note: draft.note }
+  if (known === null) {
+    const first: EventOf<'message.drafted'> = { type: 'message.drafted', ...place, source: author.source, text: draft.initial }
+    return draft.text === draft.initial && draft.note === null ? [first] : [first, revised]
+  }
+  const refusal = changeable(known, author.session)
+  if (refusal !== null) return refusal
+  const again = draft.act !== null && known.draftAct === draft.act
+  const same = known.text === draft.text && sameTarget(known.target, draft.target) && known.inReplyTo === draft.inReplyTo && draft.note === null && draft.how === 'written'
+  return again || same ? [] : [{ ...revised, message: known.id }]
+}
+
+/** What goes before `message.sent`: a draft as it is sent, or as it was written where it is sent otherwise. M5: a message that was sent before is not sent again. */
+export function beforeSending(known: MessageFacts | null, author: Author, draft: Draft | null): Event[] | Refusal | 'known' {
+  if (known !== null && known.status !== 'draft') return 'known'
+  const asWritten = draft === null || (known === null && draft.text === draft.initial && draft.note === null)
+  if (asWritten) return (known === null ? null : changeable(known, author.session)) ?? []
+  return draftMessage(known, author, draft)
+}
+
+const sameTarget = (a: MailTarget, b: MailTarget): boolean =>
+  a.kind === b.kind && (a.kind !== 'session' || (b.kind === 'session' && a.session === b.session)) && (a.kind !== 'fork' || (b.kind === 'fork' && a.back === b.back))
+
+/** M4 */
+export function replyTo(given: MessageId, known: MessageRow | null, replier: SessionId): SessionId | Refusal {
+  if (known === null) return { code: 'message_unknown', message: given }
+  if (known.to !== replier || (known.status !== 'delivered' && known.status !== 'answered')) return { code: 'reply_not_addressed', message: known.id }
+  return known.from ?? userSession
+}
+
+/** The reply was sent: what it answers is answered. */
+export const answeredEvent = (known: MessageRow, reply: MessageId, turn: TurnId | null): EventOf<'message.answered'> => ({
+  type: 'message.answered', session: known.to ?? known.owner, turn, message: known.id, reply, from: known.from,
+})
+
+/** Who accepts: a session, or the user (null). `turn` is the accepting turn where the receiver itself accepts in one, and the new one where the message opens it. */
+export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null }
+
+/** M2: accepted and delivered are decided at once, so that no message lies between the two. */
+export function acceptMessage(known: MessageFacts, { by, turn, opens, act }: Acceptance): Event[] | Refusal {
+  const { sent, to } = known
+  if (!isWaiting(known) || sent === null || to === null) return taken(known)
+  return [
+    { type: 'message.accepted', session: to, turn: opens ? null : turn, message: known.id, by, act, from: known.from },
+    { ...sent, type: 'message.delivered', session: to, turn, opens },
+  ]
+}
+
+/** What waits may be declined by whoever may accept it, a draft by its owner. The sender is told. */
+export function declineMessage(known: MessageRow, by: SessionId | null): Event[] | Refusal {
+  if (known.status === 'draft') return [{ type: 'message.declined', session: known.owner, turn: null, message: known.id, by, from: known.from }]
+  if (!isWaiting(known) || known.to === null) return taken(known)
+  return [
+    { type: 'message.declined', session: known.to, turn: null, message: known.id, by, from: known.from },
+    ...told(known, `Message ${known.id} to ${known.to} was declined by ${by ?? 'the user'}.`),
+  ]
+}
+
+/** Their receiver is gone: they are dead letters, and whoever wrote them is told. */
+export const buryMessages = (waiting: readonly MessageRow[], cause: string): Event[] =>
+  waiting.filter(isWaiting).flatMap((known): Event[] => [
+    { type: 'message.died', session: known.to ?? known.owner, turn: null, message: known.id, from: known.from, cause },
+    ...told(known, `Message ${known.id} to ${known.to ?? 'nobody'} was not read: ${cause}.`),
+  ])
+
+const told = ({ from, id }: MessageRow, text: string): Event[] => (from === null ? [] : [{ type: 'notice.raised', session: from, turn: null, about: id, text }])
+
+const becameOf: Record<MessageStatus, string> = { draft: 'kept as a draft', buffered: 'buffered', ready: 'ready', queued: 'accepted', delivered: 'accepted', answered: 'accepted', declined: 'declined', dead: 'given up' }
+
+/** M2: who was first is said. */
+export function taken(known: MessageRow): Refusal {
+  if (known.status === 'draft') return { code: 'message_unknown', message: known.id }
+  const by = known.acceptedBy === 'user' ? 'the user' : (known.acceptedBy ?? (known.status === 'dead' ? 'nobody' : (known.to ?? 'nobody')))
+  return { code: 'message_taken', message: known.id, how: becameOf[known.status], by }
+}
+
+export type Which = { kind: 'oldest' } | { kind: 'newest' } | { kind: 'named'; name: string }
+
+/** One of those that wait, which come oldest first: by place, or by a name that may be an id and is otherwise a number that counts from 1. */
+export function pickWaiting<M extends MessageRow>(waiting: readonly M[], which: Which): M | null {
+  if (which.kind === 'oldest') return waiting[0] ?? null
+  if (which.kind === 'newest') return waiting.at(-1) ?? null
+  const byId = waiting.find(({ id }) => sameMessage(id, which.name))
+  if (byId !== undefined) return byId
+  return /^[1-9]\d{0,8}$/.test(which.name) ? (waiting[Number(which.name) - 1] ?? null) : null
+}

@@ -1,0 +1,151 @@
+/**
+ * May a message be sent, and with what grant does its turn run? Pure; the runtime reads the facts and records the answer in one transaction (R1).
+ *
+ * The rules are checked in this order, and the first that says no is the refusal:
+ *  1. the sender's turn is live                                   call_ended
+ *  2. the target exists, and takes this: a turn or mail           session_unknown, agent_unknown
+ *  3. not to itself                                               self_call
+ *  4. the sender may send at all, and to this agent; to whoever made it, and to whoever wrote to it, it always may    tool_disabled, not_allowed
+ *  5. depth: a hop like a call's, but not to whoever made it (R7) call_too_deep
+ *  6. not its own task, word for word                             task_repeated
+ *  7. bounds (R11)                                                flow_expired, rate_limited, too_many_descendants, queue_full
+ *  8. not now, if it must be now                                  session_busy
+ *  9. tokens (R7)                                                 budget_exhausted
+ */
+import { mayCallAgent, type Agent } from './agent.ts'
+import { fullAuthority } from './authority.ts'
+import type { Grant } from './event.ts'
+import type { SendFacts, SessionRow, TurnFacts } from './facts.ts'
+import type { Millis, SessionId } from './id.ts'
+import { inboxMax, iterationsDefault, iterationsMax, type Limits } from './limits.ts'
+import type { Refusal } from './refusal.ts'
+
+export type SendRequest = {
+  target: SessionId
+  /** Set where the message makes its session. */
+  fresh: SessionRow | null
+  /** Undefined where the target's agent is not known. */
+  targetAgent: Agent | undefined
+  /** The external client that sends, where no turn does. */
+  client: SessionId | null
+  /** Whether it may wait behind a turn that runs. */
+  now: boolean
+  taskHash: string
+  maxTokens: number | undefined
+  /** It waits in the inbox, instead of to open a turn. */
+  inbox?: boolean
+  /** It answers a message that the target wrote to the sender. */
+  reply?: boolean
+}
+
+export type SendWorld = { senderAgent: Agent | null; knownAgents: readonly string[]; limits: Limits; now: Millis; /** The task that started the sender's turn. */ senderTaskHash: string | null }
+
+export function openMessage(request: SendRequest, facts: SendFacts, world: SendWorld): Grant | Refusal {
+  return liveness(facts, world) ?? existence(request, facts, world) ?? self(request, facts) ?? permission(request, facts, world) ?? depths(facts, world) ?? repetition(request, facts, world)
+    ?? bounds(request, facts, world) ?? busy(request, facts) ?? grant(request, facts, world)
+}
+
+const targetOf = (request: SendRequest, facts: SendFacts): SessionRow | null => request.fresh ?? facts.target.session
+
+function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
+  if (sender === null) return null
+  if (sender.turn.state !== 'running') return { code: 'call_ended', why: 'your turn has ended' }
+  if (sender.turn.stopping !== null) return { code: 'call_ended', why: 'your turn was cancelled' }
+  return sender.turn.deadline <= now ? { code: 'call_ended', why: 'your deadline has passed' } : null
+}
+
+/** One that was deleted hears nothing. A session that is not run takes mail only, and one that a call made takes that only while the call is pending. */
+function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
+  const target = targetOf(request, facts)
+  if (target === null || target.archived === 'deleted' || !takes(target, request, facts)) return { code: 'session_unknown', session: request.target }
+  return request.targetAgent === undefined ? { code: 'agent_unknown', agent: target.agent, known: [...knownAgents] } : null
+}
+
+function takes({ kind }: SessionRow, { inbox }: SendRequest, { target: { running, next } }: SendFacts): boolean {
+  if (kind === 'persistent') return true
+  return inbox === true && (kind === 'external' || running?.call?.pending === true || next?.call?.pending === true)
+}
+
+function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
+  const from = sender?.session.id ?? request.client
+  return from === request.target ? { code: 'self_call', agent: sender?.session.agent ?? 'a session' } : null
+}
+
+function permission(request: SendRequest, { sender, callback }: SendFacts, { senderAgent }: SendWorld): Refusal | null {
+  if (sender === null || senderAgent === null || callback || request.reply === true) return null
+  if (!sender.turn.grant.authority.nested) return { code: 'tool_disabled', tool: 'send_agent_message', why: 'this call was made with allow_nested_calls: false' }
+  const target = request.targetAgent?.name ?? ''
+  if (!senderAgent.allowSubAgentCalls) return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
+  return mayCallAgent(senderAgent, target) ? null : { code: 'not_allowed', agent: senderAgent.name, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
+}
+
+/** A user's own turn is 0; a client outside is like one, so what it sends is 1. */
+function depthOf({ sender, callback }: SendFacts, client: SessionId | null): number {
+  if (sender === null) return client === null ? 0 : 1
+  return sender.turn.grant.depth + (callback ? 0 : 1)
+}
+
+function depths(facts: SendFacts, { senderAgent, limits }: SendWorld): Refusal | null {
+  const depth = depthOf(facts, null)
+  if (facts.callback || facts.sender === null) return null
+  if (depth > limits.depthMax) return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
+  const own = senderAgent?.maxDepth ?? limits.depthMax
+  return depth > own ? { code: 'call_too_deep', depth, depthMax: own, limit: senderAgent?.name ?? '' } : null
+}
+
+function repetition(request: SendRequest, { sender, callback }: SendFacts, { senderTaskHash }: SendWorld): Refusal | null {
+  if (sender === null || callback || senderTaskHash !== request.taskHash || sender.turn.call === null) return null
+  return { code: 'task_repeated', agent: request.targetAgent?.title ?? request.targetAgent?.name ?? '' }
+}
+
+function bounds(request: SendRequest, facts: SendFacts, { limits, now }: SendWorld): Refusal | null {
+  const { sender, target } = facts
+  if (sender !== null) {
+    const ageSeconds = Math.floor((now - facts.flowStartedAt) / 1000)
+    if (ageSeconds > limits.messageAgeSeconds) return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
+    if (facts.messagesLastMinute >= limits.messagesPerMinute) {
+      return { code: 'rate_limited', what: 'messages', perMinute: limits.messagesPerMinute, retryInMs: Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now) }
+    }
+    if (request.fresh !== null && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
+  }
+  if (request.inbox === true) return (facts.waiting ?? 0) >= inboxMax ? { code: 'queue_full', session: request.target, queued: facts.waiting ?? 0, queuedMax: inboxMax } : null
+  return target.queued >= limits.queuedPerSessionMax ? { code: 'queue_full', session: request.target, queued: target.queued, queuedMax: limits.queuedPerSessionMax } : null
+}
+
+const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
+  request.now && (request.inbox === true || target.running !== null || target.next !== null) ? { code: 'session_busy', session: request.target } : null
+
+/** Nobody blocks on a message, so a new path begins with it; ceiling, depth and tokens are the sender's or less (R7). */
+function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): Grant | Refusal {
+  const agent = request.targetAgent as Agent
+  const { sender } = facts
+  // Nobody runs on what only waits to be fetched.
+  const isRun = targetOf(request, facts)?.kind === 'persistent'
+  const tokensMax = !isRun ? null : sender === null ? least(request.maxTokens, limits.flowTokensMax, agent.limits.maxTokens) : taken(sender, agent)
+  if (tokensMax === 0 && sender !== null) return { code: 'budget_exhausted', needed: 1, left: 0 }
+  return {
+    agent: agent.name, depth: depthOf(facts, request.client), subagentDepth: sender?.turn.grant.subagentDepth ?? 0, path: [{ session: request.target, agent: agent.name }],
+    authority: sender?.turn.grant.authority ?? fullAuthority, tokensMax, maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
+  }
+}
+
+function least(...budgets: (number | undefined)[]): number | null {
+  const given = budgets.filter((budget) => budget !== undefined)
+  return given.length === 0 ? null : Math.floor(Math.min(...given))
+}
+
+/** Half of what the sender has left, or what the agent is configured with, whichever is less. */
+function taken({ turn }: TurnFacts, agent: Agent): number | null {
+  if (turn.grant.tokensMax === null) return agent.limits.maxTokens ?? null
+  const left = Math.max(0, turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow)
+  return Math.min(Math.ceil(left / 2), agent.limits.maxTokens ?? Infinity)
+}
+
+/** What an agent may spawn, before its first message is judged: the same hop. */
+export function openSession(request: Pick<SendRequest, 'targetAgent'>, name: string, facts: SendFacts, world: SendWorld): Refusal | null {
+  if (request.targetAgent === undefined) return { code: 'agent_unknown', agent: name, known: [...world.knownAgents] }
+  const asked: SendRequest = { target: 'ses_new', fresh: null, targetAgent: request.targetAgent, client: null, now: false, taskHash: '', maxTokens: undefined }
+  const many = facts.sender !== null && facts.descendants >= world.limits.descendantsPerFlowMax
+  return liveness(facts, world) ?? permission(asked, facts, world) ?? depths(facts, world)
+    ?? (many ? { code: 'too_many_descendants', created: facts.descendants, createdMax: world.limits.descendantsPerFlowMax } : null)
+}

@@ -1,0 +1,92 @@
+/** The agents that can be called: those of the configuration, and those that doors made, which stand in the log. */
+import type { Agent } from '../model/agent.ts'
+import type { AgentDefinition, EventOf } from '../model/event.ts'
+import type { Millis, SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import type { AgentView, CreateAgentAsk } from './exchange.ts'
+import type { Line } from './line.ts'
+import type { Agents, Driver, Hint, Lists } from './ports.ts'
+import { createdEvent, newSession } from './send.ts'
+
+type Made = { agent: Agent; at: Millis }
+
+/** `define` makes an agent of what a door was given; `driver` runs it. */
+export type AgentMaker = { define(id: string, definition: AgentDefinition): Agent; driver(agent: Agent): Driver; isThere(agent: Agent, session: SessionId): boolean }
+
+export type AgentBook = Agents & { load(lists: Lists): Promise<void>; heed(hint: Hint): void; made(id: string): Made | undefined; all(): Made[] }
+
+export function agentBook(configured: Agents, maker: AgentMaker): AgentBook {
+  const made = new Map<string, Made>()
+  let names = configured.names()
+  const renew = (): void => void (names = [...configured.names(), ...made.keys()])
+  const add = (event: EventOf<'agent.created'>, at: Millis): void => {
+    made.set(event.agent, { agent: maker.define(event.agent, event.definition), at })
+    renew()
+  }
+  return {
+    get: (name) => made.get(name)?.agent ?? configured.get(name),
+    names: () => names,
+    driver: (agent) => (made.has(agent.name) ? maker.driver(agent) : configured.driver(agent)),
+    isThere: (agent, session) => maker.isThere(agent, session),
+    resolve(idOrName) {
+      const byId = made.get(idOrName)?.agent
+      // The newest of that name: whoever made it again meant the new one.
+      return byId ?? [...made.values()].findLast(({ agent }) => agent.title === idOrName)?.agent ?? configured.get(idOrName)
+    },
+    async load(lists) {
+      for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at)) if (!deleted) add(created, at)
+    },
+    heed(hint) {
+      if (hint.kind !== 'appended') return
+      for (const event of hint.events ?? []) {
+        if (event.type === 'agent.created') add(event, hint.at ?? 0)
+        if (event.type === 'agent.deleted' && made.delete(event.agent)) renew()
+      }
+    },
+    made: (id) => made.get(id),
+    all: () => [...made.values()],
+  }
+}
+
+export const mainSession = (agent: string): SessionId => `ses_main-${agent}`
+
+/** The agent and its main session, at once. The same id again gives what is there. */
+export async function createAgent(line: Line, book: AgentBook, ask: CreateAgentAsk, cwd: string): Promise<AgentView | Refusal> {
+  if (ask.name.trim() === '') return badInput('name', ask.name, 'a name')
+  const id = `agent_${ask.id ?? line.ids.next()}`
+  const session = mainSession(id)
+  const definition: AgentDefinition = { title: ask.name, description: ask.description, prompt: ask.system, model: ask.model, tools: ask.tools ?? ['call_agent'], driver: null }
+  const refusal = await line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+    if (ask.id !== null && (await tx.session(session)).session !== null) return null
+    tx.append({ type: 'agent.created', session, turn: null, agent: id, definition }, createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null))
+    return null
+  })
+  const made = book.made(id)
+  if (refusal !== null) return refusal
+  if (made === undefined) return { code: 'agent_unknown', agent: id, known: [...book.names()] }
+  return made.agent.title === ask.name ? viewOf(made.agent, 'api', made.at) : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
+}
+
+/** The agent of a connected program: the configured one of that name, or one that is made at its first hello. */
+export async function hostAgent(line: Line, book: AgentBook, { name, description, tools }: { name: string; description: string; tools: readonly string[] }, cwd: string): Promise<AgentView | Refusal> {
+  const configured = book.get(name)
+  if (configured !== undefined) return configured.driver === 'host' ? viewOf(configured, 'configured', null) : badInput('agent', name, `a name that no agent has: this one is run by the driver "${configured.driver}"`)
+  const id = `agent_host-${name}`
+  if (book.made(id) === undefined) {
+    const session = mainSession(id)
+    const definition: AgentDefinition = { title: name, description, prompt: '', model: null, tools: [...tools], driver: 'host' }
+    await line.store.transact([`session:${session}`], async (tx) => {
+      if ((await tx.session(session)).session !== null) return
+      tx.append({ type: 'agent.created', session, turn: null, agent: id, definition }, createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null))
+      // It has the sessions that its program brings, and no main one.
+      tx.append({ type: 'session.archived', session, turn: null, cause: 'deleted' })
+    })
+  }
+  const made = book.made(id)
+  return made === undefined ? { code: 'agent_unknown', agent: name, known: [...book.names()] } : viewOf(made.agent, 'api', made.at)
+}
+
+export const viewOf = (agent: Agent, origin: AgentView['origin'], createdAt: Millis | null): AgentView => ({
+  id: agent.name, name: agent.title ?? agent.name, description: agent.description, driver: agent.driver, model: agent.model ?? null, tools: [...agent.tools], allowSubAgentCalls: agent.allowSubAgentCalls,
+  mayCall: agent.mayCall ?? null, origin, session: origin === 'api' ? mainSession(agent.name) : null, system: agent.prompt, createdAt,
+})

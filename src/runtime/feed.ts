@@ -1,0 +1,75 @@
+/** Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where somebody comes late. Nothing is read while nobody listens. */
+import type { StoredEvent } from '../model/event.ts'
+import type { SessionId } from '../model/id.ts'
+import type { FeedFilter, FeedSink } from './exchange.ts'
+import type { Line } from './line.ts'
+import type { Delta, Hint } from './ports.ts'
+
+const pageSize = 256
+
+type Listener = { cursor: number; sessions: ReadonlySet<SessionId> | null; sink: FeedSink; catching: boolean; ended: boolean }
+
+export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
+
+export function feedOf(line: Line): Feed {
+  const listeners = new Set<Listener>()
+  const deaf = line.store.onHint((hints) => {
+    for (const hint of hints) if (hint.kind === 'appended') appended(line, listeners, hint)
+  })
+  const onDelta = (delta: Delta): void => {
+    for (const listener of listeners) if (!listener.catching && (listener.sessions === null || listener.sessions.has(delta.session))) listener.sink.delta(delta)
+  }
+  return {
+    subscribe(after, { sessions }, sink) {
+      const listener: Listener = { cursor: after, sessions: sessions === null ? null : new Set(sessions), sink, catching: false, ended: false }
+      if (listeners.size === 0) line.deltaListeners.add(onDelta)
+      listeners.add(listener)
+      if (after < line.store.lastSeq()) void catchUp(line, listener).catch(line.report)
+      return () => {
+        listener.ended = true
+        listeners.delete(listener)
+        if (listeners.size === 0) line.deltaListeners.delete(onDelta)
+      }
+    },
+    stop: deaf,
+  }
+}
+
+/** Events that came with the hint go out as they are; a listener that has missed some reads them from the log. */
+function appended(line: Line, listeners: ReadonlySet<Listener>, hint: Extract<Hint, { kind: 'appended' }>): void {
+  if (listeners.size === 0) return
+  const { events, first, at } = hint
+  const stored = events === undefined || first === undefined || at === undefined ? null : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
+  const last = stored?.at(-1)?.seq ?? 0
+  for (const listener of listeners) {
+    if (listener.catching || (stored !== null && last <= listener.cursor)) continue
+    if (stored === null || listener.cursor !== stored[0]!.seq - 1) void catchUp(line, listener).catch(line.report)
+    else give(listener, stored, last)
+  }
+}
+
+function give(listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
+  listener.cursor = cursor
+  const wanted = listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
+  if (wanted.length > 0) listener.sink.events(wanted)
+}
+
+/** A call stands on its caller's timeline, and concerns its target too. */
+const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
+  sessions === null || sessions.has(event.session) || ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
+
+async function catchUp(line: Line, listener: Listener): Promise<void> {
+  if (listener.catching) return
+  listener.catching = true
+  try {
+    while (!listener.ended && listener.cursor < line.store.lastSeq()) {
+      const page = await line.store.read(listener.cursor, {}, pageSize)
+      // The reader may be a moment behind the writer.
+      if (page.events.length === 0) await line.clock.sleep(1, line.stopping.signal)
+      else if (!listener.ended) give(listener, page.events, page.next)
+    }
+  } finally {
+    listener.catching = false
+  }
+  if (!listener.ended && listener.cursor < line.store.lastSeq()) return catchUp(line, listener)
+}

@@ -1,0 +1,39 @@
+/** What a turn, or a client outside, may do with mail: list sessions, write, look into inboxes, accept. */
+import type { MessageFacts, SessionRow } from '../model/facts.ts'
+import type { Refusal } from '../model/refusal.ts'
+import type { Line } from './line.ts'
+import { findSession, listSessions } from './look.ts'
+import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
+import { sendMail, type Writer } from './mail.ts'
+import type { Acts } from './ports.ts'
+
+export type MailActs = Pick<Acts, 'listSessions' | 'sendMail' | 'readInbox' | 'acceptMail'>
+
+const sessionsMax = 100
+
+/** `actOf` makes the id of an act from the key of its step; null where nobody can try it again. */
+export function mailActsOf(line: Line, own: SessionRow, writer: Omit<Writer, 'act'>, reader: Reader, actOf: (key: string) => string | null): MailActs {
+  const inboxOf = async (session: string | null): Promise<SessionRow | Refusal> => (session === null ? own : findSession(line, line.lists, session))
+  return {
+    async listSessions({ dir, active }) {
+      const { sessions } = await listSessions(line, line.lists, { dir, active, agent: null, parent: null, archived: false, cursor: null, limit: sessionsMax })
+      return sessions.map(({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }) => ({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }))
+    },
+    sendMail: (ask, key) => sendMail(line, { ...writer, act: actOf(key) }, ask),
+    async readInbox({ session, replies, limit }) {
+      const of = await inboxOf(session)
+      return 'code' in of ? of : readInbox(line, reader, of.id, replies, limit)
+    },
+    async acceptMail({ session, which, replies }, key) {
+      const of = await inboxOf(session)
+      return 'code' in of ? of : acceptOne(line, reader, of, which, replies, actOf(key))
+    },
+  }
+}
+
+/** With the message as it is then. */
+export async function acceptOne(line: Line, reader: Reader, session: SessionRow, which: Parameters<Acts['acceptMail']>[0]['which'], replies: boolean | null, act: string | null): Promise<MessageFacts | null | Refusal> {
+  const accepted = await acceptMail(line, reader, { session, which, replies, act })
+  if ('code' in accepted) return accepted
+  return accepted.message === null ? null : line.lists.mail.message(accepted.message)
+}

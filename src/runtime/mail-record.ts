@@ -1,0 +1,33 @@
+/** A message as everybody outside sees it: the same keys in every state. */
+import type { MessageFacts, MessageStatus } from '../model/facts.ts'
+import type { MessageSource } from '../model/event.ts'
+import type { Millis, SessionId } from '../model/id.ts'
+
+/** Times are nanoseconds since 1970 as decimal texts. */
+export type MessageRecord = {
+  id: string
+  created_at: string
+  updated_at: string
+  from: SessionId | null
+  to: SessionId | null
+  'in-reply-to': string | null
+  draft: boolean
+  buffered: boolean
+  accepted_at: string | null
+  /** Null unless another session than `to` accepted it. */
+  accepted_by: SessionId | null
+  initial: string
+  message: string
+  source: MessageSource
+  status: MessageStatus
+}
+
+/** The clock counts milliseconds; the number of the event makes the rest, so that what happened later is later. */
+const nanos = (at: Millis, seq: number): string => (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
+
+export const recordOfMessage = (known: MessageFacts): MessageRecord => ({
+  id: known.id, created_at: nanos(known.createdAt, known.createdSeq), updated_at: nanos(known.updatedAt, known.updatedSeq), from: known.from, to: known.to, 'in-reply-to': known.inReplyTo,
+  draft: known.status === 'draft', buffered: known.status === 'buffered', accepted_at: known.acceptedAt === null ? null : nanos(known.acceptedAt, known.acceptedSeq ?? 0),
+  accepted_by: known.acceptedAt === null || known.acceptedBy === 'user' || known.acceptedBy === known.to ? null : known.acceptedBy,
+  initial: known.initial, message: known.text, source: known.source, status: known.status,
+})

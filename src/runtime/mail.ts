@@ -1,0 +1,143 @@
+/**
+ * Writing mail: drafts, revisions, sending, replying. What is sent passes the rules of any message (`send.ts`); to a session that is there it waits in the inbox until it is accepted,
+ * to a new session or a fork it is delivered at once, and a reply goes straight to whoever wrote what it answers.
+ */
+import { isRefusal } from '../model/call.ts'
+import type { MailTarget } from '../model/event.ts'
+import type { MessageFacts, SessionRow } from '../model/facts.ts'
+
+import { inboxMax } from '../model/limits.ts'
+import { changeable, draftMessage, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import { byteLength } from '../model/text.ts'
+import { userDesk } from './desk.ts'
+import { elaborate } from './elaborate.ts'
+import type { Line } from './line.ts'
+import { findSession } from './look.ts'
+import type { MailAnswer, MailAsk } from './ports.ts'
+import { assertOurs } from './running.ts'
+import { ownerOf, post, type SendRequest, type Sender } from './send.ts'
+
+/** Who writes. `act` is the act's own id: tried again, it has one effect. */
+export type Writer = { sender: Sender; /** Its own session; null for the user. */ session: SessionRow | null; act: string | null; trace: string | null; /** Where a new session works that the user asks for. */ cwd: string }
+
+export async function sendMail(line: Line, writer: Writer, ask: MailAsk): Promise<MailAnswer | Refusal> {
+  const problem = problemOf(line, ask)
+  if (problem !== null) return problem
+  const owner = ownerOf(writer.sender)
+  if (owner === userSession) await userDesk(line)
+  const id = ask.id ?? `msg_${writer.act ?? line.ids.next()}`
+  const known = ask.id === undefined && writer.act === null ? null : await line.lists.mail.message(id)
+  const refusal = known === null ? (ask.iterate === true ? { code: 'message_unknown' as const, message: id } : null) : known.status === 'draft' || ask.draft === true || ask.iterate === true ? changeable(known, owner) : null
+  if (refusal !== null) return refusal
+  const inReplyTo = ask.reply === undefined ? (known?.inReplyTo ?? null) : (ask.reply[0] ?? null)
+  const target = await targetOf(line, writer, ask, known, inReplyTo)
+  if (isRefusal(target)) return target
+  const draft: Draft = { message: known?.id ?? id, target, inReplyTo, ...(await textOf(line, writer, ask, known)), act: writer.act }
+  const refused = ask.draft === true ? await keepDraft(line, writer, draft) : await sendDraft(line, writer, draft)
+  return refused ?? answerOf(line, draft.message)
+}
+
+function problemOf(line: Line, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
+  if (message.trim() === '') return badInput('message', message, 'a text that says something')
+  if (id !== undefined && !messageIdPattern.test(id)) return badInput('id', id, 'letters, digits, "_" and "-", at most 128 of them,')
+  if (reply !== undefined && reply.length > 1) return badInput('reply', reply, 'one id of a message, or none')
+  if (typeof fork === 'number' && !(Number.isInteger(fork) && fork >= 0)) return badInput('fork', fork, 'true, or a whole number of messages back')
+  const forks = session === 'fork' || fork === true || typeof fork === 'number'
+  if (forks && session !== undefined && session !== 'fork') return badInput('fork', fork, 'nothing together with a session; leave session out to fork')
+  if (forks && (reply?.length ?? 0) > 0) return badInput('reply', reply, 'nothing together with fork: a reply goes to whoever wrote to you')
+  if (iterate === true && id === undefined) return badInput('id', undefined, 'the id of the draft to iterate on')
+  const bytes = byteLength(message)
+  return bytes > line.limits.taskBytesMax ? { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax } : null
+}
+
+/** What is not said stays as it was in the draft; a reply needs no receiver; otherwise it is for a new session. */
+async function targetOf(line: Line, { session: own, sender }: Writer, { session, fork }: MailAsk, known: MessageFacts | null, inReplyTo: string | null): Promise<MailTarget | Refusal> {
+  if (session === 'fork' || fork === true || typeof fork === 'number') {
+    if (own === null || own.kind === 'external') return badInput('session', 'fork', 'the id of a session, or "new": only a session with a conversation here can fork itself,')
+    return { kind: 'fork', back: typeof fork === 'number' ? fork : 0 }
+  }
+  const named = session === undefined || session === 'new' ? null : await findSession(line, line.lists, session)
+  if (named !== null && 'code' in named) return named
+  if (named !== null) return { kind: 'session', session: named.id }
+  if (inReplyTo !== null) {
+    const answered = await line.lists.mail.message(inReplyTo)
+    const to = replyTo(inReplyTo, answered, ownerOf(sender))
+    return typeof to === 'object' ? to : { kind: 'session', session: to }
+  }
+  return session === undefined && known !== null && known.status === 'draft' ? known.target : sentTo(session, known)
+}
+
+/** A second try of what made its session finds it there. */
+const sentTo = (session: string | undefined, known: MessageFacts | null): MailTarget =>
+  session === undefined && known?.to != null && known.sent?.turn == null ? { kind: 'session', session: known.to } : { kind: 'new' }
+
+async function textOf(line: Line, writer: Writer, ask: MailAsk, known: MessageFacts | null): Promise<Pick<Draft, 'initial' | 'text' | 'how' | 'instructions' | 'note'>> {
+  const initial = known?.initial ?? ask.message
+  // The same act again: what it made stands already.
+  if (known !== null && (known.status !== 'draft' || (writer.act !== null && known.draftAct === writer.act))) {
+    return { initial: ask.message, text: known.status === 'draft' ? known.text : ask.message, how: 'written', instructions: null, note: null }
+  }
+  if (ask.iterate === true && known !== null) {
+    const made = await elaborate(line, writer, suffixOf(known.id), { text: known.text, instructions: ask.message })
+    return { initial, text: made.text, how: 'iterated', instructions: ask.message, note: made.note }
+  }
+  if (ask.elaborate !== true) return { initial, text: ask.message, how: 'written', instructions: null, note: null }
+  const made = await elaborate(line, writer, suffixOf(known?.id ?? ask.id ?? `msg_${writer.act ?? 'x'}`), { text: ask.message, instructions: null })
+  return { initial, text: made.text, how: 'elaborated', instructions: null, note: made.note }
+}
+
+/** M3 */
+async function keepDraft(line: Line, { sender }: Writer, draft: Draft): Promise<Refusal | null> {
+  const session = ownerOf(sender)
+  return line.store.transact([`session:${session}`, `message:${suffixOf(draft.message)}`], async (tx) => {
+    if (sender.kind === 'turn') assertOurs(await tx.activation(sender.running.row.id), sender.running, line)
+    const known = await tx.message(draft.message)
+    const { drafts } = known === null ? await tx.mail(session) : { drafts: 0 }
+    if (drafts >= inboxMax) return { code: 'queue_full', session, queued: drafts, queuedMax: inboxMax } as const
+    const source = sender.kind === 'turn' || sender.kind === 'client' ? 'agent' : sender.kind
+    const events = draftMessage(known, { session, turn: sender.kind === 'turn' ? sender.running.row.id : null, source }, draft)
+    if (!Array.isArray(events)) return events
+    tx.append(...events)
+    return null
+  })
+}
+
+async function sendDraft(line: Line, writer: Writer, draft: Draft): Promise<Refusal | null> {
+  const { target, inReplyTo, text } = draft
+  if (target.kind === 'session' && target.session === userSession) await userDesk(line)
+  const to = receiverOf(line, writer, target)
+  if ('code' in to) return to
+  const inbox = target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
+  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, inReplyTo, trace: writer.trace, draft, ...inbox }
+  const posted = await post(line, request)
+  return 'code' in posted ? posted : null
+}
+
+function receiverOf(line: Line, { session: own, cwd }: Writer, target: MailTarget): SendRequest['to'] | Refusal {
+  if (target.kind === 'session') return { session: target.session }
+  if (target.kind === 'fork') return own === null ? badInput('session', 'fork', 'the id of a session, or "new",') : { fork: own.id, back: target.back, parent: own.id }
+  const agent = own === null || own.kind === 'external' ? line.agents.names()[0] : own.agent
+  return agent === undefined ? { code: 'agent_unknown', agent: '', known: [] } : { agent, cwd: own?.cwd ?? cwd, parent: own?.id ?? null }
+}
+
+async function answerOf(line: Line, id: string): Promise<MailAnswer> {
+  const known = await line.lists.mail.message(id)
+  const status = known?.status ?? 'draft'
+  return { id: known?.id ?? id, session: known?.to ?? null, status, draft: status === 'draft', buffered: status === 'buffered' }
+}
+
+/** Changes the text of a draft; only its owner may (M3). */
+export async function reviseMail(line: Line, writer: Writer, id: string, message: string): Promise<MailAnswer | Refusal> {
+  const known = await line.lists.mail.message(id)
+  return known === null ? { code: 'message_unknown', message: id } : sendMail(line, writer, { id: known.id, message, draft: true })
+}
+
+/** Sends a draft as it is, once; a second try has the same answer. */
+export async function releaseMail(line: Line, writer: Writer, id: string): Promise<MailAnswer | Refusal> {
+  const known = await line.lists.mail.message(id)
+  if (known === null) return { code: 'message_unknown', message: id }
+  if (known.status === 'draft') return sendMail(line, writer, { id: known.id, message: known.text, draft: false })
+  return known.owner === ownerOf(writer.sender) ? answerOf(line, known.id) : { code: 'message_not_yours', message: known.id }
+}
+

@@ -1,0 +1,189 @@
+/** Puts the acts behind the one interface that doors use. */
+import { statSync } from 'node:fs'
+import { externalAgent } from '../model/agent.ts'
+import type { SessionRow } from '../model/facts.ts'
+import type { SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import { createAgent, hostAgent, mainSession, viewOf, type AgentBook } from './agent-book.ts'
+import { askTurn } from './ask-turn.ts'
+import { clientOf } from './client-turn.ts'
+import type { AgentView, CreateAgentAsk, CreateAnswer, CreateAsk, Exchange, Question, SendAnswer, SendAsk, WaitEdge, Who } from './exchange.ts'
+import { feedOf } from './feed.ts'
+import type { Line } from './line.ts'
+import { listCalls } from './listing.ts'
+import { findSession, flowOf, historyOf, listSessions, viewOfSession } from './look.ts'
+import type { Lists, Tool } from './ports.ts'
+import { answerQuestion } from './question.ts'
+import { recordOf } from './record.ts'
+import { exchangeMail } from './open-mail.ts'
+import { post, send, type Sender } from './send.ts'
+import { adoptSession, archiveSession, cancelSession, createSession } from './sessions.ts'
+import { spawn } from './session-acts.ts'
+import { stateOf, untilResting } from './state.ts'
+import { traceTool } from './trace-tool.ts'
+import { toolsFor, useTool } from './use-tool.ts'
+
+export type ExchangeParts = { line: Line; lists: Lists; book: AgentBook; /** All that an agent can be given. */ toolNames: readonly string[]; /** Providers whose models can be used. */ providers: readonly string[]; /** Tools that clients outside may use. */ doorTools: readonly Tool[]; /** Where sessions work that name no directory. */ cwd: string }
+
+export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } {
+  const { line, lists, book } = parts
+  const feed = feedOf(line)
+  const known = async (id: SessionId): Promise<SessionRow | Refusal> => (await line.store.session(id)) ?? { code: 'session_unknown', session: id }
+  return {
+    createSession: (who, ask) => create(parts, who, ask),
+    clientSession: (name, cwd) => clientSession(line, name, cwd),
+    findSession: (given) => findSession(line, lists, given),
+    sessions: (ask) => listSessions(line, lists, ask),
+    async sessionView(id) {
+      const row = await known(id)
+      return 'code' in row ? row : viewOfSession(line, row)
+    },
+    async archive(id) {
+      const archived = await archiveSession(line, lists, id)
+      return 'code' in archived ? archived : { archived }
+    },
+    async adopt(id, parent) {
+      const refusal = await adoptSession(line, id, parent)
+      const row = await known(id)
+      return refusal ?? ('code' in row ? row : viewOfSession(line, row))
+    },
+    send: (who, ask) => sendAs(line, who, ask),
+    history: (id, before, limit) => historyOf(line, id, before, limit),
+    state: (id) => stateOf(line, id),
+    waitForSession: (who, id, timeoutMs, signal) => waitAs(line, who, id, timeoutMs, signal),
+    async cancel(id, all, cause) {
+      const row = await known(id)
+      return 'code' in row ? row : { cancelled: await cancelSession(line, id, all, cause) }
+    },
+    ask: (id, text, use) => askTurn(line, id, text, use),
+    mail: exchangeMail({ line, cwd: parts.cwd, senderOf }),
+    toolsFor: (who, agent) => toolsFor(parts, who, agent),
+    useTool: (who, name, input, use) => useTool(parts, who, name, input, use),
+    traceTool: (session, traced) => traceTool(line, session, traced),
+    call: (id) => recordOf(line.store, id),
+    async calls({ session, limit }) {
+      const calls = await listCalls(line.store, session === null ? limit : Infinity, session)
+      return calls.slice(0, limit)
+    },
+    flow: (id) => flowOf(line, id),
+    waits: async () => (await lists.waits(line.clock.now())).map((row): WaitEdge => ({ ...row, kind: row.call === null ? 'wait' : 'call' })),
+    questions: async () => (await lists.openQuestions()).flatMap(({ event, at }): Question[] => (event.type === 'question.asked' && event.turn !== null
+      ? [{ id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: event.agent, tool: event.tool, input: event.input, path: event.path, askedAt: at, deadline: event.deadline }] : [])),
+    answer: (question, answer, by) => answerQuestion(line, question, answer, by),
+    agents: async () => agentViews(book),
+    createAgent: async (ask) => agentProblem(parts, ask) ?? createAgent(line, book, ask, parts.cwd),
+    hostAgent: (ask) => hostAgent(line, book, ask, parts.cwd),
+    agent: async (idOrName) => agentNamed(book, idOrName),
+    deleteAgent: (id) => deleteAgent(parts, id),
+    agentSession: (id) => agentSession(parts, id),
+    lastSeq: () => line.store.lastSeq(),
+    subscribe: (after, filter, sink) => feed.subscribe(after, filter, sink),
+    agentsByName: (name) => line.agents.get(name),
+    stop: () => feed.stop(),
+  }
+}
+
+/** A tool or a provider that nobody has would simply never be there. With no provider at all the offline demo answers, whatever was asked for. */
+function agentProblem({ toolNames, providers }: ExchangeParts, { tools, model }: CreateAgentAsk): Refusal | null {
+  const wrong = (tools ?? []).findIndex((tool) => !tool.endsWith('*') && !toolNames.includes(tool))
+  if (wrong >= 0) return badInput(`tools.${wrong}`, tools?.[wrong], `one of ${toolNames.join(', ')}`)
+  const provider = model?.split('/')[0] ?? ''
+  if (model === null || providers.length === 0 || (model.includes('/') && providers.includes(provider))) return null
+  return badInput('model', model, `"provider/model" with one of the providers ${providers.join(', ')}`)
+}
+
+const agentViews = (book: AgentBook): AgentView[] =>
+  book.names().flatMap((name) => {
+    const made = book.made(name)
+    const agent = made?.agent ?? book.get(name)
+    return agent === undefined ? [] : [viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)]
+  })
+
+function agentNamed(book: AgentBook, idOrName: string): AgentView | Refusal {
+  const agent = book.resolve?.(idOrName)
+  const made = agent === undefined ? undefined : book.made(agent.name)
+  return agent === undefined ? { code: 'agent_unknown', agent: idOrName, known: [...book.names()] } : viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
+}
+
+async function deleteAgent({ line, lists, book }: ExchangeParts, id: string): Promise<AgentView | Refusal> {
+  const made = book.made(id)
+  if (made === undefined) return book.get(id) === undefined ? { code: 'agent_unknown', agent: id, known: [...book.names()] } : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
+  const session = mainSession(id)
+  await archiveSession(line, lists, session)
+  await line.store.transact([`session:${session}`], async (tx) => tx.append({ type: 'agent.deleted', session, turn: null, agent: id }))
+  return viewOf(made.agent, 'api', made.at)
+}
+
+async function agentSession({ line, book, cwd }: ExchangeParts, idOrName: string): Promise<SessionId | Refusal> {
+  const agent = book.resolve?.(idOrName)
+  if (agent === undefined) return { code: 'agent_unknown', agent: idOrName, known: [...book.names()] }
+  const session = mainSession(agent.name)
+  if ((await line.store.session(session)) !== null) return session
+  const made = await createSession(line, { agent: agent.name, cwd, title: agent.title ?? agent.name }, { kind: 'user' }, session.slice(4))
+  return 'code' in made ? made : made.id
+}
+
+/** One session per kind of client; its name is made fit for an id. */
+async function clientSession(line: Line, name: string, cwd: string): Promise<SessionId> {
+  const clean = name.replaceAll(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 100) || 'client'
+  const id: SessionId = `ses_client-${clean}`
+  if ((await line.store.session(id)) !== null) return id
+  const made = await createSession(line, { agent: externalAgent.name, cwd, title: clean }, { kind: 'user' }, id.slice(4))
+  if ('code' in made && made.code !== 'bad_input') throw new Error(`a session for ${clean} could not be made: ${made.code}`)
+  return id
+}
+
+/** The running turn that speaks, a client, or the user. */
+export function senderOf(line: Line, who: Who, session: SessionRow | null): Sender | Refusal {
+  if (who.kind === 'user') return { kind: 'user' }
+  if (session !== null && clientOf(line, session) !== null) return { kind: 'client', session: session.id }
+  const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === who.session)
+  return running === undefined ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'turn', running }
+}
+
+async function create(parts: ExchangeParts, who: Who, ask: CreateAsk): Promise<CreateAnswer | Refusal> {
+  const { line, book } = parts
+  if (statSync(ask.cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return badInput('cwd', ask.cwd, 'a directory that exists')
+  const own = who.kind === 'session' ? await line.store.session(who.session) : null
+  const sender = senderOf(line, who, own)
+  if ('code' in sender) return sender
+  if (ask.agent === externalAgent.name) return external(line, ask)
+  const name = ask.agent ?? book.names()[0]
+  const agent = name === undefined ? undefined : book.resolve?.(name)
+  if (agent === undefined) return { code: 'agent_unknown', agent: name ?? '', known: [...book.names()] }
+  const parent = ask.parent ?? (sender.kind === 'turn' ? sender.running.row.session : null)
+  if (parent !== null && (await line.store.session(parent)) === null) return { code: 'session_unknown', session: parent }
+  const place = { cwd: ask.cwd, agent: agent.name, model: ask.model ?? agent.model ?? null }
+  if (sender.kind === 'turn') {
+    const made = await spawn(line, sender, sender.running.session, { cwd: ask.cwd, agent: agent.name, model: ask.model, initialMessage: ask.initialMessage }, ask.id)
+    return 'code' in made ? made : { ...place, sessionId: made.sessionId, messageId: made.messageId, status: null }
+  }
+  const to = { agent: agent.name, cwd: ask.cwd, title: ask.title, model: ask.model, parent }
+  if (ask.initialMessage === null) {
+    const row = await createSession(line, to, sender, ask.id)
+    return 'code' in row ? row : { ...place, sessionId: row.id, messageId: null, status: null }
+  }
+  const sent = await send(line, { to, text: ask.initialMessage, sender, id: ask.id === null ? null : `msg_${ask.id}`, trace: ask.trace })
+  return 'code' in sent ? sent : { ...place, sessionId: sent.session, messageId: sent.message, status: sent.status }
+}
+
+async function external(line: Line, ask: CreateAsk): Promise<CreateAnswer | Refusal> {
+  if (ask.initialMessage !== null) return badInput('initialMessage', ask.initialMessage, 'nothing: a client outside is never run')
+  const row = await createSession(line, { agent: externalAgent.name, cwd: ask.cwd, title: ask.title, parent: ask.parent }, { kind: 'user' }, ask.id)
+  return 'code' in row ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, model: null, messageId: null, status: null }
+}
+
+async function sendAs(line: Line, who: Who, ask: SendAsk): Promise<SendAnswer | Refusal> {
+  const speaks: Who = ask.source === 'agent' && ask.from !== null && who.kind !== 'turn' ? { kind: 'session', session: ask.from } : who
+  const own = speaks.kind === 'session' ? await line.store.session(speaks.session) : null
+  const agent = ask.source === 'agent' ? senderOf(line, speaks, own) : null
+  if (agent !== null && 'code' in agent) return agent
+  const sender: Sender = agent ?? (ask.source === 'applet' ? { kind: 'applet', name: ask.applet ?? '' } : { kind: 'user' })
+  const sent = await post(line, { to: { session: ask.to }, text: ask.text, sender, now: ask.delivery === 'now', inbox: ask.delivery === 'buffer' ? 'always' : 'auto', inReplyTo: ask.inReplyTo, id: ask.id, trace: ask.trace })
+  return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session, turn: sent.turn, flow: sent.flow }
+}
+
+async function waitAs(line: Line, who: Who, id: SessionId, timeoutMs: number, signal: AbortSignal): ReturnType<Exchange['waitForSession']> {
+  const running = who.kind === 'user' ? undefined : [...line.running.values()].find((one) => (who.kind === 'turn' ? one.row.id === who.turn : one.row.session === who.session && one.session.kind !== 'external'))
+  return running === undefined ? untilResting(line, id, line.clock.now() + timeoutMs, signal) : running.acts.waitForSession(id, timeoutMs)
+}

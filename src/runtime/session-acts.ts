@@ -1,0 +1,90 @@
+/** What a turn may do with other sessions: write to them, spawn them, look at them, wait for them. */
+import { statSync } from 'node:fs'
+import { fingerprint } from '../model/fingerprint.ts'
+import type { SessionRow } from '../model/facts.ts'
+import { isSessionId, type SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import type { Line } from './line.ts'
+import { mailActsOf, type MailActs } from './mail-acts.ts'
+import type { Acts, Key, SessionState, SpawnRequest } from './ports.ts'
+import { assertOurs, commit, flush, type Running } from './running.ts'
+import { post, send, type Sender } from './send.ts'
+import { createSession } from './sessions.ts'
+import { isResting, stateOf, untilResting } from './state.ts'
+
+type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
+
+export function sessionActsOf(line: Line, running: Running): SessionActs {
+  const sender: Sender = { kind: 'turn', running }
+  /** Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any id, however long a chain of messages is. */
+  const idOf = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
+  return {
+    send: (to, text, key) => sendTo(line, sender, to, text, idOf(key)),
+    spawn: (request, key) => spawn(line, sender, running.session, request, idOf(key)),
+    state: (session) => stateNamed(line, session),
+    waitForSession: (session, timeoutMs) => waitAsTurn(line, running, session, timeoutMs),
+    ...mailActsOf(line, running.session, { sender, session: running.session, trace: null, cwd: running.session.cwd }, { session: running.row.session, running }, idOf),
+  }
+}
+
+export async function sendTo(line: Line, sender: Sender, to: string, text: string, id: string | null): ReturnType<Acts['send']> {
+  const target = await sessionNamed(line, to)
+  if ('code' in target) return target
+  const sent = await post(line, { to: { session: target.id }, text, sender, inbox: 'auto', id: id === null ? null : `msg_${id}` })
+  return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
+}
+
+/** A spawned session belongs to whoever made it. Its first message passes the same rules as any other. */
+export async function spawn(line: Line, sender: Sender, parent: SessionRow, request: SpawnRequest, id: string | null): ReturnType<Acts['spawn']> {
+  if (statSync(request.cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return badInput('cwd', request.cwd, 'a directory that exists')
+  const name = request.agent ?? parent.agent
+  const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
+  if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...line.agents.names()] }
+  const to = { agent: agent.name, cwd: request.cwd, model: request.model, parent: parent.id }
+  if (request.initialMessage === null) {
+    const row = await createSession(line, to, sender, id)
+    return 'code' in row ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
+  }
+  const sent = await send(line, { to, text: request.initialMessage, sender, id: id === null ? null : `msg_${id}` })
+  return 'code' in sent ? sent : { sessionId: sent.session, cwd: request.cwd, agent: agent.name, messageId: sent.message }
+}
+
+/** Required ids are checked here, with words: models drop short arguments next to long text. */
+export async function sessionNamed(line: Line, id: string): Promise<SessionRow | Refusal> {
+  if (id.trim() === '') return badInput('sessionId', id, 'the id of a session ("ses_…")')
+  const row = isSessionId(id) ? await line.store.session(id) : null
+  return row ?? { code: 'session_unknown', session: id }
+}
+
+export async function stateNamed(line: Line, id: string): Promise<SessionState | Refusal> {
+  const row = await sessionNamed(line, id)
+  return 'code' in row ? row : stateOf(line, row.id)
+}
+
+/** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. */
+async function waitAsTurn(line: Line, running: Running, id: string, timeoutMs: number): Promise<SessionState | Refusal> {
+  const state = await stateNamed(line, id)
+  if ('code' in state || isResting(state)) return state
+  const target = state.sessionId
+  if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
+  const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
+  if (!(await beginWait(line, running, target, until))) return state
+  try {
+    return await untilResting(line, target, until, running.abort.signal)
+  } finally {
+    running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: line.clock.now() >= until ? 'time is over' : 'the session rests' })
+    // At once: an edge that is over would refuse others for nothing.
+    if (!running.abort.signal.aborted) await flush(line, running)
+  }
+}
+
+export async function beginWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
+  const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
+  return commit(line, running, keys, async (tx, buffered) => {
+    const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
+    assertOurs(facts?.caller.turn, running, line)
+    const ring = facts?.target?.waitPath != null
+    tx.append(...buffered, ...(ring ? [] : [{ type: 'wait.started' as const, session: running.row.session, turn: running.row.id, target, until }]))
+    return !ring
+  })
+}

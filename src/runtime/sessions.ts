@@ -1,0 +1,92 @@
+/** The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put away when nobody has used them for long. */
+import { externalAgent } from '../model/agent.ts'
+import type { SessionRow } from '../model/facts.ts'
+import type { SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import { openSession } from '../model/send.ts'
+import { cancel } from './ending.ts'
+import type { Line } from './line.ts'
+import { buried } from './mail-inbox.ts'
+import type { Lists } from './ports.ts'
+import { createdEvent, newSession, worldOf, type NewSession, type Sender } from './send.ts'
+import { assertOurs } from './running.ts'
+
+/** A session without a first message. The same id again gives the session that is there. */
+export async function createSession(line: Line, to: NewSession, sender: Sender, id: string | null): Promise<SessionRow | Refusal> {
+  const session: SessionId = `ses_${id ?? line.ids.next()}`
+  const external = to.agent === externalAgent.name
+  const flow = sender.kind === 'turn' ? sender.running.row.flow : null
+  const keys = [`session:${session}` as const, ...(sender.kind === 'turn' ? [`session:${sender.running.row.session}` as const, `flow:${sender.running.row.flow}` as const] : [])]
+  return line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
+    const known = id === null ? null : (await tx.session(session)).session
+    if (known !== null) return known.agent === to.agent && known.cwd === to.cwd ? known : badInput('id', id, 'an id that no other session has')
+    if (sender.kind === 'turn') {
+      const facts = await tx.send({ senderTurn: sender.running.row.id, flow: sender.running.row.flow, target: session })
+      assertOurs(facts.sender?.turn, sender.running, line)
+      const refusal = openSession({ targetAgent: line.agents.get(to.agent) }, to.agent, facts, worldOf(line, sender, tx.now))
+      if (refusal !== null) return refusal
+    } else if (!external && line.agents.get(to.agent) === undefined) return { code: 'agent_unknown', agent: to.agent, known: [...line.agents.names()] }
+    const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
+    tx.append(createdEvent(row, flow))
+    return row
+  })
+}
+
+/** Children first, so that a crash in between leaves nobody without a parent; each is cancelled before it is put away. */
+export async function archiveSession(line: Line, lists: Lists, session: SessionId): Promise<SessionId[] | Refusal> {
+  const row = await line.store.session(session)
+  if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
+  const archived: SessionId[] = []
+  for (const child of await lists.children(session)) {
+    const below = child.archived === 'deleted' ? [] : await archiveSession(line, lists, child.id)
+    if (Array.isArray(below)) archived.push(...below)
+  }
+  await cancelSession(line, session, true, 'the session was deleted')
+  const now = await line.store.transact([`session:${session}`], async (tx) => {
+    const { session: present } = await tx.session(session)
+    if (present === null || present.archived === 'deleted') return false
+    // Whoever wrote to it is told with the same breath.
+    tx.append({ type: 'session.archived', session, turn: null, cause: 'deleted' }, ...(await buried(tx, session, 'its session was deleted')))
+    return true
+  })
+  return now ? [session, ...archived] : archived
+}
+
+/** The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end. */
+export async function cancelSession(line: Line, session: SessionId, all: boolean, cause: string): Promise<number> {
+  let cancelled = 0
+  // What is queued goes first, or the next one would start when the present one ends.
+  for (const turn of (await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)).toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))) {
+    if (turn.state === 'running' || all) cancelled += (await cancel(line, turn.id, 'cancelled', cause)) ? 1 : 0
+  }
+  return cancelled
+}
+
+/** A session cannot be below itself. */
+export async function adoptSession(line: Line, session: SessionId, parent: SessionId | null): Promise<Refusal | null> {
+  const row = await line.store.session(session)
+  if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
+  for (let at: SessionId | null = parent; at !== null; at = (await line.store.session(at))?.parent ?? null) {
+    if (at === session) return badInput('parent', parent, 'a session that is not below this one')
+  }
+  const above = parent === null ? null : await line.store.session(parent)
+  if (parent !== null && (above === null || above.archived === 'deleted')) return { code: 'session_unknown', session: parent }
+  await line.store.transact([`session:${session}`], async (tx) => tx.append({ type: 'session.adopted', session, turn: null, parent }))
+  return null
+}
+
+const perRound = 100
+
+/** Spawned sessions that nobody has used for long are put away; a message brings them back. */
+export async function archiveIdle(line: Line, lists: Lists): Promise<number> {
+  const before = line.clock.now() - line.limits.archiveAfterHours * 3_600_000
+  const resting = await lists.restingSince(before, perRound)
+  for (const session of resting) {
+    await line.store.transact([`session:${session}`], async (tx) => {
+      const { session: row, running, next } = await tx.session(session)
+      const { waiting, drafts } = await tx.mail(session)
+      if (row !== null && !row.archived && running === null && next === null) tx.append({ type: 'session.archived', session, turn: null, cause: 'idle' })
+    })
+  }
+  return resting.length
+}

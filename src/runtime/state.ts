@@ -1,0 +1,72 @@
+/** What a session is doing, and waiting until it does nothing. */
+import type { Outcome } from '../model/event.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
+import type { SessionId } from '../model/id.ts'
+import type { Refusal } from '../model/refusal.ts'
+import type { SessionStatus } from './exchange.ts'
+import type { Line } from './line.ts'
+import type { SessionState } from './ports.ts'
+import { isoTime } from './system-clock.ts'
+
+/** Cancelled on purpose is no error. */
+const errors: ReadonlySet<Outcome> = new Set(['failed', 'timed_out', 'budget_exhausted', 'lost'])
+
+export const statusOf = (active: boolean, outcome: Outcome | null): SessionStatus => (active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle')
+
+/** `idle`: nothing runs, nothing is queued, nothing is about to go on. */
+export async function stateOf(line: Line, session: SessionId): Promise<SessionState | Refusal> {
+  const { session: row, running, queued, next } = await line.store.sessionFacts(session)
+  if (row === null) return { code: 'session_unknown', session }
+  const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(session, [row.entries])
+  const lastTurn = last === undefined ? null : await line.store.turn(last.turn as TurnRow['id'])
+  const active = row.kind !== 'external' && (running !== null || next !== null)
+  return {
+    sessionId: session, status: statusOf(active, lastTurn === null ? null : await outcomeOf(line, lastTurn)), cwd: row.cwd, isActive: active,
+    lastMessage: last === undefined ? null : { role: last.role, content: last.text, timestamp: isoTime(last.at) },
+    queued, parent: row.parent, depth: (running ?? next ?? lastTurn)?.grant.depth ?? 0,
+  }
+}
+
+export async function outcomeOf(line: Pick<Line, 'store'>, turn: TurnRow): Promise<Outcome | null> {
+  if (turn.endedSeq === null) return null
+  const stored = await line.store.event(turn.endedSeq)
+  return stored?.event.type === 'turn.ended' || stored?.event.type === 'call.ended' ? stored.event.outcome : null
+}
+
+export const isResting = ({ isActive }: SessionState): boolean => !isActive
+
+const lookAgainMs = 500
+
+/** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
+export async function untilResting(line: Line, session: SessionId, until: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+  let wake = (): void => undefined
+  const deaf = line.store.onHint((hints) => {
+    if (hints.some((hint) => hint.kind === 'turn.ended' && hint.session === session)) wake()
+  })
+  try {
+    for (;;) {
+      const news = new Promise<void>((resolve) => (wake = resolve))
+      const state = await stateOf(line, session)
+      if ('code' in state || isResting(state) || line.clock.now() >= until || signal.aborted) return state
+      await Promise.race([news, napUntil(line, Math.min(until, line.clock.now() + lookAgainMs), signal)])
+    }
+  } finally {
+    deaf()
+  }
+}
+
+function napUntil(line: Line, at: number, signal: AbortSignal): Promise<void> {
+  return new Promise<void>((resolve) => {
+    const done = (): void => {
+      silence()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const silence = line.alarm.set(at, done)
+    if (signal.aborted) done()
+    else signal.addEventListener('abort', done, { once: true })
+  })
+}
+
+/** What people call its agent. */
+export const agentNameOf = (line: Line, { agent }: SessionRow): string => line.agents.get(agent)?.title ?? agent

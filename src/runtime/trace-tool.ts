@@ -1,0 +1,22 @@
+/** Tools that a program outside uses by itself: they are written down where their session stands, outside of any turn, because they were no step of ours. What began and never ended is in the log too. */
+import type { Event } from '../model/event.ts'
+import type { SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import { byteLength } from '../model/text.ts'
+import { clientOf } from './client-turn.ts'
+import type { TracedTool } from './exchange.ts'
+import type { Line } from './line.ts'
+
+const bytesMax = 64 * 1024
+
+export async function traceTool(line: Line, session: SessionId, { key, tool, input, ended }: TracedTool): Promise<{ recorded: true } | Refusal> {
+  const row = await line.store.session(session)
+  if (row === null) return { code: 'session_unknown', session }
+  if (clientOf(line, row) === null) return badInput('session', session, 'a session that a program outside runs; what is run here is recorded by itself')
+  const bytes = byteLength(JSON.stringify([input, ended]))
+  if (bytes > bytesMax) return { code: 'too_large', field: 'input and output', bytes, bytesMax }
+  const step = { session, turn: null, kind: 'tool' as const, name: tool, key, input }
+  const event: Event = ended === null ? { type: 'step.started', ...step } : { type: 'step.ended', ...step, ...ended, usage: null }
+  await line.store.transact([`session:${session}`], async (tx) => tx.append(event))
+  return { recorded: true }
+}

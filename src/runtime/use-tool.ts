@@ -1,0 +1,112 @@
+/** Tools at a door: which a client may use, and one use of one. */
+import type { Agent } from '../model/agent.ts'
+import { fullAuthority, mayUse } from '../model/authority.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
+import type { SessionId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import type { Refusal } from '../model/refusal.ts'
+import { readOutput, waitAsClient } from './acts.ts'
+import { callableOf } from './callable.ts'
+import { callsIn, clientOf, useInOwnTurn, type Client } from './client-turn.ts'
+import type { ToolUse, Who } from './exchange.ts'
+import type { Line } from './line.ts'
+import { mailActsOf } from './mail-acts.ts'
+import type { ExchangeParts } from './open-exchange.ts'
+import type { Acts, Tool, ToolAnswer, ToolContext, ToolSpec, TurnContext } from './ports.ts'
+import type { Running } from './running.ts'
+import { newSession } from './send.ts'
+import { sendTo, spawn, stateNamed } from './session-acts.ts'
+import { refusedAnswer, stepsOf } from './steps.ts'
+import { untilResting } from './state.ts'
+
+/** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
+const offered = ({ line, doorTools }: ExchangeParts, agent: Agent): readonly Tool[] => doorTools.filter((tool) => tool.disabled === undefined && (tool.name !== 'subagent' || line.subagent !== null) && mayUse(fullAuthority, agent.tools, tool.name))
+
+type Place = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
+
+async function placeOf({ line }: ExchangeParts, who: Who): Promise<Place | Refusal> {
+  if (who.kind === 'user') return { code: 'bad_input', field: 'from', given: 'nothing', expected: 'the session that asks' }
+  const session = who.kind === 'session' ? await line.store.session(who.session) : null
+  if (who.kind === 'session' && session === null) return { code: 'session_unknown', session: who.session }
+  const client = session === null ? null : clientOf(line, session)
+  if (client !== null) return { kind: 'client', ...client }
+  const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === session?.id)
+  return running === undefined ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'turn', running }
+}
+
+/** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
+async function anySessionOf({ line, book, cwd }: ExchangeParts, name: string): Promise<Place | Refusal> {
+  const agent = book.resolve?.(name)
+  if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...book.names()] }
+  return { kind: 'client', agent, session: newSession({ agent: agent.name, cwd }, 'the one that you are in' as SessionId, line.clock.now()) }
+}
+
+export async function toolsFor(parts: ExchangeParts, who: Who, agent?: string): Promise<ToolSpec[] | Refusal> {
+  const place = agent === undefined ? await placeOf(parts, who) : await anySessionOf(parts, agent)
+  if ('code' in place) return place
+  const context = place.kind === 'turn' ? contextOf(parts.line, place.running) : clientContext(parts.line, place)
+  const tools = place.kind === 'client' ? offered(parts, place.agent) : parts.doorTools.filter((tool) => tool.disabled === undefined && mayUse(place.running.row.grant.authority, place.running.agent.tools, tool.name))
+  return tools.map((tool) => tool.describe(context))
+}
+
+/** A tool that only reads needs no turn of its own; what calls, sends or makes has one, so that it has a place in a flow and a record. */
+export async function useTool(parts: ExchangeParts, who: Who, name: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> {
+  const place = await placeOf(parts, who)
+  if ('code' in place) return place
+  const { line } = parts
+  if (place.kind === 'turn') return stepsOf(line, place.running).tool(name, input)
+  const tool = offered(parts, place.agent).find((one) => one.name === name)
+  if (tool === undefined) return refusedHere(parts, name, input, place)
+  if (tool.effect === 'call') return useInOwnTurn(line, place, name, input, use)
+  const stepKey = use.id ?? line.ids.next()
+  return tool.run(input, { ...clientContext(line, place), signal: use.signal, acts: clientActs(line, place.session, use), stepKey, shownTokens: line.limits.resultShownTokens })
+}
+
+/** In its own shape where there is such a tool at all. */
+async function refusedHere({ line, doorTools }: ExchangeParts, name: string, input: Json, client: Client): Promise<ToolAnswer> {
+  const tool = doorTools.find((one) => one.name === name)
+  const refusal: Refusal = { code: 'tool_disabled', tool: name, why: tool?.disabled ?? (tool?.name === 'subagent' ? 'no agent is configured for it; set [subagent] agent' : 'it is not offered here') }
+  if (tool?.refuse === undefined) return refusedAnswer(refusal)
+  const refuse: Acts['refuse'] = async (_tool, _requested, no) => ({ call: `call_${line.ids.next()}`, agent: '', outcome: 'refused', output: '', truncated: false, errors: [refusedText(no)], toolCalls: [], tokensUsed: 0, durationMs: 0, iterations: 0, path: [], refusal: no })
+  const context: ToolContext = { ...clientContext(line, client), signal: new AbortController().signal, acts: { ...clientActs(line, client.session, null), refuse }, stepKey: '', shownTokens: line.limits.resultShownTokens }
+  return tool.refuse(refusal, input, context)
+}
+
+const refusedText = (refusal: Refusal): string => (refusedAnswer(refusal).value as { error: { message: string } }).error.message
+
+const contextOf = (line: Line, running: Running): TurnContext => ({ turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent) })
+
+/** A client between its turns: nothing of this row is stored. */
+function clientContext(line: Line, { session, agent }: Client): TurnContext {
+  const turn: TurnRow = {
+    id: 'turn_none', session: session.id, flow: 'flow_none', state: 'ended', call: null, node: null, epoch: 0, deadline: 0, stopping: null, openedAt: 0, openedSeq: 0, endedSeq: null, tokensUsed: 0, tokensBelow: 0,
+    grant: { agent: agent.name, depth: 0, subagentDepth: 0, path: [], authority: fullAuthority, tokensMax: null, maxIterations: 1 },
+  }
+  return { turn, session, agent, callable: callableOf(line, agent) }
+}
+
+const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
+
+function clientActs(line: Line, session: SessionRow, use: ToolUse | null): Acts {
+  const signal = use?.signal ?? new AbortController().signal
+  return {
+    call: needsTurn, refuse: needsTurn,
+    waitForCall: (call, timeoutMs) => waitAsClient(line, callsIn(session), call, timeoutMs, signal),
+    readOutput: (call, offset, limit) => readOutput(line, callsIn(session), call, offset, limit),
+    send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use?.id ?? null),
+    spawn: (request) => spawnFor(line, session, request, use?.id ?? null),
+    ...mailActsOf(line, session, { sender: { kind: 'client', session: session.id }, session, trace: use?.trace ?? null, cwd: session.cwd }, { session: session.id, running: null }, () => use?.id ?? null),
+    state: (id) => stateNamed(line, id),
+    async waitForSession(id, timeoutMs) {
+      const state = await stateNamed(line, id)
+      return 'code' in state ? state : untilResting(line, state.sessionId, line.clock.now() + timeoutMs, signal)
+    },
+  }
+}
+
+/** A client outside has no definition of its own to spawn: the first agent stands in. */
+async function spawnFor(line: Line, session: SessionRow, request: Parameters<Acts['spawn']>[0], id: string | null): ReturnType<Acts['spawn']> {
+  const agent = request.agent ?? (session.kind === 'external' ? line.agents.names()[0] : session.agent)
+  if (agent === undefined) return { code: 'agent_unknown', agent: '', known: [] }
+  return spawn(line, { kind: 'client', session: session.id }, session, { ...request, agent }, id)
+}

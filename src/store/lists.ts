@@ -1,0 +1,89 @@
+/** Reads for lists and for looking around: sessions, agents, questions, waits. Never for decisions. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Answer, Event, StoredEvent } from '../model/event.ts'
+import type { SessionId, TurnId } from '../model/id.ts'
+import type { Lists, WaitRow, SessionListing } from '../runtime/ports.ts'
+import { mailLists } from './mail.ts'
+import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
+
+const session = selected('s', sessionColumns)
+
+const listed = `${session},
+  exists (select 1 from turns where live = 1 and session = s.id),
+  max(s.created_at, coalesce((select at from entries where session = s.id order by n desc limit 1), 0), coalesce((select max(opened_at) from turns where live = 1 and session = s.id), 0)),
+  (select archived from sessions p where p.id = s.parent),
+  (select turn from entries where session = s.id order by n desc limit 1),
+  (select count(*) from messages where waiting = 1 and receiver = s.id)`
+
+function prepareAll(db: DatabaseSync) {
+  return {
+    sessions: arrays(db.prepare(`select ${listed} from sessions s indexed by sessions_listed
+      where s.kind <> 'ephemeral' and (s.created_at, s.id) < (?1, ?2) and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5) and (s.archived is null or ?6 = 1)
+        and (?7 is null or ?7 = exists (select 1 from turns where live = 1 and session = s.id))
+      order by s.created_at desc, s.id desc limit ?8`)),
+    like: db.prepare(`select s.id as id from sessions s indexed by sessions_listed where s.kind <> 'ephemeral' and s.created_at >= 0 and instr(s.id, ?1) > 0 order by s.created_at desc limit ?2`),
+    children: arrays(db.prepare(`select ${session} from sessions s where s.parent = ? and s.parent is not null and s.kind = 'persistent' order by s.id`)),
+    resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
+        and coalesce((select at from entries where session = s.id order by n desc limit 1), 0) < ?1
+        and not exists (select 1 from turns where live = 1 and session = s.id)
+        and not exists (select 1 from messages where waiting = 1 and receiver = s.id) and not exists (select 1 from messages where state = 'draft' and owner = s.id)
+        and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null and c.kind = 'persistent' and c.archived is null)
+      limit ?2`),
+    agents: db.prepare(`select a.id as id, a.seq as seq, a.created_at as at, a.deleted as deleted from agents a where a.id > '' order by a.id`),
+    questions: db.prepare(`select q.seq as seq from questions q indexed by questions_open join turns t on t.id = q.turn where q.answer is null and q.id > '' and t.state = 'running' order by q.id`),
+    question: db.prepare('select seq, answer, answered_by from questions where id = ?'),
+    counts: db.prepare(`select (select count(*) from turns where pending = 1 and caller > '') as open_calls, (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`),
+    waits: db.prepare(`select t.caller as waiter, t.session as target, t.id as turn, t.opened_at as since, t.call_deadline as until, a.agent as waiter_agent, b.agent as target_agent
+      from turns t indexed by turns_pending join sessions a on a.id = t.caller join sessions b on b.id = t.session where t.pending = 1 and t.caller > '' and t.background = 0
+      union all select w.waiter, w.target, null, null, w.until, a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1`),
+    log: db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1'),
+  }
+}
+
+export function prepareLists(db: DatabaseSync): Lists {
+  const statements = prepareAll(db)
+  const eventAt = (seq: number): StoredEvent | null => {
+    const row = statements.log.get(seq) as { seq: number; at: number; events: string } | undefined
+    const events = row === undefined ? [] : (JSON.parse(row.events) as Event[])
+    const event = row === undefined ? undefined : events[seq - row.seq + events.length - 1]
+    return row === undefined || event === undefined ? null : { seq, at: row.at, event }
+  }
+  return {
+    listing: async (ask, limit) =>
+      (statements.sessions.all(
+        ask.before?.createdAt ?? Number.MAX_SAFE_INTEGER, ask.before?.id ?? '', ask.dir ?? null, ask.agent ?? null, ask.parent ?? null, ask.archived ? 1 : 0, ask.active === undefined ? null : ask.active ? 1 : 0, limit,
+      ) as unknown as RawArray[]).map(listingOf),
+    sessionsLike: async (part, limit) => (statements.like.all(part, limit) as { id: SessionId }[]).map(({ id }) => id),
+    children: async (parent) => (statements.children.all(parent) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
+    restingSince: async (before, limit) => (statements.resting.all(before, limit) as { id: SessionId }[]).map(({ id }) => id),
+    agentRows: async () =>
+      (statements.agents.all() as { seq: number; at: number; deleted: number }[]).flatMap(({ seq, at, deleted }) => {
+        const stored = eventAt(seq)
+        return stored?.event.type === 'agent.created' ? [{ created: stored.event, at, deleted: deleted === 1 }] : []
+      }),
+    openQuestions: async () => (statements.questions.all() as { seq: number }[]).map(({ seq }) => eventAt(seq)).filter((stored) => stored !== null),
+    async question(id) {
+      const row = statements.question.get(id) as { seq: number; answer: Answer | null; answered_by: string | null } | undefined
+      const asked = row === undefined ? null : eventAt(row.seq)
+      return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
+    },
+    mail: mailLists(db),
+    async counts() {
+      const { open_calls: openCalls, queued } = statements.counts.get() as { open_calls: number; queued: number }
+      return { openCalls, queued }
+    },
+    waits: async (at) => (statements.waits.all(at) as RawWait[]).map(waitOf),
+  }
+}
+
+const width = sessionColumns.length
+
+const listingOf = (raw: RawArray): SessionListing => ({
+  row: sessionAt(raw, 0), active: raw[width] === 1, updatedAt: raw[width + 1] as number, parentArchived: (raw[width + 2] ?? null) !== null, lastTurn: raw[width + 3] as TurnId | null, buffered: raw[width + 4] as number,
+})
+
+type RawWait = { waiter: SessionId; target: SessionId; turn: string | null; since: number | null; until: number; waiter_agent: string; target_agent: string }
+
+const waitOf = (raw: RawWait): WaitRow => ({
+  waiter: raw.waiter, waiterAgent: raw.waiter_agent, target: raw.target, targetAgent: raw.target_agent, call: raw.turn === null ? null : `call_${raw.turn.slice(5)}`, since: raw.since ?? 0, until: raw.until,
+})

@@ -1,0 +1,248 @@
+/** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
+import { statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { hostDriver } from './adapters/host/drive.ts'
+import { hostHub, type HostHub } from './adapters/host/hub.ts'
+import { wantedSessions } from './adapters/host/wanted.ts'
+import { modelSummarise } from './adapters/model/summarise.ts'
+import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
+import { agentMaker, agentsOf, checkTools, modelSettings, OptionsError, type AgentOptions } from './agents.ts'
+import { nearestOf } from './config-problem.ts'
+import { loadConfig, type Config } from './config.ts'
+import type { OpeningMessage, StoredEvent } from './model/event.ts'
+import type { SessionRow } from './model/facts.ts'
+import { isSessionId, type TurnId } from './model/id.ts'
+import { Limits } from './model/limits.ts'
+import type { CountTokens } from './model/text.ts'
+import type { Sampling } from './model/trace.ts'
+import { agentBook } from './runtime/agent-book.ts'
+import { alarmOf } from './runtime/alarm.ts'
+import { claimSession } from './runtime/claim.ts'
+import type { Exchange } from './runtime/exchange.ts'
+import type { Line } from './runtime/line.ts'
+import { startNode } from './runtime/node.ts'
+import type { Explanation } from './runtime/explain.ts'
+import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
+import type { ListedCall } from './runtime/listing.ts'
+import { openExchange } from './runtime/open-exchange.ts'
+import type { Agents, Clock, Delta, Summarise, Tool, Tools } from './runtime/ports.ts'
+import type { Replay } from './runtime/replay.ts'
+import type { ReplayPorts } from './runtime/replaying.ts'
+import { eventsOf, scopeOf } from './runtime/scope.ts'
+import { startRun, type Run } from './runtime/run.ts'
+import { recordOf, type CallRecord } from './runtime/record.ts'
+import { archiveIdle } from './runtime/sessions.ts'
+import { systemClock } from './runtime/system-clock.ts'
+import { systemIds } from './runtime/system-ids.ts'
+import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { transactionsOf } from './store/transactions.ts'
+import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
+import { describeWorkspace } from './tools/describe-workspace.ts'
+import { doorTools, standardTools } from './tools/standard.ts'
+import { version } from './version.ts'
+
+export type TielineOptions = {
+  agents?: Record<string, AgentOptions>
+  /** A path to `tieline.toml` or `tieline.json`; its agents are added to those in code. */
+  config?: string
+  /** Where the log is kept. Without it, and without a configuration, it is in memory and gone with the process. */
+  dataDir?: string
+  /** The directory that sessions work in, unless a run names another. */
+  cwd?: string
+  limits?: Partial<Limits>
+  /** The agent that `subagent` runs; without it the caller's own definition. */
+  subagent?: string
+  tools?: readonly Tool[]
+  /** Somebody answers questions about tools under `ask`, through the exchange; otherwise such tools are refused. */
+  asks?: boolean
+  /** Which traces are exported, so that those whom agents ask can join them. */
+  sampling?: Sampling | null
+  /** Faults that reach no caller, and warnings. */
+  onWarning?: (text: string) => void
+}
+
+export type RunOptions = { cwd?: string; session?: string; timeoutMs?: number; maxTokens?: number; title?: string }
+
+/** What can be asked of a log, also when nothing runs. An id is that of a call, a session or a flow; one that is not in the log is answered with an UnknownId. */
+export type RecordedLog = {
+  /** Runs recorded turns again without model, tools or network, and compares what they do with what they did. */
+  replay(id: string): Promise<Replay>
+  /** Who waits for whom, what ended what, what was refused: as data, and in words. */
+  explain(id: string): Promise<Explanation & { text: string }>
+  /** A file of a call, a session or a flow, or of everything, without secrets. */
+  export(id: string | null): Promise<{ header: ExportHeader; text: string }>
+  events(id: string): Promise<StoredEvent[]>
+  calls(limit: number): Promise<ListedCall[]>
+  sessions(limit: number): Promise<SessionRow[]>
+}
+
+export type Tieline = {
+  readonly log: RecordedLog
+  /** What doors ask of the runtime. */
+  readonly exchange: Exchange
+  /** Connected programs that run turns. */
+  readonly hosts: HostHub
+  /** Gives an agent a task: a new session, or the next turn of the one in `options.session`. */
+  run(agent: string, task: string, options?: RunOptions): Run
+  /** The record of a call: who, what, its context's manifest, how it ended. */
+  call(id: string): Promise<CallRecord | null>
+  /** Text as it streams, of every turn that runs here. */
+  onDelta(listener: (delta: Delta) => void): () => void
+  /** How many turns run here: those asked for here, and those that an earlier process left. */
+  running(): number
+  /** Resolves when none does. */
+  idle(): Promise<void>
+  readonly store: SqliteStore
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
+  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const config = options.config === undefined ? null : await configOf(options.config, warn)
+  const count = countTokens
+  const clock = systemClock
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => clock.now() })
+  const alarm = alarmOf(clock, true)
+  const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
+  const hosts = hostHub()
+  const onHost = hostDriver({ hub: hosts, clock, inputOf: async ({ turn }) => inputIn(store, turn.id) })
+  const configured = agentsOf(config, options.agents ?? {}, settings, { clock, count }, onHost)
+  const agents = agentBook(configured, agentMaker(configured, settings, { clock, count }, settings.usable(), { driver: onHost, isThere: (session) => hosts.isThere(session) }))
+  await agents.load(store.lists)
+  store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
+  const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
+  checkTools(agents, toolbox.names)
+  const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
+  const node = await startNode({
+    store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
+    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
+  })
+  const exchange = openExchange({ line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
+  const want = wantedSessions({ hub: hosts, store, clock, isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
+  store.onHint((hints) => hints.forEach(want))
+  hosts.onAttached((session) => void claimSession(node.line, session).catch((fault: unknown) => warn(String(fault))))
+  void putAway(node.line, store, warn)
+  const close = async (): Promise<void> => {
+    exchange.stop()
+    await node.stop()
+    alarm.stop()
+    await toolbox.close()
+    await store.close()
+  }
+  return {
+    exchange, hosts,
+    log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
+    run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
+    call: (id) => recordOf(store, id),
+    running: () => node.line.running.size,
+    idle: () => idle(node.line),
+    onDelta(listener) {
+      node.line.deltaListeners.add(listener)
+      return () => node.line.deltaListeners.delete(listener)
+    },
+    store, close, [Symbol.asyncDispose]: close,
+  }
+}
+
+export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & { /** Where the log is kept, or `:memory:`. */ dataDir: string; /** An exported file to be read into it first; then it must be empty. */ from?: string }
+
+/** Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay only. */
+export async function openLog(options: LogOptions): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
+  const read = options.from === undefined ? null : readExport(options.from)
+  let at: number | null = null
+  const store = sqliteStore({ directory: options.dataDir, now: () => at ?? systemClock.now() })
+  try {
+    if (read !== null) await importLog(read, { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  at = null
+  const ports = async (): Promise<ReplayPorts> => {
+    const config = options.config === undefined ? null : await configOf(options.config, () => undefined)
+    const count = await loadTokenizer()
+    const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, systemClock, alarmOf(systemClock), count)
+    return replayPorts(store, systemClock, count, config, options, agentsOf(config, options.agents ?? {}, settings, { clock: systemClock, count }, hostDriver({ hub: hostHub(), clock: systemClock })))
+  }
+  return { ...logOf(store, systemClock, ports), imported: read?.header ?? null, close: () => store.close() }
+}
+
+/** Looking back is rarer than going on: what it needs is loaded when it is asked for. */
+const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
+  replay: async (id) => (await import('./runtime/replay.ts')).replay(await ports(), id),
+  async explain(id) {
+    const [{ explainStall }, { explanationText }] = await Promise.all([import('./runtime/explain.ts'), import('./runtime/explanation-text.ts')])
+    const explanation = await explainStall(store, id, clock.now())
+    return { ...explanation, text: explanationText(explanation) }
+  },
+  export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
+  events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
+  calls: async (limit) => (await import('./runtime/listing.ts')).listCalls(store, limit),
+  sessions: (limit) => store.sessions({}, limit),
+})
+
+/** No tool is run by a replay, so no server of tools is started: those that are missing are known by what they left in the record. */
+function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, config: Config | null, options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>, agents: Agents): ReplayPorts {
+  const tools = configuredTools([...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])], config?.tools ?? toolSettingsDefault)
+  return { store, clock, count, agents, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
+}
+
+/** What a turn was opened by, if by a message. */
+async function inputIn(store: SqliteStore, turn: TurnId): Promise<OpeningMessage | null> {
+  const row = await store.turn(turn)
+  const opened = row === null ? null : await store.event(row.openedSeq)
+  return opened?.event.type === 'message.sent' || opened?.event.type === 'message.delivered' ? opened.event : null
+}
+
+const putAwayMs = 600_000
+
+/** Now and then, sessions that nobody uses any more are archived. */
+async function putAway(line: Line, store: SqliteStore, warn: (text: string) => void): Promise<void> {
+  while (!line.stopping.signal.aborted) {
+    try {
+      await line.clock.sleep(putAwayMs, line.stopping.signal)
+      await archiveIdle(line, store.lists)
+    } catch (error) {
+      if (!line.stopping.signal.aborted) warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+const idleLookMs = 50
+
+async function idle(line: Line): Promise<void> {
+  while (line.running.size > 0) await line.clock.sleep(idleLookMs, line.stopping.signal)
+}
+
+function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
+  const directory = resolve(cwd ?? home)
+  if (session === undefined && statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
+  if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
+  return { session }
+}
+
+async function configOf(file: string, warn: (text: string) => void): Promise<Config> {
+  const { config, warnings } = await loadConfig({ file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer })
+  warnings.forEach(warn)
+  return config
+}
+
+/** MCP servers are reached only by agents that have some. */
+function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; names: readonly string[]; standard: readonly Tool[]; close(): Promise<void> } {
+  const settings = config?.tools ?? toolSettingsDefault
+  const plain = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...own]
+  const [wrong] = settingProblems(plain, settings, (name) => config?.agents.some((agent) => Object.keys(agent.mcpServers).some((server) => name.startsWith(`${server}_`))) === true)
+  if (wrong !== undefined) throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${nearestOf(wrong.given, wrong.known)}.`)
+  const standard = configuredTools(plain, settings)
+  let loading: Promise<Tools & { close(): Promise<void> }> | null = null
+  const servers = (): Promise<Tools & { close(): Promise<void> }> =>
+    (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) => mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn })))
+  return {
+    names: standard.map((tool) => tool.name), standard,
+    tools: { of: async (agent) => (Object.keys(agent.mcpServers).length === 0 ? standard : [...standard, ...(await (await servers()).of(agent)).map((tool) => configured(tool, settings))]) },
+    close: async () => (await loading)?.close(),
+  }
+}

@@ -1,0 +1,104 @@
+/** A real server with scripted agents, and a real browser that looks at its page. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
+import { serve, type Served, type ServeOptions } from '../src/serve.ts'
+import { tielineClient, type TielineClient } from '../src/client/client.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Null where this machine has no browser: then the tests of the page are skipped, and say so. */
+export const chromiumPath = findChromium()
+if (chromiumPath === null) console.warn('tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none')
+
+function findChromium(): string | null {
+  const given = process.env['TIELINE_CHROMIUM']
+  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  const paths = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)))
+  return [...(given === undefined ? [] : [given]), ...paths].find((path) => existsSync(path)) ?? null
+}
+
+/** The page as its sources are now: built again where one of them is newer. */
+export function buildPage(): void {
+  const built = join(root, 'web/dist/index.html')
+  const newest = Math.max(...['web/src', 'web/public', 'src/client', 'src/model'].flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(root, folder, name)).mtimeMs)), statSync(join(root, 'web/index.html')).mtimeMs)
+  if (!existsSync(built) || statSync(built).mtimeMs < newest) execFileSync(process.execPath, [join(root, 'scripts/build-page.js')], { cwd: root, stdio: 'inherit' })
+}
+
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: chromiumPath ?? '', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'] })
+
+export type Site = { served: Served; client: TielineClient; url: string; cwd: string; stop(): Promise<void>; /** The same log on the same port, after a while without a server. */ restart(whileAway?: () => Promise<void>): Promise<void> }
+
+export async function openSite(agents: ServeOptions['agents'], options: Partial<ServeOptions> = {}): Promise<Site> {
+  buildPage()
+  const cwd = mkdtempSync(join(tmpdir(), 'tieline-page-'))
+  const dataDir = join(cwd, 'data')
+  const open = (port: number): Promise<Served> => serve({ ...(agents === undefined ? {} : { agents }), dataDir, port, cwd, limitsOfHttp: { requestsPerMinute: 1_000_000 }, onWarning: () => undefined, ...options })
+  const served = await open(0)
+  const url = served.url
+  const site: Site = {
+    served, url, cwd, client: tielineClient({ url }),
+    stop: () => site.served.close(),
+    async restart(whileAway) {
+      await site.served.close()
+      await whileAway?.()
+      site.served = await open(Number(new URL(url).port))
+    },
+  }
+  return site
+}
+
+/** A page that is watched: whatever goes wrong in it is in `faults`. */
+export async function openPage(context: BrowserContext, url: string, hash = ''): Promise<{ page: Page; faults: string[] }> {
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(`pageerror: ${error.message}`))
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('console', (message) => {
+    // A browser says so by itself when a connection is refused or lost.
+    if (message.type() === 'error' && !/ERR_CONNECTION|WebSocket connection|Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    if (new URL(request.url()).host !== new URL(url).host && !request.url().startsWith('data:')) faults.push(`request to elsewhere: ${request.url()}`)
+  })
+  await page.goto(`${url}/${hash}`)
+  return { page, faults }
+}
+
+/** Doors in scripted agents, which the test opens: nothing depends on how fast anything is. */
+export type Gates = { wait(name: string, signal: AbortSignal): Promise<void>; open(name: string): void; reached(name: string): Promise<void> }
+
+export function gates(): Gates {
+  const gate = (): { open: () => void; opened: Promise<void> } => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    return { open: resolve, opened: promise }
+  }
+  const doors = new Map<string, { door: ReturnType<typeof gate>; there: ReturnType<typeof gate> }>()
+  const of = (name: string) => {
+    const known = doors.get(name) ?? { door: gate(), there: gate() }
+    doors.set(name, known)
+    return known
+  }
+  return {
+    async wait(name, signal) {
+      const { door, there } = of(name)
+      there.open()
+      await Promise.race([door.opened, new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))])
+    },
+    open: (name) => of(name).door.open(),
+    reached: (name) => of(name).there.opened,
+  }
+}
+
+export type Turn = ScriptedTurn
+
+/** An agent that may do everything. */
+export const agent = (script: (turn: Turn) => Promise<string> | string, more: object = {}) => ({ tools: ['*'], allowSubAgentCalls: true, script, ...more })
