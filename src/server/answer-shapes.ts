@@ -1,0 +1,91 @@
+/** The answers of the API as schemas. The types are the runtime's; each schema is held to its type by the compiler. */
+import { z } from 'zod'
+import { Outcome, SessionKind } from '../model/event.ts'
+import { SessionId, TurnId, FlowId, CallId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
+import type { AgentView, FlowView, HistoryEntry, Question, SessionView, WaitEdge } from '../runtime/exchange.ts'
+import type { ListedCall } from '../runtime/listing.ts'
+import type { SessionState } from '../runtime/ports.ts'
+import type { CallRecord } from '../runtime/record.ts'
+
+/** Any JSON. What was parsed as JSON needs no second look. */
+export const AnyJson = z.custom<Json>((value) => value !== undefined).describe('any JSON')
+const count = z.number().int()
+const millis = z.number().describe('milliseconds since 1970')
+const Status = z.enum(['idle', 'streaming', 'error'])
+const MessageStatus = z.enum(['dispatched', 'queued', 'buffered'])
+
+export const CreatedSession = z.looseObject({ sessionId: SessionId, cwd: z.string(), agent: z.string(), model: z.string().nullable(), messageId: z.string().nullable(), status: MessageStatus.nullable() })
+
+export const Session = z.looseObject({
+  id: SessionId, agent: z.string(), agentName: z.string(), title: z.string(), cwd: z.string(), model: z.string().nullable(), kind: SessionKind, status: Status, active: z.boolean(),
+  parent: SessionId.nullable(), orphan: z.boolean(), archived: z.boolean(), createdAt: millis, updatedAt: millis, buffered: count,
+}).meta({ id: 'Session' }) satisfies z.ZodType<SessionView>
+
+export const Sessions = z.looseObject({ sessions: z.array(Session), next: z.string().nullable().describe('the cursor of the next page') })
+export const Archived = z.looseObject({ archived: z.array(SessionId) })
+
+export const State = z.looseObject({
+  sessionId: SessionId, status: Status, cwd: z.string(), isActive: z.boolean(), lastMessage: z.looseObject({ role: z.enum(['user', 'assistant']), content: z.string(), timestamp: z.string() }).nullable(),
+  queued: count, parent: SessionId.nullable(), depth: count,
+}).meta({ id: 'State' }) satisfies z.ZodType<SessionState>
+
+export const Sent = z.looseObject({ messageId: z.string(), status: MessageStatus, sessionId: SessionId, turn: TurnId.nullable(), flow: FlowId.nullable() })
+
+const Message = z.looseObject({
+  n: count, role: z.enum(['user', 'assistant']), text: z.string(), at: millis, turn: z.string(), source: z.enum(['user', 'applet', 'agent']).nullable(), from: SessionId.nullable(), fromAgent: z.string().nullable(),
+  applet: z.string().nullable(), messageId: z.string().nullable(), toolCalls: z.array(z.string()), outcome: Outcome.nullable(), error: z.string().nullable(),
+}).meta({ id: 'Message' }) satisfies z.ZodType<HistoryEntry>
+export const History = z.looseObject({ messages: z.array(Message), next: count.nullable().describe('`before` of the next page') })
+
+export const Cancelled = z.looseObject({ cancelled: count.describe('how many turns were told to stop') })
+
+/** The result of `sub_agent`: the same keys in every outcome, null while it runs in the background. */
+export const CallAnswer = z.looseObject({
+  agent_name: z.string(), success: z.boolean(), output: z.string(), tool_calls: z.array(z.string()), tokens_used: count, duration_seconds: z.number(), errors: z.array(z.string()), call_id: z.string(),
+  outcome: Outcome.nullable(), truncated: z.boolean(),
+}).meta({ id: 'CallResult' })
+
+export const Listed = z.looseObject({
+  call: z.string(), flow: z.string().nullable(), caller: z.string(), agent: z.string(), tool: z.string(), task: z.string(), outcome: Outcome.nullable(), error: z.string().nullable(), tokensUsed: count, createdAt: millis,
+  durationMs: z.number().nullable(),
+}).meta({ id: 'ListedCall' }) satisfies z.ZodType<ListedCall>
+export const Calls = z.looseObject({ calls: z.array(Listed) })
+
+const Manifest = z.looseObject({
+  tokensMax: z.number(), tokens: z.number(), parts: z.record(z.string(), z.number()),
+  messages: z.looseObject({ session: z.string(), total: z.number(), passed: z.array(z.number()), roles: z.array(z.enum(['user', 'assistant', 'tool', 'system'])).nullable(), dropped: z.record(z.string(), z.number()) }).nullable(),
+  summary: z.string().nullable(), workspace: z.string().nullable(),
+})
+
+export const Call = z.looseObject({
+  call: z.string(), flow: z.string().nullable(), tool: z.string(), caller: z.string(), callerSession: z.string(), target: z.string(), targetSession: z.string().nullable(), task: z.string(), taskHash: z.string(),
+  input: AnyJson, requested: AnyJson, outcome: Outcome.nullable(), success: z.boolean(), output: z.string(), output_preview: z.string(), outputBytes: count, truncated: z.boolean(), errors: z.array(z.string()),
+  toolCalls: z.array(z.string()), tokensUsed: count, iterations: count, depth: count, path: z.array(z.string()), allowedTools: z.array(z.string()).nullable(), nested: z.boolean(), tokensMax: z.number().nullable(),
+  deadline: z.number().nullable(), created_at: millis, endedAt: z.number().nullable(), durationMs: z.number().nullable(), context: Manifest.nullable(),
+  refusal: z.custom<CallRecord['refusal']>().describe('why it was refused: a code and what belongs to it; null where it was not'),
+}).meta({ id: 'Call' }) satisfies z.ZodType<CallRecord>
+
+export const Flow = z.looseObject({
+  flow: FlowId, root: z.looseObject({ turn: TurnId, session: SessionId, agent: z.string(), text: z.string(), outcome: Outcome.nullable(), openedAt: millis, endedAt: millis.nullable() }), calls: z.array(Call), tokensUsed: count,
+  durationMs: z.number(),
+}).meta({ id: 'Flow' }) satisfies z.ZodType<FlowView>
+
+const Edge = z.looseObject({
+  waiter: SessionId, waiterAgent: z.string(), target: SessionId, targetAgent: z.string(), kind: z.enum(['call', 'wait']), call: CallId.nullable(), since: millis, until: millis,
+}) satisfies z.ZodType<WaitEdge>
+export const Waits = z.looseObject({ waits: z.array(Edge) })
+
+const Asked = z.looseObject({
+  id: z.string(), session: SessionId, turn: TurnId, flow: FlowId, agent: z.string(), tool: z.string(), input: AnyJson, path: z.array(z.string()), askedAt: millis, deadline: millis,
+}).meta({ id: 'Question' }) satisfies z.ZodType<Question>
+export const Questions = z.looseObject({ questions: z.array(Asked) })
+export const Answered = z.looseObject({ question: z.string(), answer: z.enum(['allow', 'deny']) })
+
+const AgentShape = z.looseObject({
+  id: z.string(), name: z.string(), description: z.string(), driver: z.string(), model: z.string().nullable(), tools: z.array(z.string()), allowSubAgentCalls: z.boolean(), mayCall: z.array(z.string()).nullable(),
+  origin: z.enum(['configured', 'api', 'built-in']), session: SessionId.nullable(), system: z.string(), createdAt: millis.nullable(),
+}).meta({ id: 'Agent' }) satisfies z.ZodType<AgentView>
+export const AgentList = z.looseObject({ agents: z.array(AgentShape) })
+
+export const Health = z.looseObject({ status: z.literal('ok'), version: z.string(), uptimeSeconds: count })

@@ -1,0 +1,64 @@
+/** Events as they go out. Each is written as text once, however many listen. */
+import type { StoredEvent } from '../model/event.ts'
+import type { Delta } from '../runtime/ports.ts'
+
+/** One piece of a feed in the two dialects; each is made when somebody first needs it. */
+export type Frame = { readonly socket: Buffer; readonly sse: Buffer }
+
+class TextFrame implements Frame {
+  readonly #kind: 'event' | 'delta'
+  readonly #id: string | null
+  readonly #fields: string
+  #socket: Buffer | null = null
+  #sse: Buffer | null = null
+
+  constructor(kind: 'event' | 'delta', id: string | null, fields: string) {
+    this.#kind = kind
+    this.#id = id
+    this.#fields = fields
+  }
+
+  get socket(): Buffer {
+    return (this.#socket ??= Buffer.from(`{"type":"${this.#kind}",${this.#fields}}`))
+  }
+
+  get sse(): Buffer {
+    return (this.#sse ??= Buffer.from(`${this.#id === null ? '' : `id: ${this.#id}\n`}event: ${this.#kind}\ndata: {${this.#fields}}\n\n`))
+  }
+
+  /** About what it holds: the text, and both dialects of it. */
+  get bytes(): number {
+    return this.#fields.length * 4
+  }
+}
+
+export type Frames = { event(stored: StoredEvent): Frame; delta(delta: Delta): Frame }
+
+const keptBytesMax = 8 * 1024 * 1024
+
+/** Keeps the frames of the newest events asked for, within a bound of bytes. A number is a cursor: it goes out as text, and means nothing but its order. */
+export function framesOf(keptMax = keptBytesMax): Frames {
+  const kept = new Map<number, TextFrame>()
+  let bytes = 0
+  let last: { delta: Delta; frame: Frame } | null = null
+  return {
+    event(stored) {
+      const known = kept.get(stored.seq)
+      if (known !== undefined) return known
+      const frame = new TextFrame('event', String(stored.seq), `"seq":"${stored.seq}","at":${stored.at},"sessionId":${JSON.stringify(stored.event.session)},"event":${JSON.stringify(stored.event)}`)
+      kept.set(stored.seq, frame)
+      bytes += frame.bytes
+      for (const [seq, old] of kept) {
+        if (bytes <= keptMax) break
+        kept.delete(seq)
+        bytes -= old.bytes
+      }
+      return frame
+    },
+    // All listeners are told of one delta before the next.
+    delta(delta) {
+      if (last?.delta !== delta) last = { delta, frame: new TextFrame('delta', null, `"sessionId":${JSON.stringify(delta.session)},${JSON.stringify(delta).slice(1, -1)}`) }
+      return last.frame
+    },
+  }
+}

@@ -1,0 +1,212 @@
+/** `GET /ws`: events over a WebSocket. A client may say which sessions it follows and where to begin, and change its mind. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer, type WebSocket } from 'ws'
+import { z } from 'zod'
+import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import type { Who } from '../runtime/exchange.ts'
+import { tooManyListeners, type Feed } from './feed.ts'
+import type { Follower } from './feed-follow.ts'
+import { pathOf, type LogSink } from './log-sink.ts'
+import type { RateLimit } from './rate-limit.ts'
+import { isRefusal, wireNo, wireNoOf, type WireNo } from './wire-error.ts'
+
+const frameBytesMax = 64 * 1024
+const doorBytesMax = 4 * 1024 * 1024
+const badFramesMax = 10
+const framesWaitingMax = 16
+const namedMax = 200
+
+export const closeCodes = { goingAway: 1001, policy: 1008, tryAgainLater: 1013 } as const
+
+const Subscribe = z.strictObject({
+  type: z.literal('subscribe'),
+  sessionIds: z.array(z.string().min(1).max(200)).max(namedMax).nullish(),
+  after: z.union([z.string().max(20), z.number()]).nullish(),
+})
+
+/** Takes a connection that was admitted, and who it is. */
+export type SocketDoors = Readonly<Record<string, (ws: WebSocket, who: Who) => void>>
+
+export type FeedSocketOptions = { doors: SocketDoors; feed: Feed; log: LogSink; rate: RateLimit; listenersMax: number; bufferedBytesMax: number; /** What HTTP would say to this request; or who it is, and by which name it is counted. */ admit(request: IncomingMessage): WireNo | { who: Who; client: string } }
+export type FeedSocket = { upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void; /** How many are connected now. */ count(): number; /** Ends who is still connected, without a word. */ terminate(): void }
+
+export function feedSocket(options: FeedSocketOptions): FeedSocket {
+  // Pongs are ours to send, so that a peer that only pings and never reads fills no buffer.
+  const server = new WebSocketServer({ noServer: true, maxPayload: frameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
+  // What a connected program says may be as long as an answer.
+  const wide = new WebSocketServer({ noServer: true, maxPayload: doorBytesMax, perMessageDeflate: false, clientTracking: false })
+  for (const one of [server, wide]) one.on('wsClientError', (_error, socket) => decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')))
+  const sockets = new Set<WebSocket>()
+  return {
+    upgrade(request, socket, head) {
+      socket.on('error', () => socket.destroy())
+      const admitted = options.admit(request)
+      if ('status' in admitted) return decline(socket, admitted)
+      const door = options.doors[pathOf(request.url)]
+      const via = door === undefined ? server : wide
+      via.handleUpgrade(request, socket, head, (ws) => {
+        sockets.add(ws)
+        // A frame that is too large or broken is answered by the library with the right code; its error must have a listener.
+        ws.on('error', (error) => options.log('debug', 'a socket broke', { error: error.message }))
+        ws.on('close', () => sockets.delete(ws))
+        if (door !== undefined) return openDoor(ws, options, () => door(ws, admitted.who))
+        new Conversation(ws, socket, admitted.who, admitted.client, options).begin(request.url ?? '')
+      })
+    },
+    count: () => sockets.size,
+    terminate() {
+      for (const ws of sockets) ws.terminate()
+    },
+  }
+}
+
+const tooMany = (listenersMax: number): object => ({ type: 'error', ...wireNoOf(tooManyListeners(listenersMax)).body })
+
+/** Other protocols only speak: that the peer is still there, and how many there may be, is seen to here. */
+function openDoor(ws: WebSocket, { feed, listenersMax }: FeedSocketOptions, open: () => void): void {
+  const pulse = pulseOf(ws)
+  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops') })
+  if (leave === null) {
+    ws.send(JSON.stringify(tooMany(listenersMax)))
+    return ws.close(closeCodes.tryAgainLater, 'too many connections')
+  }
+  ws.on('close', leave)
+  open()
+}
+
+type Pulse = { beat(): void; isThere(): void }
+
+/** Asked at every second beat; whoever has not answered by the next time is gone. */
+function pulseOf(ws: WebSocket): Pulse {
+  let beats = 0
+  let answered = true
+  const isThere = (): void => void (answered = true)
+  ws.on('pong', isThere)
+  ws.on('ping', isThere)
+  return {
+    isThere,
+    beat() {
+      beats += 1
+      if (beats % 2 !== 0) return
+      if (!answered) return ws.terminate()
+      answered = false
+      ws.ping()
+    },
+  }
+}
+
+function decline(socket: Duplex, { status, headers, body }: WireNo): void {
+  const text = JSON.stringify(body)
+  const lines = Object.entries({ ...headers, 'content-type': 'application/json; charset=utf-8', 'content-length': String(Buffer.byteLength(text)), connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} No\r\n${lines.join('')}\r\n${text}`, () => socket.destroy())
+}
+
+class Conversation {
+  readonly #ws: WebSocket
+  readonly #who: Who
+  readonly #client: string
+  readonly #options: FeedSocketOptions
+  readonly #follower: Follower
+  #badFrames = 0
+  readonly #pulse: Pulse
+  /** Frames are taken one after the other: an answer may need to look something up. */
+  #last: Promise<void> = Promise.resolve()
+  #waiting = 0
+
+  constructor(ws: WebSocket, socket: Duplex, who: Who, client: string, options: FeedSocketOptions) {
+    this.#ws = ws
+    this.#who = who
+    this.#client = client
+    this.#options = options
+    const { writes } = options.feed
+    this.#pulse = pulseOf(ws)
+    this.#follower = options.feed.follow(who, {
+      send(frame, sent) {
+        writes.hold(socket)
+        ws.send(frame.socket, { binary: false }, sent === undefined ? undefined : () => sent())
+      },
+      buffered: () => writes.buffered(socket, () => ws.bufferedAmount),
+      drop: (lastSeq) => this.#drop(lastSeq),
+    })
+  }
+
+  begin(url: string): void {
+    const ws = this.#ws
+    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops') })
+    if (leave === null) {
+      this.#say(tooMany(this.#options.listenersMax))
+      return ws.close(closeCodes.tryAgainLater, 'too many feeds')
+    }
+    ws.on('close', () => {
+      leave()
+      this.#follower.stop()
+    })
+    ws.on('ping', (data) => (ws.bufferedAmount < this.#options.bufferedBytesMax ? ws.pong(data) : undefined))
+    ws.on('message', (data, isBinary) => this.#receive(isBinary ? null : (data as Buffer).toString('utf8')))
+    const query = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
+    this.#enqueue(() => this.#subscribe({ sessionIds: query.has('session') ? query.getAll('session').slice(0, namedMax) : null, after: query.get('after') }))
+  }
+
+  #receive(text: string | null): void {
+    const retryInMs = this.#options.rate.take(this.#client)
+    if (retryInMs !== null) return this.#bad({ code: 'rate_limited', what: 'frames', perMinute: 0, retryInMs })
+    if (this.#waiting >= framesWaitingMax) return this.#bad(badInput('frame', 'more frames than can be answered', 'an answer to be waited for'))
+    this.#pulse.isThere()
+    const frame = text === null ? badInput('frame', 'binary data', 'JSON text') : subscribeOf(text)
+    if (isRefusal(frame)) return this.#bad(frame)
+    this.#enqueue(() => this.#subscribe(frame))
+  }
+
+  #enqueue(work: () => Promise<void>): void {
+    this.#waiting += 1
+    this.#last = this.#last.then(work).catch((fault: unknown) => {
+      this.#options.log('error', 'a frame could not be answered', { stack: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) })
+      this.#close(1011, 'something broke in the server')
+    }).finally(() => (this.#waiting -= 1))
+  }
+
+  async #subscribe({ sessionIds, after }: Pick<z.infer<typeof Subscribe>, 'sessionIds' | 'after'>): Promise<void> {
+    const { feed } = this.#options
+    const start = feed.startOf(after ?? null)
+    if (typeof start === 'object') return this.#bad(start)
+    const named = await feed.find(this.#who, sessionIds ?? null)
+    if (isRefusal(named)) return this.#bad(named)
+    if (this.#ws.readyState !== this.#ws.OPEN) return
+    // What comes after this frame belongs to this subscription, and nothing before it.
+    this.#follower.stop()
+    this.#say({ type: 'subscribed', after: String(start), sessionIds: named.sessions })
+    this.#follower.start(start, named.sessions)
+  }
+
+  #bad(refusal: Refusal): void {
+    this.#badFrames += 1
+    this.#say({ type: 'error', ...wireNoOf(refusal).body })
+    if (this.#badFrames >= badFramesMax) this.#close(closeCodes.policy, 'too many bad frames')
+  }
+
+  #say(frame: object): void {
+    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(JSON.stringify(frame))
+  }
+
+  #drop(lastSeq: number): void {
+    this.#options.log('warn', 'a slow client was dropped', { lastSeq, buffered: this.#ws.bufferedAmount })
+    this.#close(closeCodes.tryAgainLater, `too slow; last seq ${lastSeq}`)
+  }
+
+  #close(code: number, reason: string): void {
+    this.#follower.stop()
+    this.#ws.close(code, reason)
+  }
+}
+
+function subscribeOf(text: string): z.infer<typeof Subscribe> | Refusal {
+  let given: unknown
+  try {
+    given = JSON.parse(text)
+  } catch {
+    return badInput('frame', text, 'JSON')
+  }
+  const parsed = Subscribe.safeParse(given)
+  return parsed.success ? parsed.data : refusalOfZod(parsed.error, given)
+}

@@ -1,0 +1,76 @@
+/** Everybody who listens: how many may, when they are asked whether they are still there, and what ends them. */
+import type { SessionId } from '../model/id.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
+import type { Exchange, Who } from '../runtime/exchange.ts'
+import type { Clock } from '../runtime/ports.ts'
+import { framesOf } from './feed-frame.ts'
+import { follow, type Follower, type Outlet } from './feed-follow.ts'
+import { gatherWrites, type GatheredWrites } from './gather-writes.ts'
+import type { LogSink } from './log-sink.ts'
+import { coversSession, reachOf } from './reach.ts'
+import { isRefusal } from './wire-error.ts'
+
+export type Listener = { /** Every quarter of a minute. */ beat(): void; /** The server stops. */ end(): void }
+
+export type Feed = {
+  readonly writes: GatheredWrites
+  /** Null where there are too many; otherwise how to leave. */
+  join(listener: Listener): (() => void) | null
+  follow(who: Who, outlet: Outlet): Follower
+  /** The sessions that were named, by id or unique part, if `who` may see them. */
+  find(who: Who, named: readonly string[] | null): Promise<{ sessions: SessionId[] | null } | Refusal>
+  /** Where to begin: at a number that was sent before, or now. */
+  startOf(after: string | number | null): number | Refusal
+  end(): void
+}
+
+export type FeedOptions = { exchange: Exchange; clock: Clock; log: LogSink; listenersMax: number; bufferedBytesMax: number; beatMs: number; closing: AbortSignal }
+
+export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, beatMs, closing }: FeedOptions): Feed {
+  const listeners = new Set<Listener>()
+  const frames = framesOf()
+  const fault = (error: unknown): void => log('error', 'a feed broke', { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  const beat = async (): Promise<void> => {
+    while (!closing.aborted) {
+      await clock.sleep(beatMs, closing)
+      for (const listener of listeners) listener.beat()
+    }
+  }
+  // The sleep rejects when the server stops: then nobody is left to be asked.
+  beat().catch((error: unknown) => (closing.aborted ? undefined : fault(error)))
+  return {
+    writes: gatherWrites(),
+    join(listener) {
+      if (listeners.size >= listenersMax) return null
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    follow: (who, outlet) => follow({ exchange, frames, reach: reachOf(exchange, who), bufferedBytesMax, outlet, fault }),
+    find: (who, named) => findAll(exchange, who, named),
+    startOf: (after) => startOf(exchange.lastSeq(), after),
+    end() {
+      for (const listener of listeners) listener.end()
+    },
+  }
+}
+
+async function findAll(exchange: Exchange, who: Who, named: readonly string[] | null): Promise<{ sessions: SessionId[] | null } | Refusal> {
+  if (named === null) return { sessions: null }
+  const sessions: SessionId[] = []
+  for (const name of named) {
+    const found = await exchange.findSession(name)
+    if (isRefusal(found)) return found
+    if (!(await coversSession(exchange, who, found.id))) return { code: 'not_allowed', agent: 'The token of a session', what: `see the events of ${found.id}`, allowed: ['its own session', 'the sessions below it'] }
+    sessions.push(found.id)
+  }
+  return { sessions }
+}
+
+/** A number beyond the end of the log came from another log: what happens from now on is the best that can be given. */
+function startOf(last: number, after: string | number | null): number | Refusal {
+  if (after === null) return last
+  const seq = typeof after === 'number' ? after : /^\d{1,15}$/.test(after) ? Number(after) : Number.NaN
+  return Number.isSafeInteger(seq) && seq >= 0 ? Math.min(seq, last) : badInput('after', after, 'the seq of an event, or 0 for the beginning,')
+}
+
+export const tooManyListeners = (listenersMax: number): Refusal => ({ code: 'rate_limited', what: `feeds (at most ${listenersMax} at once)`, perMinute: listenersMax, retryInMs: 5000 })

@@ -1,0 +1,32 @@
+/** Holds back what is written to many streams until the end of this turn of the loop, so that the kernel is asked once for each: with hundreds of listeners that is most of the cost. */
+export type Held = { cork(): void; uncork(): void }
+
+export type GatheredWrites = {
+  hold(stream: Held): void
+  /** How much a stream has not got rid of. Much is only believed after it was let go. */
+  buffered(stream: Held, bytes: () => number): number
+}
+
+const muchBytes = 64 * 1024
+
+export function gatherWrites(): GatheredWrites {
+  const held = new Set<Held>()
+  const letGo = (): void => {
+    for (const stream of held) stream.uncork()
+    held.clear()
+  }
+  return {
+    hold(stream) {
+      if (held.has(stream)) return
+      if (held.size === 0) process.nextTick(letGo)
+      held.add(stream)
+      stream.cork()
+    },
+    buffered(stream, bytes) {
+      const all = bytes()
+      if (all < muchBytes || !held.delete(stream)) return all
+      stream.uncork()
+      return bytes()
+    },
+  }
+}

@@ -1,0 +1,18 @@
+/** Whether the server lives, and what it counts. */
+import { Health } from './answer-shapes.ts'
+import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
+import { wireNo } from './wire-error.ts'
+
+const tag = 'status'
+
+export function statusRoutes(app: App, { clock, version, startedAt, metrics }: Deps): void {
+  app.get('/health', { config: { public: true }, schema: shapes({ summary: 'Whether the server lives', tag }, { 200: Health }) }, async (_request, reply) =>
+    answer(reply, 200, { status: 'ok', version, uptimeSeconds: Math.max(0, Math.floor((clock.now() - startedAt) / 1000)) }))
+
+  app.get('/metrics', { schema: shapes({ summary: 'Counters, as Prometheus reads them', tag }, {}) }, async (request, reply) => {
+    const refusal = onlyUser(whoOf(request), 'read the metrics')
+    if (refusal !== null) return answer(reply, 403, refusal)
+    if (metrics === null) return say(reply, wireNo('not_found', 'This server counts nothing.'))
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics())
+  })
+}
