@@ -76,12 +76,12 @@ function toolOf(server: Server, name: string, tool: McpTool): Tool {
     effect: server.repeatable.includes(tool.name) ? 'read' : 'write',
     calling: false,
     describe: () => spec,
-    async run(input, { signal }) {
+    async run(input, { signal, trace }) {
       signal.throwIfAborted()
       if (input === null || typeof input !== 'object' || Array.isArray(input)) return failed(`${name} takes an object with named arguments.`)
       try {
         const live = await server.connection.open()
-        return await call(server, live, tool.name, input, signal)
+        return await call(server, live, tool.name, input, signal, trace?.() ?? null)
       } catch (error) {
         signal.throwIfAborted()
         return failed(`The MCP server "${server.name}" is not running and could not be started: ${reasonOf(error)}. Go on without it.`)
@@ -90,9 +90,9 @@ function toolOf(server: Server, name: string, tool: McpTool): Tool {
   }
 }
 
-async function call(server: Server, live: Live, tool: string, input: Record<string, Json>, signal: AbortSignal): Promise<ToolAnswer> {
+async function call(server: Server, live: Live, tool: string, input: Record<string, Json>, signal: AbortSignal, traceparent: string | null): Promise<ToolAnswer> {
   try {
-    return answerOf(await live.client.callTool({ name: tool, arguments: input }, { signal, timeout: callMsMax }))
+    return answerOf(await live.client.callTool({ name: tool, arguments: input, ...(traceparent === null ? {} : { _meta: { traceparent } }) }, { signal, timeout: callMsMax }))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof ProtocolError) return failed(`The MCP server "${server.name}" refused ${tool}: ${error.message}`)

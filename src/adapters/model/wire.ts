@@ -22,7 +22,7 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
       prompt,
       ...(tools.length > 0 && { tools }),
       ...(request.maxOutputTokens !== null && { maxOutputTokens: Math.max(1, request.maxOutputTokens) }),
-      headers: { 'idempotency-key': request.idempotencyKey },
+      headers: { 'idempotency-key': request.idempotencyKey, ...(request.trace == null ? {} : { traceparent: request.trace }) },
     }
   }
 }

@@ -5,7 +5,7 @@ import { type EstimateUsage, historyMessages, type LoopAnswer, type LoopMessage 
 import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
 
 /** A turn as a scripted function sees it. */
-export type ScriptedTurn = Pick<TurnInput, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent'> & {
+export type ScriptedTurn = Pick<TurnInput, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent' | 'callable'> & {
   signal: AbortSignal
   /** Runs one tool of this turn. A refusal is an answer with `ok: false`. */
   tool(name: string, input: Json): Promise<ToolAnswer>
@@ -76,8 +76,8 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
     said += text
     steps.emit(text)
   }
-  const { task, input, prompt, system, history, agent } = turn
-  const scripted: ScriptedTurn = { task, input, prompt, system, history, tools: turn.tools, agent, signal, tool, say, think }
+  const { task, input, prompt, system, history, agent, callable } = turn
+  const scripted: ScriptedTurn = { task, input, prompt, system, history, tools: turn.tools, agent, callable, signal, tool, say, think }
   return { scripted, iterations: () => iterations, said: () => said, isOurs: (error: unknown) => ours.has(error) }
 }
 

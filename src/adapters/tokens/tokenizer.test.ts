@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { countTokens as reference } from 'gpt-tokenizer/encoding/o200k_base'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import type { CountTokens } from '../../model/text.ts'
 import { loadTokenizer } from './tokenizer.ts'
 
@@ -64,4 +64,12 @@ test('a long piece within an ordinary text costs at most three tokens a cut', ()
 
 test('the tokenizer is loaded once', () => {
   expect(loadTokenizer()).toBe(loadTokenizer())
+})
+
+test('whoever counts before it was loaded gets the same count, at once', async () => {
+  vi.resetModules()
+  const fresh = await import('./tokenizer.ts')
+  const text = 'The quick brown fox jumps over the lazy dog.'
+  expect(fresh.countTokens(text)).toBe(count(text))
+  expect((await fresh.loadTokenizer())(text)).toBe(count(text))
 })

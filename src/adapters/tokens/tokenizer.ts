@@ -1,4 +1,5 @@
 /** Real token counts, with the o200k_base encoding. Its table takes a moment to load, so it is loaded when first needed. */
+import { createRequire } from 'node:module'
 import type { CountTokens } from '../../model/text.ts'
 
 /**
@@ -16,18 +17,24 @@ const mergeCacheMax = 10_000
 /** A text up to this length may be kept alive by the words that it shares with the cache. */
 const cachedUnitsMax = 4096
 
+type Encoding = typeof import('./o200k.ts')
+
+let loaded: CountTokens | undefined
 let loading: Promise<CountTokens> | undefined
 
 export function loadTokenizer(): Promise<CountTokens> {
-  loading ??= load()
-  return loading
+  return (loading ??= import('./o200k.ts').then((encoding) => (loaded ??= countWith(encoding))))
 }
 
-async function load(): Promise<CountTokens> {
-  const { clearMergeCache, countTokens, setMergeCacheSize, pieces } = await import('./o200k.ts')
+/** Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second, in which nothing else is done. */
+export const countTokens: CountTokens = (text) => (loaded ??= countWith(requireEncoding()))(text)
+
+const requireEncoding = (): Encoding => createRequire(import.meta.url)(import.meta.url.endsWith('.ts') ? './o200k.ts' : './o200k.js') as Encoding
+
+function countWith({ clearMergeCache, countTokens: counted, setMergeCacheSize, pieces }: Encoding): CountTokens {
   // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. So it is emptied after a long text.
   setMergeCacheSize(mergeCacheMax)
-  const count: CountTokens = (text) => countTokens(text, ordinary)
+  const count: CountTokens = (text) => counted(text, ordinary)
   return (text) => {
     if (text.length <= pieceUnitsMax) return count(text)
     const tokens = countLong(text, pieces, count)

@@ -1,0 +1,62 @@
+/** The driver of connected programs on virtual time: loss after the grace time, and coming back within it. */
+import { expect, test } from 'vitest'
+import { world, type World } from '../../../test/world.ts'
+import { hostDriver } from './drive.ts'
+import type { ToHost } from './frames.ts'
+import { hostHub, type Host, type HostHub } from './hub.ts'
+
+type Program = Host & { frames: ToHost[] }
+
+function program(): Program {
+  const frames: ToHost[] = []
+  return { frames, sessions: new Map(), send: (frame) => void frames.push(frame) }
+}
+
+async function hosted(): Promise<{ w: World; hub: HostHub; session: `ses_${string}` }> {
+  const hub = hostHub()
+  const w: World = await world({ agents: { mine: { driver: { run: (turn, steps, signal) => hostDriver({ hub, clock: w.clock, graceMs: 10_000 }).run(turn, steps, signal) } } } })
+  const made = await w.exchange.createSession({ kind: 'user' }, { cwd: '/tmp', agent: 'mine', model: null, title: '', parent: null, initialMessage: null, id: 'a', trace: null })
+  return { w, hub, session: 'code' in made ? 'ses_none' : made.sessionId }
+}
+
+test('a program that goes away for good loses its running turn after the grace time, not before', async () => {
+  const { w, hub, session } = await hosted()
+  const host = program()
+  hub.attach(host, session, 'a')
+  const run = w.ask('', 'go', { session })
+  await w.rest()
+  expect(host.frames).toMatchObject([{ type: 'turn', id: 'a', task: 'go' }])
+  hub.detach(host)
+  await w.pass(9000)
+  expect(await w.events('turn.ended')).toEqual([])
+  expect(await w.until(run)).toMatchObject({ outcome: 'lost', error: expect.stringContaining('not connected') as string })
+})
+
+test('one that comes back in time is given the same turn again, and its answer counts', async () => {
+  const { w, hub, session } = await hosted()
+  const [first, second] = [program(), program()]
+  hub.attach(first, session, 'a')
+  const run = w.ask('', 'go', { session })
+  await w.rest()
+  hub.detach(first)
+  await w.pass(5000)
+  hub.attach(second, session, 'a')
+  expect(second.frames).toEqual(first.frames)
+  await w.pass(20_000)
+  const turn = second.frames[0]?.type === 'turn' ? second.frames[0].turn : ''
+  expect(hub.turn(first, turn)).toBe(null)
+  hub.turn(second, turn)?.answer({ output: 'here', error: null, usage: { input: 3, output: 4 } })
+  expect(await w.until(run)).toMatchObject({ outcome: 'completed', output: 'here', tokensUsed: 7 })
+})
+
+test('what a program calls a failure is one, with what it said', async () => {
+  const { w, hub, session } = await hosted()
+  const host = program()
+  hub.attach(host, session, 'a')
+  const run = w.ask('', 'go', { session })
+  await w.rest()
+  const turn = host.frames[0]?.type === 'turn' ? host.frames[0].turn : ''
+  hub.turn(host, turn)?.say('so far ')
+  hub.turn(host, turn)?.answer({ output: '', error: 'it broke', usage: null })
+  expect(await w.until(run)).toMatchObject({ outcome: 'failed', error: 'host_failed: it broke', output: 'so far ' })
+})

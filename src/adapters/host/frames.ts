@@ -1,0 +1,59 @@
+/**
+ * The frames between us and a connected program that runs turns of its own sessions (`/ws/host`).
+ *
+ * The program says `hello` with its sessions, and may add or drop some later. We send `turn` when one of them has something to do, `cancel` when it must stop.
+ * It sends `delta` as it speaks, `tool` to use a tool with the authority of the turn, and `answer` once. A turn that we send again after a break is the same turn: it is answered, not begun anew.
+ * With each session it is given a token. What it does with that token is what the session does by itself, outside of our turns.
+ *
+ * A program that says in which directory it works is also asked to `open` sessions that were made here for its agent: it makes one of its own, or forks one, and says `session` with ours in `as`.
+ */
+import { z } from 'zod'
+import { AgentName } from '../../model/agent.ts'
+import { SessionId } from '../../model/id.ts'
+import { Json } from '../../model/json.ts'
+
+const id = z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, 'letters, digits, "_", "-" and ".", at most 100')
+
+export const HostedSession = z.strictObject({
+  /** The program's own id for it; ours follows from it, so that it is the same session after a restart. */
+  id,
+  title: z.string().max(500).default(''),
+  cwd: z.string().min(1).max(4096),
+  /** The program's own id of the session that made it. */
+  parent: id.nullish(),
+  /** Ours, for one that was made here. */
+  as: SessionId.nullish(),
+  /** Another program that has it already keeps it, as long as it is there. */
+  spare: z.boolean().default(false),
+})
+export type HostedSession = z.infer<typeof HostedSession>
+
+export const HostFrame = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName, description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(1000).default([]),
+    /** Tools that its turns may use through us. */ tools: z.array(z.string().min(1)).max(100).default([]),
+    /** The directory in which it makes sessions when it is asked to. */ opens: z.string().min(1).max(4096).nullish(),
+  }),
+  z.strictObject({ type: z.literal('session'), session: HostedSession }),
+  z.strictObject({ type: z.literal('gone'), session: id }),
+  z.strictObject({ type: z.literal('delta'), turn: z.string().max(200), text: z.string().max(64 * 1024) }),
+  z.strictObject({ type: z.literal('tool'), turn: z.string().max(200), id: z.string().min(1).max(200), name: z.string().min(1).max(100), input: Json }),
+  z.strictObject({
+    type: z.literal('answer'), turn: z.string().max(200), output: z.string(), /** Why it failed; null where it did not. */ error: z.string().max(10_000).nullish(),
+    usage: z.strictObject({ input: z.number().int().min(0), output: z.number().int().min(0) }).nullish(),
+  }),
+])
+export type HostFrame = z.infer<typeof HostFrame>
+
+/** `token` acts as the session. */
+export type Registered = { id: string; sessionId: string; token: string }
+
+/** What we send. */
+export type ToHost =
+  | { type: 'welcome'; agent: string; sessions: Registered[] }
+  | ({ type: 'registered' } & Registered)
+  | { type: 'open'; sessionId: string; cwd: string; title: string; /** The program's own id of the one to go on from, and how many messages back. */ fork: { id: string; back: number } | null }
+  | { type: 'turn'; turn: string; id: string; sessionId: string; prompt: string; task: string; from: string | null; source: string; messageId: string | null; inReplyTo: string | null; system: string; deadline: number; tools: { name: string; description: string; input: Json }[] }
+  | { type: 'cancel'; turn: string; cause: string }
+  | { type: 'tool.result'; turn: string; id: string; ok: boolean; value: Json }
+  | { type: 'error'; error: { code: string; message: string; field?: string } }

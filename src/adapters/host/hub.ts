@@ -1,0 +1,114 @@
+/** Which programs are connected, and which sessions they run. In memory: a program that comes back says `hello` again. */
+import type { SessionId, TurnId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import type { ToolAnswer } from '../../runtime/ports.ts'
+import type { ToHost } from './frames.ts'
+
+export type HostAnswer = { output: string; error: string | null; usage: { input: number; output: number } | null }
+
+/** A turn that a connected program runs: what the driver wants to hear. */
+export type HostedTurn = { session: SessionId; frame: (own: string) => ToHost; answer(answer: HostAnswer): void; say(text: string): void; tool(name: string, input: Json): Promise<ToolAnswer>; lost(): void }
+
+/** One connected program. `sessions` has its own ids by ours; `place` is whose sessions it makes when asked, and where. */
+export type Host = { send(frame: ToHost): void; sessions: Map<SessionId, string>; place?: { agent: string; cwd: string } }
+
+/** A session that was made here, for a program to make its own of; `from` is the one that it goes on from. */
+export type Wanted = { session: SessionId; agent: string; cwd: string; title: string; from: { session: SessionId; back: number } | null }
+
+export type HostHub = {
+  /** Whether somebody is there to run a turn of this session. */
+  isThere(session: SessionId): boolean
+  /** From now on it runs this session; as a spare, only while nobody else is there who does. */
+  attach(host: Host, session: SessionId, own: string, spare?: boolean): void
+  detach(host: Host): void
+  drop(host: Host, session: SessionId): void
+  /** Gives a turn to whoever runs its session, now or when it is back; the returned function takes it away again. */
+  begin(turn: TurnId, hosted: HostedTurn): () => void
+  cancel(turn: TurnId, cause: string): void
+  turn(host: Host, turn: string): HostedTurn | null
+  /** Told of every session that has somebody now. */
+  onAttached(listener: (session: SessionId) => void): void
+  /** A program that makes sessions when asked is there. */
+  join(host: Host): void
+  onJoined(listener: (host: Host) => void): void
+  /** Asks a program of that agent and directory, once; one that has the conversation to go on from, where there is one. */
+  want(wanted: Wanted): void
+}
+
+export function hostHub(): HostHub {
+  const hosts = new Map<SessionId, Host>()
+  const turns = new Map<TurnId, HostedTurn>()
+  const listeners = new Set<(session: SessionId) => void>()
+  const known = new Set<Host>()
+  const joined = new Set<Host>()
+  const joinListeners = new Set<(host: Host) => void>()
+  /** Who was asked for a session, and has not brought it yet. */
+  const asked = new Map<SessionId, Host>()
+  const give = (turn: HostedTurn): boolean => {
+    const host = hosts.get(turn.session)
+    const own = host?.sessions.get(turn.session)
+    if (host === undefined || own === undefined) return false
+    host.send(turn.frame(own))
+    return true
+  }
+  const take = (host: Host, session: SessionId): void => {
+    hosts.set(session, host)
+    asked.delete(session)
+    for (const turn of turns.values()) if (turn.session === session) give(turn)
+    for (const told of listeners) told(session)
+  }
+  const leave = (session: SessionId, gone: Host): void => {
+    const spare = [...known].find((host) => host !== gone && host.sessions.has(session))
+    if (spare !== undefined) return take(spare, session)
+    hosts.delete(session)
+    for (const turn of turns.values()) if (turn.session === session) turn.lost()
+  }
+  return {
+    isThere: (session) => hosts.has(session),
+    attach(host, session, own, spare = false) {
+      known.add(host)
+      host.sessions.set(session, own)
+      if (!spare || !hosts.has(session)) take(host, session)
+    },
+    detach(host) {
+      known.delete(host)
+      for (const session of host.sessions.keys()) if (hosts.get(session) === host) leave(session, host)
+      host.sessions.clear()
+      joined.delete(host)
+      for (const [session, other] of asked) if (other === host) asked.delete(session)
+    },
+    drop(host, session) {
+      if (hosts.get(session) === host) leave(session, host)
+      host.sessions.delete(session)
+    },
+    begin(turn, hosted) {
+      turns.set(turn, hosted)
+      if (!give(hosted)) hosted.lost()
+      return () => void turns.delete(turn)
+    },
+    cancel(turn, cause) {
+      const hosted = turns.get(turn)
+      if (hosted !== undefined) hosts.get(hosted.session)?.send({ type: 'cancel', turn, cause })
+    },
+    /** A program speaks only for sessions that it runs. */
+    turn(host, turn) {
+      const hosted = turns.get(turn as TurnId)
+      return hosted !== undefined && hosts.get(hosted.session) === host ? hosted : null
+    },
+    onAttached: (listener) => void listeners.add(listener),
+    join(host) {
+      joined.add(host)
+      for (const told of joinListeners) told(host)
+    },
+    onJoined: (listener) => void joinListeners.add(listener),
+    want({ session, agent, cwd, title, from }) {
+      if (hosts.has(session) || asked.has(session)) return
+      const fits = (host: Host): boolean => host.place?.agent === agent && host.place.cwd === cwd && (from === null || host.sessions.has(from.session))
+      const host = [...joined].find(fits)
+      if (host === undefined) return
+      asked.set(session, host)
+      const own = from === null ? undefined : host.sessions.get(from.session)
+      host.send({ type: 'open', sessionId: session, cwd, title, fork: from === null || own === undefined ? null : { id: own, back: from.back } })
+    },
+  }
+}

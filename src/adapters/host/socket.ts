@@ -1,0 +1,146 @@
+/** One connected program: reads its frames, registers its sessions, passes on what its turns say. */
+import type { WebSocket } from 'ws'
+import { isRefusal } from '../../model/call.ts'
+import type { SessionId } from '../../model/id.ts'
+import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
+import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { HostFrame, type HostedSession, type Registered, type ToHost } from './frames.ts'
+import type { Host, HostHub } from './hub.ts'
+
+export const hostFrameBytesMax = 4 * 1024 * 1024
+const badFramesMax = 10
+const policyCode = 1008
+
+export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
+
+export function hostSocket(deps: HostSocketDeps): (ws: WebSocket, who: Who) => void {
+  return (ws, who) => {
+    // A session's token speaks for that session alone, and a program brings many.
+    if (who.kind !== 'user') return ws.close(policyCode, 'only the user may connect a program that runs turns')
+    new Program(ws, deps).begin()
+  }
+}
+
+/** Ours follows from the agent and the program's own id, so that it is the same after a restart. */
+export const hostedId = (agent: string, own: string): string => `${agent}-${own}`
+
+class Program {
+  readonly #ws: WebSocket
+  readonly #deps: HostSocketDeps
+  readonly #host: Host
+  #agent: string | null = null
+  #name = ''
+  #bad = 0
+  /** Frames are taken one after the other, but for tools, which may take long. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(ws: WebSocket, deps: HostSocketDeps) {
+    this.#ws = ws
+    this.#deps = deps
+    this.#host = { sessions: new Map(), send: (frame) => this.#send(frame) }
+  }
+
+  begin(): void {
+    this.#ws.on('error', () => undefined)
+    this.#ws.on('close', () => this.#deps.hub.detach(this.#host))
+    this.#ws.on('message', (data, isBinary) => {
+      const frame = isBinary ? badInput('frame', 'binary data', 'JSON text') : parsed((data as Buffer).toString('utf8'))
+      if (isRefusal(frame)) return this.#refuse(frame)
+      this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => {
+        this.#deps.report(fault)
+        this.#ws.close(1011, 'something broke in the server')
+      })
+    })
+  }
+
+  async #take(frame: HostFrame): Promise<void> {
+    switch (frame.type) {
+      case 'hello': return this.#hello(frame)
+      case 'session': return this.#register(frame.session)
+      case 'gone': return this.#gone(frame.session)
+      case 'delta': return this.#turn(frame.turn)?.say(frame.text)
+      case 'tool': return this.#tool(frame)
+      case 'answer': return this.#turn(frame.turn)?.answer({ output: frame.output, error: frame.error ?? null, usage: frame.usage ?? null })
+    }
+  }
+
+  #turn(turn: string) {
+    const hosted = this.#deps.hub.turn(this.#host, turn)
+    // Most likely it has ended meanwhile: what comes late changes nothing.
+    if (hosted === null) this.#send({ type: 'cancel', turn, cause: 'this turn has ended, or is not one of yours' })
+    return hosted
+  }
+
+  async #hello({ agent, description, sessions, tools, opens }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
+    const known = await this.#deps.exchange.hostAgent({ name: agent, description, tools })
+    if (isRefusal(known)) return this.#refuse(known)
+    this.#agent = known.id
+    this.#name = agent
+    const registered: (Registered & { sessionId: SessionId; spare: boolean })[] = []
+    for (const session of sessions) {
+      const opened = await this.#open(session)
+      if (isRefusal(opened)) this.#refuse(opened)
+      else registered.push({ id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id), spare: session.spare })
+    }
+    this.#send({ type: 'welcome', agent: known.id, sessions: registered.map(({ spare: _spare, ...one }) => one) })
+    for (const { id, sessionId, spare } of registered) this.#deps.hub.attach(this.#host, sessionId, id, spare)
+    if (opens == null) return
+    this.#host.place = { agent: known.id, cwd: opens }
+    this.#deps.hub.join(this.#host)
+  }
+
+  async #register(session: HostedSession): Promise<void> {
+    const opened = await this.#open(session)
+    if (isRefusal(opened)) return this.#refuse(opened)
+    this.#send({ type: 'registered', id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id) })
+    this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
+  }
+
+  async #open({ id, title, cwd, parent, as }: HostedSession): Promise<{ id: SessionId } | Refusal> {
+    if (this.#agent === null) return badInput('type', 'session', '"hello" first')
+    if (as != null) return this.#made(as)
+    const above: SessionId | null = parent == null ? null : `ses_${hostedId(this.#name, parent)}`
+    const made = await this.#deps.exchange.createSession({ kind: 'user' }, { cwd, agent: this.#agent, model: null, title, parent: above, initialMessage: null, id: hostedId(this.#name, id), trace: null })
+    return isRefusal(made) ? made : { id: made.sessionId }
+  }
+
+  /** One that was made here: a program brings only what its own agent has. */
+  async #made(given: SessionId): Promise<{ id: SessionId } | Refusal> {
+    const known = await this.#deps.exchange.sessionView(given)
+    if (isRefusal(known)) return known
+    return known.agent === this.#agent ? { id: known.id } : badInput('as', given, `a session of ${this.#name}`)
+  }
+
+  #gone(own: string): void {
+    for (const [session, id] of this.#host.sessions) if (id === own) this.#deps.hub.drop(this.#host, session)
+  }
+
+  #tool({ turn, id, name, input }: Extract<HostFrame, { type: 'tool' }>): void {
+    const hosted = this.#turn(turn)
+    void hosted?.tool(name, input).then(
+      ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
+      (error: unknown) => this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) } } }),
+    )
+  }
+
+  #refuse(refusal: Refusal): void {
+    this.#bad += 1
+    this.#send({ type: 'error', error: { code: refusal.code, message: explain(refusal), ...('field' in refusal ? { field: refusal.field } : {}) } })
+    if (this.#bad >= badFramesMax) this.#ws.close(policyCode, 'too many bad frames')
+  }
+
+  #send(frame: ToHost): void {
+    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(JSON.stringify(frame))
+  }
+}
+
+function parsed(text: string): HostFrame | Refusal {
+  let given: unknown
+  try {
+    given = JSON.parse(text)
+  } catch {
+    return badInput('frame', text, 'JSON')
+  }
+  const frame = HostFrame.safeParse(given)
+  return frame.success ? frame.data : refusalOfZod(frame.error, given)
+}

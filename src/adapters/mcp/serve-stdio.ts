@@ -1,0 +1,193 @@
+/**
+ * `tieline mcp`: MCP on standard input and output, for clients that start their servers. It owns nothing: every message goes to the running server's own MCP door and every answer comes back,
+ * so both revisions, progress and whatever the door learns work here too. It adds what this process knows about its client: its directory and its conversation.
+ *
+ * It uses neither the protocol's library nor any other, because some clients begin their first turn without waiting for a server that is slow to start.
+ * Standard output carries the protocol and nothing else.
+ */
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { clientMetaKey, type ClientMeta } from './client-meta.ts'
+import { eventData } from './server-sent-events.ts'
+
+/** Where clients tell their processes which conversation they belong to. */
+const conversationVariables = ['CLAUDE_CODE_SESSION_ID', 'COPILOT_AGENT_SESSION_ID'] as const
+const versionKey = 'io.modelcontextprotocol/protocolVersion'
+const clientKey = 'io.modelcontextprotocol/clientInfo'
+const internalError = -32_603
+
+export type McpStdioDeps = {
+  /** Finds the running server or starts one. Asked at first use, and again when it cannot be reached any more. */
+  server: () => Promise<{ url: string; token: string | null }>
+  version: string
+  cwd: string
+  env: Readonly<Record<string, string | undefined>>
+  stdin: Readable
+  stdout: Writable
+  /** Ends it. */
+  signal: AbortSignal
+  /** For standard error. */
+  report: (text: string) => void
+}
+
+type Fields = { [name: string]: unknown }
+type Message = { jsonrpc?: unknown; id?: string | number; method?: string; params?: Fields; result?: Fields }
+
+/** It never arrived: nothing has run. `again`: another look for the server may help. */
+class Unreachable extends Error {
+  readonly again: boolean
+  constructor(cause: unknown, again: boolean) {
+    super(`The Tieline server cannot be reached: ${reasonOf(cause)}`, { cause })
+    this.again = again
+  }
+}
+
+/** Settles when the client has gone, or the signal aborts; what it still waits for is cancelled. */
+export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
+  const relay = relayOf(deps)
+  const lines = createInterface({ input: deps.stdin, crlfDelay: Number.POSITIVE_INFINITY })
+  const closed = new Promise<void>((resolve) => lines.once('close', resolve))
+  const end = (): void => lines.close()
+  lines.on('line', (line) => {
+    if (line.trim() !== '') relay.take(line)
+  })
+  deps.stdout.on('error', end)
+  deps.signal.addEventListener('abort', end, { once: true })
+  if (deps.signal.aborted) end()
+  await closed
+  relay.stop()
+}
+
+/** What the handshake of the 2025 revision settled. */
+type Settled = { program: string | null; connection: string | null; version: string | null }
+
+function relayOf(deps: McpStdioDeps) {
+  const running = new Map<unknown, AbortController>()
+  const settled: Settled = { program: null, connection: null, version: null }
+  const post = posterOf(deps)
+  const write = (text: string): void => void deps.stdout.write(`${text.replaceAll(/[\r\n]+/g, ' ')}\n`)
+
+  async function exchange(message: Message, signal: AbortSignal): Promise<void> {
+    const request = message.method?.startsWith('tools/') === true ? withClient(message, settled.program, deps) : message
+    const response = await post(JSON.stringify(request), headersOf(message, settled), signal)
+    settled.connection = response.headers.get('mcp-session-id') ?? settled.connection
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+    let answered = message.id === undefined
+    for await (const text of isStream && response.body !== null ? eventData(response.body) : [await response.text()]) {
+      const said = objectIn(text)
+      if (said === null || said.jsonrpc !== '2.0') continue
+      if (message.method === 'initialize' && typeof said.result?.['protocolVersion'] === 'string') settled.version = said.result['protocolVersion']
+      answered ||= said.id === message.id && said.method === undefined
+      write(text)
+    }
+    if (!answered) throw response.ok ? new Error('the answer ended too early') : new Unreachable(new Error(`it answered with status ${response.status}`), false)
+  }
+
+  async function run(message: Message): Promise<void> {
+    const own = new AbortController()
+    if (message.id !== undefined) running.set(message.id, own)
+    try {
+      await exchange(message, own.signal)
+    } catch (error) {
+      // Whoever cancelled waits for no answer.
+      if (!own.signal.aborted) fail(message, error)
+    } finally {
+      if (running.get(message.id) === own) running.delete(message.id)
+    }
+  }
+
+  function fail({ id, method }: Message, error: unknown): void {
+    const text = error instanceof Unreachable ? error.message : `The connection to the Tieline server broke (${reasonOf(error)}). What was asked may have run: look at the state before you ask again.`
+    deps.report(text)
+    if (id === undefined) return
+    // A model can read a result and go on without the tool; an error of the protocol would only end its turn.
+    write(JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'tools/call' ? { result: { content: [{ type: 'text', text }], isError: true } } : { error: { code: internalError, message: text } }) }))
+  }
+
+  return {
+    take(line: string): void {
+      const message = objectIn(line)
+      if (message === null) return deps.report('a line of the input is no message, and was passed over')
+      if (message.method === 'initialize') settled.program = nameIn(message.params?.['clientInfo'])
+      const cancelled = message.method === 'notifications/cancelled' ? running.get(message.params?.['requestId']) : undefined
+      // The door takes a request that closes as cancelled, in both revisions.
+      if (cancelled !== undefined) return cancelled.abort()
+      void run(message)
+    },
+    stop(): void {
+      for (const call of running.values()) call.abort()
+    },
+  }
+}
+
+type Post = (body: string, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
+
+/** Remembers where the server is, and looks again when it is not there. */
+function posterOf(deps: McpStdioDeps): Post {
+  let finding: ReturnType<McpStdioDeps['server']> | null = null
+
+  const once: Post = async (body, headers, signal) => {
+    const mine = (finding ??= deps.server())
+    const forget = (): void => {
+      if (finding === mine) finding = null
+    }
+    const place = await mine.catch((error: unknown) => {
+      forget()
+      throw new Unreachable(error, false)
+    })
+    const authorization = place.token === null ? {} : { authorization: `Bearer ${place.token}` }
+    return fetch(new URL('/mcp', place.url), { method: 'POST', body, signal, headers: { ...headers, ...authorization, 'user-agent': `tieline-mcp/${deps.version}` } }).catch((error: unknown) => {
+      if (!signal.aborted) forget()
+      throw wasRefused(error) ? new Unreachable(error, true) : error
+    })
+  }
+
+  // Only what surely never arrived is sent again: anything else may have run.
+  return (...request) => once(...request).catch((error: unknown) => {
+    if (error instanceof Unreachable && error.again) return once(...request)
+    throw error
+  })
+}
+
+/** Requests of the 2026 revision carry in headers what they say inside; those of the older one what the handshake settled. */
+function headersOf({ method, params }: Message, { connection, version }: Settled): Record<string, string> {
+  const plain = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const claimed = metaIn(params)[versionKey]
+  if (typeof claimed !== 'string') return { ...plain, ...(connection === null ? {} : { 'mcp-session-id': connection }), ...(version === null ? {} : { 'mcp-protocol-version': version }) }
+  const name = params?.['name'] ?? params?.['uri']
+  return { ...plain, 'mcp-protocol-version': claimed, ...(method === undefined ? {} : { 'mcp-method': inHeader(method) }), ...(typeof name === 'string' ? { 'mcp-name': inHeader(name) } : {}) }
+}
+
+/** SEP-2243: what a header cannot hold is written in base64. */
+const inHeader = (text: string): string => (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?') ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`)
+
+function withClient(message: Message, program: string | null, { cwd, env }: McpStdioDeps): Message {
+  const meta = metaIn(message.params)
+  const name = nameIn(meta[clientKey]) ?? program
+  const session = conversationVariables.map((variable) => env[variable]).find((value) => value !== undefined && value !== '')
+  const client: ClientMeta = { cwd, ...(name === null ? {} : { name }), ...(session === undefined ? {} : { session }) }
+  return { ...message, params: { ...message.params, _meta: { ...meta, [clientMetaKey]: client } } }
+}
+
+const isObject = (value: unknown): value is Fields => value !== null && typeof value === 'object' && !Array.isArray(value)
+const metaIn = (params: Fields | undefined): Fields => (isObject(params?.['_meta']) ? params['_meta'] : {})
+const nameIn = (info: unknown): string | null => (isObject(info) && typeof info['name'] === 'string' ? info['name'] : null)
+
+function objectIn(text: string): Message | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function wasRefused(error: unknown): boolean {
+  return error instanceof Error && ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED' || wasRefused(error.cause))
+}
+
+/** The innermost cause is what helps. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message} (${reasonOf(error.cause)})` : error.message
+}

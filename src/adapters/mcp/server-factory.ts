@@ -1,0 +1,104 @@
+/** One MCP server for one request: lists the tools that the exchange offers to whoever asks, and uses them for it. */
+import { createHash } from 'node:crypto'
+import { ProtocolError, ProtocolErrorCode, Server, type CallToolRequest, type CallToolResult, type Implementation, type ServerCapabilities, type ServerContext, type Tool } from '@modelcontextprotocol/server'
+import type { SessionId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import { explain } from '../../model/refusal.ts'
+import type { Exchange, Who } from '../../runtime/exchange.ts'
+import type { Clock } from '../../runtime/ports.ts'
+import { refusedAnswer, resultOf } from './server-answers.ts'
+import { clientOf, programOf, traceOf } from './server-client.ts'
+import type { Inflight } from './server-inflight.ts'
+import { whoWorks, withProgress } from './server-progress.ts'
+import { isOurs, toolOf } from './server-tools.ts'
+
+/** Who sent a request, as the door has checked it, and what came with it. */
+export type Asker = { who: Who; headers: Headers; /** What a client of the 2025 revision called itself. */ program: string | null; connection: string | null; /** Aborts when the connection closes. */ signal: AbortSignal }
+
+/** What the protocol suites want a server to have. Only their script hands it in: no configuration reaches it. */
+export type Fixtures = {
+  capabilities: ServerCapabilities
+  tools: readonly Tool[]
+  call(name: string, ctx: ServerContext): Promise<CallToolResult>
+}
+
+export type FactoryDeps = {
+  exchange: Exchange
+  clock: Clock
+  version: string
+  /** Where clients work that do not say where they do. */
+  cwd: string
+  progressMs: number
+  inflight: Inflight
+  /** Faults that the client is only told about in general. */
+  report(fault: unknown): void
+  fixtures: Fixtures | null
+}
+
+const instructions = 'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; call_agent asks one that remembers its conversation; send_agent_message does not wait. '
+  + 'Work that may take longer than a minute: sub_agent with background: true, then wait_for_call until it has ended.'
+
+export const serverInfo = (version: string): Implementation => ({ name: 'tieline', title: 'Tieline', version })
+
+export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
+  const { fixtures } = deps
+  const server = new Server(serverInfo(deps.version), { capabilities: { tools: { listChanged: true }, ...fixtures?.capabilities }, instructions })
+  server.setRequestHandler('tools/list', async (_request, ctx) => {
+    const specs = await deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
+    if ('code' in specs) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(specs), { code: specs.code })
+    return { tools: [...specs.map(toolOf), ...(fixtures?.tools ?? [])] }
+  })
+  server.setRequestHandler('tools/call', async (request, ctx) => {
+    const { params } = request
+    return fixtures?.tools.some((tool) => tool.name === params.name) === true ? fixtures.call(params.name, ctx) : callTool(asker, params, ctx, deps)
+  })
+  return server
+}
+
+/** A token names a session or a turn; without one the client acts as an external session of its own. */
+async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDeps): Promise<Exclude<Who, { kind: 'user' }>> {
+  if (asker === null) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the request has no sender')
+  if (asker.who.kind !== 'user') return asker.who
+  const program = programOf(ctx.mcpReq.envelope) ?? asker.program
+  const client = clientOf({ meta: ctx.mcpReq._meta, headers: asker.headers, program }, deps.cwd)
+  return { kind: 'session', session: await deps.exchange.clientSession(client.name, client.cwd) }
+}
+
+async function callTool(asker: Asker | null, { name, arguments: given = {} }: CallToolRequest['params'], ctx: ServerContext, deps: FactoryDeps): Promise<CallToolResult> {
+  const { exchange, clock, progressMs, inflight } = deps
+  const input = given as { [name: string]: Json }
+  const who = await whoAsks(asker, ctx, deps)
+  if (!isOurs(name) && !(await offers(exchange, who, name))) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
+  const running = inflight.begin({ who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id }, [ctx.mcpReq.signal, ...(asker === null ? [] : [asker.signal])])
+  const token = ctx.mcpReq._meta?.progressToken
+  try {
+    const work = exchange.useTool(who, name, input, { signal: running.signal, id: actOf(asker, who, name), trace: traceOf(ctx.mcpReq._meta) })
+    const answer = await (token === undefined ? work : withProgress(work, {
+      clock, everyMs: progressMs,
+      describe: () => whoWorks(exchange, sessionOf(who), name, input),
+      tell: (progress) => ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, ...progress } }),
+    }))
+    return resultOf('code' in answer ? refusedAnswer(name, input, answer) : answer)
+  } catch (fault) {
+    // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has the rest.
+    if (running.signal.aborted) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
+    deps.report(fault)
+    throw new ProtocolError(ProtocolErrorCode.InternalError, `The server failed while it used ${name}. Try again, or tell the user to look at the server's log.`)
+  } finally {
+    running.end()
+  }
+}
+
+/** A retry with the same key is the same act. The key is the client's own, so it counts only for the same client and tool. */
+function actOf(asker: Asker | null, who: Who, name: string): string | null {
+  const key = asker?.headers.get('idempotency-key') ?? null
+  return key === null || key === '' ? null : createHash('sha256').update(JSON.stringify([who, 'mcp', name, key])).digest('base64url')
+}
+
+async function offers(exchange: Exchange, who: Who, name: string): Promise<boolean> {
+  const specs = await exchange.toolsFor(who)
+  return !('code' in specs) && specs.some((spec) => spec.name === name)
+}
+
+/** The exchange does not say in which session a turn runs, and nothing but a message depends on it. */
+const sessionOf = (who: Who): SessionId | null => (who.kind === 'session' ? who.session : null)

@@ -1,0 +1,116 @@
+/**
+ * The server of this machine: the one that owns the data directory, or one that is started in the background and outlives opencode.
+ * Several may begin at the same moment. The directory has one owner; whoever loses the race finds that owner's address a moment later.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdir, open, readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { tielineClient } from '../../client/client.ts'
+import type { Surroundings } from '../../client/surroundings.ts'
+import { findNode } from './find-node.ts'
+
+export type FoundServer = { url: string; token: string | null }
+
+export type ServerPlace = {
+  /** Where opencode works: a configuration there counts. */
+  cwd: string
+  env: Readonly<Record<string, string | undefined>>
+  /** One that is named is not started. */
+  server?: string | undefined
+  dataDir?: string | undefined
+  surroundings: Surroundings
+}
+
+const lookAgainMs = 100
+const startMsMax = 20_000
+const sources = import.meta.dirname
+const packageDir = resolve(sources, '..', '..', '..')
+
+/** Null where none answers; `start` brings one up. Throws with what is missing. */
+export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
+  const named = place.server ?? textOf(place.env['TIELINE_SERVER'])
+  if (named !== undefined) return { url: named, token: textOf(place.env['TIELINE_TOKEN']) ?? null }
+  const dataDir = await dataDirOf(place)
+  return (await runningIn(dataDir, place)) ?? (start ? startedIn(dataDir, place) : null)
+}
+
+/** As the configuration says, where one is there; its other keys are the server's to read. */
+export async function dataDirOf({ cwd, env, dataDir }: Pick<ServerPlace, 'cwd' | 'env' | 'dataDir'>): Promise<string> {
+  const home = textOf(env['HOME']) ?? homedir()
+  const named = dataDir ?? textOf(env['TIELINE_DATA_DIR'])
+  if (named !== undefined) return absolute(named, cwd, home)
+  const files = textOf(env['TIELINE_CONFIG']) === undefined
+    ? [cwd, join(textOf(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap((folder) => [join(folder, 'tieline.toml'), join(folder, 'tieline.json')])
+    : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
+  for (const file of files) {
+    const text = await readFile(file, 'utf8').catch(() => null)
+    if (text === null) continue
+    const configured = file.endsWith('.json') ? inJson(text) : inToml(text)
+    if (configured !== null) return absolute(configured, dirname(file), home)
+    break
+  }
+  return join(home, '.local', 'share', 'tieline')
+}
+
+function inJson(text: string): string | null {
+  const said = /"server"\s*:\s*\{[^{}]*"dataDir"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1]
+  return said === undefined ? null : (JSON.parse(said) as string)
+}
+
+function inToml(text: string): string | null {
+  const table = /^\s*\[server\]\s*$([\s\S]*?)(?=^\s*\[|(?![\s\S]))/m.exec(text)?.[1] ?? ''
+  const said = /^\s*dataDir\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(table)
+  return said?.[1] ?? said?.[2] ?? null
+}
+
+async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promise<FoundServer | null> {
+  const file = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => null)
+  if (file === null) return null
+  try {
+    const { url } = JSON.parse(file) as { url: string }
+    // A file that a dead server left behind is not believed.
+    await tielineClient({ url, surroundings }).health()
+    const token = await readFile(join(dataDir, 'token'), 'utf8').catch(() => '')
+    return { url, token: textOf(token.trim()) ?? null }
+  } catch {
+    return null
+  }
+}
+
+async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServer> {
+  const node = await findNode(packageDir, place.env)
+  const log = join(dataDir, 'serve.log')
+  let child = await begin(node, dataDir, log, [], place)
+  let isOtherPort = false
+  for (let waitedMs = 0; waitedMs < startMsMax; waitedMs += lookAgainMs) {
+    const found = await runningIn(dataDir, place)
+    if (found !== null) return found
+    // Most likely somebody else has the usual port; whoever lost the race for the directory has just ended too, and finds the winner.
+    if (child.exitCode !== null && !isOtherPort) {
+      isOtherPort = true
+      child = await begin(node, dataDir, log, ['--port', '0'], place)
+    }
+    await place.surroundings.sleep(lookAgainMs)
+  }
+  throw new Error(`the server did not start: see ${log}`)
+}
+
+/** In a group of its own: it goes on when opencode ends. */
+async function begin(node: string, dataDir: string, log: string, flags: readonly string[], { cwd, env }: ServerPlace): Promise<ChildProcess> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const file = await open(log, 'a', 0o600)
+  const main = join(sources, '..', '..', 'cli', `main${extname(import.meta.filename)}`)
+  const child = spawn(node, [main, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env })
+  child.on('error', () => undefined)
+  child.unref()
+  await file.close()
+  return child
+}
+
+function absolute(path: string, base: string, home: string): string {
+  const expanded = path === '~' ? home : path.startsWith('~/') ? join(home, path.slice(2)) : path
+  return isAbsolute(expanded) ? expanded : resolve(base, expanded)
+}
+
+const textOf = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)

@@ -1,0 +1,125 @@
+/** The sessions of opencode in one directory, and what they are called at the server. One that was made at the server carries its name there in its metadata, so that it is the same after a restart. */
+import type { HostOpening, HostSession } from '../../client/host.ts'
+import type { TielineClient } from '../../client/client.ts'
+import { cutBefore } from './conversation.ts'
+import { answered, type OpencodeClient, type OpencodeSession } from './opencode-api.ts'
+import type { ServerLink } from './server-link.ts'
+
+const registeredAtStart = 50
+
+export type Taken = { sessionId: string; client: TielineClient }
+
+export type KnownSessionsDeps = { opencode: OpencodeClient; directory: string; agent: string; link: Pick<ServerLink, 'reach' | 'current'> }
+
+export class KnownSessions {
+  readonly #deps: KnownSessionsDeps
+  readonly #known = new Map<string, HostSession>()
+  readonly #adding = new Map<string, Promise<Taken>>()
+  /** Sessions that are being made for the server: opencode tells of them before they have their name. */
+  #opening: Promise<unknown> = Promise.resolve()
+
+  constructor(deps: KnownSessionsDeps) {
+    this.#deps = deps
+  }
+
+  all(): HostSession[] {
+    return [...this.#known.values()]
+  }
+
+  /** Those of before, the newest: others are taken up when something arrives for them. Another opencode that has one keeps it. */
+  async begin(): Promise<void> {
+    const sessions = await answered(this.#deps.opencode.session.list(), 'list its sessions')
+    const here = sessions.filter((session) => session.directory === this.#deps.directory && session.time.archived === undefined).toSorted((a, b) => b.time.updated - a.time.updated).slice(0, registeredAtStart)
+    // Parents first: a child is below one that is known.
+    for (const session of here.toSorted((a, b) => a.time.created - b.time.created)) if (!this.#known.has(session.id)) await this.#add(session, true)
+  }
+
+  /** Known to the server, as one that is at work here. */
+  async taken(id: string): Promise<Taken> {
+    const { host } = await this.#deps.link.reach()
+    const known = host.taken(id)
+    if (known !== null) return known
+    await this.#opening
+    return this.#add(await answered(this.#deps.opencode.session.get({ path: { id } }), `find session ${id}`), false)
+  }
+
+  nameOf(id: string): string | null {
+    return this.#deps.link.current()?.host.taken(id)?.sessionId ?? null
+  }
+
+  /** Somebody works in it here: from now on its messages come here too. */
+  claim(id: string): void {
+    const session = this.#known.get(id)
+    if (session?.spare !== true) return
+    const mine = { ...session, spare: false }
+    this.#known.set(id, mine)
+    void this.#deps.link.current()?.host.add(mine)
+  }
+
+  async created(session: OpencodeSession): Promise<void> {
+    await this.#opening
+    if (session.directory === this.#deps.directory && !this.#known.has(session.id)) await this.#add(session, false)
+  }
+
+  /** Its mail has no reader any more. */
+  async deleted(id: string): Promise<void> {
+    const link = this.#deps.link.current()
+    const sessionId = link?.host.taken(id)?.sessionId
+    this.#known.delete(id)
+    link?.host.remove(id)
+    if (sessionId !== undefined) await link?.client.sessions.archive(sessionId)
+  }
+
+  /** Makes what was asked for at the server, or finds what was made for it before. */
+  open(asked: HostOpening): Promise<HostSession> {
+    const made = this.#opening.then(() => this.#make(asked))
+    this.#opening = made.catch(() => undefined)
+    return made
+  }
+
+  async #make(asked: HostOpening): Promise<HostSession> {
+    const { session } = this.#deps.opencode
+    const prefix = `ses_${this.#deps.agent}-`
+    const own = asked.sessionId.startsWith(prefix) ? await session.get({ path: { id: asked.sessionId.slice(prefix.length) } }) : { data: undefined }
+    const before = own.data ?? (await answered(session.list(), 'list its sessions')).find((one) => nameIn(one) === asked.sessionId)
+    const made = before ?? (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.fork)))
+    if (before === undefined) await answered(session.update({ path: { id: made.id }, body: { metadata: { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } } } }), 'keep the name of a session')
+    const known: HostSession = { id: made.id, title: made.title, cwd: made.directory, ...(own.data === undefined ? { as: asked.sessionId } : {}) }
+    this.#known.set(made.id, known)
+    return known
+  }
+
+  #new(title: string): Promise<OpencodeSession> {
+    return answered(this.#deps.opencode.session.create({ body: title === '' ? {} : { title } }), 'make a session')
+  }
+
+  async #fork({ id, back }: { id: string; back: number }): Promise<OpencodeSession> {
+    const { session } = this.#deps.opencode
+    const [messages, status] = await Promise.all([answered(session.messages({ path: { id } }), 'show a conversation'), answered(session.status(), 'say what it does')])
+    const cut = cutBefore(messages, back, status[id] !== undefined && status[id].type !== 'idle')
+    return answered(session.fork({ path: { id }, body: cut === null ? {} : { messageID: cut } }), 'fork a session')
+  }
+
+  #add(session: OpencodeSession, spare: boolean): Promise<Taken> {
+    const adding = this.#adding.get(session.id) ?? this.#addNow(session, spare).finally(() => this.#adding.delete(session.id))
+    this.#adding.set(session.id, adding)
+    return adding
+  }
+
+  async #addNow(session: OpencodeSession, spare: boolean): Promise<Taken> {
+    const { host } = await this.#deps.link.reach()
+    const parent = session.parentID !== undefined && host.taken(session.parentID) !== null ? session.parentID : null
+    const known: HostSession = { id: session.id, title: session.title, cwd: session.directory, parent, as: nameIn(session), spare }
+    this.#known.set(session.id, known)
+    await host.add(known)
+    const taken = host.taken(session.id)
+    if (taken === null) throw new Error(`the server did not take session ${session.id}`)
+    return taken
+  }
+}
+
+/** opencode copies metadata with a fork: only what names the session itself is believed. */
+function nameIn({ id, metadata }: OpencodeSession): string | null {
+  const said = metadata?.['tieline'] as { session?: unknown; own?: unknown } | undefined
+  return said?.own === id && typeof said.session === 'string' ? said.session : null
+}

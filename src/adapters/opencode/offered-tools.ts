@@ -1,0 +1,61 @@
+/** Our tools as opencode takes them: plain objects. Which there are, and what they say of themselves, the server tells. */
+import type { ToolSpec } from '../../client/answers.ts'
+import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
+import type { Json } from '../../model/json.ts'
+import type { DeliveredTurns } from './delivered-turns.ts'
+import type { KnownSessions } from './known-sessions.ts'
+import type { OpencodeTool, ToolUseContext } from './opencode-api.ts'
+
+export type OfferedToolsDeps = { sessions: Pick<KnownSessions, 'taken'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
+
+type Used = { ok: boolean; value: Json }
+
+export const offeredTools = (specs: readonly ToolSpec[], deps: OfferedToolsDeps): Record<string, OpencodeTool> => Object.fromEntries(specs.map((spec) => [spec.name, toolOf(spec, deps)]))
+
+function toolOf({ name, description, input }: ToolSpec, deps: OfferedToolsDeps): OpencodeTool {
+  return {
+    description, args: argumentsIn(input),
+    async execute(args, context) {
+      const { ok, value } = await used(deps, name, args as Record<string, Json>, context)
+      // In lines, because opencode cuts what it shows at whole lines.
+      return { title: titleOf(args), output: JSON.stringify(value, null, 2), metadata: { ok } }
+    },
+  }
+}
+
+/** opencode takes these for required, all of them; the definition itself is put right when it is shown. */
+function argumentsIn(schema: Json): Record<string, unknown> {
+  const properties = schema !== null && typeof schema === 'object' && !Array.isArray(schema) ? schema['properties'] : undefined
+  return properties !== null && typeof properties === 'object' && !Array.isArray(properties) ? properties : {}
+}
+
+/** A failure is an answer too: a model can read it and go on. */
+async function used({ sessions, turns }: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
+  try {
+    const turn = await turns.of(context)
+    if (turn !== null) {
+      if (name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) turns.noteReply(turn)
+      return await turn.tool(name, args)
+    }
+    const { client } = await sessions.taken(context.sessionID)
+    return withNext(name, await client.tools.use(name, args, {}, { signal: context.abort }))
+  } catch (error) {
+    if (context.abort.aborted) throw error
+    const code = error instanceof TielineError ? error.code : error instanceof ServerUnreachable ? 'server_unreachable' : 'not_possible'
+    return { ok: false, value: { error: { code, message: error instanceof Error ? error.message : String(error) } } }
+  }
+}
+
+const isReplyTo = (reply: Json | undefined, message: string | null): boolean => Array.isArray(reply) && message !== null && reply.some((id) => typeof id === 'string' && id.replace(/^msg_/, '') === message.replace(/^msg_/, ''))
+
+/** What a session of opencode accepts comes to it as its next prompt, so that its answer is one to that message alone. */
+function withNext(name: string, answer: Used): Used {
+  const { value } = answer
+  if (name !== 'buffer' || value === null || typeof value !== 'object' || Array.isArray(value) || value['accepted'] !== true) return answer
+  return { ...answer, value: { ...value, next: 'It comes to its session as the next message there, and what is answered to that goes back as the reply. Do not answer it now: end your turn.' } }
+}
+
+function titleOf(args: Record<string, unknown>): string {
+  const said = ['agent_name', 'agent_id', 'session', 'sessionId', 'call_id', 'accept', 'task', 'message'].map((field) => args[field]).find((value) => typeof value === 'string' && value !== '')
+  return typeof said === 'string' ? said.slice(0, 60).toWellFormed() : ''
+}

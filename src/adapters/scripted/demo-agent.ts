@@ -1,0 +1,85 @@
+/** The built-in offline demo agent: it says what it was told, and asks the agents that a message names. It shows calls on a machine without a model, and is the same each time. */
+import type { Agent } from '../../model/agent.ts'
+import type { Json } from '../../model/json.ts'
+import type { ScriptedFunction, ScriptedTurn } from './run-function.ts'
+
+/** R11: a message that names everybody must not become a flood of calls. */
+export const askedMax = 3
+
+export const demoAgent: ScriptedFunction = async (turn) => {
+  const mentions = mentionsIn(turn.task, [turn.agent, ...turn.callable])
+  const named = agentsOf(mentions).filter((agent) => agent.name !== turn.agent.name)
+  const lines = [`This is ${callName(turn.agent)}, the offline demo agent: no model answers here, so I say what I was told. I was told: "${turn.task}"`]
+  for (const agent of named.slice(0, askedMax)) lines.push(await askAgent(turn, agent, messageFor(agent, turn.task, mentions)))
+  const left = named.slice(askedMax)
+  if (left.length > 0) lines.push(`I ask at most ${askedMax} agents for one message, so I did not ask ${left.map(callName).join(', ')}.`)
+  return turn.think(lines.join('\n\n'))
+}
+
+/** One place in the message where an agent is named. */
+type Mention = { agent: Agent; start: number; end: number }
+
+/** Longer names first, so that "helper" is not found inside "helper two". Each place names one agent. */
+function mentionsIn(text: string, agents: readonly Agent[]): Mention[] {
+  const mentions: Mention[] = []
+  // A name that came before is not shorter, so it covers an end of whatever it overlaps.
+  const taken = new Uint8Array(text.length)
+  const names = agents.flatMap((agent) => namesOf(agent).map((name) => ({ agent, name }))).toSorted((a, b) => b.name.length - a.name.length)
+  for (const { agent, name } of names) {
+    for (const start of placesOf(text, name)) {
+      const end = start + name.length
+      if (taken[start] === 1 || taken[end - 1] === 1) continue
+      taken.fill(1, start, end)
+      mentions.push({ agent, start, end })
+    }
+  }
+  return mentions.sort((a, b) => a.start - b.start)
+}
+
+/** A dash or a dot inside a word belongs to it ("helper-2", "helper.ts"); a dot at the end of a sentence does not. */
+const wordBefore = /[\p{L}\p{N}_-]$|[\p{L}\p{N}]\.$/u
+const wordAfter = /^(?:[\p{L}\p{N}_-]|\.[\p{L}\p{N}])/u
+
+/** Where a name stands as whole words, in any case. */
+function* placesOf(text: string, name: string): Generator<number> {
+  const [where, what] = [lowered(text), lowered(name)]
+  for (let at = where.indexOf(what); at >= 0; at = where.indexOf(what, at + what.length)) {
+    if (!wordBefore.test(text.slice(Math.max(0, at - 3), at)) && !wordAfter.test(text.slice(at + what.length, at + what.length + 3))) yield at
+  }
+}
+
+/** A few letters change their length with their case: then places would not be the same, and the case counts. */
+function lowered(text: string): string {
+  const lower = text.toLowerCase()
+  return lower.length === text.length ? lower : text
+}
+
+const namesOf = (agent: Agent): string[] => [agent.name, agent.title ?? ''].filter((name) => name.trim() !== '')
+const callName = (agent: Agent): string => agent.title ?? agent.name
+const agentsOf = (mentions: readonly Mention[]): Agent[] => [...new Set(mentions.map(({ agent }) => agent))]
+
+/** Nobody else is named in what is handed on: the one who is asked would call them again, or come back to the caller. */
+function messageFor(agent: Agent, text: string, mentions: readonly Mention[]): string {
+  let handed = ''
+  let from = 0
+  for (const mention of mentions) {
+    handed += text.slice(from, mention.start) + (mention.agent === agent ? text.slice(mention.start, mention.end) : 'another agent')
+    from = mention.end
+  }
+  return `You are named in this message: ${handed}${text.slice(from)}`
+}
+
+async function askAgent(turn: ScriptedTurn, agent: Agent, message: string): Promise<string> {
+  const { ok, value } = await turn.tool('call_agent', { agent_id: agent.name, message })
+  if (ok) return `${callName(agent)} answered: ${textOf(value, 'response')}`
+  const said = textOf(value, 'response')
+  return `${callName(agent)} did not answer (${textOf(value, 'outcome') || 'refused'}): ${textOf(value, 'error') || 'no reason was given.'}${said === '' ? '' : ` So far it had said: ${said}`}`
+}
+
+/** A refusal that comes before the tool itself has its words one level deeper. */
+function textOf(value: Json, field: string): string {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return ''
+  const found = value[field]
+  if (typeof found === 'string') return found
+  return field === 'error' && found !== null && found !== undefined ? textOf(found, 'message') : ''
+}
