@@ -39,7 +39,26 @@ describe('a mistake says what would have been right', () => {
     [['run'], 'run needs "<task>".'],
     [['run', 'two', 'words'], '"words" is one word too many for run; put quotes around a text of several words.'],
     [['demo', 'x'], '"x" is one word too many for demo.'],
+    [['demo', '--server', 'http://x'], '--server means nothing to demo: the demo has a server, a configuration and a directory of its own.'],
+    [['sessions', '--limit', '--json'], '--limit needs a value: --limit COUNT.'],
   ])('%j', (args, text) => expect(mistake(...args)).toBe(text))
+})
+
+test('a number below zero is a value, so that its own message can say what is wrong with it', () => {
+  expect(askedFor(['run', 'x', '--timeout', '-5'], commands)).toMatchObject({ kind: 'run', flags: { timeout: '-5' } })
+})
+
+test('global flags are taken by every command, before it or after it', () => {
+  for (const command of commands) {
+    const words = command.words.filter((word) => !word.startsWith('['))
+    const global = command.without === undefined ? ['--config', 'c', '--data-dir', 'd', '--server', 's', '--json', '--quiet'] : ['--json', '--quiet']
+    expect(askedFor([...global, command.name, ...words], commands)).toMatchObject({ kind: 'run', flags: { json: true, quiet: true } })
+    expect(askedFor([command.name, ...words, ...global], commands)).toMatchObject({ kind: 'run', flags: { json: true, quiet: true } })
+  }
+})
+
+test('the help of every command has an example of it', () => {
+  expect(commands.filter((command) => !(command.more ?? []).some((line) => line.includes(`tieline ${command.name}`))).map(({ name }) => name)).toEqual([])
 })
 
 test('the help names every command and every flag', () => {

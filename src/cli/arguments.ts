@@ -1,7 +1,7 @@
 /** Reads the words of a command line. Pure: a mistake is a value that says what would have been right. */
 import { parseArgs } from 'node:util'
 import { nearestOf } from '../config-problem.ts'
-import type { Command, CommandInput, Flag } from './command.ts'
+import { globalFlags, type Command, type CommandInput, type Flag } from './command.ts'
 
 export type Asked =
   | { kind: 'run'; command: Command; words: string[]; flags: CommandInput['flags'] }
@@ -32,7 +32,7 @@ export function askedFor(args: readonly string[], commands: readonly Command[]):
 
 /** Which flags take a value must be known before the command is: a flag has one meaning in all commands. */
 function tokensOf(args: readonly string[], commands: readonly Command[]) {
-  const known = Object.assign({}, ...commands.map((command) => command.flags)) as Record<string, Flag>
+  const known = Object.assign({}, globalFlags, ...commands.map((command) => command.flags)) as Record<string, Flag>
   const options = Object.fromEntries(Object.entries(known).map(([name, flag]) => [name, { type: flag.value === undefined ? ('boolean' as const) : ('string' as const) }]))
   return parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true }).tokens
 }
@@ -40,12 +40,14 @@ function tokensOf(args: readonly string[], commands: readonly Command[]) {
 const nameOf = (token: Token): string => (token.rawName.startsWith('--') ? token.name : (shortFlags[token.name] ?? token.name))
 
 function flagProblem(options: readonly Token[], command: Command | null): string | null {
-  const known = { ...command?.flags, ...ownFlags }
+  const known: Readonly<Record<string, Flag>> = { ...command?.flags, ...globalFlags, ...ownFlags }
   for (const token of options) {
     const flag = known[nameOf(token)]
-    if (flag === undefined) return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${nearestOf(`--${token.name}`, Object.keys(known).map((name) => `--${name}`))}.`
+    if (flag === undefined) return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${nearestOf(`--${token.name}`, Object.keys(known).filter((name) => command?.without?.[name as keyof typeof globalFlags] === undefined).map((name) => `--${name}`))}.`
+    const meaningless = command?.without?.[nameOf(token) as keyof typeof globalFlags]
+    if (meaningless !== undefined) return `${token.rawName} means nothing to ${command?.name}: ${meaningless}.`
     if (flag.value === undefined && token.value !== undefined) return `${token.rawName} takes no value.`
-    if (flag.value !== undefined && (token.value === undefined || (token.inlineValue === false && token.value.startsWith('-')))) return `${token.rawName} needs a value: ${token.rawName} ${flag.value}.`
+    if (flag.value !== undefined && (token.value === undefined || (token.inlineValue === false && /^-(?![\d.])/.test(token.value)))) return `${token.rawName} needs a value: ${token.rawName} ${flag.value}.`
   }
   return null
 }

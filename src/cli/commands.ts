@@ -1,13 +1,21 @@
 /** All commands, in the order of the help. */
+import { call } from './call.ts'
 import { calls } from './calls.ts'
+import { chat } from './chat.ts'
 import type { Command } from './command.ts'
 import { demo } from './demo.ts'
+import { doctor } from './doctor.ts'
 import { explain } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { flow } from './flow.ts'
 import { importCommand } from './import.ts'
+import { init } from './init.ts'
+import { mcp } from './mcp.ts'
 import { replay } from './replay.ts'
 import { run } from './run.ts'
+import { send } from './send.ts'
+import { serve } from './serve.ts'
 import { sessions } from './sessions.ts'
+import { tail } from './tail.ts'
 
-export const commands: readonly Command[] = [demo, run, calls, sessions, flow, replay, explain, exportCommand, importCommand]
+export const commands: readonly Command[] = [demo, init, doctor, serve, run, chat, call, send, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]

@@ -2,9 +2,10 @@
  * The agents of the demo. What a model would say is scripted; everything else is real: files, processes, calls, context, tokens, the log.
  * The rules answer to what their tools really returned, so a test that did not fail, or a repair that did not help, would end the demo as a failure.
  */
-import type { AgentOptions } from '../serve.ts'
+import type { AgentOptions } from '../agents.ts'
 import { mistake, moduleFile, moduleText, repair, specFile, testFile, testText } from './demo-files.ts'
 
+type DemoAgent = Omit<AgentOptions, 'driver' | 'script' | 'languageModel'> & { driver: 'scripted'; script: readonly Rule[] }
 type Rule = Extract<NonNullable<AgentOptions['script']>, readonly unknown[]>[number]
 
 /** What the user said before, in the planner's session and in the one of the agent that works alone. One of the two is of use to the coder. */
@@ -15,24 +16,24 @@ export const task = `Build what ${specFile} asks for, test it, and have it revie
 const noted: Rule = { when: { task: { regex: '^(House rules|By the way)' } }, say: 'Noted.' }
 const check = `'${process.execPath.replaceAll("'", String.raw`'\''`)}' --test ${testFile}`
 
-/** `pauseMs` is how long each answer of the three takes, so that somebody can watch. */
-export function demoAgents(pauseMs: number): Record<string, AgentOptions> {
-  const agent = (options: AgentOptions & { script: readonly Rule[] }): AgentOptions => ({ ...options, script: [noted, ...options.script.map((rule) => ({ ...rule, delayMs: pauseMs }))] })
+/** As data, so that they can stand in a configuration file. `pauseMs` is how long each answer of the three takes, so that somebody can watch. */
+export function demoAgents(pauseMs: number): Record<string, DemoAgent> {
+  const agent = (options: DemoAgent): DemoAgent => ({ ...options, script: [noted, ...options.script.map((rule) => ({ ...rule, delayMs: pauseMs }))] })
   return {
     planner: agent({
-      description: 'plans and delegates', prompt: 'You plan work and hand it to others. You change no files yourself. When the work is done and reviewed, you tell the user in one sentence what there is.',
+      driver: 'scripted', description: 'plans and delegates', prompt: 'You plan work and hand it to others. You change no files yourself. When the work is done and reviewed, you tell the user in one sentence what there is.',
       tools: ['read', 'sub_agent'], allowSubAgentCalls: true, mayCall: ['coder', 'reviewer'], script: planner,
     }),
     coder: agent({
-      description: 'writes code and its tests', prompt: 'You write small, clear modules and their tests. You run the tests yourself, and you are done when they pass.',
+      driver: 'scripted', description: 'writes code and its tests', prompt: 'You write small, clear modules and their tests. You run the tests yourself, and you are done when they pass.',
       tools: ['read', 'write', 'edit', 'shell'], script: [...coderRules, { when: { tool: 'shell', ok: true }, say: codedWords }],
     }),
     reviewer: agent({
-      description: 'checks the work of others', prompt: 'You review code against its specification. You believe only what you have read and run yourself. You change nothing.',
+      driver: 'scripted', description: 'checks the work of others', prompt: 'You review code against its specification. You believe only what you have read and run yourself. You change nothing.',
       tools: ['read', 'shell'], script: [...reviewRules, ...verdict],
     }),
     alone: {
-      description: 'does everything itself', prompt: 'You build small, clear modules and their tests, and you review your own work. You believe only what you have read and run yourself. You tell the user in one sentence what there is.',
+      driver: 'scripted', description: 'does everything itself', prompt: 'You build small, clear modules and their tests, and you review your own work. You believe only what you have read and run yourself. You tell the user in one sentence what there is.',
       tools: ['read', 'write', 'edit', 'shell'], script: [noted, ...alone()],
     },
   }

@@ -1,14 +1,13 @@
 /** Calls as plain lines, for pipes and logs. Pure: `tree` is as it was before the event. */
-import type { StoredEvent } from '../model/event.ts'
 import { turnOf } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
-import type { Tree } from './tree.ts'
+import type { Happened, Tree } from './tree.ts'
 import { oneLine } from './width.ts'
 
 const taskPointsMax = 200
 
-export function plainLines(tree: Tree, { event }: StoredEvent): string[] {
+export function plainLines(tree: Tree, { event }: Happened): string[] {
   if (event.type === 'call.opened') return [calling(tree, event.turn, event.grant.agent, event.task)]
   if (event.type === 'call.refused') return [calling(tree, event.turn, event.agent, event.task), returned(event.agent, false, 0, 0), `  Error: ${oneLine(explain(event.refusal))}`]
   if (event.type !== 'call.ended') return []

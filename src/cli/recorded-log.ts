@@ -1,39 +1,38 @@
-/** What the commands about a recorded log share: which directory it is in, and how mistakes are told. */
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
-import type { openLog } from '../serve.ts'
-import { sharedFlags, UsageError, type CommandInput, type Flag } from './command.ts'
-
-export const logFlags = {
-  'data-dir': { value: 'DIR', help: 'where the log is kept' },
-  config: { value: 'FILE', help: 'tieline.toml or tieline.json, whose data directory and agents are meant' },
-  json: sharedFlags.json,
-} as const satisfies Record<string, Flag>
+/** Looking at what was recorded: through the server that owns the log where one runs, and in the log itself where none does. To look starts nothing. */
+import type { TielineClient } from '../client/client.ts'
+import { TielineError } from '../client/tieline-error.ts'
+import { systemClock } from '../runtime/system-clock.ts'
+import type { openLog } from '../tieline.ts'
+import { UsageError, type CommandInput } from './command.ts'
+import { emptiedWords, logState, placeOf, type Place } from './place.ts'
+import { isLocked, namedServer, runningServer } from './reach.ts'
 
 export type OpenedLog = Awaited<ReturnType<typeof openLog>>
 
-export const flagText = (flag: string | true | undefined): string | undefined => (typeof flag === 'string' ? flag : undefined)
+type LookInput = Pick<CommandInput, 'flags' | 'env' | 'signal'>
 
-/** The directory that a flag names, or else the one of the configuration; and the file of that, where there is one. */
-export async function logPlace({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): Promise<{ dataDir: string; config: string | null }> {
-  const { ConfigError, loadConfig } = await import('../config.ts')
-  try {
-    const found = await loadConfig({ file: flagText(flags['config']), cwd: process.cwd(), env, home: homedir() })
-    const named = flagText(flags['data-dir'])
-    return { dataDir: named === undefined ? found.config.server.dataDir : resolve(named), config: found.file }
-  } catch (error) {
-    if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error })
-    throw error
-  }
+/** One question, for either. An id that is not there is a mistake of whoever typed it. */
+export async function look<T>(input: LookInput, ask: { server: (client: TielineClient) => Promise<T>; log: (log: OpenedLog) => Promise<T> }): Promise<T> {
+  const named = await namedServer(input)
+  if (named !== null) return asked(() => ask.server(named))
+  const place = await placeOf(input)
+  const running = await runningServer(place)
+  return running === null ? openedLog(place, ask.log) : asked(() => ask.server(running.client))
 }
 
-/** Opens the log, asks, and closes it whatever happened. An id that is not there is a mistake of whoever typed it. */
-export async function withLog<T>(input: Pick<CommandInput, 'flags' | 'env'>, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
-  const { dataDir, config } = await logPlace(input)
-  if (!existsSync(join(dataDir, 'tieline.db'))) throw new UsageError(`there is no log in ${dataDir}: name the directory of one with --data-dir DIR.`)
-  const { openLog } = await import('../serve.ts')
-  const log = await openLog({ dataDir, ...(config === null ? {} : { config }) })
+/** For what needs the whole log to itself: `why` says what a running server must be stopped for. */
+export async function withLog<T>(input: LookInput, why: string, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
+  const place = await placeOf(input)
+  const running = await runningServer(place)
+  if (running !== null) throw new UsageError(`a server runs on ${place.dataDir} (${running.client.url}${running.pid === null ? '' : `, process ${running.pid}`}): ${why} needs the log to itself. End the server first, or name another log with --data-dir DIR.`)
+  return openedLog(place, ask)
+}
+
+async function openedLog<T>({ dataDir, file }: Place, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
+  const state = logState(dataDir)
+  if (state === 'none') throw new UsageError(`there is no log in ${dataDir}: name the directory of one with --data-dir DIR.`)
+  if (state === 'emptied') throw new UsageError(emptiedWords(dataDir))
+  const log = await openedAlone(dataDir, file)
   try {
     return await ask(log)
   } catch (error) {
@@ -44,4 +43,28 @@ export async function withLog<T>(input: Pick<CommandInput, 'flags' | 'env'>, ask
   }
 }
 
-export const printJson = (out: CommandInput['out'], value: unknown): void => void out.write(`${JSON.stringify(value)}\n`)
+const busyMsMax = 2000
+const lookAgainMs = 50
+
+/** Another command may be looking too, for a moment. */
+async function openedAlone(dataDir: string, file: string | null): Promise<OpenedLog> {
+  const { openLog } = await import('../tieline.ts')
+  for (const until = systemClock.now() + busyMsMax; ; await systemClock.sleep(lookAgainMs)) {
+    try {
+      return await openLog({ dataDir, ...(file === null ? {} : { config: file }) })
+    } catch (error) {
+      if (!isLocked(error) || systemClock.now() > until) throw error
+    }
+  }
+}
+
+const unknownCodes = ['call_unknown', 'session_unknown', 'session_ambiguous', 'not_found']
+
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof TielineError && unknownCodes.includes(error.code)) throw new UsageError(error.message, { cause: error })
+    throw error
+  }
+}

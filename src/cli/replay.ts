@@ -1,6 +1,6 @@
 /** `tieline replay <id>`: runs recorded turns again with nothing but their record, and shows the first difference. */
-import type { Command, CommandInput } from './command.ts'
-import { logFlags, printJson, withLog, type OpenedLog } from './recorded-log.ts'
+import { printJson, type Command, type CommandInput } from './command.ts'
+import type { OpenedLog } from './recorded-log.ts'
 import { oneLine } from './width.ts'
 
 type Replay = Awaited<ReturnType<OpenedLog['replay']>>
@@ -9,7 +9,7 @@ export const replay: Command = {
   name: 'replay',
   words: ['<id>'],
   help: 'Runs a recorded call, session or flow again without model, tools or network, and compares every event',
-  flags: logFlags,
+  flags: {},
   more: [
     'The exit code is 0 if every event is as it was recorded, and 1 at a difference, which is shown with both sides.',
     'The hash is the same for the same log on every machine. The agents must be in the configuration; those that are defined in code are replayed from code, with openLog().',
@@ -19,7 +19,8 @@ export const replay: Command = {
 }
 
 async function runReplay(input: CommandInput): Promise<number> {
-  const result = await withLog(input, (log) => log.replay(input.words[0] ?? ''))
+  const { withLog } = await import('./recorded-log.ts')
+  const result = await withLog(input, 'a replay', (log) => log.replay(input.words[0] ?? ''))
   if (input.flags['json'] === true) printJson(input.out, result)
   else input.out.write(`${replayLines(result).join('\n')}\n`)
   return result.equal ? 0 : 1

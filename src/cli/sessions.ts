@@ -1,19 +1,34 @@
-/** `tieline sessions`: the sessions of a log, newest first. */
-import { limitFlag, limitOf } from './calls.ts'
-import type { Command, CommandInput } from './command.ts'
-import { logFlags, printJson, withLog } from './recorded-log.ts'
+/** `tieline sessions`: sessions, newest first. */
+import type { Session } from '../client/answers.ts'
+import { printJson, type Command, type CommandInput } from './command.ts'
+import { limitFlag, limitOf } from './flags.ts'
 import { oneLine } from './width.ts'
 
 export const sessions: Command = {
-  name: 'sessions', words: [], help: 'Lists sessions, newest first: whose they are, and what they are called', flags: { limit: limitFlag, ...logFlags },
-  more: ['An ephemeral session was made by a call, and belongs to it. Go on with an id: "tieline replay" or "tieline explain".'],
+  name: 'sessions', words: [], help: 'Lists sessions, newest first: whose they are, what they do, and what they are called', flags: { limit: limitFlag },
+  more: [
+    'A server that runs leaves out the sessions that calls made for themselves; in a log at rest these stand too, as ephemeral ones.', '',
+    'Examples:', '  tieline sessions', '  tieline chat --session ses_01     go on with one', '  tieline send ses_01 "And now?"   or write to it',
+  ],
   async run(input: CommandInput): Promise<number> {
-    const found = await withLog(input, (log) => log.sessions(limitOf(input)))
-    if (input.flags['json'] === true) printJson(input.out, found)
-    else if (found.length === 0) input.out.write('There are no sessions in this log.\n')
-    else for (const session of found) {
-      input.out.write(`${session.id}  ${oneLine(session.agent)}  ${session.kind}${session.archived ? ', archived' : ''}  ${session.entries} entries  ${oneLine(session.title === '' ? session.cwd : session.title)}\n`)
-    }
+    const limit = limitOf(input)
+    const { look } = await import('./recorded-log.ts')
+    const lines = await look<{ session: object; line: string }[]>(input, {
+      server: async (client) => (await client.sessions.list({ limit }, input)).sessions.map((session) => ({ session, line: sessionLine(session) })),
+      log: async (log) => (await log.sessions(limit)).map((session) => ({ session, line: recordedLine(session) })),
+    })
+    if (input.flags['json'] === true) printJson(input.out, lines.map(({ session }) => session))
+    else input.out.write(lines.length === 0 ? 'There are no sessions in this log.\n' : `${lines.map(({ line }) => line).join('\n')}\n`)
     return 0
   },
 }
+
+type Named = { id: string; agent: string; kind: string; title: string; cwd: string }
+
+const lineOf = (session: Named, state: string): string => `${session.id}  ${oneLine(session.agent)}  ${state}  ${oneLine(session.title === '' ? session.cwd : session.title)}`
+
+export const sessionLine = (session: Session): string =>
+  lineOf({ ...session, agent: session.agentName }, [session.kind === 'persistent' ? session.status : `${session.kind}, ${session.status}`, ...(session.buffered > 0 ? [`${session.buffered} to accept`] : []), ...(session.orphan ? ['orphan'] : [])].join(', '))
+
+export const recordedLine = (session: Named & { archived: boolean | string; entries: number }): string =>
+  lineOf(session, `${session.kind}${session.archived === false ? '' : ', archived'}  ${session.entries} entries`)

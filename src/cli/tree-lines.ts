@@ -67,6 +67,7 @@ function doing(tree: Tree, node: TreeNode): Segment[] {
   if (node.state === 'ended') return ending(node)
   if (node.stopping !== null) return [segment('stopping', 'yellow')]
   if (node.state === 'queued') return [segment('waits for its turn', 'dim')]
+  if (node.asking !== null) return [segment(`asks whether it may use ${oneLine(node.asking)}`, 'yellow')]
   const awaited = waitedFor(tree, node)
   if (awaited.length > 0) return [segment(`waits for ${awaited.map((child) => oneLine(child.agent)).join(', ')}`, 'dim')]
   const tools = node.round.flatMap(({ words, failed }, index) => [segment(index === 0 ? '' : ', ', 'dim'), segment(words, 'cyan'), segment(failed ? ' ✗' : '', 'red')])

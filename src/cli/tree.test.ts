@@ -5,7 +5,8 @@ import type { CallId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { plainLines } from './plain-lines.ts'
 import { treeLines } from './tree-lines.ts'
-import { emptyTree, foldDelta, foldEvent, nodesOf, tokensOf, type Delta, type Tree } from './tree.ts'
+import type { Delta } from '../client/answers.ts'
+import { emptyTree, foldDelta, foldEvent, nodesOf, tokensOf, withoutClients, type Tree } from './tree.ts'
 import { displayWidth } from './width.ts'
 
 const at0 = 1_000_000
@@ -117,6 +118,22 @@ describe('several calls', () => {
     const waiting = [...background, stored(2, { type: 'wait.started', ...place('planner'), target: 'ses_coder', until: at0 + 500 })]
     expect(lines(fold(waiting), 10)[0]).toMatch(/^‖ planner/)
     expect(lines(fold([...waiting, stored(3, { type: 'wait.ended', ...place('planner'), target: 'ses_coder', reason: 'time is over' })]), 10)[0]).toMatch(/^⠋ planner/)
+  })
+
+  test('a client outside is left out, and its calls stand in its place', () => {
+    const client = [sent(0, 'external', 'sub_agent coder: go'), started(0, 'external', 1000), opened(1, ['external', 'coder'], 'go', 1000), started(1, 'coder', 1000), sent(2, 'planner', 'x')]
+    const tree = fold(client)
+    expect(lines(withoutClients(tree), 10).map((line) => line.slice(0, 9))).toEqual(['⠋ coder  ', '    think', '· planner', '    waits'])
+    expect(withoutClients(fold(client.slice(0, 2))).roots).toEqual([])
+  })
+
+  test('a turn that asks a person says so until it is answered, and an event of a later version changes nothing', () => {
+    const question = { question: 'q1', key: 'k', agent: 'coder', tool: 'shell', input: {}, path: ['planner', 'coder'], flow: 'flow_1' as const, deadline: 1 }
+    const asking = fold([...oneCall, stored(600, { type: 'question.asked', ...place('coder'), ...question })])
+    expect(lines(asking, 700)[3]).toContain('asks whether it may use shell')
+    const told = fold([stored(700, { type: 'question.answered', ...place('coder'), question: 'q1', answer: 'deny', by: 'user' })], asking)
+    expect(lines(told, 800)[3]).toContain('thinking')
+    expect(fold([{ seq: 0, at: 0, event: { type: 'later.happened' } as unknown as Event }], told)).toBe(told)
   })
 
   test('two roots are two trees', () => {

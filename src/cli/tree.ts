@@ -1,12 +1,14 @@
 /** Who calls whom: the events of one or more flows folded into a tree, one at a time. Pure; the same events give the same tree. */
+import type { Delta } from '../client/answers.ts'
 import type { EventOf, Outcome, StoredEvent, Usage } from '../model/event.ts'
 import { turnOf } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
+import { opensTurn } from '../model/opening.ts'
 import { explain } from '../model/refusal.ts'
-import type { Tieline } from '../serve.ts'
 import { oneLine } from './width.ts'
 
-export type Delta = Parameters<Parameters<Tieline['onDelta']>[0]>[0]
+/** An event, whether it comes from a log or over a wire. */
+export type Happened = Pick<StoredEvent, 'at' | 'event'>
 
 /** One turn: a root's, or one that a call started. A refused call has a node too, which was over when it began. */
 export type TreeNode = {
@@ -21,6 +23,8 @@ export type TreeNode = {
   background: boolean
   /** Sessions that this turn waits for besides its calls. */
   waitsFor: readonly string[]
+  /** The tool that a person is asked about; nothing goes on until the answer. */
+  asking: string | null
   /** Why it was told to stop, where it was. */
   stopping: Outcome | null
   openedAt: number
@@ -56,10 +60,10 @@ export function foldDelta(tree: Tree, delta: Delta): Tree {
   return goesOn ? { ...tree, saying } : change({ ...tree, saying }, delta.turn, () => ({ round: [] }))
 }
 
-export function foldEvent(tree: Tree, { event, at }: StoredEvent): Tree {
+export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
   const turn = event.turn ?? ''
   switch (event.type) {
-    case 'message.sent': return plant(tree, { ...newNode(turn, event.grant.agent, event.text, at), caller: null })
+    case 'message.sent': case 'message.delivered': return !opensTurn(event) ? tree : plant(tree, { ...newNode(turn, event.grant.agent, event.text, at), caller: null })
     case 'turn.started': return change(tree, turn, (node) => ({ state: 'running', deadline: Math.min(node.deadline ?? Infinity, event.deadline) }))
     case 'turn.cancelled': return change(tree, turn, () => ({ stopping: event.outcome }))
     case 'turn.ended': return change(tree, turn, (node) => (node.caller === null ? endOfRoot(event, at) : {}))
@@ -70,8 +74,12 @@ export function foldEvent(tree: Tree, { event, at }: StoredEvent): Tree {
     case 'call.ended': return change(silenced(tree, turn), turnOf(event.call), (node) => endOfCall(node, event))
     case 'wait.started': return change(tree, turn, (node) => ({ waitsFor: [...node.waitsFor, event.target] }))
     case 'wait.ended': return change(tree, turn, (node) => ({ waitsFor: node.waitsFor.filter((target) => target !== event.target) }))
-    case 'session.created': case 'session.archived': case 'session.claimed': case 'notice.raised': return tree
+    case 'question.asked': return change(tree, turn, () => ({ asking: event.tool }))
+    case 'question.answered': return change(tree, turn, () => ({ asking: null }))
+    case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.created': case 'session.adopted': case 'session.archived': case 'session.claimed': case 'notice.raised': return tree
   }
+  // A server of a later version may send events that are not known here.
+  return tree
 }
 
 /** What a caller said and did before its call ended is old now. */
@@ -80,6 +88,9 @@ function silenced(tree: Tree, turn: string): Tree {
   saying.delete(turn)
   return change({ ...tree, saying }, turn, () => ({ round: [] }))
 }
+
+/** A client outside does nothing but call: its calls stand in its place. */
+export const withoutClients = (tree: Tree): Tree => ({ ...tree, roots: tree.roots.flatMap((id) => (tree.nodes.get(id)?.agent === 'external' ? (tree.nodes.get(id)?.children ?? []) : [id])) })
 
 /** A turn that waits for others does nothing else. */
 export const waitedFor = (tree: Tree, node: TreeNode): TreeNode[] =>
@@ -97,8 +108,8 @@ export function nodesOf(tree: Tree): TreeNode[] {
   return tree.roots.flatMap((id) => tree.nodes.get(id) ?? []).flatMap(below)
 }
 
-const newNode = (id: string, agent: string, task: string, at: number): TreeNode => ({
-  id, agent, caller: null, task, state: 'queued', outcome: null, background: false, waitsFor: [], stopping: null, openedAt: at, endedAt: null, deadline: null,
+export const newNode = (id: string, agent: string, task: string, at: number): TreeNode => ({
+  id, agent, caller: null, task, state: 'queued', outcome: null, background: false, waitsFor: [], asking: null, stopping: null, openedAt: at, endedAt: null, deadline: null,
   tokens: 0, tokensTotal: null, toolsUsed: [], round: [], output: '', errors: [], children: [],
 })
 
@@ -144,7 +155,7 @@ function toolWords(name: string, input: Json): string {
 /** Where a program lies says little about what it does. */
 const withoutFolders = (name: string, text: string): string => (name === 'shell' ? text.replace(/^(?:'[^']*\/([^'/]+)'|\/\S*\/([^/\s]+))/, '$1$2') : text)
 
-function plant(tree: Tree, node: TreeNode): Tree {
+export function plant(tree: Tree, node: TreeNode): Tree {
   if (tree.nodes.has(node.id)) return tree
   const nodes = new Map(tree.nodes).set(node.id, node)
   const caller = node.caller === null ? undefined : nodes.get(node.caller)

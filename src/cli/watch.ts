@@ -1,92 +1,187 @@
-/** Shows runs while they happen: as a tree on a terminal, as plain lines elsewhere, or not at all. */
-import type { StoredEvent } from '../model/event.ts'
+/** Gives agents work over a client, and follows it: the events of what was asked for, and of everything that it causes, until its turn has ended. */
+import type { StreamedEvent } from '../client/answers.ts'
+import type { TielineClient } from '../client/client.ts'
+import { surroundings } from '../client/surroundings.ts'
+import type { EventOf, Outcome } from '../model/event.ts'
+import { turnOf } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import { systemClock } from '../runtime/system-clock.ts'
-import type { Tieline } from '../serve.ts'
-import { plainLines } from './plain-lines.ts'
-import { openScreen, type Terminal } from './screen.ts'
-import { spinnerMs, treeLines } from './tree-lines.ts'
-import { emptyTree, foldDelta, foldEvent, type Tree } from './tree.ts'
+import { connectionTo, type Connection } from './connection.ts'
+import { faceOn, silentFace, type Face, type FaceStyle } from './face.ts'
+import type { Terminal } from './screen.ts'
+import { emptyTree, foldDelta, foldEvent, nodesOf, withoutClients, type Tree } from './tree.ts'
 
-export type Run = ReturnType<Tieline['run']>
-export type RunResult = Awaited<Run>
+export type Work = { session: string; text: string; /** The message's own id: sent again under it, it has one effect. */ id?: string; /** When it ends at the latest. */ timeoutMs?: number | null }
+
+/** In the form of the server's own ids, which sort by time and are cheap for models to read: the ids of turn and flow are made of it. */
+export const newMessageId = (): string => `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(12, '0')}`
+const epochMs = 1_577_836_800_000
+const countMax = 10n ** 12n
+
+export type WorkResult = { success: boolean; outcome: Outcome; output: string; error: string | null; tokensUsed: number; durationMs: number; toolCalls: string[]; session: string; flow: string | null }
+
+/** `signal` aborts when the question is over: answered elsewhere, or too late. */
+export type AskPerson = (question: EventOf<'question.asked'>, signal: AbortSignal) => Promise<boolean>
 
 export type Watch = {
-  /** Follows a run to its end; cancels it when `signal` aborts. */
-  follow(run: Run, signal: AbortSignal): Promise<RunResult>
-  /** A text that does not belong to the tree. */
+  /** Sends a message, and comes back when its turn has ended. Cancels it when `signal` aborts, or its time is over. */
+  follow(work: Work, signal: AbortSignal): Promise<WorkResult>
+  /** Shows everything that a session's turns do from now on, though nothing was sent from here. */
+  include(session: string): void
+  /** Until nothing of what is shown runs any more, but not for long. */
+  settled(): Promise<void>
+  /** Shows what happens while `work` is done, and is closed when that is over, so that what is printed next comes below it. */
+  shown<T>(work: () => Promise<T>): Promise<T>
   note(text: string): void
   tree(): Tree
+  /** Up to where events have been seen. */
+  cursor(): string | null
   close(): Promise<void>
 }
 
-export type WatchStyle = { live: boolean; colour: boolean }
+export type WatchOptions = FaceStyle & { out: Terminal | null; /** Asks the person who sits here; without it a question is only shown. */ askPerson?: AskPerson | undefined; /** Shows what happened after this cursor; otherwise what happens from now on. */ after?: string | null; /** How long the server may be away before this gives up. */ awayMsMax: number }
 
-/** What is shown of events and of time passing; `silent` shows nothing, and still folds. */
-type Face = { event(before: Tree, stored: StoredEvent): void; note(text: string): void; close(): Promise<void> }
+const settleMsMax = 1500
+const settleLookMs = 20
+const isRunning = (tree: Tree): boolean => nodesOf(withoutClients(tree)).some((node) => node.state !== 'ended')
 
-export function watchRuns(line: Pick<Tieline, 'onDelta'>, out: (Terminal & { write(text: string): unknown }) | null, style: WatchStyle): Watch {
+type Waiter = { resolve(result: { ended: EventOf<'turn.ended'>; flow: string }): void; reject(error: unknown): void }
+
+/** Resolves when events reach us: what is sent afterwards is not missed. */
+export async function openWatch(client: TielineClient, options: WatchOptions): Promise<Watch> {
   let tree = emptyTree
-  const face = out === null ? silent : style.live ? liveFace(out, () => tree, style.colour) : plainFace(out)
-  const deaf = line.onDelta((delta) => (tree = foldDelta(tree, delta)))
+  let cursor = options.after ?? null
+  let face = silentFace
+  const scope = scopeOf()
+  const waiters = new Map<string, Waiter>()
+  const done = new AbortController()
+  const connection = connectionTo(client.url, options.awayMsMax, done.signal)
+  const questions = questionsOf(client, () => face, options.askPerson)
+  const changed: Connection['changed'] = (state) => {
+    if (state.open) cursor ??= state.after
+    connection.changed(state)
+  }
+  const pump = async (): Promise<void> => {
+    for await (const happened of client.events({ after: cursor, signal: done.signal, onDelta: (delta) => (tree = foldDelta(tree, delta)), onConnection: changed })) {
+      cursor = happened.seq
+      if (!scope.takes(happened, (message) => waiters.has(message))) continue
+      face.event(tree, happened)
+      tree = foldEvent(tree, happened)
+      settle(happened.event)
+      questions.event(happened.event)
+    }
+  }
+  const settle = (event: StreamedEvent['event']): void => {
+    const root = event.type === 'turn.ended' ? scope.rootOf(event.turn) : null
+    if (event.type !== 'turn.ended' || root === null) return
+    waiters.get(root.message)?.resolve({ ended: event, flow: root.flow })
+    waiters.delete(root.message)
+  }
+  const pumping = pump().catch((error: unknown) => connection.broken(error))
+  void connection.lost.catch((error: unknown) => waiters.forEach((waiter) => waiter.reject(error)))
+  await connection.ready.catch((error: unknown) => {
+    done.abort()
+    throw error
+  })
   return {
-    async follow(run, signal) {
-      const cancel = (): void => void run.cancel('interrupted by the user').catch((fault: unknown) => face.note(String(fault)))
-      if (signal.aborted) cancel()
-      signal.addEventListener('abort', cancel, { once: true })
+    follow: (work, signal) => follow(client, work, signal, waiters),
+    include: (session) => scope.include(session),
+    async settled() {
+      for (const until = systemClock.now() + settleMsMax; isRunning(tree) && systemClock.now() < until; ) await systemClock.sleep(settleLookMs)
+    },
+    async shown(work) {
+      if (options.conversation === true) tree = emptyTree
+      face = faceOn(options.out, () => tree, options)
       try {
-        for await (const stored of run) {
-          face.event(tree, stored)
-          tree = foldEvent(tree, stored)
-        }
-        return await run
+        return await work()
       } finally {
-        signal.removeEventListener('abort', cancel)
+        await face.close()
+        face = silentFace
       }
     },
     note: (text) => face.note(text),
     tree: () => tree,
-    async close() {
-      deaf()
-      await face.close()
-    },
-  }
-}
-
-/** Closes the watch when the work is over, however it ended, so that what is printed next comes below it. */
-export async function shown<T>(watch: Watch, work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } finally {
-    await watch.close()
-  }
-}
-
-const silent: Face = { event: () => undefined, note: () => undefined, close: async () => undefined }
-
-const plainFace = (out: Pick<Terminal, 'write'>): Face => ({
-  event: (before, stored) => plainLines(before, stored).forEach((line) => out.write(`${line}\n`)),
-  note: (text) => void out.write(`${text}\n`),
-  close: async () => undefined,
-})
-
-function liveFace(terminal: Terminal, tree: () => Tree, colour: boolean): Face {
-  const screen = openScreen(terminal)
-  const done = new AbortController()
-  const draw = (): void => screen.draw(treeLines(tree(), systemClock.now(), { ...screen.size(), colour }))
-  const drawing = (async () => {
-    while (!done.signal.aborted) {
-      draw()
-      await systemClock.sleep(spinnerMs, done.signal).catch(() => undefined)
-    }
-  })()
-  return {
-    event: () => undefined,
-    note: (text) => screen.above(text),
+    cursor: () => cursor,
     async close() {
       done.abort()
-      await drawing
-      draw()
-      screen.close()
+      await pumping
     },
   }
 }
+
+async function follow(client: TielineClient, { session, text, id: message = newMessageId(), timeoutMs = null }: Work, signal: AbortSignal, waiters: Map<string, Waiter>): Promise<WorkResult> {
+  const startedAt = systemClock.now()
+  const ending = new Promise<Parameters<Waiter['resolve']>[0]>((resolve, reject) => waiters.set(message, { resolve, reject }))
+  const over = new AbortController()
+  let timedOut = false
+  const cancel = (): void => void client.sessions.cancel(session).catch((error: unknown) => waiters.get(message)?.reject(error))
+  try {
+    await client.sessions.send(session, { message: text, messageId: message }, { signal })
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel, { once: true, signal: over.signal })
+    if (timeoutMs !== null) void systemClock.sleep(timeoutMs, over.signal).then(() => ((timedOut = true), cancel()), () => undefined)
+    const { ended, flow } = await ending
+    return resultOf(ended, { session, flow, durationMs: systemClock.now() - startedAt, timedOutMs: timedOut && ended.outcome === 'cancelled' ? timeoutMs : null })
+  } finally {
+    waiters.delete(message)
+    over.abort()
+  }
+}
+
+const resultOf = (ended: EventOf<'turn.ended'>, { timedOutMs, ...place }: Pick<WorkResult, 'session' | 'flow' | 'durationMs'> & { timedOutMs: number | null }): WorkResult => ({
+  success: ended.outcome === 'completed', outcome: timedOutMs === null ? ended.outcome : 'timed_out', output: ended.output, error: timedOutMs === null ? ended.error : `timed_out: no answer within ${timedOutMs} ms`,
+  tokensUsed: ended.tokensUsed + ended.tokensBelow, toolCalls: ended.toolCalls, ...place,
+})
+
+/** Which events belong to what was asked for here. */
+function scopeOf() {
+  const turns = new Set<string>()
+  const flows = new Set<string>()
+  const sessions = new Set<string>()
+  const roots = new Map<string, { message: string; flow: string }>()
+  return {
+    include: (session: string): unknown => sessions.add(session),
+    rootOf: (turn: string | null) => roots.get(turn ?? '') ?? null,
+    takes({ event }: StreamedEvent, isAwaited: (message: string) => boolean): boolean {
+      if (opensTurn(event)) {
+        if (isAwaited(event.message)) roots.set(event.turn, { message: event.message, flow: event.flow })
+        if (isAwaited(event.message) || sessions.has(event.session)) flows.add(event.flow)
+        if (flows.has(event.flow)) turns.add(event.turn)
+      }
+      const known = sessions.has(event.session) || turns.has(event.turn ?? '')
+      if (event.type === 'call.opened' && known) turns.add(turnOf(event.call))
+      return known
+    },
+  }
+}
+
+/** One question at a time, in the order in which they were asked. */
+function questionsOf(client: TielineClient, face: () => Face, askPerson: AskPerson | undefined) {
+  const open = new Map<string, AbortController>()
+  let before: Promise<void> = Promise.resolve()
+  const answer = async (question: EventOf<'question.asked'>, { signal }: AbortController): Promise<void> => {
+    if (signal.aborted) return
+    if (askPerson === undefined) return face().note(unansweredWords(question, client.url))
+    try {
+      const allowed = await face().aside(() => askPerson(question, signal))
+      await client.questions.answer(question.question, allowed ? 'allow' : 'deny')
+    } catch (error) {
+      if (!signal.aborted) face().note(`tieline: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return {
+    event(event: StreamedEvent['event']): void {
+      if (event.type === 'question.answered') {
+        open.get(event.question)?.abort()
+        open.delete(event.question)
+      }
+      if (event.type !== 'question.asked') return
+      const over = new AbortController()
+      open.set(event.question, over)
+      before = before.then(() => answer(event, over))
+    },
+  }
+}
+
+export const unansweredWords = (question: EventOf<'question.asked'>, url: string): string =>
+  `${question.agent} asks whether it may use ${question.tool}; nobody can be asked here. It can be answered at ${url} until its deadline; then it is a no.`

@@ -1,0 +1,81 @@
+/** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
+import { resolve } from 'node:path'
+import type { CallAnswer, NewCall } from '../client/answers.ts'
+import type { TielineClient } from '../client/client.ts'
+import { surroundings } from '../client/surroundings.ts'
+import { TielineError } from '../client/tieline-error.ts'
+import { endWords } from './amounts.ts'
+import { flagText, lineOf, printJson, type Command, type CommandInput } from './command.ts'
+import { timeoutFlag, timeoutOf } from './flags.ts'
+import type { Reached } from './reach.ts'
+
+export const call: Command = {
+  name: 'call',
+  words: ['<agent>', '"<task>"'],
+  help: 'Calls an agent and prints what it returns; everybody below it is shown on stderr',
+  flags: {
+    cwd: { value: 'DIR', help: 'the directory to work in; otherwise this one' },
+    timeout: timeoutFlag,
+  },
+  more: [
+    'The agent gets the task and nothing else, in a fresh session, and may call others as its configuration allows. With --json the whole result of sub_agent is printed.', 'Ctrl-C cancels the call and everything below it.', '',
+    'Examples:', '  tieline call reviewer "Look at the last commit"', '  tieline call coder "Fix the failing test" --timeout 600 --json',
+  ],
+  run: runCall,
+}
+
+async function runCall(input: CommandInput): Promise<number> {
+  const timeoutMs = timeoutOf(input)
+  const { withServer } = await import('./reach.ts')
+  const caller: Caller = { session: null, key: surroundings.draw() }
+  const [agent = '', task = ''] = input.words
+  try {
+    return await withServer(input, async (reached) => {
+      const answer = await answerTo(input, reached, caller, { agent, task, allow_nested_calls: true, ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }) })
+      if (input.flags['json'] === true) printJson(input.out, answer)
+      else if (answer.output !== '') input.out.write(lineOf(answer.output))
+      if (!answer.success && input.flags['json'] !== true) input.err.write(`tieline: ${answer.agent_name}: ${endWords(answer.outcome ?? 'failed', answer.errors[0] ?? null)}\n`)
+      return answer.success ? 0 : 1
+    })
+  } catch (error) {
+    if (!input.signal.aborted) throw error
+    input.err.write(`tieline: ${agent}: cancelled\n`)
+    return 1
+  }
+}
+
+/** The same for every try: a server that takes up where another one stopped knows the call by its key, and gives its answer. */
+type Caller = { session: string | null; key: string }
+
+async function answerTo(input: CommandInput, reached: Reached, caller: Caller, call: NewCall): Promise<CallAnswer> {
+  const [{ watchOptions }, { openWatch }] = await Promise.all([import('./conversation.ts'), import('./watch.ts')])
+  const { client } = reached
+  caller.session ??= (await client.sessions.create({ cwd: resolve(flagText(input.flags['cwd']) ?? '.'), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })).sessionId
+  const from = caller.session
+  const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
+  try {
+    watch.include(from)
+    return await watch.shown(async () => {
+      try {
+        return await opened(client, { from, ...call }, { signal: input.signal, key: caller.key })
+      } finally {
+        // The answer, or our going, is known before the events that end the tree.
+        await watch.settled()
+      }
+    })
+  } finally {
+    await watch.close()
+    // It was only there to make this call; that it stays harms nobody.
+    await client.sessions.archive(from).catch(() => undefined)
+  }
+}
+
+/** A server with tokens lets nobody speak for a session without that session's own: then the call comes from the session that it keeps for this program. */
+async function opened(client: TielineClient, { from, ...call }: NewCall, once: { signal: AbortSignal; key: string }): Promise<CallAnswer> {
+  try {
+    return await client.calls.open({ from, ...call }, once)
+  } catch (error) {
+    if (!(error instanceof TielineError) || error.code !== 'not_allowed' || !error.message.includes('(from)')) throw error
+    return client.calls.open(call, once)
+  }
+}

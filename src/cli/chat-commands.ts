@@ -1,0 +1,65 @@
+/** The commands of the conversation: a slash and a word. What they print is worked out by pure functions. */
+import type { ListedCall, Session } from '../client/answers.ts'
+import { TielineError } from '../client/tieline-error.ts'
+import { callLine } from './calls.ts'
+import type { Conversation } from './conversation.ts'
+import { sessionLine } from './sessions.ts'
+import { oneLine } from './width.ts'
+
+/** Lines to print; null leaves the conversation. */
+type ChatCommand = { help: string; run(conversation: Conversation, word: string): Promise<string[] | null> }
+
+const shownMax = 20
+
+const commands: Readonly<Record<string, ChatCommand>> = {
+  history: { help: 'who was called in this conversation, and how it ended', run: async ({ client, session }) => historyLines(await client().calls.list({ session, limit: shownMax })) },
+  calls: { help: 'the newest calls of this conversation, with their ids and costs', run: async ({ client, session }) => orNone((await client().calls.list({ session, limit: shownMax })).map(callLine), 'No calls yet.') },
+  sessions: { help: 'the newest sessions of this server', run: async ({ client, session }) => (await client().sessions.list({ limit: shownMax })).sessions.map((one) => markedLine(one, session)) },
+  inbox: { help: 'messages that wait to be accepted', run: async ({ client, session }) => inboxLines((await client().mail.inbox(session)).messages) },
+  accept: {
+    help: '[which]  accept a message: oldest (if left out), newest, its id, or its place in the list',
+    run: async ({ client, session }, which) => {
+      const { message } = await client().mail.accept(session, which === '' ? 'oldest' : which)
+      return [message === null ? 'No messages wait.' : `Accepted ${message.id} from ${message.from ?? 'the user'}: ${oneLine(message.message)}`]
+    },
+  },
+  cancel: {
+    help: 'end what runs or waits in this conversation',
+    run: async ({ client, session }) => {
+      const { cancelled } = await client().sessions.cancel(session, { all: true })
+      return [cancelled === 0 ? 'Nothing runs here.' : `Cancelled: ${cancelled === 1 ? 'one turn' : `${cancelled} turns`}.`]
+    },
+  },
+  help: { help: 'this list', run: async () => chatHelp() },
+  quit: { help: 'leave; the conversation stays, and goes on with "tieline chat --session"', run: async () => null },
+}
+
+const mailCommands = ['inbox', 'accept']
+
+export function chatHelp(): string[] {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length))
+  return Object.entries(commands).map(([name, { help }]) => `  /${name.padEnd(width)}  ${help}`)
+}
+
+export async function chatCommand(conversation: Conversation, line: string): Promise<string[] | null> {
+  const [name = '', ...words] = line.slice(1).trim().split(/\s+/)
+  const found = commands[name === 'exit' ? 'quit' : name]
+  if (found === undefined) return [`There is no command "/${oneLine(name)}"; ${(await import('../config-problem.ts')).nearestOf(`/${name}`, Object.keys(commands).map((known) => `/${known}`))}. A message cannot begin with a slash.`]
+  try {
+    return await found.run(conversation, words.join(' '))
+  } catch (error) {
+    if (!(error instanceof TielineError)) throw error
+    return [mailCommands.includes(name) && error.code === 'not_found' ? 'This server has no mail.' : `tieline: ${error.message}`]
+  }
+}
+
+/** `[planner -> coder] OK (12)`: the number is seconds. */
+export const historyLines = (calls: readonly ListedCall[]): string[] =>
+  orNone(calls.toReversed().map((call) => `[${oneLine(call.caller)} -> ${oneLine(call.agent)}] ${call.outcome === null ? 'RUNNING' : call.outcome === 'completed' ? 'OK' : 'FAILED'} (${Math.round((call.durationMs ?? 0) / 1000)})`), 'No calls yet.')
+
+const markedLine = (session: Session, own: string): string => `${session.id === own ? '*' : ' '} ${sessionLine(session)}`
+
+const inboxLines = (messages: readonly { id: string; from: string | null; message: string }[]): string[] =>
+  orNone(messages.map(({ id, from, message }, index) => `${index + 1}. ${id} from ${from ?? 'the user'}: ${oneLine(message)}`), 'No messages wait.')
+
+const orNone = (lines: string[], none: string): string[] => (lines.length === 0 ? [none] : lines)

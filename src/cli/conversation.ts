@@ -1,0 +1,93 @@
+/** One session as a person talks with it: messages go in, results come out, and a server that goes away is found or started again. */
+import { resolve } from 'node:path'
+import type { CreatedSession } from '../client/answers.ts'
+import type { TielineClient } from '../client/client.ts'
+import { TielineError } from '../client/tieline-error.ts'
+import { awayMsMaxOf } from './connection.ts'
+import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInput } from './command.ts'
+import { personHere } from './question.ts'
+import { hasGone, reachServer, type Reached } from './reach.ts'
+import type { Tree } from './tree.ts'
+import { newMessageId, openWatch, type Watch, type WatchOptions, type WorkResult } from './watch.ts'
+
+export type Conversation = {
+  session: string
+  agent: string
+  cwd: string
+  client: () => TielineClient
+  /** Comes back when the turn has ended; cancels it when `signal` aborts. */
+  send(text: string, timeoutMs: number | null, signal: AbortSignal): Promise<WorkResult>
+  /** What the last message caused. */
+  tree(): Tree
+  close(): Promise<void>
+}
+
+/** Where the work is shown; `conversation` keeps calls as lines and takes the tree away. */
+export type Showing = { out: CommandInput['out']; conversation: boolean }
+
+export async function openConversation(input: CommandInput, showing: Showing): Promise<Conversation> {
+  let { reached, watch, ...place } = await opened(input, showing)
+  return {
+    ...place,
+    client: () => reached.client,
+    tree: () => watch.tree(),
+    async send(text, timeoutMs, signal) {
+      const work = { session: place.session, text, id: newMessageId(), timeoutMs }
+      const after = watch.cursor()
+      const turn = (): Promise<WorkResult> => watch.shown(() => watch.follow(work, signal))
+      return turn().catch(async (error: unknown) => {
+        if (!hasGone(error) || reached.remote || signal.aborted) throw error
+        // The server belonged to another command that has ended. This one can be the owner as well; the message keeps its id, so that it has one effect.
+        await watch.close()
+        await reached.close()
+        reached = await reachServer(input)
+        watch = await openWatch(reached.client, { ...watchOptions(input, reached, showing), after })
+        return turn()
+      })
+    },
+    async close() {
+      await watch.close()
+      await reached.close()
+    },
+  }
+}
+
+/** The server may go between two requests, because it belonged to a command that is just ending. */
+async function opened(input: CommandInput, showing: Showing): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'> & { reached: Reached; watch: Watch }> {
+  for (let tries = 1; ; tries += 1) {
+    const reached = await reachServer(input)
+    try {
+      const place = await sessionFor(reached, input)
+      return { ...place, reached, watch: await openWatch(reached.client, watchOptions(input, reached, showing)) }
+    } catch (error) {
+      await reached.close()
+      if (!hasGone(error) || reached.remote || reached.own !== null || tries >= triesMax || input.signal.aborted) throw error
+    }
+  }
+}
+const triesMax = 5
+
+export const watchOptions = (input: CommandInput, reached: Pick<Reached, 'remote'>, { out, conversation }: Showing): WatchOptions => ({
+  out: isSilent(input) ? null : out, live: wantsLive(out, input.env), colour: wantsColour(out, input.env), conversation, askPerson: personHere(input), awayMsMax: awayMsMaxOf(reached),
+})
+
+/** The session that was named, or a new one in the directory of the user. */
+async function sessionFor(reached: Reached, { flags, signal }: Pick<CommandInput, 'flags' | 'signal'>): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
+  const named = flagText(flags['session'])
+  const [agent, cwd] = [flagText(flags['agent']), flagText(flags['cwd'])]
+  if (named === undefined) return newSession(reached, resolve(cwd ?? '.'), agent, signal)
+  if (agent !== undefined || cwd !== undefined) throw new UsageError('--session goes on with a session that has its agent and its directory already: leave out --agent and --cwd.')
+  const found = await reached.client.sessions.get(named, { signal })
+  return { session: found.id, agent: found.agentName, cwd: found.cwd }
+}
+
+async function newSession({ client, firstAgent }: Reached, cwd: string, named: string | undefined, signal: AbortSignal): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
+  // Without a key: ids that the server makes are shorter, and a session too many, should the connection break here, costs nothing.
+  const create = (agent: string | undefined): Promise<CreatedSession> => client.sessions.create({ cwd, ...(agent === undefined ? {} : { agent }) }, { signal, key: null })
+  const created = await create(named ?? firstAgent ?? undefined).catch((error: unknown) => {
+    // A server that runs with another configuration has other agents, and a first one of its own.
+    if (named !== undefined || firstAgent === null || !(error instanceof TielineError) || error.code !== 'agent_unknown') throw error
+    return create(undefined)
+  })
+  return { session: created.sessionId, agent: created.agent, cwd: created.cwd }
+}

@@ -1,0 +1,152 @@
+/** What `tieline doctor` looks at, one function for each thing. */
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Agent } from '../model/agent.ts'
+import { flagText, UsageError, type CommandInput } from './command.ts'
+import type { Finding } from './doctor.ts'
+import { isInUse, mcpClients, ownProcess, type Surroundings } from './init-entries.ts'
+import { planFor } from './init-plan.ts'
+import { emptiedWords, logState, placeOf, type Place } from './place.ts'
+import { isPortFree } from './port.ts'
+import { runningServer } from './reach.ts'
+
+type DoctorInput = Pick<CommandInput, 'flags' | 'env' | 'signal'>
+type Running = Awaited<ReturnType<typeof runningServer>>
+
+const ok = (what: string, says: string): Finding => ({ what, state: 'ok', says, todo: null })
+const warning = (what: string, says: string, todo: string): Finding => ({ what, state: 'warning', says, todo })
+const problem = (what: string, says: string, todo: string): Finding => ({ what, state: 'problem', says, todo })
+
+export async function findings(input: DoctorInput, at: Surroundings): Promise<Finding[]> {
+  const node = nodeFinding(process.versions.node)
+  const place = await placeOf(input).catch((error: unknown) => {
+    if (error instanceof UsageError) return error
+    throw error
+  })
+  if (place instanceof UsageError) return [node, problem('configuration', place.message, 'Correct these keys; the README and "tieline init --starter" show a configuration.')]
+  const running = await runningServer(place)
+  return [
+    node, configFinding(place), await dataFinding(place, running), await portFinding(place, running), ...keyFindings(place, input.env), ...(await agentFindings(place, input.env)), ...(await clientFindings(input, at)),
+  ]
+}
+
+const nodeNeeded: readonly [number, number] = [24, 15]
+
+export function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [majorMin, minorMin] = nodeNeeded
+  const isNew = major > majorMin || (major === majorMin && minor >= minorMin)
+  return isNew ? ok('node', version) : problem('node', `${version} is too old`, `Install Node ${nodeNeeded.join('.')} or newer.`)
+}
+
+function configFinding({ file, warnings, config }: Place): Finding {
+  const says = file === null ? 'no file: the defaults, and the offline demo agent' : `${file}, ${config.agents.length === 1 ? 'one agent' : `${config.agents.length} agents`}`
+  if (warnings.length > 0) return warning('configuration', [says, ...warnings].join('\n'), 'Correct these keys.')
+  return file === null ? warning('configuration', says, 'Write a tieline.toml: "tieline init --starter" makes one.') : ok('configuration', says)
+}
+
+async function dataFinding({ dataDir }: Place, running: Running): Promise<Finding> {
+  const what = 'log'
+  if (running !== null) return ok(what, `${dataDir}, in use by the server at ${running.client.url}`)
+  switch (logState(dataDir)) {
+    case 'emptied': return problem(what, `${dataDir}: the log is an empty file`, emptiedWords(dataDir))
+    case 'none': return isWritable(dataDir) ? ok(what, `${dataDir}: nothing is recorded yet`) : problem(what, `${dataDir} cannot be made or written to`, 'Choose another directory with --data-dir, TIELINE_DATA_DIR or server.dataDir.')
+    case 'there': return openedFinding(dataDir)
+  }
+}
+
+/** The directory, or the nearest one above it that is there. */
+function isWritable(directory: string): boolean {
+  if (!existsSync(directory)) return dirname(directory) !== directory && isWritable(dirname(directory))
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Opening takes the lock of the directory and has SQLite check the file; nothing in it goes on. */
+async function openedFinding(dataDir: string): Promise<Finding> {
+  const { openLog } = await import('../tieline.ts')
+  try {
+    const log = await openLog({ dataDir })
+    const sessions = await log.sessions(1)
+    await log.close()
+    return ok('log', `${dataDir}: opens, is whole${sessions.length === 0 ? ', and has no sessions yet' : ''}, and nobody else uses it`)
+  } catch (error) {
+    return problem('log', error instanceof Error ? error.message : String(error), 'Do what this says; nothing was changed.')
+  }
+}
+
+async function portFinding({ config: { server } }: Place, running: Running): Promise<Finding> {
+  const at = `${server.host}:${server.port}`
+  if (running !== null) return ok('port', `our server answers at ${running.client.url}, version ${running.health.version}, up for ${running.health.uptimeSeconds} s`)
+  if (server.port === 0 || (await isPortFree(server))) return ok('port', `${at} is free`)
+  return warning('port', `${at} is taken by another program`, 'Commands that need a server take another port; for "tieline serve" choose one with --port, TIELINE_PORT or server.port.')
+}
+
+const usualKeys: Readonly<Record<string, string>> = { anthropic: 'ANTHROPIC_API_KEY', openai: 'OPENAI_API_KEY', google: 'GOOGLE_GENERATIVE_AI_API_KEY' }
+
+type Providers = Place['config']['providers']
+
+/** The variable that a provider's key is in; null where it needs none. */
+const keyVariable = (name: string, providers: Providers): string | null | undefined => {
+  const provider = providers[name]
+  if (provider === undefined) return usualKeys[name]
+  return provider.apiKeyEnv ?? usualKeys[provider.kind] ?? null
+}
+
+const isSet = (env: DoctorInput['env'], variable: string): boolean => (env[variable] ?? '') !== ''
+
+function keyFindings({ config: { providers } }: Place, env: DoctorInput['env']): Finding[] {
+  const variables = new Set([...Object.keys(providers), ...Object.keys(usualKeys)].flatMap((name) => keyVariable(name, providers) ?? []))
+  const set = [...variables].filter((variable) => isSet(env, variable))
+  const missing = Object.keys(providers).flatMap((name) => {
+    const variable = keyVariable(name, providers)
+    return variable == null || isSet(env, variable) ? [] : [warning('keys', `providers.${name}: ${variable} is not set`, `Set ${variable} where the server is started.`)]
+  })
+  return [ok('keys', set.length === 0 ? 'none are set' : `set: ${set.join(', ')}`), ...missing]
+}
+
+/** Everything that is only found out at the start: tools, scripts. Nothing is run, and nothing written. */
+async function agentFindings(place: Place, env: DoctorInput['env']): Promise<Finding[]> {
+  if (place.file === null) return []
+  const { tieline } = await import('../tieline.ts')
+  try {
+    await (await tieline({ config: place.file, dataDir: ':memory:', onWarning: () => undefined })).close()
+  } catch (error) {
+    return [problem('agents', error instanceof Error ? error.message : String(error), 'Correct this in the configuration.')]
+  }
+  return place.config.agents.map((agent) => agentFinding(agent, place.config.providers, env))
+}
+
+export function agentFinding(agent: Agent, providers: Providers, env: DoctorInput['env']): Finding {
+  const what = 'agents'
+  if (agent.driver !== 'model') return ok(what, `${agent.name}: ${agent.driver}`)
+  if (agent.model === undefined) return problem(what, `${agent.name} has no model`, `Set agents.${agent.name}.model = "provider/model".`)
+  const at = agent.model.indexOf('/')
+  const provider = agent.model.slice(0, Math.max(0, at))
+  if (at <= 0 || at === agent.model.length - 1) return problem(what, `${agent.name}: the model "${agent.model}" names no provider`, `Set agents.${agent.name}.model = "provider/model".`)
+  const variable = keyVariable(provider, providers)
+  if (variable === undefined) return problem(what, `${agent.name}: there is no provider "${provider}"`, `Add [providers.${provider}], or use one of ${[...Object.keys(providers), ...Object.keys(usualKeys)].join(', ')}.`)
+  if (variable !== null && !isSet(env, variable)) return problem(what, `${agent.name}: ${agent.model} needs a key`, `Set ${variable} where the server is started.`)
+  return ok(what, `${agent.name}: ${agent.model}`)
+}
+
+/** Entries of MCP clients that point to us, in this project and of this user. */
+async function clientFindings(input: DoctorInput, at: Surroundings): Promise<Finding[]> {
+  const used = mcpClients.filter((client) => isInUse(client, at) !== null)
+  if (used.length === 0) return [ok('clients', 'no MCP client is used here')]
+  const way = ownProcess(at, { node: process.execPath, script: process.argv[1] ?? '' })
+  const [project, user] = await Promise.all([planFor(used, at, 'project', way), planFor(used, at, 'user', way)])
+  const flags = flagText(input.flags['config']) === undefined ? '' : ' --config FILE'
+  return used.map((client, index): Finding => {
+    const [inProject, ofUser] = [project[index], user[index]]
+    const found = [inProject, ofUser].find((plan) => plan?.state === 'there' || plan?.state === 'other')
+    const unclear = [inProject, ofUser].find((plan) => plan?.state === 'unclear')
+    if (found !== undefined) return ok('clients', `${client.title}: has an entry in ${found.file}`)
+    if (unclear !== undefined) return warning('clients', `${client.title}: ${unclear.file} ${unclear.why}`, `"tieline init --client ${client.id}${flags}" prints the entry to paste.`)
+    return ok('clients', `${client.title}: knows nothing of Tieline ("tieline init --client ${client.id}" tells it)`)
+  })
+}

@@ -1,0 +1,29 @@
+/** Flags that several commands take, and how their values are read. */
+import { flagText, UsageError, type CommandInput, type Flag } from './command.ts'
+
+export const conversationFlags = {
+  agent: { value: 'NAME', help: 'which agent; otherwise the first one of the configuration' },
+  cwd: { value: 'DIR', help: 'the directory to work in; otherwise this one' },
+  session: { value: 'ID', help: 'go on with this session instead of a new one' },
+} as const satisfies Record<string, Flag>
+
+export const timeoutFlag: Flag = { value: 'SECONDS', help: 'when it ends at the latest' }
+
+export function timeoutOf({ flags }: Pick<CommandInput, 'flags'>): number | null {
+  const given = flags['timeout']
+  if (given === undefined) return null
+  const seconds = typeof given === 'string' && given.trim() !== '' ? Number(given) : Number.NaN
+  if (!(seconds > 0) || !Number.isFinite(seconds)) throw new UsageError(`--timeout: "${given}" was given, but a number of seconds above 0 is needed, such as 30 or 0.5.`)
+  return seconds * 1000
+}
+
+const shownUsually = 20
+
+export const limitFlag: Flag = { value: 'COUNT', help: `how many, newest first; otherwise ${shownUsually}` }
+
+export function limitOf({ flags }: Pick<CommandInput, 'flags'>): number {
+  const given = flagText(flags['limit'])
+  if (given === undefined) return shownUsually
+  if (!/^[1-9]\d{0,6}$/.test(given)) throw new UsageError(`--limit: "${given}" was given, but a whole number above 0 is needed.`)
+  return Number(given)
+}

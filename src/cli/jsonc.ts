@@ -1,0 +1,114 @@
+/**
+ * JSON as people write it in settings: with comments and with commas too many. One entry is added to the text, and everything else stays as it is, to the byte.
+ * Whoever adds reads the result again and compares: a text that this does not understand is never written.
+ */
+import { isDeepStrictEqual } from 'node:util'
+
+type Value = string | number | boolean | null | Value[] | { [name: string]: Value }
+export type JsonObject = { [name: string]: Value }
+
+/** Where an object's braces are, where what stands in it ends, and whether a comma is there already. */
+type Node = { value: Value; object: { open: number; close: number; end: number; comma: boolean; members: Map<string, Node> } | null }
+
+export class JsoncError extends Error {}
+
+export function parseJsonc(text: string): Value {
+  return nodeOf(text).value
+}
+
+/** The text with `entry` at `path`, whose objects are made where they are missing. Throws a JsoncError for what cannot be changed safely. */
+export function withEntry(text: string, path: readonly string[], entry: Value): string {
+  const whole = text.trim() === '' ? '{}\n' : text
+  const root = nodeOf(whole)
+  let at = root
+  let depth = 0
+  for (; depth < path.length - 1; depth++) {
+    const next = at.object?.members.get(path[depth] ?? '')
+    if (next === undefined) break
+    at = next
+  }
+  if (at.object === null) throw new JsoncError(`${depth === 0 ? 'the file' : path.slice(0, depth).join('.')} is not an object`)
+  const name = path[depth] ?? ''
+  if (at.object.members.has(name)) throw new JsoncError(`${path.join('.')} is there already`)
+  const value = path.slice(depth + 1).reduceRight<Value>((inner, key) => ({ [key]: inner }), entry)
+  const added = insert(whole, at.object, depth, name, value)
+  if (!isDeepStrictEqual(parseJsonc(added), merged(root.value as JsonObject, path, entry))) throw new JsoncError('it is written in a way that cannot be changed safely')
+  return added
+}
+
+function merged(object: JsonObject, [name = '', ...rest]: readonly string[], entry: Value): JsonObject {
+  return { ...object, [name]: rest.length === 0 ? entry : merged((object[name] ?? {}) as JsonObject, rest, entry) }
+}
+
+function insert(text: string, object: NonNullable<Node['object']>, depth: number, name: string, value: Value): string {
+  const unit = /\n([ \t]+)"/.exec(text)?.[1] ?? '  '
+  const newline = text.includes('\r\n') ? '\r\n' : '\n'
+  const indent = unit.repeat(depth + 1)
+  const lines = `${JSON.stringify(name)}: ${JSON.stringify(value, null, unit).replaceAll('\n', `${newline}${indent}`)}`
+  const empty = object.members.size === 0
+  const before = text.slice(0, object.end)
+  const between = text.slice(object.end, object.close)
+  // What stands between the last member and the brace, such as a comment, stays before the new member.
+  const gap = empty ? '' : between.trimEnd()
+  return `${before}${empty || object.comma ? '' : ','}${gap}${newline}${indent}${lines}${newline}${unit.repeat(depth)}${text.slice(object.close)}`
+}
+
+function nodeOf(text: string): Node {
+  let at = text.startsWith('\uFEFF') ? 1 : 0
+
+  const fail = (what: string): never => {
+    const lines = text.slice(0, at).split('\n')
+    throw new JsoncError(`line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${what}`)
+  }
+  /** What stands here, and past it; null if it is something else. */
+  function take(pattern: RegExp): string | null {
+    pattern.lastIndex = at
+    const found = pattern.exec(text)?.[0] ?? null
+    at += found?.length ?? 0
+    return found
+  }
+  const skip = (): void => void take(/(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
+  function scalar(): Value {
+    const found = take(/"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y)
+    return found === null ? fail(at >= text.length ? 'it ends too early' : 'a value is missing') : (JSON.parse(found) as Value)
+  }
+  /** Calls `member` for each, and says where the last one ended and whether a comma followed it. */
+  function members(close: string, member: () => void): { end: number; comma: boolean } {
+    let last = { end: ++at, comma: false }
+    for (skip(); text[at] !== close; skip()) {
+      if (at >= text.length) fail(`"${close}" is missing`)
+      member()
+      last = { end: at, comma: false }
+      skip()
+      if (text[at] === ',') last = { end: ++at, comma: true }
+      else if (text[at] !== close) fail(`a comma or "${close}" is missing`)
+    }
+    at++
+    return last
+  }
+  function value(): Node {
+    skip()
+    const open = at
+    if (text[at] === '[') {
+      const items: Value[] = []
+      members(']', () => items.push(value().value))
+      return { value: items, object: null }
+    }
+    if (text[at] !== '{') return { value: scalar(), object: null }
+    const found = new Map<string, Node>()
+    const last = members('}', () => {
+      const name = text[at] === '"' ? (scalar() as string) : fail('a name in quotes is missing')
+      skip()
+      if (text[at] !== ':') fail('a colon is missing')
+      at++
+      if (found.has(name)) fail(`"${name}" is there twice`)
+      found.set(name, value())
+    })
+    return { value: Object.fromEntries([...found].map(([name, node]) => [name, node.value])), object: { open, close: at - 1, ...last, members: found } }
+  }
+
+  const node = value()
+  skip()
+  if (at < text.length) fail('something follows the end')
+  return node
+}

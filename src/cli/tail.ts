@@ -1,0 +1,72 @@
+/** `tieline tail [session]`: events as they happen, one line each. */
+import type { StreamedEvent } from '../client/answers.ts'
+import type { TielineClient } from '../client/client.ts'
+import { flagText, printJson, type Command, type CommandInput } from './command.ts'
+import type { Reached } from './reach.ts'
+
+export const tail: Command = {
+  name: 'tail',
+  words: ['[session]'],
+  help: 'Follows events as they happen, of one session or of all',
+  flags: { after: { value: 'SEQ', help: 'begin after this event; 0 is the beginning of the log. Otherwise from now on' } },
+  more: ['A connection that breaks is taken up again where it stopped. With --json each line is an event with its seq, which --after takes. Ctrl-C ends it.', '', 'Examples:', '  tieline tail', '  tieline tail ses_01', '  tieline tail --after 0 --json | jq -c .event'],
+  run: runTail,
+}
+
+async function runTail(input: CommandInput): Promise<number> {
+  const [{ withServer }, { eventLine, newNames }] = await Promise.all([import('./reach.ts'), import('./event-lines.ts')])
+  const leaving = new AbortController()
+  const release = input.onInterrupt?.(() => leaving.abort())
+  const here = { ...input, signal: AbortSignal.any([input.signal, leaving.signal]) }
+  const from = { after: flagText(input.flags['after']) ?? null }
+  const names = newNames()
+  const print = (happened: StreamedEvent): void => {
+    names.learn(happened.event)
+    if (input.flags['json'] === true) printJson(input.out, happened)
+    else input.out.write(`${eventLine(happened, names)}\n`)
+  }
+  try {
+    await withServer(here, async (reached) => {
+      for (const [session, agent] of await agentsOf(reached.client)) names.add(session, agent)
+      await followed(here, reached, from, print)
+    })
+    return 0
+  } catch (error) {
+    if (here.signal.aborted && error === here.signal.reason) return 0
+    throw error
+  } finally {
+    release?.()
+  }
+}
+
+/** Until the user leaves, or the server is gone for good; `from` keeps how far it came. */
+async function followed({ words: [session], flags, err, signal }: CommandInput, reached: Reached, from: { after: string | null }, print: (happened: StreamedEvent) => void): Promise<void> {
+  const { awayMsMaxOf, connectionTo } = await import('./connection.ts')
+  const done = new AbortController()
+  const connection = connectionTo(reached.client.url, awayMsMaxOf(reached), done.signal)
+  const read = async (): Promise<void> => {
+    const ask = { after: from.after, signal: AbortSignal.any([signal, done.signal]), ...(session === undefined ? {} : { sessions: [session] }) }
+    const events = reached.client.events({
+      ...ask,
+      onConnection(state) {
+        connection.changed(state)
+        if (state.open) from.after ??= state.after
+        else if (reached.remote && flags['quiet'] !== true) err.write(`tieline: the connection was lost (${state.why}); trying again\n`)
+      },
+    })
+    for await (const happened of events) {
+      from.after = happened.seq
+      print(happened)
+    }
+  }
+  try {
+    await Promise.race([read(), connection.lost])
+  } finally {
+    done.abort()
+  }
+}
+
+const namedMax = 200
+
+/** Whose sessions they are, as far as that can be known beforehand. */
+const agentsOf = async (client: TielineClient): Promise<(readonly [string, string])[]> => (await client.sessions.list({ limit: namedMax })).sessions.map(({ id, agentName }) => [id, agentName] as const)

@@ -1,0 +1,142 @@
+/**
+ * The events of the server as one endless sequence, over as many connections as it takes.
+ *
+ * S1  Nothing is skipped and nothing comes twice: every connection asks for what is after the last event that was handed on.
+ * S2  A connection that breaks is made anew, after pauses that grow up to a few seconds.
+ * S3  A reader that is slow holds a bounded number of events here; beyond that the connection is given up, and taken up again when it has read them.
+ */
+import type { SessionId } from '../model/id.ts'
+import type { Delta, StreamedEvent } from './answers.ts'
+import { urlOf, type Request, type RequestSettings } from './request.ts'
+import { TielineError, type ErrorBody } from './tieline-error.ts'
+
+export type EventsAsk = {
+  /** Events after this cursor; without it those from now on. */
+  after?: string | null
+  /** Only what stands on the timelines of these sessions, at most 200; without it everything. */
+  sessions?: readonly string[]
+  /** Ends the sequence. */
+  signal?: AbortSignal
+  /** Text as it streams. It is not part of the sequence: it may be lost, and is never repeated. */
+  onDelta?: (delta: Delta) => void
+  /** The connection stands, with the cursor from which it goes on, or was lost and is being made anew. */
+  onConnection?: (state: { open: true; after: string | null } | { open: false; why: string }) => void
+}
+
+export type OpenSocket = (url: string) => WebSocket
+
+export type StreamSettings = RequestSettings & { openSocket: OpenSocket; request: Request }
+
+const firstPauseMs = 100
+const pauseMsMax = 5000
+const queuedMax = 4096
+const badRequest = 400
+
+export async function* eventStream(settings: StreamSettings, ask: EventsAsk): AsyncGenerator<StreamedEvent> {
+  let after = ask.after ?? null
+  let pauseMs = firstPauseMs
+  const over = (): boolean => ask.signal?.aborted === true
+  while (!over()) {
+    const connection = connect(settings, ask, after)
+    try {
+      for await (const item of connection.items) {
+        pauseMs = firstPauseMs
+        after = item.seq // S1
+        if ('event' in item) yield item
+      }
+    } finally {
+      connection.close()
+    }
+    if (over()) return
+    ask.onConnection?.({ open: false, why: connection.why() })
+    if (!connection.gaveUp()) {
+      await settings.surroundings.sleep(pauseMs, ask.signal)
+      pauseMs = Math.min(pauseMs * 2, pauseMsMax) // S2
+      await checkWelcome(settings, ask.signal)
+    }
+  }
+}
+
+/** A browser does not say why a connection was not made: a plain request does. Only a no ends the sequence; silence does not. */
+async function checkWelcome({ request }: StreamSettings, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await request('GET', '/api/sessions', { query: { limit: 1 }, signal, triesMax: 1 })
+  } catch (error) {
+    if (error instanceof TielineError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error
+  }
+}
+
+/** An event, or the cursor at which a subscription began. */
+type Item = StreamedEvent | { seq: string }
+type Frame = { type: 'event'; seq: string; at: number; sessionId: SessionId; event: StreamedEvent['event'] } | ({ type: 'delta' } & Delta) | { type: 'subscribed'; after: string } | { type: 'error'; error: ErrorBody }
+
+type Connection = { items: AsyncIterable<Item>; close(): void; why(): string; gaveUp(): boolean }
+
+function connect(settings: StreamSettings, ask: EventsAsk, after: string | null): Connection {
+  const queue: Item[] = []
+  let [ended, gaveUp, why] = [false, false, 'it could not be made']
+  let refused: TielineError | null = null
+  let wake = (): void => undefined
+  const socket = settings.openSocket(socketUrl(settings, ask.sessions ?? [], after))
+  const end = (reason: string): void => {
+    if (!ended) why = reason
+    ended = true
+    wake()
+  }
+  const put = (item: Item): void => {
+    if (gaveUp) return
+    queue.push(item)
+    gaveUp = queue.length >= queuedMax // S3
+    if (gaveUp) socket.close()
+    wake()
+  }
+  const receive = (frame: Frame | null): void => {
+    if (frame?.type === 'event') put({ seq: frame.seq, at: frame.at, sessionId: frame.sessionId, event: frame.event })
+    if (frame?.type === 'delta') ask.onDelta?.(frame)
+    if (frame?.type === 'subscribed') {
+      put({ seq: frame.after })
+      ask.onConnection?.({ open: true, after: frame.after })
+    }
+    if (frame?.type === 'error' && frame.error.code !== 'rate_limited') {
+      refused = new TielineError(frame.error, badRequest)
+      end(frame.error.message)
+    }
+  }
+  socket.addEventListener('message', ({ data }) => receive(frameOf(data)))
+  socket.addEventListener('close', ({ reason, code }) => end(reason === '' ? `it was closed (${code})` : reason))
+  socket.addEventListener('error', () => end('it broke or could not be made'))
+  const abort = (): void => end('it was ended here')
+  ask.signal?.addEventListener('abort', abort, { once: true })
+  const items = (async function* () {
+    while (true) {
+      const item = queue.shift()
+      if (refused !== null) throw refused as TielineError
+      else if (item !== undefined) yield item
+      else if (ended || ask.signal?.aborted === true) return
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+  })()
+  return {
+    items, why: () => why, gaveUp: () => gaveUp,
+    close() {
+      ask.signal?.removeEventListener('abort', abort)
+      socket.close()
+    },
+  }
+}
+
+/** A browser can set no headers here, so the token stands in the address; the server never logs it. */
+function socketUrl({ url, token }: StreamSettings, sessions: readonly string[], after: string | null): string {
+  const address = new URL(urlOf(url.replace(/^http/, 'ws'), '/ws', { token, after }))
+  for (const session of sessions) address.searchParams.append('session', session)
+  return address.href
+}
+
+function frameOf(data: unknown): Frame | null {
+  if (typeof data !== 'string') return null
+  try {
+    return JSON.parse(data) as Frame
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * A program of one's own as the runner of sessions: it registers them, is given their turns, speaks while it works, and answers each once.
+ * The connection comes back by itself. A turn that is sent again after a break is the same turn: it is not begun a second time, and its answer is sent again.
+ */
+import type { Json } from '../model/json.ts'
+import type { TielineClient } from './client.ts'
+import { urlOf, type RequestSettings } from './request.ts'
+
+export type HostSession = { /** The program's own id for it. */ id: string; title?: string; cwd: string; parent?: string | null; /** Ours, for one that was made at the server. */ as?: string | null; /** Another program that has it already keeps it, as long as it is there. */ spare?: boolean }
+
+/** A session that was made at the server, for the program to make its own of. */
+export type HostOpening = { sessionId: string; cwd: string; title: string; /** The program's own id of the one to go on from, and how many messages back. */ fork: { id: string; back: number } | null }
+
+export type HostTurn = {
+  turn: string
+  /** The program's own id of the session, and ours. */
+  id: string
+  sessionId: string
+  /** As a model should read it: a peer's text is framed as one. */
+  prompt: string
+  task: string
+  from: string | null
+  source: string
+  messageId: string | null
+  /** The message that this one answers. */
+  inReplyTo: string | null
+  system: string
+  deadline: number
+  tools: readonly { name: string; description: string; input: Json }[]
+  /** Aborts when the turn was cancelled. */
+  signal: AbortSignal
+  say(text: string): void
+  /** Uses a tool with the authority of this turn. */
+  tool(name: string, input: Json): Promise<{ ok: boolean; value: Json }>
+}
+
+export type HostAsk = {
+  agent: string
+  description?: string
+  tools?: readonly string[]
+  sessions?: readonly HostSession[]
+  /** Makes sessions that were asked for at the server, for its agent and this directory. */
+  opens?: { cwd: string; open(asked: HostOpening): Promise<HostSession> }
+  /** What it returns is the answer; what it throws makes the turn fail. */
+  run(turn: HostTurn): Promise<string | { output: string; usage?: { input: number; output: number } }>
+  onConnection?: (state: { open: boolean; why: string }) => void
+  /** What the server says no to. */
+  onError?: (error: { code: string; message: string }) => void
+}
+
+export type HostConnection = {
+  /** Resolves with our id for it. */
+  add(session: HostSession): Promise<string>
+  remove(id: string): void
+  /** Ours of a session that the server has taken, and a client that acts as it: what it does by itself, outside of the turns that it is given. */
+  taken(id: string): { sessionId: string; client: TielineClient } | null
+  /** Resolves when the server has taken the first hello. */
+  readonly ready: Promise<void>
+  close(): void
+}
+
+type Settings = RequestSettings & { openSocket: (url: string) => WebSocket; as: (token: string) => TielineClient }
+type Registered = { id: string; sessionId: string; token: string }
+type Given = Omit<HostTurn, 'signal' | 'say' | 'tool'>
+type Frame =
+  | { type: 'welcome'; sessions: Registered[] }
+  | ({ type: 'registered' } & Registered)
+  | ({ type: 'open' } & HostOpening)
+  | ({ type: 'turn' } & Given)
+  | { type: 'cancel'; turn: string; cause: string }
+  | { type: 'tool.result'; id: string; ok: boolean; value: Json }
+  | { type: 'error'; error: { code: string; message: string } }
+type Running = { abort: AbortController; answer: object | null }
+
+const firstPauseMs = 100
+const pauseMsMax = 5000
+const answersKept = 100
+
+export function hostConnection(settings: Settings, ask: HostAsk): HostConnection {
+  return new Connection(settings, ask).start()
+}
+
+class Connection implements HostConnection {
+  readonly #settings: Settings
+  readonly #ask: HostAsk
+  readonly #sessions = new Map<string, HostSession>()
+  readonly #turns = new Map<string, Running>()
+  readonly #taken = new Map<string, { sessionId: string; client: TielineClient }>()
+  readonly #waiting = new Map<string, (sessionId: string) => void>()
+  readonly #tools = new Map<string, (result: { ok: boolean; value: Json }) => void>()
+  readonly #closed = new AbortController()
+  #socket: WebSocket | null = null
+  #open = false
+  #toolId = 0
+  #welcomed = (): void => undefined
+  readonly ready = new Promise<void>((resolve) => (this.#welcomed = resolve))
+
+  constructor(settings: Settings, ask: HostAsk) {
+    this.#settings = settings
+    this.#ask = ask
+    for (const session of ask.sessions ?? []) this.#sessions.set(session.id, session)
+  }
+
+  start(): this {
+    void this.#live()
+    return this
+  }
+
+  add(session: HostSession): Promise<string> {
+    this.#sessions.set(session.id, session)
+    return new Promise((resolve) => {
+      this.#waiting.set(session.id, resolve)
+      this.#send({ type: 'session', session: shaped(session) })
+    })
+  }
+
+  remove(id: string): void {
+    this.#sessions.delete(id)
+    this.#taken.delete(id)
+    this.#send({ type: 'gone', session: id })
+  }
+
+  taken(id: string): { sessionId: string; client: TielineClient } | null {
+    return this.#taken.get(id) ?? null
+  }
+
+  close(): void {
+    this.#closed.abort()
+    this.#socket?.close(1000)
+    for (const { abort } of this.#turns.values()) abort.abort(new Error('the connection was closed'))
+  }
+
+  async #live(): Promise<void> {
+    for (let pauseMs = firstPauseMs; !this.#closed.signal.aborted; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+      const why = await this.#connect(() => (pauseMs = firstPauseMs))
+      if (this.#closed.signal.aborted) return
+      this.#ask.onConnection?.({ open: false, why })
+      await this.#settings.surroundings.sleep(pauseMs, this.#closed.signal)
+    }
+  }
+
+  /** Resolves with why it ended. */
+  #connect(opened: () => void): Promise<string> {
+    return new Promise((resolve) => {
+      const url = urlOf(this.#settings.url, '/ws/host', { token: this.#settings.token }).replace(/^http/, 'ws')
+      const socket = this.#settings.openSocket(url)
+      this.#socket = socket
+      socket.addEventListener('open', () => {
+        opened()
+        this.#open = true
+        const { agent, description, tools, opens } = this.#ask
+        this.#send({ type: 'hello', agent, ...(description === undefined ? {} : { description }), ...(tools === undefined ? {} : { tools }), ...(opens === undefined ? {} : { opens: opens.cwd }), sessions: [...this.#sessions.values()].map(shaped) })
+        this.#ask.onConnection?.({ open: true, why: '' })
+      })
+      socket.addEventListener('message', (event) => this.#take(JSON.parse(String(event.data)) as Frame))
+      socket.addEventListener('error', () => undefined)
+      socket.addEventListener('close', (event) => {
+        this.#open = false
+        resolve(event.reason === '' ? `closed (${event.code})` : event.reason)
+      })
+    })
+  }
+
+  #take(frame: Frame): void {
+    switch (frame.type) {
+      case 'welcome': {
+        for (const registered of frame.sessions) this.#registered(registered)
+        return this.#welcomed()
+      }
+      case 'registered': return this.#registered(frame)
+      case 'open': return void this.#make(frame)
+      case 'turn': return this.#begin(frame)
+      case 'cancel': return this.#turns.get(frame.turn)?.abort.abort(new Error(frame.cause))
+      case 'tool.result': {
+        this.#tools.get(frame.id)?.({ ok: frame.ok, value: frame.value })
+        return void this.#tools.delete(frame.id)
+      }
+      case 'error': return this.#ask.onError?.(frame.error)
+    }
+  }
+
+  async #make({ type: _type, ...asked }: HostOpening & { type: 'open' }): Promise<void> {
+    try {
+      const made = await this.#ask.opens?.open(asked)
+      if (made !== undefined) await this.add({ ...made, as: asked.sessionId })
+    } catch (error) {
+      this.#ask.onError?.({ code: 'not_opened', message: `${asked.sessionId} could not be made here: ${error instanceof Error ? error.message : String(error)}` })
+    }
+  }
+
+  #registered({ id, sessionId, token }: Registered): void {
+    this.#taken.set(id, { sessionId, client: this.#settings.as(token) })
+    this.#waiting.get(id)?.(sessionId)
+    this.#waiting.delete(id)
+  }
+
+  #begin({ type: _type, ...given }: Given & { type: 'turn' }): void {
+    const known = this.#turns.get(given.turn)
+    if (known !== undefined) return void (known.answer !== null && this.#send(known.answer))
+    const running: Running = { abort: new AbortController(), answer: null }
+    this.#turns.set(given.turn, running)
+    const turn: HostTurn = { ...given, signal: running.abort.signal, say: (text) => this.#send({ type: 'delta', turn: given.turn, text }), tool: (name, input) => this.#tool(given.turn, name, input) }
+    void this.#run(turn, running)
+  }
+
+  async #run(turn: HostTurn, running: Running): Promise<void> {
+    const frame = { type: 'answer', turn: turn.turn }
+    try {
+      const answer = await this.#ask.run(turn)
+      running.answer = typeof answer === 'string' ? { ...frame, output: answer } : { ...frame, output: answer.output, ...(answer.usage === undefined ? {} : { usage: answer.usage }) }
+    } catch (error) {
+      running.answer = { ...frame, output: '', error: error instanceof Error ? error.message : String(error) }
+    }
+    this.#send(running.answer)
+    // The oldest answers are forgotten: nobody asks for them again after so many others.
+    if (this.#turns.size > answersKept) for (const [id, { answer }] of this.#turns) if (answer !== null && this.#turns.size > answersKept) this.#turns.delete(id)
+  }
+
+  #tool(turn: string, name: string, input: Json): Promise<{ ok: boolean; value: Json }> {
+    const id = `${turn}-${(this.#toolId += 1)}`
+    return new Promise((resolve) => {
+      this.#tools.set(id, resolve)
+      this.#send({ type: 'tool', turn, id, name, input })
+    })
+  }
+
+  /** While there is no connection nothing is sent: the next hello and the answers that are kept make up for it. */
+  #send(frame: object): void {
+    if (this.#open) this.#socket?.send(JSON.stringify(frame))
+  }
+}
+
+const shaped = ({ id, title, cwd, parent, as, spare }: HostSession): object => ({ id, title: title ?? '', cwd, ...(parent == null ? {} : { parent }), ...(as == null ? {} : { as }), ...(spare === true ? { spare } : {}) })

@@ -1,0 +1,54 @@
+/** Persistent agents under `/v1`: made, listed, asked, also as a stream. */
+import type { LettaAgent, LettaAnswer, LettaInput, LettaMessage, NewLettaAgent } from './answers.ts'
+import { openStream, type Once, type Request, type RequestSettings } from './request.ts'
+
+export type LettaRoutes = {
+  createAgent(agent: NewLettaAgent, once?: Once): Promise<LettaAgent>
+  /** One page; `after` is the id of the last agent of the page before. */
+  agents(ask?: { after?: string; limit?: number; name?: string }, once?: Once): Promise<LettaAgent[]>
+  agent(id: string, once?: Once): Promise<LettaAgent>
+  deleteAgent(id: string, once?: Once): Promise<unknown>
+  /** Blocks until the turn has ended. */
+  send(agent: string, input: LettaInput, once?: Once): Promise<LettaAnswer>
+  messages(agent: string, ask?: { limit?: number; after?: string; before?: string }, once?: Once): Promise<LettaMessage[]>
+  /** The same turn, each part as it comes. */
+  stream(agent: string, input: LettaInput, once?: Once): AsyncGenerator<LettaMessage>
+}
+
+export const lettaRoutes = (request: Request, settings: RequestSettings): LettaRoutes => {
+  const agentPath = (id: string): string => `/v1/agents/${encodeURIComponent(id)}`
+  return {
+    createAgent: (agent, once) => request('POST', '/v1/agents', { body: agent, ...once }),
+    agents: (ask, once) => request('GET', '/v1/agents', { query: { ...ask }, ...once }),
+    agent: (id, once) => request('GET', agentPath(id), once),
+    deleteAgent: (id, once) => request('DELETE', agentPath(id), once),
+    send: (agent, input, once) => request('POST', `${agentPath(agent)}/messages`, { body: input, ...once }),
+    messages: (agent, ask, once) => request('GET', `${agentPath(agent)}/messages`, { query: { ...ask }, ...once }),
+    async *stream(agent, input, once) {
+      const body = await openStream(settings, `${agentPath(agent)}/messages/stream`, { body: input, ...once })
+      for await (const data of dataLines(body)) {
+        if (data === '[DONE]') return
+        yield JSON.parse(data) as LettaMessage
+      }
+    },
+  }
+}
+
+/** What stands after `data:` in each event of an SSE stream. */
+async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    while (true) {
+      const { done, value } = await reader.read()
+      rest += decoder.decode(value, { stream: !done })
+      const lines = rest.split(/\r?\n/)
+      rest = lines.pop() ?? ''
+      for (const line of lines) if (line.startsWith('data:')) yield line.slice(5).trim()
+      if (done) return
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}

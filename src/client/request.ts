@@ -1,0 +1,114 @@
+/**
+ * One request over `fetch`: JSON out, JSON in, a refusal thrown as a TielineError.
+ *
+ * A connection that breaks, and a server that is just going or coming, are tried again, POSTs too: each has an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
+ */
+import type { Surroundings } from './surroundings.ts'
+import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
+
+/** As much of `fetch` as is used here. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Pick<Response, 'status' | 'ok' | 'body' | 'text'>>
+
+export type RequestSettings = { url: string; token: string | null; name: string | null; fetch: Fetch; surroundings: Surroundings }
+
+/** What a caller may give every request. */
+export type Once = { signal?: AbortSignal | undefined; /** The caller's own Idempotency-Key, for retries that outlive this process. Null sends none; then it is not tried again. */ key?: string | null | undefined }
+
+export type Ask = Once & {
+  /** What is null or undefined is left out. */
+  query?: Readonly<Record<string, string | number | boolean | null | undefined>>
+  body?: unknown
+  /** How often it is tried at most; otherwise four times. */
+  triesMax?: number
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Request = <T>(method: Method, path: string, ask?: Ask) => Promise<T>
+
+const triesMaxOrdinary = 4
+const firstPauseMs = 100
+const pauseFactor = 4
+/** A server that is about to stop, or just starts, did nothing yet. */
+const unavailable = 503
+
+export function requester(settings: RequestSettings): Request {
+  return async <T>(method: Method, path: string, ask: Ask = {}): Promise<T> => {
+    const url = urlOf(settings.url, path, ask.query)
+    const init = initOf(settings, method, ask)
+    const read = await retried(settings, ask, async (isLast) => {
+      const response = await settings.fetch(url, init)
+      const body = await response.text()
+      if (response.status === unavailable && !isLast) throw new Error('the server is stopping or not ready')
+      return { status: response.status, body }
+    })
+    return answerOf(read, url) as T
+  }
+}
+
+/** One response that is read as it comes. Not tried again: its reader decides how to go on. */
+export async function openStream(settings: RequestSettings, path: string, ask: Ask): Promise<ReadableStream<Uint8Array>> {
+  const url = urlOf(settings.url, path, ask.query)
+  const response = await retried(settings, { ...ask, triesMax: 1 }, () => settings.fetch(url, { ...initOf(settings, 'POST', ask) }))
+  if (!response.ok || response.body === null) {
+    answerOf({ status: response.status, body: await response.text() }, url)
+    throw badAnswer(url, response.status, 'nothing to read')
+  }
+  return response.body
+}
+
+async function retried<T>(settings: RequestSettings, { signal, key, triesMax = key === null ? 1 : triesMaxOrdinary }: Ask, attempt: (isLast: boolean) => Promise<T>): Promise<T> {
+  for (let tries = 1, pauseMs = firstPauseMs; ; tries += 1, pauseMs *= pauseFactor) {
+    try {
+      return await attempt(tries >= triesMax)
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason
+      if (tries >= triesMax) throw new ServerUnreachable(settings.url, error)
+      await settings.surroundings.sleep(pauseMs, signal)
+      signal?.throwIfAborted()
+    }
+  }
+}
+
+export function urlOf(base: string, path: string, query: Ask['query'] = {}): string {
+  const url = new URL(path.replace(/^\//, ''), base.endsWith('/') ? base : `${base}/`)
+  for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined) url.searchParams.set(name, String(value))
+  return url.href
+}
+
+function initOf({ token, name, surroundings }: RequestSettings, method: Method, { body, key, signal }: Ask): RequestInit {
+  const headers: Record<string, string> = { accept: 'application/json' }
+  if (token !== null) headers['authorization'] = `Bearer ${token}`
+  if (name !== null) headers['user-agent'] = name
+  if (method === 'POST' && key !== null) headers['idempotency-key'] = key ?? surroundings.draw()
+  if (body !== undefined) headers['content-type'] = 'application/json'
+  return { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }) }
+}
+
+function answerOf({ status, body }: { status: number; body: string }, url: string): unknown {
+  const parsed = body === '' ? null : jsonOf(body)
+  if (status >= 200 && status < 300) {
+    if (parsed === undefined) throw badAnswer(url, status, body)
+    return parsed
+  }
+  const error = errorOf(parsed)
+  throw error === null ? badAnswer(url, status, body) : new TielineError(error, status)
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function errorOf(parsed: unknown): ErrorBody | null {
+  const error = (parsed as { error?: Partial<ErrorBody> } | null | undefined)?.error
+  return typeof error?.code === 'string' && typeof error.message === 'string' ? (error as ErrorBody) : null
+}
+
+const shownMax = 200
+
+/** Something answered that does not speak as we do: another program on that port, or a proxy. */
+const badAnswer = (url: string, status: number, body: string): TielineError =>
+  new TielineError({ code: 'not_tieline', message: `${url} answered ${status} with what no Tieline server says: ${body.slice(0, shownMax)}` }, status)
