@@ -1,0 +1,162 @@
+/** What happens, as numbers: counted from the events of the log, and read by Prometheus at `/metrics`. They begin at zero with the process, as Prometheus expects. */
+import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
+import { turnOf, type CallId, type Millis, type TurnId } from '../model/id.ts'
+import type { RefusalCode } from '../model/refusal.ts'
+import type { Clock } from '../runtime/ports.ts'
+import { boundedMap } from './bounded-map.ts'
+import { boundedNames, counter, gaugeText, histogram } from './prometheus-text.ts'
+
+export type Live = { /** Turns that run now. */ running: number; /** Calls that somebody waits for. */ openCalls: number; /** Inputs that wait for their session. */ queued: number; webSockets: number }
+
+export type MetricsDeps = {
+  clock: Clock
+  version: string
+  /** Asked when somebody reads the metrics. */
+  live: () => Live | Promise<Live>
+  /** How late the event loop was lately, in milliseconds; null where nobody measures it. */
+  lag?: () => { mean: number; p99: number; max: number } | null
+}
+
+export type MetricsView = {
+  events(events: readonly StoredEvent[]): void
+  /** `route` is the pattern, never the path. */
+  observeRequest(route: string, status: number, seconds: number): void
+  /** A refusal that a door said before anything was recorded. */
+  refused(code: RefusalCode): void
+  text(): Promise<string>
+}
+
+/** R11 */
+const namesMax = 200
+const openMax = 10_000
+const unknown = 'unknown'
+const namelessCodes: ReadonlySet<RefusalCode> = new Set(['agent_unknown', 'session_unknown', 'session_ambiguous', 'bad_input'])
+
+/** From a script's instant answer to the longest turn. */
+const turnSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600]
+const toolSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300]
+const httpSeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300]
+
+const metersOf = () => ({
+  events: counter('tieline_events_total', 'Events of the log, by type.'),
+  turns: counter('tieline_turns_total', 'Turns that have ended, by agent and outcome.'),
+  turnSeconds: histogram('tieline_turn_duration_seconds', 'How long turns ran, by agent.', turnSeconds),
+  calls: counter('tieline_calls_total', 'Calls that have ended or were refused, by the agent called, tool and outcome.'),
+  callSeconds: histogram('tieline_call_duration_seconds', 'How long callers waited, by the agent called.', turnSeconds),
+  refusals: counter('tieline_refusals_total', 'What was refused, by code.'),
+  tools: counter('tieline_tool_runs_total', 'Tools that have run, by name and whether they worked.'),
+  toolSeconds: histogram('tieline_tool_duration_seconds', 'How long tools ran, by name.', toolSeconds),
+  modelSeconds: histogram('tieline_model_duration_seconds', 'How long models took to answer, by agent.', turnSeconds),
+  tokens: counter('tieline_tokens_total', 'Tokens, by agent and kind; estimated where the provider gave no numbers.'),
+  messages: counter('tieline_messages_total', 'Messages that were sent, by source.'),
+  questions: counter('tieline_questions_total', 'Permission questions: asked, allow, deny.'),
+  notices: counter('tieline_notices_total', 'Notices that were raised.'),
+  takeovers: counter('tieline_takeovers_total', 'Turns that were taken up again after their runner was gone.'),
+  requests: counter('tieline_http_requests_total', 'HTTP requests, by route and status.'),
+  requestSeconds: histogram('tieline_http_request_duration_seconds', 'How long HTTP requests took, by route.', httpSeconds),
+})
+type Meters = ReturnType<typeof metersOf>
+
+export function metricsView({ clock, version, live, lag = () => null }: MetricsDeps): MetricsView {
+  const meters = metersOf()
+  const startedAt = clock.now()
+  const routes = boundedNames(namesMax)
+  const handlers = handlersOf(meters)
+  return {
+    events(events) {
+      for (const { event, at } of events) {
+        meters.events.add({ type: event.type })
+        const handle = handlers[event.type] as ((event: Event, at: Millis) => void) | undefined
+        handle?.(event, at)
+      }
+    },
+    observeRequest(route, status, seconds) {
+      const name = routes(route)
+      meters.requests.add({ route: name, status: String(status) })
+      meters.requestSeconds.observe({ route: name }, seconds)
+    },
+    refused: (code) => meters.refusals.add({ code }),
+    text: async () => [...Object.values(meters).map((meter) => meter.text()), liveText(await live()), processText(version, startedAt, lag())].join(''),
+  }
+}
+
+type OpenTurn = { agent: string; startedAt: Millis | null }
+type OpenCall = { agent: string; tool: string }
+type Handlers = { [T in EventType]?: (event: EventOf<T>, at: Millis) => void }
+
+function handlersOf(meters: Meters): Handlers {
+  const agents = boundedNames(namesMax)
+  const tools = boundedNames(namesMax)
+  const turns = boundedMap<TurnId, OpenTurn>(openMax)
+  const calls = boundedMap<CallId, OpenCall>(openMax)
+  const agentOf = (turn: TurnId | null): string => turns.get(turn ?? 'turn_')?.agent ?? unknown
+  return {
+    'message.sent': (event) => {
+      meters.messages.add({ source: event.source })
+      if (event.turn !== null) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
+    },
+    'message.delivered': (event) => {
+      if (event.turn !== null && event.opens) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
+    },
+    'call.opened': (event) => {
+      const agent = agents(event.grant.agent)
+      turns.set(turnOf(event.call), { agent, startedAt: null })
+      calls.set(event.call, { agent, tool: tools(event.tool) })
+    },
+    'call.refused': (event) => {
+      meters.refusals.add({ code: event.refusal.code })
+      // Names that nobody has are whatever a model wrote.
+      const named = event.agent !== '' && !namelessCodes.has(event.refusal.code)
+      meters.calls.add({ agent: named ? agents(event.agent) : unknown, tool: tools(event.tool), outcome: 'refused' })
+    },
+    'call.ended': (event) => {
+      const { agent, tool } = calls.take(event.call) ?? { agent: unknown, tool: unknown }
+      meters.calls.add({ agent, tool, outcome: event.outcome })
+      meters.callSeconds.observe({ agent }, secondsOf(event.openedAt, event.endedAt))
+    },
+    'turn.started': (event, at) => {
+      const turn = turns.get(event.turn ?? 'turn_')
+      if (turn !== undefined) turn.startedAt = at
+    },
+    'turn.ended': (event, at) => {
+      const { agent, startedAt } = turns.take(event.turn ?? 'turn_') ?? { agent: unknown, startedAt: null }
+      meters.turns.add({ agent, outcome: event.outcome })
+      if (startedAt !== null) meters.turnSeconds.observe({ agent }, secondsOf(startedAt, at))
+    },
+    'step.ended': (event, at) => {
+      const agent = agentOf(event.turn)
+      if (event.kind === 'tool') {
+        meters.tools.add({ tool: tools(event.name), ok: String(event.ok) })
+        meters.toolSeconds.observe({ tool: tools(event.name) }, secondsOf(event.startedAt, at))
+      } else if (event.kind === 'model') meters.modelSeconds.observe({ agent }, secondsOf(event.startedAt, at))
+      if (event.usage === null) return
+      for (const kind of ['input', 'output'] as const) meters.tokens.add({ agent, kind, estimated: String(event.usage.estimated) }, event.usage[kind])
+    },
+    'question.asked': () => meters.questions.add({ what: 'asked' }),
+    'question.answered': (event) => meters.questions.add({ what: event.answer }),
+    'notice.raised': () => meters.notices.add({}),
+    'session.claimed': () => meters.takeovers.add({}),
+  }
+}
+
+const secondsOf = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
+
+const liveText = ({ running, openCalls, queued, webSockets }: Live): string => [
+  gaugeText('tieline_running_turns', 'Turns that run now.', [[{}, running]]), gaugeText('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
+  gaugeText('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]), gaugeText('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
+].join('')
+
+/** Names as other processes on Node have them, so that boards that are there already work. */
+function processText(version: string, startedAt: Millis, lag: { mean: number; p99: number; max: number } | null): string {
+  const memory = process.memoryUsage()
+  const cpu = process.cpuUsage()
+  return [
+    gaugeText('tieline_info', 'The version that runs.', [[{ version, node: process.version }, 1]]),
+    gaugeText('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [[{}, startedAt / 1000]]),
+    gaugeText('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]), gaugeText('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
+    gaugeText('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]), gaugeText('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
+    gaugeText('process_cpu_user_seconds_total', 'Processor time of the process.', [[{}, cpu.user / 1e6]], 'counter'), gaugeText('process_cpu_system_seconds_total', 'Processor time of the kernel for the process.', [[{}, cpu.system / 1e6]], 'counter'),
+    gaugeText('process_cpu_seconds_total', 'Processor time of both.', [[{}, (cpu.user + cpu.system) / 1e6]], 'counter'),
+    ...(lag === null ? [] : [gaugeText('nodejs_eventloop_lag_seconds', 'How late the event loop was since the last look.', (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, lag[stat] / 1000]))]),
+  ].join('')
+}
