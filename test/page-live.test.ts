@@ -1,0 +1,135 @@
+/** The page stays true: over a connection that breaks, in a second tab, for a link, and where there is nothing or something wrong. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { agent, chromiumPath, gates, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+
+const on = test.skipIf(chromiumPath === null)
+const patience = 90_000
+
+let browser: Browser
+let site: Site | null = null
+beforeAll(async () => {
+  if (chromiumPath !== null) browser = await launch()
+}, patience)
+afterAll(() => browser?.close())
+afterEach(async () => {
+  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
+  await site?.stop()
+  site = null
+})
+
+const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
+
+/** The texts of a conversation as they stand on the page. */
+const texts = (page: Page): Promise<string[]> => page.locator('.entry .md').allInnerTexts()
+
+on('a connection that breaks is taken up again, and nothing is missed or doubled', async () => {
+  site = await openSite({ echo })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Kept', initialMessage: 'one' })
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.getByText('You said: one').waitFor()
+  await site.restart(() => page.getByText('The connection to the server was lost').waitFor())
+  // The page is not back yet: this happens while it is away.
+  for (const word of ['two', 'three']) {
+    await site.client.sessions.send(sessionId, { message: word })
+    await site.client.sessions.wait(sessionId)
+  }
+  const { sessionId: other } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Made while away', initialMessage: 'four' })
+  await page.getByText('You said: three').waitFor()
+  expect(await page.getByText('The connection to the server was lost').count()).toBe(0)
+  await page.getByRole('link', { name: 'Made while away' }).waitFor()
+  await site.client.sessions.wait(other)
+  await site.client.sessions.send(sessionId, { message: 'five' })
+  await page.getByText('You said: five').waitFor()
+  expect(await texts(page)).toEqual(['one', 'You said: one', 'two', 'You said: two', 'three', 'You said: three', 'five', 'You said: five'])
+  expect(faults).toEqual([])
+}, patience)
+
+on('a turn that runs while the server is restarted is watched to its end', async () => {
+  const gate = gates()
+  site = await openSite({ slow: agent(async (turn: Turn) => {
+    await gate.wait('begin', turn.signal)
+    await turn.think('I have begun.')
+    await gate.wait('end', turn.signal)
+    return turn.think('I have ended.')
+  }) })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'slow', initialMessage: 'Go.' })
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.getByText('Go.').waitFor()
+  gate.open('begin')
+  await page.getByText('I have begun.').waitFor()
+  await gate.reached('end')
+  await site.restart()
+  gate.open('end')
+  await page.getByText('I have ended.').waitFor()
+  expect(await page.getByText('I have ended.').count()).toBe(1)
+  expect(faults).toEqual([])
+}, patience)
+
+on('a second tab is in step by itself', async () => {
+  site = await openSite({ echo, careful: agent(async (turn: Turn) => {
+    await turn.tool('shell', { command: 'true' })
+    return turn.think('Done.')
+  }, { ask: ['shell'] }) })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Both' })
+  const context = await browser.newContext()
+  const one = await openPage(context, site.url, `#/sessions/${sessionId}`)
+  const two = await openPage(context, site.url, `#/sessions/${sessionId}`)
+  await one.page.getByLabel('Message', { exact: true }).fill('hello')
+  await one.page.getByRole('button', { name: 'Send' }).click()
+  for (const { page } of [one, two]) await page.getByText('You said: hello').waitFor()
+  await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go.' })
+  for (const { page } of [one, two]) await page.goto(`${site.url}/#/inbox/questions`)
+  for (const { page } of [one, two]) await page.getByRole('button', { name: 'Allow once' }).waitFor()
+  await one.page.getByRole('button', { name: 'Allow once' }).click()
+  for (const { page } of [one, two]) await page.getByText('No questions.').waitFor()
+  expect([...one.faults, ...two.faults]).toEqual([])
+}, patience)
+
+on('what is chosen stands in the address, and a link shows it to somebody else', async () => {
+  site = await openSite({ echo, other: echo })
+  for (const title of ['Alpha', 'Beta']) await site.client.sessions.create({ cwd: site.cwd, agent: title === 'Alpha' ? 'echo' : 'other', title, initialMessage: `hi ${title}` })
+  const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
+  await page.getByRole('searchbox', { name: 'Search sessions' }).fill('alp')
+  await page.getByRole('link', { name: 'Alpha' }).waitFor()
+  expect(await page.getByRole('link', { name: 'Beta' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Alpha' }).click()
+  await page.getByText('You said: hi Alpha').waitFor()
+  const somebody = await openPage(await browser.newContext(), page.url().split('/#')[0] as string, `#${page.url().split('#')[1] as string}`)
+  await somebody.page.getByText('You said: hi Alpha').waitFor()
+  expect(await somebody.page.getByRole('link', { name: 'Beta' }).count()).toBe(0)
+  await page.getByRole('link', { name: '#2' }).click()
+  await page.locator('.entry.marked').getByText('You said: hi Alpha').waitFor()
+}, patience)
+
+on('a link to nothing, and a server that is away, say what to do', async () => {
+  site = await openSite({ echo })
+  const { page } = await openPage(await browser.newContext(), site.url, '#/sessions/ses_nothing')
+  await page.getByText('There is no such session.').waitFor()
+  await page.goto(`${site.url}/#/flows/flow_nothing`)
+  await page.getByText('There is no such flow.').waitFor()
+  await page.goto(`${site.url}/#/waits`)
+  await page.getByText('Nobody waits for anybody.').waitFor()
+  await site.stop()
+  await page.getByText('The connection to the server was lost').waitFor()
+  await page.getByRole('link', { name: 'Sessions' }).click()
+  await page.getByRole('button', { name: 'New session' }).first().click()
+  await page.getByLabel('Directory').fill('/tmp')
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await page.getByText('Start it again with “tieline serve”').waitFor()
+  site = null
+}, patience)
+
+on('a server that wants a token is given one, by hand or by link', async () => {
+  site = await openSite({ echo }, { host: '0.0.0.0' })
+  const token = site.served.token as string
+  expect(token).not.toBe(null)
+  const context = await browser.newContext()
+  const { page } = await openPage(context, site.url)
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Use it' }).click()
+  await page.getByRole('heading', { name: 'The line between agents' }).waitFor()
+  const linked = await openPage(await browser.newContext(), site.url, `#token=${token}`)
+  await linked.page.getByRole('heading', { name: 'The line between agents' }).waitFor()
+  expect(linked.page.url()).not.toContain(token)
+}, patience)

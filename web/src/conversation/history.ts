@@ -1,0 +1,84 @@
+/** The entries of one conversation, in pages that are read when they come into sight. New ones come with the events of their turns. */
+import type { HistoryEntry, StreamedEvent } from '../../../src/client/answers.ts'
+import type { Live } from '../live/live.ts'
+
+export type History = {
+  readonly topic: string
+  /** How many entries there are; null until the first page came. */
+  total(): number | null
+  entry(n: number): HistoryEntry | undefined
+  /** Reads the page that an entry is on, where it is not there yet. */
+  want(n: number): void
+  problem(): unknown
+  retry(): void
+  stop(): void
+}
+
+const pageSize = 50
+/** R11: pages far from sight are let go. */
+const pagesMax = 60
+
+export function openHistory(live: Live, session: string): History {
+  const topic = `history:${session}`
+  const pages = new Map<number, Map<number, HistoryEntry>>()
+  const asked = new Set<number>()
+  const stopped = new AbortController()
+  let total: number | null = null
+  let problem: unknown = null
+
+  const put = (entry: HistoryEntry): void => {
+    const page = pageOf(entry.n)
+    const known = pages.get(page) ?? new Map<number, HistoryEntry>()
+    pages.delete(page)
+    pages.set(page, known.set(entry.n, entry))
+    total = Math.max(total ?? 0, entry.n)
+  }
+  const load = async (before: number | null): Promise<void> => {
+    try {
+      const { messages } = await live.client.sessions.history(session, { limit: pageSize, ...(before === null ? {} : { before }) }, { signal: stopped.signal })
+      total ??= 0
+      messages.forEach(put)
+      problem = null
+      for (const page of pages.keys()) if (pages.size > pagesMax) pages.delete(page)
+    } catch (error) {
+      if (!stopped.signal.aborted) problem = error
+    }
+    live.topics.touch(topic)
+  }
+  const want = (n: number): void => {
+    const page = pageOf(n)
+    if (asked.has(page) || pages.get(page)?.has(n) === true) return
+    asked.add(page)
+    void load((page + 1) * pageSize + 1).finally(() => asked.delete(page))
+  }
+  const deaf = live.onEvent((streamed) => {
+    const entries = streamed.event.session === session ? entriesOf(live, streamed) : []
+    entries.forEach(put)
+    if (entries.length > 0) live.topics.touch(topic)
+  })
+  void load(null)
+  return {
+    topic, want, total: () => total, entry: (n) => pages.get(pageOf(n))?.get(n), problem: () => problem,
+    retry: () => void load(null),
+    stop() {
+      deaf()
+      stopped.abort()
+    },
+  }
+}
+
+const pageOf = (n: number): number => Math.floor((n - 1) / pageSize)
+
+/** What a turn added when it ended. */
+function entriesOf(live: Live, { at, event }: StreamedEvent): HistoryEntry[] {
+  if (event.type !== 'turn.ended' || event.entry === null || event.turn === null) return []
+  const { n, asked, answered, from, startedAt } = event.entry
+  const turn = live.ledger.turns.get(event.turn)
+  const sender = turn?.from ?? from
+  const none = { from: null, fromAgent: null, applet: null, messageId: null, source: null, outcome: null, error: null, toolCalls: [] }
+  const senderAgent = sender === null ? null : (live.ledger.sessions.get(sender)?.agentName ?? live.ledger.sessions.get(sender)?.agent ?? null)
+  return [
+    { ...none, n, role: 'user', text: asked, at: startedAt, turn: event.turn, source: turn?.source ?? (from === null ? 'user' : 'agent'), from: sender as HistoryEntry['from'], fromAgent: senderAgent, applet: turn?.applet ?? null, messageId: turn?.message ?? null },
+    { ...none, n: n + 1, role: 'assistant', text: answered, at, turn: event.turn, toolCalls: event.toolCalls, outcome: event.outcome, error: event.error },
+  ]
+}

@@ -1,0 +1,66 @@
+/** A turn that runs or waits, and one that left no entry: what was asked, what it does, and its words as they come. */
+import { useEffect, useRef, useState } from 'react'
+import { toFlow } from '../address.ts'
+import { duration } from '../amounts.ts'
+import { after, useNow } from '../browser-clock.ts'
+import type { TurnFact } from '../live/ledger.ts'
+import { useLook } from '../live/use-live.ts'
+import { OutcomeBadge } from '../parts/badges.tsx'
+import { Markdown } from '../parts/markdown.tsx'
+import { AskedBubble } from './bubble.tsx'
+import { TurnSteps } from './turn-steps.tsx'
+
+export function LiveTurn({ turn }: { turn: TurnFact }) {
+  const live = useLook(`session:${turn.session}`)
+  const detail = live.details.get(turn.id)
+  const sender = turn.from === null ? undefined : live.ledger.sessions.get(turn.from)
+  const items = detail?.items ?? []
+  // Items change in place: their number and how many have ended say when to draw again.
+  const count = items.map((item) => (item.kind === 'tool' || item.kind === 'call' ? (item.endedAt === null ? 'o' : 'x') : item.kind === 'question' ? (item.answer ?? '?') : 's')).join('')
+  return (
+    <div className="entry">
+      <AskedBubble origin={{ source: turn.source, from: turn.from, fromAgent: sender?.agentName ?? null, applet: turn.applet }} text={detail?.asked ?? turn.text} at={turn.openedAt} note={turn.startedAt === null && turn.endedAt === null ? <span className="badge tone-rest">queued</span> : null} />
+      {(turn.startedAt !== null || turn.endedAt !== null) && (
+        <article className="answer" aria-label={turn.endedAt === null ? 'Answer, still being written' : 'Answer'}>
+          <header><OutcomeBadge outcome={turn.outcome} />{turn.endedAt === null && <Running turn={turn} />}{turn.flow !== null && <a className="quiet" href={toFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}>Flow</a>}</header>
+          <TurnSteps items={items} answer={detail?.output ?? null} count={count} />
+          {turn.endedAt === null ? <Streaming turn={turn.id} /> : <>{detail?.output != null && detail.output !== '' && <Markdown text={detail.output} />}{turn.error !== null && <p className="error-line">{turn.error}</p>}</>}
+        </article>
+      )}
+    </div>
+  )
+}
+
+function Running({ turn }: { turn: TurnFact }) {
+  const at = useNow()
+  const left = turn.deadline === null ? null : turn.deadline - at
+  return <span className="hint">{turn.stopping ? 'stopping' : duration(at - (turn.startedAt ?? turn.openedAt))}{left !== null && left < 600_000 && ` · ends in ${duration(Math.max(0, left))}`}</span>
+}
+
+const drawMs = 120
+
+/** Long texts are not parsed with every word. */
+function Streaming({ turn }: { turn: string }) {
+  const live = useLook(`said:${turn}`)
+  const said = live.said.get(turn)
+  const text = said === undefined ? '' : `${said.gap ? '… ' : ''}${said.text}`
+  const shown = useSlow(text)
+  return shown === '' ? <p className="thinking" role="status"><span className="unseen">Working</span><i /><i /><i /></p> : <div className="streaming"><Markdown text={shown} /></div>
+}
+
+/** The newest text, at most every so often. */
+function useSlow(text: string): string {
+  const [shown, setShown] = useState(text)
+  const newest = useRef(text)
+  const waits = useRef(false)
+  useEffect(() => {
+    newest.current = text
+    if (waits.current || text === shown) return
+    waits.current = true
+    after(drawMs, () => {
+      waits.current = false
+      setShown(newest.current)
+    })
+  }, [text, shown])
+  return shown
+}

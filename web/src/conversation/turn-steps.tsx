@@ -1,0 +1,50 @@
+/** What happened inside a turn: what the model said on the way, tools with input and output, calls with a link to their flow. Everything is folded to one line. */
+import { memo } from 'react'
+import { amount, duration, firstLine } from '../amounts.ts'
+import { toFlow } from '../address.ts'
+import { now } from '../browser-clock.ts'
+import { useLive } from '../live/use-live.ts'
+import type { DetailItem } from '../live/turn-details.ts'
+import { OutcomeBadge } from '../parts/badges.tsx'
+import { CodeBlock } from '../parts/code-block.tsx'
+import { jsonLine, jsonText } from '../parts/json-text.ts'
+import { Markdown } from '../parts/markdown.tsx'
+import { Name, SessionLink } from '../parts/names.tsx'
+
+/** The last words of a turn are its answer, which is shown by itself. */
+export const TurnSteps = memo(function TurnSteps({ items, answer, count: _count }: { items: readonly DetailItem[]; answer: string | null; /** Draws again when the list has grown. */ count: string }) {
+  return <div className="steps">{items.filter((item, index) => !(item.kind === 'said' && index === items.length - 1 && item.text === answer)).map((item) => <Step key={`${item.kind}-${item.key}`} item={item} />)}</div>
+})
+
+function Step({ item }: { item: DetailItem }) {
+  if (item.kind === 'said') return <div className="said"><Markdown text={item.text} /></div>
+  if (item.kind === 'question') return <p className="step-note">Asked a person before using <code>{item.tool}</code>: {item.answer === null ? <a href="#/inbox/questions">waiting for an answer</a> : `${item.answer === 'allow' ? 'allowed' : 'denied'} (${item.by})`}</p>
+  if (item.kind === 'tool') return <ToolStep item={item} />
+  return <CallStep item={item} />
+}
+
+function ToolStep({ item }: { item: Extract<DetailItem, { kind: 'tool' }> }) {
+  return (
+    <details className="step">
+      <summary><span className="step-name">{item.name}</span> <span className="step-line">{jsonLine(item.input)}</span> <span className={`badge tone-${item.ok === null ? 'live' : item.ok ? 'good' : 'bad'}`}>{item.ok === null ? 'running' : item.ok ? 'ok' : 'failed'}</span>{item.endedAt !== null && <span className="number">{duration(item.endedAt - item.startedAt)}</span>}</summary>
+      <CodeBlock label="Input" text={jsonText(item.input)} />
+      {item.endedAt !== null && <CodeBlock label="Output" text={jsonText(item.output)} />}
+    </details>
+  )
+}
+
+function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refused' }> }) {
+  const flow = useLive().ledger.calls.get(item.call)?.flow ?? null
+  const isCall = item.kind === 'call'
+  return (
+    <details className="step step-call">
+      <summary><span className="step-name">{item.tool}</span> <Name>{item.agent}</Name> <span className="step-line">{firstLine(item.task, 100)}</span> <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />{isCall && <span className="number">{duration((item.endedAt ?? now()) - item.at)}</span>}</summary>
+      <CodeBlock label="Task" text={item.task} />
+      {isCall ? <>
+        {item.errors.length > 0 && <CodeBlock label="Errors" text={item.errors.join('\n')} />}
+        {item.output !== '' && <CodeBlock label={`Output, ${amount(item.tokensUsed)} tokens`} text={item.output} />}
+        <p className="hint">{flow !== null && <a href={toFlow(flow, { call: item.call })}>See it in the flow</a>} · <SessionLink id={item.target} /></p>
+      </> : <CodeBlock label="Refused" text={jsonText(item.refusal)} />}
+    </details>
+  )
+}

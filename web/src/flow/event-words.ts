@@ -1,0 +1,32 @@
+/** One event in a few words, for the slider. */
+import type { Event, EventOf, EventType } from '../../../src/model/event.ts'
+import { firstLine } from '../amounts.ts'
+
+type Words = { [T in EventType]?: (event: EventOf<T>, agent: string) => string }
+
+const textMax = 80
+const short = (text: string): string => firstLine(text, textMax)
+
+const words: Words = {
+  'message.sent': (event, agent) => `${agent} is asked: ${short(event.text)}`,
+  'message.delivered': (event, agent) => `${agent} is given a message: ${short(event.text)}`,
+  'turn.started': (_event, agent) => `${agent} begins`,
+  'turn.cancelled': (event, agent) => `${agent} is told to stop: ${event.cause}`,
+  'turn.ended': (event, agent) => `${agent} ends: ${event.outcome}`,
+  'step.started': (event, agent) => `${agent} runs ${event.name}`,
+  'step.ended': (event, agent) => (event.kind === 'tool' ? `${event.name} of ${agent} ${event.ok ? 'returns' : 'fails'}` : `${agent} hears from ${event.name}`),
+  'call.opened': (event, agent) => `${agent} calls ${event.grant.agent}: ${short(event.task)}`,
+  'call.refused': (event, agent) => `${agent} may not call ${event.agent}: ${event.refusal.code}`,
+  'call.ended': (event, agent) => `a call of ${agent} ends: ${event.outcome}`,
+  'wait.started': (event, agent) => `${agent} waits for ${event.target}`,
+  'wait.ended': (event, agent) => `${agent} waits no longer: ${event.reason}`,
+  'question.asked': (event, agent) => `${agent} asks whether it may use ${event.tool}`,
+  'question.answered': (event) => `the answer is ${event.answer} (${event.by})`,
+  'notice.raised': (event, agent) => `${agent} is told: ${short(event.text)}`,
+  'session.created': (event) => `a session of ${event.agent} is made`,
+}
+
+export function eventWords(event: Event, agent: string): string {
+  const say = words[event.type] as ((event: Event, agent: string) => string) | undefined
+  return say === undefined ? event.type : say(event, agent)
+}

@@ -1,0 +1,47 @@
+/** The slider through the events of a flow: the picture as it was after any of them. */
+import { useEffect, useState } from 'react'
+import type { StreamedEvent } from '../../../src/client/answers.ts'
+import { after } from '../browser-clock.ts'
+import { duration } from '../amounts.ts'
+import { eventWords } from './event-words.ts'
+
+type Props = { events: readonly StreamedEvent[]; /** Which event is the last that is shown; null follows the newest. */ index: number | null; agentOf: (turn: string | null) => string; onMove: (index: number | null) => void }
+
+const playMs = 220
+
+export function ReplaySlider({ events, index, agentOf, onMove }: Props) {
+  const [playing, setPlaying] = useState(false)
+  const last = events.length - 1
+  const at = index ?? last
+  const current = events[at]
+  useEffect(() => {
+    if (!playing) return
+    if (at >= last) {
+      setPlaying(false)
+      onMove(null)
+      return
+    }
+    return after(playMs, () => onMove(at + 1))
+  }, [playing, at, last, onMove])
+  if (current === undefined) return null
+  const move = (next: number): void => onMove(Math.max(0, Math.min(last, next)))
+  return (
+    <div className="replay" role="group" aria-label="Replay">
+      <button type="button" onClick={() => move(at - 1)} disabled={at === 0} aria-label="One event back">‹</button>
+      <button type="button" onClick={() => {
+        if (!playing && at >= last) move(0)
+        setPlaying(!playing)
+      }}>{playing ? 'Pause' : 'Play'}</button>
+      <button type="button" onClick={() => move(at + 1)} disabled={at >= last} aria-label="One event on">›</button>
+      <input type="range" min={0} max={last} value={at} aria-label="Event" aria-valuetext={`${at + 1} of ${events.length}: ${eventWords(current.event, agentOf(current.event.turn))}`} onChange={(event) => {
+        setPlaying(false)
+        move(Number(event.target.value))
+      }} />
+      <button type="button" className={index === null ? 'primary' : ''} aria-pressed={index === null} onClick={() => {
+        setPlaying(false)
+        onMove(null)
+      }}>Live</button>
+      <p className="replay-words"><span className="number">{at + 1}/{events.length}</span> <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {eventWords(current.event, agentOf(current.event.turn))}</p>
+    </div>
+  )
+}

@@ -1,0 +1,85 @@
+/** Mail that waits to be accepted, drafts to edit and release, and letters whose receiver is gone. */
+import { useState } from 'react'
+import { plural } from '../amounts.ts'
+import { isWaiting, takeMail } from '../live/fold-mail.ts'
+import type { MailFact } from '../live/ledger.ts'
+import type { Live } from '../live/live.ts'
+import { useLook } from '../live/use-live.ts'
+import { Empty, Problem } from '../parts/states.tsx'
+import { useLoaded } from '../parts/use-loaded.ts'
+import { MailActs, MailCard, userSession } from './mail-card.tsx'
+
+const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
+
+/** What waits longer than the page has read stands in the inboxes of the server. */
+async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
+  const seq = live.lastSeq()
+  const sessions = [...live.ledger.sessions.values()].filter(({ buffered, id }) => buffered > 0 || id === userSession)
+  for (const { id } of sessions) for (const record of (await live.client.mail.inbox(id, { signal })).messages) takeMail(live.ledger, record, seq)
+  live.topics.touch('mail')
+  return true
+}
+
+export function WaitingMail() {
+  const live = useLook('mail')
+  const { error, again } = useLoaded(live.loaded().lists ? 'read' : 'wait', (signal) => readInboxes(live, signal))
+  const mail = sorted(live, isWaiting)
+  return (
+    <>
+      {error !== null && <Problem what="Not all inboxes could be read." error={error} retry={again} />}
+      {mail.length === 0 ? <Empty title="No mail waits."><p>A message to a session that did not ask for it waits here until it is accepted. Send one with “Into its inbox”.</p></Empty> : (
+        <ul className="cards">{mail.map((one) => (
+          <li key={one.id} className={`card from-${one.source}`}><MailCard mail={one} /><MailActs acts={[
+            { word: 'Accept', tone: 'primary', what: 'It was not accepted.', act: () => live.client.mail.accept(one.to ?? '', one.id) },
+            { word: 'Decline', tone: 'danger', what: 'It was not declined.', act: () => live.client.mail.decline(one.id) },
+          ]} /></li>
+        ))}</ul>
+      )}
+    </>
+  )
+}
+
+export function Drafts() {
+  const live = useLook('mail')
+  const mail = sorted(live, ({ status }) => status === 'draft')
+  if (mail.length === 0) return <Empty title="No drafts."><p>An agent that sends with <code>draft: true</code> leaves its message here, to be read, changed and released.</p></Empty>
+  return <ul className="cards">{mail.map((one) => <li key={one.id} className={`card from-${one.source}`}><DraftCard mail={one} /></li>)}</ul>
+}
+
+function DraftCard({ mail }: { mail: MailFact }) {
+  const live = useLook('mail')
+  const [text, setText] = useState<string | null>(null)
+  const isChanged = text !== null && text !== mail.text
+  const save = async (): Promise<void> => {
+    if (text !== null && isChanged) await live.client.mail.revise(mail.id, text)
+    setText(null)
+  }
+  return (
+    <>
+      <MailCard mail={mail}><label className="draft"><span className="unseen">Text of the draft</span><textarea rows={Math.min(14, Math.max(3, mail.text.split('\n').length + 1))} value={text ?? mail.text} onChange={(event) => setText(event.target.value)} /></label></MailCard>
+      {mail.initial !== mail.text && <details><summary>As it was first written</summary><p className="md md-plain">{mail.initial}</p></details>}
+      <MailActs acts={[
+        { word: isChanged ? 'Save and release' : 'Release', tone: 'primary', what: 'It was not released.', act: async () => {
+          await save()
+          await live.client.mail.release(mail.id)
+        } },
+        ...(isChanged ? [{ word: 'Save', what: 'It was not saved.', act: save }] : []),
+        { word: 'Decline', tone: 'danger' as const, what: 'It was not declined.', act: () => live.client.mail.decline(mail.id) },
+      ]} />
+    </>
+  )
+}
+
+export function DeadLetters() {
+  const live = useLook('mail')
+  const { error, again } = useLoaded('dead', async (signal) => {
+    const seq = live.lastSeq()
+    for (const record of (await live.client.mail.deadLetters({ signal })).messages) takeMail(live.ledger, record, seq)
+    live.topics.touch('mail')
+    return true
+  })
+  const mail = sorted(live, ({ status }) => status === 'dead')
+  if (error !== null) return <Problem what="The dead letters could not be read." error={error} retry={again} />
+  if (mail.length === 0) return <Empty title="No dead letters."><p>A message whose receiver is gone before it was accepted is kept here.</p></Empty>
+  return <><p className="hint">{plural(mail.length, 'message')} whose receiver is gone.</p><ul className="cards">{mail.map((one) => <li key={one.id} className="card"><MailCard mail={one} /></li>)}</ul></>
+}

@@ -1,0 +1,43 @@
+/** Permission questions as a queue: who asks, on whose behalf, for what, and how long there is to answer. */
+import { useState } from 'react'
+import { toFlow } from '../address.ts'
+import { duration } from '../amounts.ts'
+import { useNow } from '../browser-clock.ts'
+import type { QuestionFact } from '../live/ledger.ts'
+import { useLook } from '../live/use-live.ts'
+import { CodeBlock } from '../parts/code-block.tsx'
+import { jsonText } from '../parts/json-text.ts'
+import { Name, Path, SessionLink } from '../parts/names.tsx'
+import { Empty, Problem } from '../parts/states.tsx'
+
+export function QuestionList() {
+  const live = useLook('questions')
+  const questions = [...live.ledger.questions.values()].sort((a, b) => a.deadline - b.deadline)
+  if (questions.length === 0) return <Empty title="No questions."><p>An agent asks here before it uses a tool that stands under <code>ask</code> in its configuration.</p></Empty>
+  return <ul className="cards">{questions.map((question) => <li key={question.id} className="card"><QuestionCard question={question} /></li>)}</ul>
+}
+
+function QuestionCard({ question }: { question: QuestionFact }) {
+  const live = useLook('questions')
+  const now = useNow()
+  const [problem, setProblem] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const answer = async (word: 'allow' | 'deny'): Promise<void> => {
+    setBusy(true)
+    try {
+      await live.client.questions.answer(question.id, word)
+    } catch (error) {
+      setProblem(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      <p className="card-head"><strong><Name>{question.agent}</Name></strong> wants to use <code>{question.tool}</code> <span className="hint">no answer is a no, in {duration(Math.max(0, question.deadline - now))}</span></p>
+      <CodeBlock label={`What ${question.tool} would be given`} text={jsonText(question.input)} />
+      <p className="hint">For <Path names={question.path} /> · <SessionLink id={question.session} withAgent={false} /> · <a href={toFlow(question.flow)}>Flow</a></p>
+      {problem !== null && <Problem what="It was not answered." error={problem} />}
+      <p className="card-acts"><button type="button" className="primary" disabled={busy} onClick={() => void answer('allow')}>Allow once</button><button type="button" className="danger" disabled={busy} onClick={() => void answer('deny')}>Deny</button></p>
+    </>
+  )
+}

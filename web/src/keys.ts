@@ -1,0 +1,42 @@
+/** Keys of the page. Single letters can be switched off, for those who speak to their computer. */
+import { useEffect, useRef } from 'react'
+import { readText, writeText } from './kept-text.ts'
+
+const place = 'tieline.keys'
+export const lettersOn = (): boolean => readText(place) !== 'off'
+export const setLetters = (on: boolean): void => writeText(place, on ? 'on' : 'off')
+
+export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>
+
+const isField = (target: EventTarget | null): boolean => target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+
+/** Calls what belongs to a key, unless somebody types or a dialog is open. Escape works in fields too. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys)
+  useEffect(() => {
+    latest.current = keys
+  })
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') !== null) return
+      const isLetter = event.key.length === 1
+      if (isField(event.target) && (isLetter || event.key !== 'Escape')) return
+      if (isLetter && !lettersOn()) return
+      const act = latest.current[event.key]
+      if (act === undefined) return
+      event.preventDefault()
+      act(event)
+    }
+    window.addEventListener('keydown', onKey)
+    return () => window.removeEventListener('keydown', onKey)
+  }, [])
+}
+
+/** Moves the focus within a list: `j` and `k` go to the next and the last element that fits the selector. */
+export function moveFocus(selector: string, by: 1 | -1): void {
+  const all = [...document.querySelectorAll<HTMLElement>(selector)]
+  const at = all.findIndex((one) => one === document.activeElement || one.contains(document.activeElement))
+  const next = all[at === -1 ? (by === 1 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]
+  next?.focus()
+  next?.scrollIntoView({ block: 'nearest' })
+}

@@ -1,0 +1,173 @@
+/**
+ * The one store of the page. Lists are read once; from then on every change comes as an event, over a stream that is taken up again where it broke.
+ *
+ * L1  The stream stands before the lists are read, so nothing falls between the two.
+ * L2  What is older is read in the background, newest part only, for counts, flows and notices.
+ * L3  A server with another log (its cursor is behind ours) means that all we know is wrong: everything is read anew.
+ */
+import type { StreamedEvent } from '../../../src/client/answers.ts'
+import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
+import { TielineError } from '../../../src/client/tieline-error.ts'
+import { foldEvent } from './fold-event.ts'
+import { emptyLedger, takeSession, type Ledger } from './ledger.ts'
+import { pruneLedger } from './prune-ledger.ts'
+import { readLog } from './read-log.ts'
+import { streams, type Streams } from './said.ts'
+import { topics, type Topics } from './topics.ts'
+import { textOf, turnDetails, type Details } from './turn-details.ts'
+
+export type Connection = { state: 'connecting' | 'open' | 'lost' } | { state: 'refused'; why: string; needsToken: boolean }
+
+export type Live = {
+  readonly client: TielineClient
+  readonly ledger: Ledger
+  readonly details: Details
+  readonly said: Streams
+  readonly topics: Topics
+  connection(): Connection
+  /** Why the connection was lost, in the server's or the browser's words. */
+  lostWhy(): string
+  /** `lists`: sessions and questions are there; `log`: the newest part of the log too. */
+  loaded(): { lists: boolean; log: boolean; problem: string | null }
+  /** Events before this number were not read; 0 where all were. */
+  readFrom(): number
+  lastSeq(): number
+  onEvent(listener: (streamed: StreamedEvent) => void): () => void
+  /** What a list of the server says, where an event alone does not say it. */
+  refreshSession(id: string): Promise<void>
+  loadArchived(): Promise<void>
+  stop(): void
+}
+
+/** How much of the log is read at the start. */
+const eventsReadMax = 20_000
+const pagesMax = 10
+const pageSize = 200
+
+export const openLive = (url: string, token: string | null): Live => new PageStore(tielineClient({ url, token }))
+
+class PageStore implements Live {
+  readonly client: TielineClient
+  readonly ledger = emptyLedger()
+  readonly details = turnDetails()
+  readonly said = streams()
+  readonly topics = topics()
+  readonly #stopped = new AbortController()
+  readonly #listeners = new Set<(streamed: StreamedEvent) => void>()
+  #connection: Connection = { state: 'connecting' }
+  #loaded: ReturnType<Live['loaded']> = { lists: false, log: false, problem: null }
+  #why = ''
+  #lastSeq = 0
+  #readFrom = 0
+  #began = false
+
+  constructor(client: TielineClient) {
+    this.client = client
+    this.#follow().catch((error: unknown) => {
+      if (this.#stopped.signal.aborted) return
+      this.#connect({ state: 'refused', why: error instanceof Error ? error.message : String(error), needsToken: error instanceof TielineError && error.status === 401 })
+    })
+  }
+
+  connection = (): Connection => this.#connection
+  lostWhy = (): string => this.#why
+  loaded = (): ReturnType<Live['loaded']> => this.#loaded
+  readFrom = (): number => this.#readFrom
+  lastSeq = (): number => this.#lastSeq
+  stop = (): void => this.#stopped.abort()
+
+  onEvent(listener: (streamed: StreamedEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async refreshSession(id: string): Promise<void> {
+    takeSession(this.ledger, await this.client.sessions.get(id))
+    this.topics.touch(`session:${id}`)
+    this.topics.touch('sessions')
+  }
+
+  async loadArchived(): Promise<void> {
+    await readSessions(this.client, this.ledger, true)
+    this.topics.touch('sessions')
+  }
+
+  async #follow(): Promise<void> {
+    const stream = this.client.events({
+      signal: this.#stopped.signal,
+      onDelta: (delta) => {
+        this.said.take(delta)
+        this.topics.touch(`said:${delta.turn}`)
+      },
+      onConnection: (state) => {
+        if (state.open) return this.#opened(Number(state.after ?? 0))
+        this.#why = state.why
+        this.#connect({ state: this.#began ? 'lost' : 'connecting' })
+      },
+    })
+    for await (const streamed of stream) this.#take(streamed, true)
+  }
+
+  #connect(next: Connection): void {
+    this.#connection = next
+    this.topics.touch('connection')
+  }
+
+  #opened(after: number): void {
+    if (this.#began && after < this.#lastSeq) return location.reload() // L3
+    if (!this.#began) {
+      this.#began = true
+      this.#lastSeq = after
+      void this.#load(after) // L1
+    }
+    this.#connect({ state: 'open' })
+  }
+
+  async #load(after: number): Promise<void> {
+    try {
+      await readSessions(this.client, this.ledger, false)
+      await readQuestions(this.client, this.ledger)
+      this.#loaded = { ...this.#loaded, lists: true }
+      this.topics.touchAll()
+      this.#readFrom = Math.max(0, after - eventsReadMax)
+      await readLog(this.client, { after: this.#readFrom, until: after }, (streamed) => this.#take(streamed, false), this.#stopped.signal) // L2
+      this.#loaded = { ...this.#loaded, log: true }
+    } catch (error) {
+      if (!this.#stopped.signal.aborted) this.#loaded = { ...this.#loaded, problem: error instanceof Error ? error.message : String(error) }
+    }
+    this.topics.touchAll()
+  }
+
+  #take(streamed: StreamedEvent, isNew: boolean): void {
+    foldEvent(this.ledger, streamed, isNew, (topic) => this.topics.touch(topic))
+    this.details.take(streamed)
+    settle(this.said, streamed)
+    if (!isNew) return
+    this.#lastSeq = Number(streamed.seq)
+    if (this.#lastSeq % pruneEvery === 0) pruneLedger(this.ledger)
+    for (const listener of this.#listeners) listener(streamed)
+  }
+}
+
+const pruneEvery = 1000
+
+/** What is recorded is shown from the record. */
+function settle(said: Streams, { event }: StreamedEvent): void {
+  if (event.turn === null) return
+  if (event.type === 'turn.ended') said.drop(event.turn)
+  if (event.type === 'step.ended' && event.kind === 'model') said.settle(event.turn, textOf(event.output))
+}
+
+async function readSessions(client: TielineClient, ledger: Ledger, archived: boolean): Promise<void> {
+  let cursor: string | null = null
+  for (let page = 0; page < pagesMax; page += 1) {
+    const { sessions, next } = await client.sessions.list({ limit: pageSize, ...(archived ? { archived } : {}), ...(cursor === null ? {} : { cursor }) })
+    for (const session of sessions) takeSession(ledger, session)
+    cursor = next
+    if (cursor === null) return
+  }
+}
+
+async function readQuestions(client: TielineClient, ledger: Ledger): Promise<void> {
+  for (const question of await client.questions.list()) if (!ledger.answered.has(question.id)) ledger.questions.set(question.id, question)
+}

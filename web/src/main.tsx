@@ -1,0 +1,13 @@
+/** Starts the page. */
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app.tsx'
+import { takeToken } from './kept-text.ts'
+import { openLive } from './live/live.ts'
+import { LiveContext } from './live/use-live.ts'
+import { applyTheme, keptTheme } from './theme.ts'
+import './style/page.css'
+
+applyTheme(keptTheme())
+const live = openLive(location.origin, takeToken())
+createRoot(document.querySelector('#page') as Element).render(<StrictMode><LiveContext value={live}><App /></LiveContext></StrictMode>)

@@ -1,0 +1,46 @@
+/** The demo of the page: three agents that need no model. They are made once; then the planner is asked for something that needs the other two. */
+import type { Live } from '../live/live.ts'
+import { after } from '../browser-clock.ts'
+
+const cast = [
+  { name: 'Planner', description: 'asks the others, in the demo of the page', system: 'You plan and delegate.' },
+  { name: 'Coder', description: 'writes code, in the demo of the page', system: 'You write code.' },
+  { name: 'Reviewer', description: 'checks the work of others, in the demo of the page', system: 'You review.' },
+] as const
+
+const request = 'Build a function that turns titles into slugs. Ask Coder to write it with tests, and Reviewer to check the result.'
+const patienceMs = 10_000
+
+/** The flow that it started. */
+export async function runDemo(live: Live): Promise<string> {
+  const there = await live.client.agents()
+  const ids: string[] = []
+  for (const { name, description, system } of cast) {
+    const known = there.find((agent) => agent.origin === 'api' && agent.name === name)
+    ids.push(known?.id ?? (await live.client.v1.createAgent({ name, description, system })).id)
+  }
+  const planner = (await live.client.agents()).find(({ id }) => id === ids[0])
+  if (planner?.session == null) throw new Error('the demo agents could not be made')
+  const sent = await live.client.sessions.send(planner.session, { message: request })
+  if (sent.flow === null) throw new Error('the demo agents do not answer')
+  await seen(live, sent.flow)
+  return sent.flow
+}
+
+/** The page knows the flow when its first event has come. */
+function seen(live: Live, flow: string): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      if (!live.ledger.flows.has(flow)) return
+      end()
+    }
+    const deaf = live.onEvent(done)
+    const late = after(patienceMs, () => end())
+    const end = (): void => {
+      deaf()
+      late()
+      resolve()
+    }
+    done()
+  })
+}
