@@ -4,6 +4,11 @@ import { parseArgs } from 'node:util'
 import { appends } from './appends.ts'
 import { context } from './context.ts'
 import { delegations } from './delegations.ts'
+import { httpDelegations } from './http-delegations.ts'
+import { httpDisconnect } from './http-disconnect.ts'
+import { httpListeners } from './http-listeners.ts'
+import { httpMessages } from './http-messages.ts'
+import { httpStart } from './http-start.ts'
 import { memory } from './memory.ts'
 import { progressOn, type Progress } from './progress.ts'
 import { checkText, isMet, tableText, type Part } from './report.ts'
@@ -11,7 +16,10 @@ import { startup } from './startup.ts'
 import { tokens } from './tokens.ts'
 
 type Run = (progress: Progress, seconds: number) => Promise<Part>
-const parts: Record<string, Run> = { tokens, delegations, appends, context, startup, memory }
+const parts: Record<string, Run> = {
+  tokens, delegations, appends, context, startup, memory,
+  'http-delegations': httpDelegations, 'http-messages': httpMessages, 'http-listeners': httpListeners, 'http-start': httpStart, 'http-disconnect': httpDisconnect,
+}
 const secondsDefault = 1.5
 
 const help = `npm run bench -- [options]

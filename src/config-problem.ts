@@ -25,7 +25,7 @@ function problemsOfIssue(issue: z.core.$ZodIssue, schema: z.ZodType, input: unkn
     const branch = bestBranch(issue.errors)
     const nested = branch?.some((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys')
     if (branch !== undefined && nested === true) return branch.flatMap((inner) => problemsOfIssue({ ...inner, path: [...issue.path, ...inner.path] }, schema, input, prefix))
-    return [problem(path, valueAt(input, issue.path), issue.errors.flatMap((inner) => inner.map(rightOf)).join(' or '))]
+    return [problem(path, valueAt(input, issue.path), [...new Set(issue.errors.flatMap((inner) => inner.map(rightOf)))].join(' or '))]
   }
   if (issue.code === 'invalid_key') return [`${keyPath(path)}: this name is not right: ${issue.issues[0]?.message ?? issue.message} are needed.`]
   return [problem(path, valueAt(input, issue.path), rightOf(issue))]

@@ -1,0 +1,83 @@
+/** From starting `tieline serve` to its first answer, in fresh processes with fresh data; the built program is measured, as users have it. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Progress } from './progress.ts'
+import { number, type Part } from './report.ts'
+import { median } from './round.ts'
+import { wireClient } from './wire-client.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const rounds = 5
+const startMsMax = 300
+
+const bareFastify = `
+const { fastify } = await import('fastify')
+const app = fastify()
+app.get('/health', async () => ({ status: 'ok' }))
+console.log(JSON.stringify({ url: await app.listen({ host: '127.0.0.1', port: 0 }) }))
+process.on('SIGTERM', () => process.exit(0))`
+
+/** Null where it cannot be built now; then the sources are measured, which are stripped of their types at each start. */
+async function build(): Promise<string | null> {
+  return promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root, timeout: 120_000 }).then(() => null, (error: Error) => error.message.split('\n')[0] ?? '')
+}
+
+/** Spawned until the first 200 of /health. What it prints when it listens says where. */
+async function startMs(args: readonly string[]): Promise<number> {
+  const from = performance.now()
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    let text = ''
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      text += chunk as string
+      if (text.includes('\n')) break
+    }
+    const { url } = JSON.parse(text) as { url: string }
+    const client = await wireClient(url)
+    const { status } = await client.get('/health')
+    const ms = performance.now() - from
+    client.destroy()
+    if (status !== 200) throw new Error(`/health answered ${status}`)
+    return ms
+  } finally {
+    const exit = child.exitCode === null ? once(child, 'exit') : null
+    child.kill('SIGTERM')
+    await exit
+  }
+}
+
+export async function httpStart(progress: Progress): Promise<Part> {
+  progress.part('http-start', 1 + rounds)
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-start-'))
+  const problem = await build()
+  progress.step(problem === null ? 'built' : `not built: ${problem}`)
+  const built = problem === null || existsSync(join(root, 'dist/serve.js'))
+  const program = built ? 'bin/tieline.js' : 'src/cli/main.ts'
+  const taken: Record<string, number[]> = { tieline: [], again: [], fastify: [], node: [] }
+  const take = (name: string, ms: number): void => void taken[name]?.push(ms)
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      const serve = [program, 'serve', '--port', '0', '--json', '--data-dir', join(directory, String(round))]
+      take('tieline', await startMs(serve))
+      take('again', await startMs(serve))
+      take('fastify', await startMs(['--input-type=module', '-e', bareFastify]))
+      const from = performance.now()
+      await promisify(execFile)(process.execPath, ['-e', '0'])
+      take('node', performance.now() - from)
+      progress.step(`${number(taken['tieline']?.at(-1) ?? Number.NaN)} ms`)
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+  const rows = [['tieline serve, new data directory', 'tieline'], ['tieline serve, the same again', 'again'], ['bare Fastify with one route', 'fastify'], ['node -e 0, until it has ended', 'node']] as const
+  return {
+    name: 'http-start', notes: [`Measured of ${program}, with a warm file cache.${problem === null ? '' : ` It could not be built now (${problem})${built ? ', so this is an earlier build' : ''}.`}`],
+    tables: [{ title: `Start of the server until the first 200 of /health (median of ${rounds} fresh processes)`, columns: ['', 'ms'], rows: rows.map(([title, name]) => [title, number(median(taken[name] ?? []))]) }],
+    checks: [{ name: 'start of the server until /health answers', figure: median(taken['tieline'] ?? []), relation: '<=', limit: startMsMax, unit: ' ms' }],
+  }
+}
