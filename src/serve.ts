@@ -8,7 +8,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { hostSocket } from './adapters/host/socket.ts'
 import { lettaDoor } from './adapters/letta/serve.ts'
 import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
-import type { McpStdioDeps } from './adapters/mcp/serve-stdio.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
@@ -159,9 +158,4 @@ async function announce(dataDir: string, url: string): Promise<() => Promise<voi
   await writeFile(`${file}.new`, `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now() })}\n`, { mode: 0o600 })
   await rename(`${file}.new`, file)
   return () => rm(file, { force: true })
-}
-
-/** MCP over standard input and output, passed on to the server: what `tieline mcp` is. */
-export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
-  return (await import('./adapters/mcp/serve-stdio.ts')).serveMcpStdio(deps)
 }

@@ -1,5 +1,4 @@
 /** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
-import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { hostDriver } from './adapters/host/drive.ts'
@@ -22,6 +21,7 @@ import { claimSession } from './runtime/claim.ts'
 import type { Exchange } from './runtime/exchange.ts'
 import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
+import { isDirectory } from './runtime/is-directory.ts'
 import type { Explanation } from './runtime/explain.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
 import type { ListedCall } from './runtime/listing.ts'
@@ -218,7 +218,7 @@ async function idle(line: Line): Promise<void> {
 
 function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
   const directory = resolve(cwd ?? home)
-  if (session === undefined && statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  if (session === undefined && !isDirectory(directory)) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
   if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
   if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
   return { session }

@@ -66,7 +66,7 @@ describe('chat', () => {
     const { code, out, err } = await typed(cwd, 'tea\n\n/history\n/calls\n/inbox\n/cancel\n/nonsense\n/help\nmore', 'chat')
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^boss in \S+, ses_\d+\nboss calling helper with task: Now: tea\nhelper returned: SUCCESS \(\d+ tokens, \d+s\)\n {2}Tools used: list\nhelper said hello 世界\n\[boss -> helper\] OK \(\d+\)\ncall_\d+ {2}\[boss -> helper\] OK/)
-    expect(out).toContain('This server has no mail.\nNothing runs here.\nThere is no command "/nonsense"')
+    expect(out).toContain('No messages wait.\nNothing runs here.\nThere is no command "/nonsense"')
     expect(out).toMatch(/^ {2}\/quit +leave/m)
     expect(out.match(/helper said hello 世界\n/g)).toHaveLength(2)
   })
@@ -76,6 +76,29 @@ describe('chat', () => {
     expect(await typed(cwd, 'a\nb\n/quit\nc\n', 'chat', '--quiet')).toEqual({ code: 0, out: 'helper said hello 世界\nhelper said hello 世界\n', err: '' })
     const { code, out } = await typed(cwd, 'break\nfine\n', 'chat', '--agent', 'helper', '--json')
     expect([code, out.trim().split('\n').map((line) => (JSON.parse(line) as { outcome: string }).outcome)]).toEqual([1, ['failed', 'completed']])
+  })
+
+  test('mail is listed, and what is accepted is worked on and shown like a message of one\'s own', async () => {
+    const { cwd } = project()
+    const server = start(cwd, ['serve', '--json'])
+    await server.says('"url"')
+    const { url } = JSON.parse(server.out()) as { url: string }
+    const post = async (path: string, body: object): Promise<Record<string, string>> => (await (await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as Record<string, string>
+    const { sessionId = '' } = await post('/api/sessions', { cwd, agent: 'boss' })
+    for (const message of ['first', 'second']) await post('/api/messages', { session: sessionId, message })
+    const { code, out } = await typed(cwd, '/inbox\n/accept 7\n/accept newest\n/accept\n/accept\n', 'chat', '--session', sessionId)
+    expect(code).toBe(0)
+    expect(out).toMatch(/^1\. \S+ from .*: first\n2\. \S+ from .*: second\nThere is no message "7" here\./m)
+    expect(out).toMatch(/: second\nboss calling helper with task: Now: .*second[\s\S]*helper said hello 世界\n\S+ from .*: first\nboss calling helper with task: Now: .*first[\s\S]*helper said hello 世界\nNo messages wait\.\n$/)
+    server.child.kill('SIGINT')
+    expect((await server.ended).code).toBe(0)
+  })
+
+  test('a no of the server is told, and the conversation goes on', async () => {
+    const { cwd } = project({ limits: { taskBytesMax: 64 } })
+    const { code, out, err } = await typed(cwd, `${'x'.repeat(100)}\ntea\n`, 'chat', '--quiet')
+    expect([code, out]).toEqual([1, 'helper said hello 世界\n'])
+    expect(err).toMatch(/^tieline: .*has 100 bytes; at most 64 are taken/)
   })
 
   test('Ctrl-C cancels the turn, and the next line is answered', async () => {

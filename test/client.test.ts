@@ -111,6 +111,7 @@ describe('calls', () => {
     await expect.poll(async () => (await client.calls.list()).length).toBe(1)
     stop.abort(new Error('enough'))
     await expect(asked).rejects.toThrow('enough')
+    await expect(client.health({ signal: stop.signal })).rejects.toThrow('enough')
     await expect.poll(async () => (await client.calls.list())[0]?.outcome).toBe('cancelled')
   })
 })

@@ -36,6 +36,8 @@ describe('sessions', () => {
     const { post } = await serve()
     expectNo(await post('/api/sessions', { cwd: '/nowhere/at/all' }), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', { cwd: '/etc/hostname' }), 400, 'bad_input', 'cwd')
+    expectNo(await post('/api/sessions', { cwd: `/${'x'.repeat(300)}` }), 400, 'bad_input', 'cwd')
+    expectNo(await post('/api/sessions', { cwd: '/tmp\0' }), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', {}), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', { cwd: '/tmp', agent: 'nobody' }), 404, 'agent_unknown')
     expectNo(await post('/api/sessions', { cwd: '/tmp', parent: 'ses_nobody' }), 404, 'session_unknown')

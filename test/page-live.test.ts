@@ -86,6 +86,25 @@ on('a second tab is in step by itself', async () => {
   expect([...one.faults, ...two.faults]).toEqual([])
 }, patience)
 
+on('a turn that waits for a person is cancelled: its question goes, and the server can stop', async () => {
+  site = await openSite({ careful: agent(async (turn: Turn) => {
+    await turn.tool('shell', { command: 'true' })
+    return turn.think('Done.')
+  }, { ask: ['shell'] }) })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go.' })
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.getByText('asks you').first().waitFor()
+  await page.getByRole('button', { name: 'Cancel turn' }).click()
+  await page.locator('.answer .badge', { hasText: 'cancelled' }).waitFor()
+  await page.getByRole('link', { name: 'Inbox' }).click()
+  await page.getByText('No questions.').waitFor()
+  await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go again.' })
+  await page.getByRole('button', { name: 'Deny' }).waitFor()
+  await site.stop()
+  site = null
+  expect(faults).toEqual([])
+}, patience)
+
 on('what is chosen stands in the address, and a link shows it to somebody else', async () => {
   site = await openSite({ echo, other: echo })
   for (const title of ['Alpha', 'Beta']) await site.client.sessions.create({ cwd: site.cwd, agent: title === 'Alpha' ? 'echo' : 'other', title, initialMessage: `hi ${title}` })

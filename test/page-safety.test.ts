@@ -100,7 +100,7 @@ on('the policy of the page allows nothing but its own files, and it needs nothin
   expect(policy).toContain("script-src 'self'")
   expect(policy).toContain("style-src 'self'")
   expect(policy).not.toMatch(/unsafe|\*|https?:/)
-  expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|style=|on\w+=/)
+  expect(await answer.text()).not.toMatch(/<script(?![^>]*src=)|<style|\sstyle=|\son\w+=/)
   const { page } = await openPage(await browser.newContext(), site.url)
   const broken: string[] = []
   page.on('console', (message) => void (/Content Security Policy/.test(message.text()) && broken.push(message.text())))

@@ -66,7 +66,7 @@ on('a request is watched from its first word to its last: conversation, flow, re
 
   await page.goto(`${site.url}/#/sessions/${sessionId}`)
   await page.locator('.conversation-acts').getByRole('link', { name: 'Flow' }).click()
-  await page.getByRole('button', { name: /^coder, sub_agent, running/ }).click()
+  await page.getByRole('button', { name: /^coder sub_agent running/ }).click()
   const panel = page.getByRole('complementary', { name: 'Details of coder' })
   await panel.getByText('I am in the middle of it').waitFor()
   await panel.getByText('of 4000 tokens passed').waitFor()
@@ -75,7 +75,7 @@ on('a request is watched from its first word to its last: conversation, flow, re
   gate.open('coder')
   await gate.reached('reviewer')
   await panel.getByText('slugify.mjs is there.').waitFor()
-  await page.getByRole('button', { name: /^reviewer, sub_agent, running/ }).click()
+  await page.getByRole('button', { name: /^reviewer sub_agent running/ }).click()
   await page.getByText('at most read').waitFor()
   gate.open('reviewer')
   await page.locator('h1').getByText('completed').waitFor()
@@ -94,16 +94,16 @@ async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promi
   const slider = page.getByRole('slider', { name: 'Event' })
   for (let index = 0; index < 60 && !(await page.locator('.replay-words').innerText()).includes('planner calls coder'); index += 1) await page.getByRole('button', { name: 'One event back' }).click()
   expect(await slider.getAttribute('aria-valuetext')).toContain('planner calls coder')
-  await page.getByRole('button', { name: /^coder, sub_agent, running/ }).waitFor()
+  await page.getByRole('button', { name: /^coder sub_agent running/ }).waitFor()
   expect(await page.getByRole('button', { name: /^reviewer/ }).count()).toBe(0)
   // The moment is in the address: a link shows the same.
   const at = page.url()
   expect(at).toMatch(/at=\d+/)
   await page.goto('about:blank')
   await page.goto(at)
-  await page.getByRole('button', { name: /^coder, sub_agent, running/ }).waitFor()
+  await page.getByRole('button', { name: /^coder sub_agent running/ }).waitFor()
   await page.getByRole('button', { name: 'Live' }).click()
-  await page.getByRole('button', { name: /^reviewer, sub_agent, completed/ }).waitFor()
+  await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
 }
 
 on('the demo of the first page needs one click and ends', async () => {
@@ -139,9 +139,9 @@ on('a call is cancelled from the flow, with all below it', async () => {
   const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
   await gate.reached('coder')
   await page.locator('.conversation-acts').getByRole('link', { name: 'Flow' }).click()
-  await page.getByRole('button', { name: /^coder, sub_agent, running/ }).click()
+  await page.getByRole('button', { name: /^coder sub_agent running/ }).click()
   await page.getByRole('button', { name: 'Cancel it and all below' }).click()
-  await page.getByRole('button', { name: /^coder, sub_agent, cancelled/ }).waitFor()
+  await page.getByRole('button', { name: /^coder sub_agent cancelled/ }).waitFor()
   // What it had said is kept.
   await page.getByText('This is what it had said when it ended.').waitFor()
   gate.open('reviewer')
@@ -171,7 +171,7 @@ on('a turn is cancelled where one reads it, and what was written behind it goes 
   expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('third')
   await page.getByRole('button', { name: 'Cancel turn' }).click()
   await page.getByText('Done: second').waitFor()
-  await page.locator('.answer').getByText('cancelled').first().waitFor()
+  await page.locator('.answer .badge', { hasText: 'cancelled' }).waitFor()
   expect(faults).toEqual([])
 }, patience)
 

@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   server: ['runtime', 'model'],
   views: ['src/runtime/ports.ts', 'src/runtime/exchange.ts', 'src/runtime/redact.ts', 'model'],
   client: ['model'],
-  cli: ['client', 'model', 'src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],
+  cli: ['client', 'model', 'src/adapters/mcp/serve-stdio.ts', 'src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],
   'src/index.ts': ['src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/store/directory.ts', 'adapters', 'client', 'runtime', 'model'],
   'src/tieline.ts': ['model', 'runtime', 'store', 'tools', 'adapters', 'src/agents.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts'],
   'src/agents.ts': ['model', 'runtime', 'adapters', 'src/config.ts', 'src/config-problem.ts'],

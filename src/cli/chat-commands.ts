@@ -1,13 +1,14 @@
 /** The commands of the conversation: a slash and a word. What they print is worked out by pure functions. */
-import type { ListedCall, Session } from '../client/answers.ts'
+import type { ListedCall, MessageRecord, Session } from '../client/answers.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { callLine } from './calls.ts'
 import type { Conversation } from './conversation.ts'
 import { sessionLine } from './sessions.ts'
 import { oneLine } from './width.ts'
 
-/** Lines to print; null leaves the conversation. */
-type ChatCommand = { help: string; run(conversation: Conversation, word: string): Promise<string[] | null> }
+/** Lines to print, and a message to accept; null leaves the conversation. */
+type Said = { lines: string[]; accept?: string } | null
+type ChatCommand = { help: string; run(conversation: Conversation, word: string): Promise<string[] | Said> }
 
 const shownMax = 20
 
@@ -18,10 +19,7 @@ const commands: Readonly<Record<string, ChatCommand>> = {
   inbox: { help: 'messages that wait to be accepted', run: async ({ client, session }) => inboxLines((await client().mail.inbox(session)).messages) },
   accept: {
     help: '[which]  accept a message: oldest (if left out), newest, its id, or its place in the list',
-    run: async ({ client, session }, which) => {
-      const { message } = await client().mail.accept(session, which === '' ? 'oldest' : which)
-      return [message === null ? 'No messages wait.' : `Accepted ${message.id} from ${message.from ?? 'the user'}: ${oneLine(message.message)}`]
-    },
+    run: async ({ client, session }, which) => accepted((await client().mail.inbox(session)).messages, which),
   },
   cancel: {
     help: 'end what runs or waits in this conversation',
@@ -41,7 +39,12 @@ export function chatHelp(): string[] {
   return Object.entries(commands).map(([name, { help }]) => `  /${name.padEnd(width)}  ${help}`)
 }
 
-export async function chatCommand(conversation: Conversation, line: string): Promise<string[] | null> {
+export async function chatCommand(conversation: Conversation, line: string): Promise<Said> {
+  const said = await linesOf(conversation, line)
+  return Array.isArray(said) ? { lines: said } : said
+}
+
+async function linesOf(conversation: Conversation, line: string): Promise<string[] | Said> {
   const [name = '', ...words] = line.slice(1).trim().split(/\s+/)
   const found = commands[name === 'exit' ? 'quit' : name]
   if (found === undefined) return [`There is no command "/${oneLine(name)}"; ${(await import('../config-problem.ts')).nearestOf(`/${name}`, Object.keys(commands).map((known) => `/${known}`))}. A message cannot begin with a slash.`]
@@ -56,6 +59,14 @@ export async function chatCommand(conversation: Conversation, line: string): Pro
 /** `[planner -> coder] OK (12)`: the number is seconds. */
 export const historyLines = (calls: readonly ListedCall[]): string[] =>
   orNone(calls.toReversed().map((call) => `[${oneLine(call.caller)} -> ${oneLine(call.agent)}] ${call.outcome === null ? 'RUNNING' : call.outcome === 'completed' ? 'OK' : 'FAILED'} (${Math.round((call.durationMs ?? 0) / 1000)})`), 'No calls yet.')
+
+/** The message that is meant, by its id, so that nobody else's is taken when the list changes meanwhile. */
+export function accepted(messages: readonly MessageRecord[], which: string): string[] | Said {
+  const place = /^[1-9]\d{0,4}$/.test(which) ? Number(which) - 1 : null
+  const message = which === '' || which === 'oldest' ? messages[0] : which === 'newest' ? messages.at(-1) : (messages.find(({ id }) => id === which) ?? (place === null ? undefined : messages[place]))
+  if (message !== undefined) return { lines: [`${message.id} from ${message.from ?? 'the user'}: ${oneLine(message.message)}`], accept: message.id }
+  return messages.length === 0 ? ['No messages wait.'] : [`There is no message "${oneLine(which)}" here. /inbox lists those that wait.`]
+}
 
 const markedLine = (session: Session, own: string): string => `${session.id === own ? '*' : ' '} ${sessionLine(session)}`
 

@@ -1,4 +1,5 @@
 /** The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a slash. */
+import { TielineError } from '../client/tieline-error.ts'
 import { endWords } from './amounts.ts'
 import { chatCommand } from './chat-commands.ts'
 import { isSilent, lineOf, printJson, wantsColour, type CommandInput } from './command.ts'
@@ -46,23 +47,31 @@ async function talk({ input, conversation, lines, leaving, signal }: Talk): Prom
       continue
     }
     interrupted = false
-    if (line.text.trim() === '') continue
-    if (line.text.startsWith('/')) {
-      const said = await chatCommand(conversation, line.text)
-      if (said === null) break
-      input.out.write(`${said.join('\n')}\n`)
-      continue
-    }
-    const result = await turn(input, conversation, line.text, { leaving, signal })
+    const work = line.text.startsWith('/') ? await commanded(input, conversation, line.text) : line.text.trim() === '' ? 'nothing' : sent(conversation, line.text)
+    if (work === 'leave') break
+    if (work === 'nothing') continue
+    const result = await turn(input, work, { leaving, signal })
     if (result === null) break
-    show(input, conversation, result)
-    answered &&= result.success
+    answered = shown(input, conversation, result) && answered
   }
   return answered
 }
 
-/** The first Ctrl-C cancels the turn; the second does not wait for it any more, and leaves. Null where somebody left. */
-async function turn(input: CommandInput, conversation: Conversation, text: string, { leaving, signal }: Pick<Talk, 'leaving' | 'signal'>): Promise<WorkResult | null> {
+type Turn = (signal: AbortSignal) => Promise<WorkResult>
+
+const sent = (conversation: Conversation, text: string): Turn => (signal) => conversation.send(text, null, signal)
+
+/** What a line with a slash says is printed; to accept a message is work like any other. */
+async function commanded({ out }: CommandInput, conversation: Conversation, line: string): Promise<Turn | 'nothing' | 'leave'> {
+  const said = await chatCommand(conversation, line)
+  if (said === null) return 'leave'
+  out.write(`${said.lines.join('\n')}\n`)
+  const { accept } = said
+  return accept === undefined ? 'nothing' : (signal) => conversation.accept(accept, signal)
+}
+
+/** The first Ctrl-C cancels the turn; the second does not wait for it any more, and leaves. Null where somebody left. A no of the server is an answer too: one can go on. */
+async function turn(input: CommandInput, work: Turn, { leaving, signal }: Pick<Talk, 'leaving' | 'signal'>): Promise<WorkResult | TielineError | null> {
   const stop = new AbortController()
   const left = Promise.withResolvers<null>()
   const release = input.onInterrupt?.(() => {
@@ -70,7 +79,10 @@ async function turn(input: CommandInput, conversation: Conversation, text: strin
     leaving.abort()
     left.resolve(null)
   })
-  const ended = conversation.send(text, null, AbortSignal.any([stop.signal, signal]))
+  const ended = work(AbortSignal.any([stop.signal, signal])).catch((error: unknown) => {
+    if (error instanceof TielineError) return error
+    throw error
+  })
   ended.catch(() => undefined)
   try {
     return await Promise.race([ended, left.promise])
@@ -79,8 +91,16 @@ async function turn(input: CommandInput, conversation: Conversation, text: strin
   }
 }
 
-function show(input: CommandInput, conversation: Conversation, result: WorkResult): void {
-  if (input.flags['json'] === true) return printJson(input.out, { agent: conversation.agent, ...result, calls: callsOf(conversation.tree()) })
-  if (result.output !== '') input.out.write(lineOf(result.output))
-  if (!result.success) (isSilent(input) ? input.err : input.out).write(`${conversation.agent}: ${endWords(result.outcome, result.error)}\n`)
+/** Whether it was a success. */
+function shown(input: CommandInput, conversation: Conversation, result: WorkResult | TielineError): boolean {
+  const { agent } = conversation
+  if (result instanceof TielineError) {
+    if (input.flags['json'] === true) printJson(input.out, { error: { code: result.code, message: result.message, field: result.field, details: result.details } })
+    else input.err.write(`tieline: ${result.message}\n`)
+    return false
+  }
+  if (input.flags['json'] === true) printJson(input.out, { agent, ...result, calls: callsOf(conversation.tree()) })
+  else if (result.output !== '') input.out.write(lineOf(result.output))
+  if (!result.success && input.flags['json'] !== true) (isSilent(input) ? input.err : input.out).write(`${agent}: ${endWords(result.outcome, result.error)}\n`)
+  return result.success
 }

@@ -1,4 +1,5 @@
 /** All commands, in the order of the help. */
+import { accept } from './accept.ts'
 import { call } from './call.ts'
 import { calls } from './calls.ts'
 import { chat } from './chat.ts'
@@ -9,6 +10,7 @@ import { explain } from './explain.ts'
 import { exportCommand } from './export.ts'
 import { flow } from './flow.ts'
 import { importCommand } from './import.ts'
+import { inbox } from './inbox.ts'
 import { init } from './init.ts'
 import { mcp } from './mcp.ts'
 import { replay } from './replay.ts'
@@ -18,4 +20,4 @@ import { serve } from './serve.ts'
 import { sessions } from './sessions.ts'
 import { tail } from './tail.ts'
 
-export const commands: readonly Command[] = [demo, init, doctor, serve, run, chat, call, send, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]
+export const commands: readonly Command[] = [demo, init, doctor, serve, run, chat, call, send, inbox, accept, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]

@@ -8,7 +8,7 @@ import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInp
 import { personHere } from './question.ts'
 import { hasGone, reachServer, type Reached } from './reach.ts'
 import type { Tree } from './tree.ts'
-import { newMessageId, openWatch, type Watch, type WatchOptions, type WorkResult } from './watch.ts'
+import { newMessageId, openWatch, sending, type Watch, type WatchOptions, type Work, type WorkResult } from './watch.ts'
 
 export type Conversation = {
   session: string
@@ -17,6 +17,8 @@ export type Conversation = {
   client: () => TielineClient
   /** Comes back when the turn has ended; cancels it when `signal` aborts. */
   send(text: string, timeoutMs: number | null, signal: AbortSignal): Promise<WorkResult>
+  /** The same for a message that waits to be accepted. */
+  accept(message: string, signal: AbortSignal): Promise<WorkResult>
   /** What the last message caused. */
   tree(): Tree
   close(): Promise<void>
@@ -27,23 +29,33 @@ export type Showing = { out: CommandInput['out']; conversation: boolean }
 
 export async function openConversation(input: CommandInput, showing: Showing): Promise<Conversation> {
   let { reached, watch, ...place } = await opened(input, showing)
+  const { session } = place
+  const followed = async (work: () => Work, signal: AbortSignal): Promise<WorkResult> => {
+    const after = watch.cursor()
+    const turn = (): Promise<WorkResult> => watch.shown(() => watch.follow(work(), signal))
+    try {
+      return await turn()
+    } catch (error) {
+      if (!hasGone(error) || reached.remote || signal.aborted) throw error
+      // The server belonged to another command that has ended. This one can be the owner as well; a message keeps its id, so that it has one effect.
+      await watch.close()
+      await reached.close()
+      reached = await reachServer(input)
+      watch = await openWatch(reached.client, { ...watchOptions(input, reached, showing), after })
+      return turn()
+    }
+  }
   return {
     ...place,
     client: () => reached.client,
     tree: () => watch.tree(),
-    async send(text, timeoutMs, signal) {
-      const work = { session: place.session, text, id: newMessageId(), timeoutMs }
-      const after = watch.cursor()
-      const turn = (): Promise<WorkResult> => watch.shown(() => watch.follow(work, signal))
-      return turn().catch(async (error: unknown) => {
-        if (!hasGone(error) || reached.remote || signal.aborted) throw error
-        // The server belonged to another command that has ended. This one can be the owner as well; the message keeps its id, so that it has one effect.
-        await watch.close()
-        await reached.close()
-        reached = await reachServer(input)
-        watch = await openWatch(reached.client, { ...watchOptions(input, reached, showing), after })
-        return turn()
-      })
+    send(text, timeoutMs, signal) {
+      const id = newMessageId()
+      return followed(() => ({ ...sending(reached.client, session, text, id), timeoutMs }), signal)
+    },
+    accept(message, signal) {
+      const key = newMessageId()
+      return followed(() => ({ session, message, start: (until) => reached.client.mail.accept(session, message, { signal: until, key }) }), signal)
     },
     async close() {
       await watch.close()

@@ -10,7 +10,7 @@ import { spec, specFile } from './demo-files.ts'
 import { clientOf, startServer } from './reach.ts'
 import { callsOf, demoLines, overheadPercent, type DemoReport } from './report.ts'
 import { untilInterrupted } from './serve.ts'
-import { openWatch, type Watch, type WorkResult } from './watch.ts'
+import { openWatch, sending, type Watch, type WorkResult } from './watch.ts'
 
 /** How long each answer takes where somebody watches. */
 const pauseMs = 480
@@ -81,7 +81,7 @@ async function work(client: TielineClient, watch: Watch, place: Place, signal: A
 async function job(client: TielineClient, watch: Watch, agent: string, cwd: string, signal: AbortSignal): Promise<WorkResult> {
   const { sessionId: session } = await client.sessions.create({ cwd, agent }, { signal, key: null })
   for (const text of earlier) await talked(client, session, text, signal)
-  return watch.follow({ session, text: task }, signal)
+  return watch.follow(sending(client, session, task), signal)
 }
 
 const waitMs = 10_000

@@ -11,7 +11,19 @@ import { faceOn, silentFace, type Face, type FaceStyle } from './face.ts'
 import type { Terminal } from './screen.ts'
 import { emptyTree, foldDelta, foldEvent, nodesOf, withoutClients, type Tree } from './tree.ts'
 
-export type Work = { session: string; text: string; /** The message's own id: sent again under it, it has one effect. */ id?: string; /** When it ends at the latest. */ timeoutMs?: number | null }
+export type Work = {
+  session: string
+  /** The message whose turn is followed. */
+  message: string
+  /** Sends it, or accepts it. */
+  start: (signal: AbortSignal) => Promise<unknown>
+  /** When it ends at the latest. */
+  timeoutMs?: number | null
+}
+
+/** A text for a session as work: under the same id, sent again, it has one effect. */
+export const sending = (client: TielineClient, session: string, text: string, message = newMessageId()): Work =>
+  ({ session, message, start: (signal) => client.sessions.send(session, { message: text, messageId: message }, { signal }) })
 
 /** In the form of the server's own ids, which sort by time and are cheap for models to read: the ids of turn and flow are made of it. */
 export const newMessageId = (): string => `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(12, '0')}`
@@ -24,7 +36,7 @@ export type WorkResult = { success: boolean; outcome: Outcome; output: string; e
 export type AskPerson = (question: EventOf<'question.asked'>, signal: AbortSignal) => Promise<boolean>
 
 export type Watch = {
-  /** Sends a message, and comes back when its turn has ended. Cancels it when `signal` aborts, or its time is over. */
+  /** Starts the turn of a message, and comes back when it has ended. Cancels it when `signal` aborts, or its time is over. */
   follow(work: Work, signal: AbortSignal): Promise<WorkResult>
   /** Shows everything that a session's turns do from now on, though nothing was sent from here. */
   include(session: string): void
@@ -109,14 +121,14 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
   }
 }
 
-async function follow(client: TielineClient, { session, text, id: message = newMessageId(), timeoutMs = null }: Work, signal: AbortSignal, waiters: Map<string, Waiter>): Promise<WorkResult> {
+async function follow(client: TielineClient, { session, message, start, timeoutMs = null }: Work, signal: AbortSignal, waiters: Map<string, Waiter>): Promise<WorkResult> {
   const startedAt = systemClock.now()
   const ending = new Promise<Parameters<Waiter['resolve']>[0]>((resolve, reject) => waiters.set(message, { resolve, reject }))
   const over = new AbortController()
   let timedOut = false
   const cancel = (): void => void client.sessions.cancel(session).catch((error: unknown) => waiters.get(message)?.reject(error))
   try {
-    await client.sessions.send(session, { message: text, messageId: message }, { signal })
+    await start(signal)
     if (signal.aborted) cancel()
     signal.addEventListener('abort', cancel, { once: true, signal: over.signal })
     if (timeoutMs !== null) void systemClock.sleep(timeoutMs, over.signal).then(() => ((timedOut = true), cancel()), () => undefined)

@@ -86,6 +86,10 @@ export type MailRoutes = {
   revise(id: string, message: string, once?: Once): Promise<MessageRecord>
   release(id: string, once?: Once): Promise<SentMail>
   decline(id: string, once?: Once): Promise<MessageRecord>
+  /** What a session has written and not sent, newest first. */
+  drafts(session: string, once?: Once): Promise<{ messages: MessageRecord[] }>
+  /** A message with what it answers and what answers it, oldest first. */
+  thread(id: string, once?: Once): Promise<{ messages: MessageRecord[] }>
   /** The newest first; `next` is the `before` of the next page. */
   deadLetters(ask?: { before?: number }, once?: Once): Promise<{ messages: MessageRecord[]; next: number | null }>
 }
@@ -150,6 +154,8 @@ const mailRoutes = (request: Request): MailRoutes => {
     revise: (id, message, once) => request('PATCH', letter(id), { body: { message }, ...once }),
     release: (id, once) => request('POST', `${letter(id)}/release`, { body: {}, ...once }),
     decline: (id, once) => request('POST', `${letter(id)}/decline`, { body: {}, ...once }),
+    drafts: (session, once) => request('GET', `${place(session)}/drafts`, once),
+    thread: (id, once) => request('GET', `${letter(id)}/thread`, once),
     deadLetters: (ask, once) => request('GET', '/api/dead-letters', { query: { ...ask }, ...once }),
   }
 }

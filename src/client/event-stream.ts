@@ -84,7 +84,6 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
     wake()
   }
   const put = (item: Item): void => {
-    if (gaveUp) return
     queue.push(item)
     gaveUp = queue.length >= queuedMax // S3
     if (gaveUp) socket.close()

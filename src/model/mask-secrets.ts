@@ -2,7 +2,7 @@
  * Takes secrets out of texts and values that somebody goes on working with: by value, by the name of their field, and by shape.
  * One secret has one mark, so that what was done with it can still be followed. What has no secret is handed back as it is, after one cheap look.
  */
-import { firmShapes, hints, isMark, isSecretField, isWorthHiding, longHints, looksRandom, markOf, withoutScheme } from './secret-shapes.ts'
+import { firmShapes, hints, isMark, isSecretField, isWorthHiding, looksRandom, markOf, privateKeyHint, withoutScheme } from './secret-shapes.ts'
 
 export type Masker = {
   /** A secret from now on, wherever it stands. */
@@ -31,7 +31,7 @@ export function maskerOf(values: readonly string[]): Masker {
   const learned = new Set<string>()
   let known: Known[] = []
   let pieces: RegExp | null = null
-  let first = new RegExp(longHints)
+  let first = new RegExp(privateKeyHint)
 
   const markFor = (secret: string): string => {
     const mark = marks.get(secret) ?? markOf(marks.size < marksMax ? marks.size + 1 : 0)
@@ -47,7 +47,7 @@ export function maskerOf(values: readonly string[]): Masker {
     const found = [...new Set(known.flatMap(({ head, tail }) => [head, tail]))]
     const all = found.map(escaped).join('|')
     pieces = found.length === 0 ? null : new RegExp(all)
-    first = new RegExp(found.length === 0 ? longHints : `${all}|${longHints}`)
+    first = new RegExp(found.length === 0 ? privateKeyHint : `${all}|${privateKeyHint}`)
   }
   const learn = (secret: string): string => {
     if (looksRandom(secret) && !given.has(secret) && !learned.has(secret)) {

@@ -66,12 +66,13 @@ export const firmShapes: readonly RegExp[] = [
  */
 export const hints: readonly RegExp[] = [
   /[^a-z][spr]k-[A-Za-z0-9]|gh[pousr]_[A-Za-z0-9]|npm_[A-Za-z0-9]|ox[abprs]-[A-Za-z0-9]|pat[-_][A-Za-z0-9]/,
+  /[Bb]earer\s|BEARER\s|[Bb]asic\s+[A-Za-z0-9+/=]{16}|BASIC\s+[A-Za-z0-9+/=]{16}/,
   /AKIA|AIza|KEY=|KEN=|RET=|ORD=|\.eyJ|:\/\/[^\s:/@"']{1,64}:[^\s@"']{3,256}@/,
   /(?:[Kk]ey|KEY|oken|OKEN|cret|CRET|word|WORD|zation|ZATION|okie|OKIE)\\?["']\s*:\s*\\?["']/,
 ]
 
-/** The same for longer ones, as the source of a pattern: they are looked for together with known secrets. */
-export const longHints = String.raw`PRIVATE KEY-----|[Bb]earer\s|BEARER\s|[Bb]asic\s+[A-Za-z0-9+/=]{16}|BASIC\s+[A-Za-z0-9+/=]{16}`
+/** A long one, which is looked for together with known secrets. */
+export const privateKeyHint = 'PRIVATE KEY-----'
 
 /** Values of variables that are named like keys. A plain word is none: it stands in too many texts for another reason, and guessing it needs no log. */
 export function secretValues(env: Env): string[] {

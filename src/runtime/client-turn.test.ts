@@ -101,6 +101,23 @@ test('a live turn that speaks through a door keeps its place in the tree; one th
   expect(await w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, use())).toMatchObject({ code: 'call_ended' })
 })
 
+test('what a live turn asked for through a door ends when its client goes, and the turn goes on; a retry with the same id is one call', async () => {
+  const w = await world({ agents: { driven: { script: async (turn) => { await w.clock.sleep(60_000, turn.signal); return 'still here' } }, coder: { script: async (turn) => { await w.clock.sleep(20_000, turn.signal); return 'late' } } } })
+  const run = w.ask('driven', 'go')
+  await w.rest()
+  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  const gone = new AbortController()
+  const left = w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, use({ signal: gone.signal }))
+  const [a, b] = [w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'y' }, use({ id: 'k' })), w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'y' }, use({ id: 'k' }))]
+  await w.rest()
+  gone.abort()
+  expect(valueOf(await w.until(left))).toMatchObject({ outcome: 'cancelled' })
+  expect(await w.until(a)).toEqual(await w.until(b))
+  expect((await w.events('call.opened')).length).toBe(2)
+  expect((await w.events('call.ended')).map(({ event }) => event.outcome)).toEqual(['cancelled', 'completed'])
+  expect(await w.until(run)).toMatchObject({ output: 'still here' })
+})
+
 test('turns of a client whose node died end lost, all of them', async () => {
   const w = await world({ agents: { coder: { script: async (turn) => { await w.clock.sleep(1e7, turn.signal); return 'ok' } } } })
   const who = await client(w)

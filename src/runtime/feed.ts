@@ -54,9 +54,9 @@ function give(listener: Listener, stored: readonly StoredEvent[], cursor: number
   if (wanted.length > 0) listener.sink.events(wanted)
 }
 
-/** A call stands on its caller's timeline, and concerns its target too. */
+/** A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's, and concerns whoever wrote it. */
 const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
-  sessions === null || sessions.has(event.session) || ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
+  sessions === null || sessions.has(event.session) || ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) || ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
 
 async function catchUp(line: Line, listener: Listener): Promise<void> {
   if (listener.catching) return

@@ -4,7 +4,7 @@ import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax } from '../model/limits.ts'
 import { acceptMessage, buryMessages, changeable, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, userSession, type Which } from '../model/mail.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
@@ -64,7 +64,7 @@ export async function acceptMail(line: Line, reader: Reader, ask: AcceptAsk): Pr
 
 async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, replies, act }: AcceptAsk, own: Running | null, opening: { turn: TurnId | null }): Promise<{ message: MessageId | null; start: Started | null } | Refusal> {
   const before = act === null ? null : await tx.accepted(act)
-  if (before !== null) return { message: before.id, start: null }
+  if (before !== null) return before.to === session.id ? { message: before.id, start: null } : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
   const picked = await pick(tx, session.id, which, replies)
   if (picked === null) return which.kind === 'named' ? { code: 'message_unknown', message: which.name } : { message: null, start: null }
   if (!isWaiting(picked)) return taken(picked)

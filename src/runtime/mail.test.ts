@@ -328,6 +328,9 @@ test('what was sent survives: waiting mail and drafts keep a spawned session fro
   await archiveIdle(w.node.line, w.store.lists)
   const archived = async (id: SessionId) => (await w.ok(w.exchange.sessionView(id))).archived
   expect([await archived(quiet), await archived(mailed), await archived(drafting)]).toEqual([true, false, false])
+  // Mail may come between the look and the act.
+  await archiveIdle(w.node.line, { ...w.store.lists, restingSince: async () => [mailed, drafting] })
+  expect([await archived(mailed), await archived(drafting)]).toEqual([false, false])
   await w.ok(w.exchange.mail.send(user, { session: quiet, message: 'wake up' }, null, null))
   expect(await archived(quiet)).toBe(false)
 })

@@ -1,5 +1,4 @@
 /** Puts the acts behind the one interface that doors use. */
-import { statSync } from 'node:fs'
 import { externalAgent } from '../model/agent.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
@@ -9,6 +8,7 @@ import { askTurn } from './ask-turn.ts'
 import { clientOf } from './client-turn.ts'
 import type { AgentView, CreateAgentAsk, CreateAnswer, CreateAsk, Exchange, Question, SendAnswer, SendAsk, WaitEdge, Who } from './exchange.ts'
 import { feedOf } from './feed.ts'
+import { isDirectory } from './is-directory.ts'
 import type { Line } from './line.ts'
 import { listCalls } from './listing.ts'
 import { findSession, flowOf, historyOf, listSessions, viewOfSession } from './look.ts'
@@ -143,7 +143,7 @@ export function senderOf(line: Line, who: Who, session: SessionRow | null): Send
 
 async function create(parts: ExchangeParts, who: Who, ask: CreateAsk): Promise<CreateAnswer | Refusal> {
   const { line, book } = parts
-  if (statSync(ask.cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return badInput('cwd', ask.cwd, 'a directory that exists')
+  if (!isDirectory(ask.cwd)) return badInput('cwd', ask.cwd, 'a directory that exists')
   const own = who.kind === 'session' ? await line.store.session(who.session) : null
   const sender = senderOf(line, who, own)
   if ('code' in sender) return sender

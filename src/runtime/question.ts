@@ -69,14 +69,18 @@ const lookAgainMs = 1000
 /** A hint makes it quick; looking once a second makes it sure. */
 function told(line: Line, question: string, deadline: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
-    const settle = (): void => {
+    const forget = (): void => {
       silence()
       deaf()
       signal.removeEventListener('abort', abort)
+    }
+    const settle = (): void => {
+      forget()
       resolve()
     }
+    // A promise that was resolved cannot be rejected any more, and the wait would go on without end.
     const abort = (): void => {
-      settle()
+      forget()
       reject(signal.reason)
     }
     const silence = line.alarm.set(Math.min(deadline, line.clock.now() + lookAgainMs), settle)

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { created, opened, sent, started, stepped } from '../../test/store-kit.ts'
+import { callEnded, created, ended, opened, refused, said, sent, started, stepped } from '../../test/store-kit.ts'
 import { flowOf, replayed } from '../../test/replay-kit.ts'
 import { virtualClock, world, type World } from '../../test/world.ts'
 import { Event, type EventOf } from '../model/event.ts'
@@ -59,6 +59,22 @@ describe('before events are written', () => {
 
   test('a key that is the name of a field is found too', () => {
     expect(JSON.stringify(cleaned([step({ [shaped]: { [ofVariable]: 1 } }), step({ [`${ofVariable}${ofVariable}`]: 1 })]))).not.toMatch(/sk-|correct-horse-9correct/)
+  })
+
+  test('whatever field it stands in', () => {
+    const call = opened({ from: 'ses_a', in: 'turn_a', call: 'call_1', to: 'ses_b' })
+    const last = { ...ended('ses_a', 'turn_a', 0, said(1, 'asked', 'answered')), error: 'no' }
+    const one = [`it is ${shaped}`, { password: 'x1' }, [{ deep: [shaped] }]]
+    for (const value of one) for (const name of ['input', 'requested', 'outputSchema']) expect(secretGuard({ env }).clean([{ ...call, [name]: value }])).not.toBeNull()
+    for (const value of one) for (const name of ['input', 'output']) expect(secretGuard({ env }).clean([{ ...step(null), [name]: value }])).not.toBeNull()
+    const texts: Event[] = [
+      { ...call, task: shaped }, { ...call, attachment: shaped }, { ...call, context: { ...call.context, summary: shaped } }, { ...call, context: { ...call.context, workspace: shaped } }, { ...last, output: shaped }, { ...last, error: shaped },
+      { ...last, entry: said(1, shaped, 'b') }, { ...last, entry: said(1, 'a', shaped) }, { ...last, entry: said(1, 'a', 'b', { from: shaped }) }, { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), output: shaped },
+      { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), errors: [shaped] }, { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), cause: shaped }, sent('ses_a', 'turn_a', { text: shaped }), { ...created('ses_a'), title: shaped }, { ...refused('ses_a', 'turn_a', 'call_1'), task: shaped },
+      { type: 'notice.raised', session: 'ses_a', turn: null, about: 'x', text: shaped }, { type: 'question.asked', session: 'ses_a', turn: 'turn_a', question: 'q', key: 'k', agent: 'a', tool: 't', input: { token: 'x' }, path: [], flow: 'flow_1', deadline: 1 },
+    ]
+    expect(texts.filter((event) => secretGuard({ env }).clean([event]) === null)).toEqual([])
+    expect(texts.filter((event) => JSON.stringify(secretGuard({ env }).clean([event])).includes(shaped))).toEqual([])
   })
 
   test('every field of an event is there in every event of its type, which the choice of fields rests on', () => {

@@ -60,7 +60,7 @@ function cleanEvent(event: Event, masker: Masker): Event {
 
 type Gathered = { /** The first is empty. */ texts: string[]; /** A field is named like one that holds a secret. */ named: boolean }
 
-/** Runs for every transaction: the fields of a type are chosen once, and a text that stands there twice is looked at once. */
+/** Runs for every transaction, so the common events are read field by field; of the others, fields are chosen once for each type. */
 function gatherer(): (events: readonly Event[]) => Gathered {
   const names = new Map<string, 'named' | 'text' | 'plain'>()
   const fields = new Map<string, readonly string[]>()
@@ -71,39 +71,65 @@ function gatherer(): (events: readonly Event[]) => Gathered {
     if (names.size < namesMax) names.set(name, sort)
     return sort
   }
+  const push = (text: string): void => {
+    if (text.length >= textMin && !(texts.length < alikeMax && texts.includes(text))) texts.push(text)
+  }
   const visit = (value: unknown): void => {
-    if (typeof value === 'string') {
-      if (value.length >= textMin && !(texts.length < alikeMax && texts.includes(value))) texts.push(value)
-    } else if (value === null || typeof value !== 'object') return
-    else if (Array.isArray(value)) for (const part of value) visit(part)
-    else {
-      for (const name in value) {
-        const sort = names.get(name) ?? sortOf(name)
-        if (sort === 'named') named = true
-        else if (sort === 'text') texts.push(name)
-        visit((value as Record<string, unknown>)[name])
-      }
+    if (typeof value === 'string') return push(value)
+    if (value === null || typeof value !== 'object') return
+    if (Array.isArray(value)) return value.forEach(visit)
+    for (const name in value) {
+      const sort = names.get(name) ?? sortOf(name)
+      if (sort === 'named') named = true
+      else if (sort === 'text') texts.push(name)
+      const part = (value as Record<string, unknown>)[name]
+      if (typeof part === 'string') push(part)
+      else if (typeof part === 'object') visit(part)
     }
   }
-  const freeOf = (event: Event): readonly string[] => {
-    const free = freeFields(event)
-    fields.set(event.type, free)
-    return free
+  const visitFree = (event: Event): void => {
+    const known = fields.get(event.type)
+    const free = known ?? freeFields(event)
+    if (known === undefined) fields.set(event.type, free)
+    for (const name of free) visit(event[name as keyof Event])
   }
   return (events) => {
     texts = ['']
     named = false
-    for (const event of events) {
-      for (const name of fields.get(event.type) ?? freeOf(event)) visit(event[name as keyof Event])
-      // Of the manifest only these are texts.
-      if (event.type === 'call.opened') {
-        visit(event.context.summary)
-        visit(event.context.workspace)
-      }
-    }
+    for (const event of events) if (!visitCommon(event, push, visit)) visitFree(event)
     return { texts, named }
   }
 }
 
+/** False for what is not common. */
+function visitCommon(event: Event, push: (text: string) => void, visit: (value: unknown) => void): boolean {
+  if (event.type === 'step.ended') {
+    visit(event.output)
+    visit(event.input)
+  } else if (event.type === 'turn.ended') {
+    push(event.output)
+    visit(event.error)
+    if (event.entry !== null) {
+      push(event.entry.asked)
+      push(event.entry.answered)
+      visit(event.entry.from)
+    }
+  } else if (event.type === 'call.ended') {
+    push(event.output)
+    visit(event.errors)
+    push(event.cause)
+  } else if (event.type === 'call.opened') {
+    push(event.task)
+    visit(event.attachment)
+    visit(event.input)
+    visit(event.requested)
+    visit(event.outputSchema)
+    // Of the manifest only these are texts.
+    visit(event.context.summary)
+    visit(event.context.workspace)
+  } else return event.type === 'turn.started'
+  return true
+}
+
 /** Events of one type have the same fields, and numbers stay numbers. */
-const freeFields = (event: Event): string[] => Object.keys(event).filter((name) => !ownFields.has(name) && !(event.type === 'call.opened' && name === 'context') && !['number', 'boolean'].includes(typeof event[name as keyof Event]))
+const freeFields = (event: Event): string[] => Object.keys(event).filter((name) => !ownFields.has(name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]))

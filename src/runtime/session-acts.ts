@@ -1,9 +1,9 @@
 /** What a turn may do with other sessions: write to them, spawn them, look at them, wait for them. */
-import { statSync } from 'node:fs'
 import { fingerprint } from '../model/fingerprint.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { isSessionId, type SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
+import { isDirectory } from './is-directory.ts'
 import type { Line } from './line.ts'
 import { mailActsOf, type MailActs } from './mail-acts.ts'
 import type { Acts, Key, SessionState, SpawnRequest } from './ports.ts'
@@ -36,7 +36,7 @@ export async function sendTo(line: Line, sender: Sender, to: string, text: strin
 
 /** A spawned session belongs to whoever made it. Its first message passes the same rules as any other. */
 export async function spawn(line: Line, sender: Sender, parent: SessionRow, request: SpawnRequest, id: string | null): ReturnType<Acts['spawn']> {
-  if (statSync(request.cwd, { throwIfNoEntry: false })?.isDirectory() !== true) return badInput('cwd', request.cwd, 'a directory that exists')
+  if (!isDirectory(request.cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
   const name = request.agent ?? parent.agent
   const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
   if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...line.agents.names()] }

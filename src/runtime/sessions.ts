@@ -85,7 +85,7 @@ export async function archiveIdle(line: Line, lists: Lists): Promise<number> {
     await line.store.transact([`session:${session}`], async (tx) => {
       const { session: row, running, next } = await tx.session(session)
       const { waiting, drafts } = await tx.mail(session)
-      if (row !== null && !row.archived && running === null && next === null) tx.append({ type: 'session.archived', session, turn: null, cause: 'idle' })
+      if (row !== null && !row.archived && running === null && next === null && waiting + drafts === 0) tx.append({ type: 'session.archived', session, turn: null, cause: 'idle' })
     })
   }
   return resting.length

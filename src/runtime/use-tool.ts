@@ -10,13 +10,14 @@ import { callableOf } from './callable.ts'
 import { callsIn, clientOf, useInOwnTurn, type Client } from './client-turn.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import type { Line } from './line.ts'
+import { useInTurn } from './live-turn.ts'
 import { mailActsOf } from './mail-acts.ts'
 import type { ExchangeParts } from './open-exchange.ts'
 import type { Acts, Tool, ToolAnswer, ToolContext, ToolSpec, TurnContext } from './ports.ts'
 import type { Running } from './running.ts'
 import { newSession } from './send.ts'
 import { sendTo, spawn, stateNamed } from './session-acts.ts'
-import { refusedAnswer, stepsOf } from './steps.ts'
+import { refusedAnswer } from './steps.ts'
 import { untilResting } from './state.ts'
 
 /** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
@@ -54,7 +55,7 @@ export async function useTool(parts: ExchangeParts, who: Who, name: string, inpu
   const place = await placeOf(parts, who)
   if ('code' in place) return place
   const { line } = parts
-  if (place.kind === 'turn') return stepsOf(line, place.running).tool(name, input)
+  if (place.kind === 'turn') return useInTurn(line, place.running, name, input, use)
   const tool = offered(parts, place.agent).find((one) => one.name === name)
   if (tool === undefined) return refusedHere(parts, name, input, place)
   if (tool.effect === 'call') return useInOwnTurn(line, place, name, input, use)

@@ -19,6 +19,7 @@ import { identityOf, type Identity } from './identity.ts'
 import { jsonBodies } from './json-body.ts'
 import { knownRoutes } from './known-routes.ts'
 import { pathOf, type LogSink } from './log-sink.ts'
+import { mailRoutes } from './mail-routes.ts'
 import { messageRoutes } from './message-routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { questionRoutes } from './question-routes.ts'
@@ -161,7 +162,7 @@ async function mount(app: App, deps: Deps, guard: Guards, pageDir: string | null
       : say(reply, wireNo('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${methods.join(', ')}.`, { allow: methods.join(', ') }))
   })
   const describe = describeApi(app, deps.version)
-  for (const routes of [sessionRoutes, messageRoutes, callRoutes, questionRoutes, agentRoutes, toolRoutes, statusRoutes]) routes(app, deps)
+  for (const routes of [sessionRoutes, messageRoutes, mailRoutes, callRoutes, questionRoutes, agentRoutes, toolRoutes, statusRoutes]) routes(app, deps)
   pageRoutes(app, deps, pageDir)
   docsRoutes(app, describe)
 }

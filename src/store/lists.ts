@@ -15,13 +15,14 @@ const listed = `${session},
   (select turn from entries where session = s.id order by n desc limit 1),
   (select count(*) from messages where waiting = 1 and receiver = s.id)`
 
+/** `ses_calls-…` is where a session that a connected program runs makes its calls (`runtime/client-turn.ts`): nobody writes to it, so it is no answer to anybody. */
 function prepareAll(db: DatabaseSync) {
   return {
     sessions: arrays(db.prepare(`select ${listed} from sessions s indexed by sessions_listed
-      where s.kind <> 'ephemeral' and (s.created_at, s.id) < (?1, ?2) and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5) and (s.archived is null or ?6 = 1)
+      where s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*' and (s.created_at, s.id) < (?1, ?2) and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5) and (s.archived is null or ?6 = 1)
         and (?7 is null or ?7 = exists (select 1 from turns where live = 1 and session = s.id))
       order by s.created_at desc, s.id desc limit ?8`)),
-    like: db.prepare(`select s.id as id from sessions s indexed by sessions_listed where s.kind <> 'ephemeral' and s.created_at >= 0 and instr(s.id, ?1) > 0 order by s.created_at desc limit ?2`),
+    like: db.prepare(`select s.id as id from sessions s indexed by sessions_listed where s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*' and s.created_at >= 0 and instr(s.id, ?1) > 0 order by s.created_at desc limit ?2`),
     children: arrays(db.prepare(`select ${session} from sessions s where s.parent = ? and s.parent is not null and s.kind = 'persistent' order by s.id`)),
     resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
         and coalesce((select at from entries where session = s.id order by n desc limit 1), 0) < ?1

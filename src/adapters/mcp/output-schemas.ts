@@ -23,10 +23,14 @@ const subAgent = {
   agent_name: text, success: flag, output: text, tool_calls: listOf(text), tokens_used: count, duration_seconds: { type: 'number', minimum: 0 }, errors: listOf(text), call_id: text, outcome, truncated: flag,
 }
 const state = {
-  sessionId: text, status: { ...oneOf('idle', 'streaming', 'error') }, cwd: text, isActive: flag,
+  sessionId: text, status: oneOf('idle', 'streaming', 'error'), cwd: text, isActive: flag,
   lastMessage: { type: ['object', 'null'], properties: { role: text, content: text, timestamp: text }, required: ['role', 'content', 'timestamp'] },
   queued: count, parent: maybe(text), depth: count,
 }
+
+const message = object({
+  id: text, created_at: text, updated_at: text, from: maybe(text), to: maybe(text), 'in-reply-to': maybe(text), draft: flag, buffered: flag, accepted_at: maybe(text), accepted_by: maybe(text), initial: text, message: text, source: text, status: text,
+})
 
 export const outputSchemas: Readonly<Record<string, Schema>> = {
   sub_agent: object(subAgent),
@@ -40,6 +44,10 @@ export const outputSchemas: Readonly<Record<string, Schema>> = {
   read_output: object({ call_id: text, text, offset: count, next_offset: maybe(count), total: count, error }, ['error']),
   send_agent_message: object({ messageId: text, status: oneOf('dispatched', 'queued', 'buffered'), sessionId: text, error }, ['error']),
   get_session_state: object({ ...state, error }, ['error']),
+  'list-session': object({ sessions: listOf(object({ id: text, agent: text, title: text, cwd: text, status: text, active: flag, parent: maybe(text), buffered: count })), error }, ['error']),
+  'send-message': object({ id: text, session: maybe(text), status: maybe(text), draft: flag, buffered: flag, error }, ['error']),
+  // A list, or one message that was accepted.
+  buffer: object({ messages: listOf(message), total: count, message: { ...message, type: ['object', 'null'] }, accepted: flag, instruction: text, error }, ['messages', 'total', 'message', 'accepted', 'error']),
   create_agent_session: object({ sessionId: text, cwd: text, agent: text, messageId: maybe(text), error }, ['error']),
   wait_for_session: object({ ...state, next: maybe(text), error }, ['next', 'error']),
 }

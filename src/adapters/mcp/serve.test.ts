@@ -6,7 +6,7 @@ import type { Tieline } from '../../tieline.ts'
 import { outputSchemas } from './output-schemas.ts'
 import type { McpDoorDeps } from './serve.ts'
 
-const ours = ['sub_agent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session']
+const ours = ['sub_agent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session', 'list-session', 'send-message', 'buffer']
 
 let world: McpWorld | null = null
 afterEach(async () => {
@@ -35,7 +35,7 @@ describe.each(revisions)('over revision %s', (revision) => {
       inputSchema: { type: 'object', required: ['agent_name', 'task'] }, outputSchema: { type: 'object', required: expect.arrayContaining(['output', 'outcome', 'call_id']) },
       annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true }, _meta: { 'anthropic/alwaysLoad': true, 'anthropic/maxResultSizeChars': expect.any(Number) },
     })
-    expect(tools.filter((tool) => tool.annotations?.readOnlyHint === true).map((tool) => tool.name).toSorted()).toEqual(['get_session_state', 'read_output', 'wait_for_call', 'wait_for_session'])
+    expect(tools.filter((tool) => tool.annotations?.readOnlyHint === true).map((tool) => tool.name).toSorted()).toEqual(['get_session_state', 'list-session', 'read_output', 'wait_for_call', 'wait_for_session'])
   })
 
   test('a call is answered in both parts of the result, each complete', async () => {
@@ -76,6 +76,12 @@ describe.each(revisions)('over revision %s', (revision) => {
     expect(await use('wait_for_session', { sessionId: made['sessionId'] })).toMatchObject({ status: 'idle', lastMessage: { content: 'echo: first' } })
     expect(await use('send_agent_message', { sessionId: made['sessionId'], message: 'second' })).toMatchObject({ status: 'dispatched' })
     await use('get_session_state', { sessionId: made['sessionId'] })
+    expect(await use('list-session', { dir: null })).toMatchObject({ sessions: expect.arrayContaining([expect.objectContaining({ id: made['sessionId'] })]) })
+    const own = await w.line.exchange.clientSession('a-client', process.cwd())
+    const other = await w.connect(revision, { name: 'other' })
+    expect(check('send-message', await callTool(other, 'send-message', { session: own, message: 'hello' }))).toMatchObject({ session: own, buffered: true })
+    expect(await use('buffer', {})).toMatchObject({ total: 1, messages: [{ to: own, status: 'buffered' }] })
+    expect(await use('buffer', { accept: true })).toMatchObject({ accepted: true, message: { to: own } })
   })
 
   test('a tool that is not offered is refused in its own shape, and one that never was is an error of the protocol', async () => {

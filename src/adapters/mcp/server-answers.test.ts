@@ -27,7 +27,7 @@ test('a failure is marked, and a value that is no object is put into one', () =>
   expect(resultOf({ ok: true, value: 'text' })).toEqual({ content: [{ type: 'text', text: '{"result":"text"}' }], structuredContent: { result: 'text' } })
 })
 
-test.each(['sub_agent', 'subagent', 'call_agent', 'wait_for_call', 'read_output'])('a refusal before %s has the keys that it always has', (name) => {
+test.each(Object.keys(outputSchemas))('a refusal before %s has the keys that it always has', (name) => {
   const { ok, value } = refusedAnswer(name, { agent_name: 'a', agent_id: 'a', call_id: 'call_1' }, { code: 'session_unknown', session: 'ses_1' })
   expect(ok).toBe(false)
   expect(Object.keys(value as object)).toEqual(expect.arrayContaining(outputSchemas[name]?.required ?? ['?']))

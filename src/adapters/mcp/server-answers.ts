@@ -49,11 +49,19 @@ export function refusedAnswer(name: string, input: Fields, refusal: Refusal): To
   const message = explain(refusal)
   const error = { code: refusal.code, message }
   const given = (field: string): string => (typeof input[field] === 'string' ? input[field] : '')
+  const state = (): Fields => ({ sessionId: given('sessionId'), status: null, cwd: '', isActive: false, lastMessage: null, queued: 0, parent: null, depth: 0, error })
   const shapes: Record<string, () => Fields> = {
     sub_agent: () => ({ agent_name: given('agent_name'), success: false, output: '', tool_calls: [], tokens_used: 0, duration_seconds: 0, errors: [message], call_id: '', outcome: 'refused', truncated: false }),
     subagent: () => ({ success: false, summary: '', artifacts: [], error: message, timed_out: false, duration_ms: 0, truncated: false, iterations: 0, correlation_id: '' }),
     call_agent: () => ({ agent_id: given('agent_id'), success: false, response: '', error: message, outcome: 'refused', call_id: '', duration_ms: 0, call_chain: [], truncated: false }),
     wait_for_call: () => ({ call_id: given('call_id'), outcome: 'refused', partial: '', error }),
+    send_agent_message: () => ({ messageId: '', status: null, sessionId: given('sessionId'), error }),
+    get_session_state: state,
+    wait_for_session: state,
+    create_agent_session: () => ({ sessionId: '', cwd: '', agent: '', messageId: null, error }),
+    'list-session': () => ({ sessions: [], error }),
+    'send-message': () => ({ id: given('id'), session: null, status: null, draft: false, buffered: false, error }),
+    buffer: () => ({ messages: [], total: 0, message: null, accepted: false, instruction: '', error }),
     read_output: () => ({ call_id: given('call_id'), text: '', offset: 0, next_offset: null, total: 0, error }),
   }
   const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined

@@ -22,7 +22,8 @@ const manners: Readonly<Record<string, Manner>> = {
   create_agent_session: { title: 'Open a session' },
   wait_for_session: { title: 'Wait for a session', reads: true, blocks: true },
   'list-session': { title: 'List sessions', reads: true },
-  'send-message': { title: 'Write a message' },
+  // Written out first, where that is asked for.
+  'send-message': { title: 'Write a message', blocks: true },
   buffer: { title: 'Look into the inbox' },
 }
 

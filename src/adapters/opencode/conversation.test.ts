@@ -31,9 +31,9 @@ test('what was stopped or broke in opencode is no answer', () => {
 const talk = [user('u1'), assistant('a1', 'u1', '', { finish: 'tool-calls' }), assistant('a2', 'u1', 'one'), user('u2'), assistant('a3', 'u2', 'two'), user('u3'), assistant('a4', 'u3', '', { finish: 'tool-calls' })]
 
 test('a fork counts what a user said as one message and all that was answered to it as another, without the running turn', () => {
-  expect([0, 1, 2, 3, 4].map((back) => cutBefore(talk, back, true))).toEqual(['u3', 'a3', 'u2', 'a1', 'u1'])
-  expect([0, 1, 2].map((back) => cutBefore(talk, back, false))).toEqual([null, 'a4', 'u3'])
-  expect(() => cutBefore(talk, 5, true)).toThrow('5 messages back were asked for, and the conversation has 4')
+  expect([0, 1, 2, 3, 4].map((back) => cutBefore(talk, back, 'u3'))).toEqual(['u3', 'a3', 'u2', 'a1', 'u1'])
+  expect([0, 1, 2].map((back) => cutBefore(talk, back, null))).toEqual([null, 'a4', 'u3'])
+  expect(() => cutBefore(talk, 5, 'u3')).toThrow('5 messages back were asked for, and the conversation has 4')
 })
 
 test('a prompt goes to the agent that the session works as', () => {

@@ -35,10 +35,10 @@ const usageOf = (messages: readonly OpencodeMessage[]): Answer['usage'] =>
   messages.reduce((sum, { info: { tokens } }) => (tokens === undefined ? sum : { input: sum.input + tokens.input + tokens.cache.read + tokens.cache.write, output: sum.output + tokens.output + tokens.reasoning }), { input: 0, output: 0 })
 
 /**
- * The message before which a fork so many messages back is cut; null to share everything. What a user said is one message, all that was answered to it another; a running turn is not counted.
+ * The message before which a fork so many messages back is cut; null to share everything. What a user said is one message, all that was answered to it another; the turn that runs, by the message that it answers, is not counted.
  * Throws where there are not so many.
  */
-export function cutBefore(messages: readonly OpencodeMessage[], back: number, isBusy: boolean): string | null {
+export function cutBefore(messages: readonly OpencodeMessage[], back: number, running: string | null): string | null {
   const starts: string[] = []
   let role: 'user' | 'assistant' | null = null
   for (const message of messages) {
@@ -46,11 +46,14 @@ export function cutBefore(messages: readonly OpencodeMessage[], back: number, is
     if (message.info.role === 'user' || role !== 'assistant') starts.push(message.info.id)
     role = message.info.role
   }
-  const running = isBusy ? messages.findLast(isAsked)?.info.id : undefined
-  const counted = running === undefined ? starts : starts.slice(0, starts.indexOf(running))
+  const end = running === null ? -1 : starts.indexOf(running)
+  const counted = end < 0 ? starts : starts.slice(0, end)
   if (back > counted.length) throw new Error(`${back} messages back were asked for, and the conversation has ${counted.length}`)
-  return counted[counted.length - back] ?? running ?? null
+  return counted[counted.length - back] ?? starts[end] ?? null
 }
+
+/** The message that a session is at work on, while it is. */
+export const askedLast = (messages: readonly OpencodeMessage[]): string | null => messages.findLast(isAsked)?.info.id ?? null
 
 /** As whom a session works: a prompt without it would go to the default agent, which may do more than the present one. */
 export const agentIn = (messages: readonly OpencodeMessage[]): string | undefined => messages.findLast(({ info }) => info.role === 'user')?.info.agent

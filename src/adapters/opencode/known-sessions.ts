@@ -1,11 +1,13 @@
 /** The sessions of opencode in one directory, and what they are called at the server. One that was made at the server carries its name there in its metadata, so that it is the same after a restart. */
 import type { HostOpening, HostSession } from '../../client/host.ts'
 import type { TielineClient } from '../../client/client.ts'
-import { cutBefore } from './conversation.ts'
+import type { Json } from '../../model/json.ts'
+import { askedLast, cutBefore } from './conversation.ts'
 import { answered, type OpencodeClient, type OpencodeSession } from './opencode-api.ts'
 import type { ServerLink } from './server-link.ts'
 
 const registeredAtStart = 50
+const sentMax = 100
 
 export type Taken = { sessionId: string; client: TielineClient }
 
@@ -17,6 +19,9 @@ export class KnownSessions {
   readonly #adding = new Map<string, Promise<Taken>>()
   /** Sessions that are being made for the server: opencode tells of them before they have their name. */
   #opening: Promise<unknown> = Promise.resolve()
+  /** Messages that a session of opencode is just sending, and, by the session that one has made, what its sender was at work on. */
+  readonly #sending = new Map<string, Promise<void>>()
+  readonly #sentDuring = new Map<string, string>()
 
   constructor(deps: KnownSessionsDeps) {
     this.#deps = deps
@@ -70,6 +75,18 @@ export class KnownSessions {
     if (sessionId !== undefined) await link?.client.sessions.archive(sessionId)
   }
 
+  /** A fork is asked for at once, and made a moment later: then the turn that asked for it may be over, and would be counted. */
+  sending(own: string, messageID: string, answer: Promise<{ value: Json }>): void {
+    const noted = (async () => {
+      const [{ value }, { data }] = await Promise.all([answer, this.#deps.opencode.session.message({ path: { id: own, messageID } })])
+      const made = value !== null && typeof value === 'object' && !Array.isArray(value) ? value['session'] : null
+      if (this.#sentDuring.size >= sentMax) this.#sentDuring.clear()
+      if (typeof made === 'string' && data?.info.parentID !== undefined) this.#sentDuring.set(made, data.info.parentID)
+    })().catch(() => undefined)
+    this.#sending.set(own, noted)
+    void noted.finally(() => this.#sending.get(own) === noted && this.#sending.delete(own))
+  }
+
   /** Makes what was asked for at the server, or finds what was made for it before. */
   open(asked: HostOpening): Promise<HostSession> {
     const made = this.#opening.then(() => this.#make(asked))
@@ -82,7 +99,7 @@ export class KnownSessions {
     const prefix = `ses_${this.#deps.agent}-`
     const own = asked.sessionId.startsWith(prefix) ? await session.get({ path: { id: asked.sessionId.slice(prefix.length) } }) : { data: undefined }
     const before = own.data ?? (await answered(session.list(), 'list its sessions')).find((one) => nameIn(one) === asked.sessionId)
-    const made = before ?? (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.fork)))
+    const made = before ?? (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.sessionId, asked.fork)))
     if (before === undefined) await answered(session.update({ path: { id: made.id }, body: { metadata: { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } } } }), 'keep the name of a session')
     const known: HostSession = { id: made.id, title: made.title, cwd: made.directory, ...(own.data === undefined ? { as: asked.sessionId } : {}) }
     this.#known.set(made.id, known)
@@ -93,10 +110,12 @@ export class KnownSessions {
     return answered(this.#deps.opencode.session.create({ body: title === '' ? {} : { title } }), 'make a session')
   }
 
-  async #fork({ id, back }: { id: string; back: number }): Promise<OpencodeSession> {
+  async #fork(sessionId: string, { id, back }: { id: string; back: number }): Promise<OpencodeSession> {
     const { session } = this.#deps.opencode
+    await this.#sending.get(id)
     const [messages, status] = await Promise.all([answered(session.messages({ path: { id } }), 'show a conversation'), answered(session.status(), 'say what it does')])
-    const cut = cutBefore(messages, back, status[id] !== undefined && status[id].type !== 'idle')
+    const isBusy = status[id] !== undefined && status[id].type !== 'idle'
+    const cut = cutBefore(messages, back, this.#sentDuring.get(sessionId) ?? (isBusy ? askedLast(messages) : null))
     return answered(session.fork({ path: { id }, body: cut === null ? {} : { messageID: cut } }), 'fork a session')
   }
 

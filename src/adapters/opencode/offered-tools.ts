@@ -6,7 +6,7 @@ import type { DeliveredTurns } from './delivered-turns.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import type { OpencodeTool, ToolUseContext } from './opencode-api.ts'
 
-export type OfferedToolsDeps = { sessions: Pick<KnownSessions, 'taken'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
+export type OfferedToolsDeps = { sessions: Pick<KnownSessions, 'taken' | 'sending'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
 
 type Used = { ok: boolean; value: Json }
 
@@ -30,20 +30,27 @@ function argumentsIn(schema: Json): Record<string, unknown> {
 }
 
 /** A failure is an answer too: a model can read it and go on. */
-async function used({ sessions, turns }: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
+async function used(deps: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
   try {
-    const turn = await turns.of(context)
-    if (turn !== null) {
-      if (name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) turns.noteReply(turn)
-      return await turn.tool(name, args)
-    }
-    const { client } = await sessions.taken(context.sessionID)
-    return withNext(name, await client.tools.use(name, args, {}, { signal: context.abort }))
+    const answer = usedAs(deps, name, args, context)
+    if (name === 'send-message') deps.sessions.sending(context.sessionID, context.messageID, answer)
+    return await answer
   } catch (error) {
     if (context.abort.aborted) throw error
     const code = error instanceof TielineError ? error.code : error instanceof ServerUnreachable ? 'server_unreachable' : 'not_possible'
     return { ok: false, value: { error: { code, message: error instanceof Error ? error.message : String(error) } } }
   }
+}
+
+async function usedAs({ sessions, turns }: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
+  const turn = await turns.of(context)
+  if (turn !== null) {
+    if (name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) turns.noteReply(turn)
+    return turn.tool(name, args)
+  }
+  const { client } = await sessions.taken(context.sessionID)
+  // Without a key of its own what it makes has a short id, which a model repeats without a slip.
+  return withNext(name, await client.tools.use(name, args, {}, { signal: context.abort, key: null }))
 }
 
 const isReplyTo = (reply: Json | undefined, message: string | null): boolean => Array.isArray(reply) && message !== null && reply.some((id) => typeof id === 'string' && id.replace(/^msg_/, '') === message.replace(/^msg_/, ''))

@@ -34,7 +34,8 @@ function Answered({ session, entry, acts }: { session: string; entry: HistoryEnt
     <article className="answer" aria-label="Answer">
       <header>{entry.outcome !== null && entry.outcome !== 'completed' && <OutcomeBadge outcome={entry.outcome} />} <time dateTime={isoTime(entry.at)} title={wholeTime(entry.at)}>{clockTime(entry.at)}</time>{turn?.flow != null && <a className="quiet" href={toFlow(turn.flow)}>Flow</a>}<span className="bubble-acts">{acts}</span></header>
       {entry.toolCalls.length > 0 && <PastSteps session={session} entry={entry} />}
-      {entry.text !== '' && <Markdown text={entry.text} />}
+      {/* Where nothing was said, the entry holds the error in brackets, for models to read. */}
+      {entry.text !== '' && entry.text !== `[${entry.error ?? ''}]` && <Markdown text={entry.text} />}
       {entry.error !== null && <p className="error-line" role="note">{entry.error}</p>}
     </article>
   )

@@ -1,7 +1,7 @@
 /** Who ran when: one lane for each turn, nested under its caller, with what it did and what it waited for. */
 import { memo } from 'react'
 import { amount, duration } from '../amounts.ts'
-import { OutcomeBadge, outcomeText } from '../parts/badges.tsx'
+import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { barsInOrder, type Bar, type FlowPicture, type Segment } from './fold-flow.ts'
 
@@ -32,8 +32,8 @@ function Lane({ bar, level, scale, at, isPicked, onPick }: LaneProps) {
   const end = bar.endedAt ?? at
   const isQueued = bar.startedAt === null && bar.endedAt === null
   return (
-    <button type="button" className={`lane${isPicked ? ' chosen' : ''}`} aria-pressed={isPicked} onClick={() => onPick(bar.call ?? bar.id)} aria-label={laneLabel(bar, at)} data-lane={bar.call ?? bar.id}>
-      <span className="lane-name" style={{ paddingInlineStart: `${level * 0.9}rem` }}><Name>{bar.agent}</Name>{bar.tool !== '' && <span className="lane-tool">{bar.tool}</span>}</span>
+    <button type="button" className={`lane${isPicked ? ' chosen' : ''}`} aria-pressed={isPicked} onClick={() => onPick(bar.call ?? bar.id)} data-lane={bar.call ?? bar.id}>
+      <span className="lane-name" style={{ paddingInlineStart: `${level * 0.9}rem` }}><Name>{bar.agent}</Name> {bar.tool !== '' && <span className="lane-tool">{bar.tool}</span>} </span>
       <svg aria-hidden="true" className={`lane-bar tone-${bar.outcome ?? 'live'}`}>
         <Strip className="bar-queue" scale={scale} from={bar.openedAt} to={bar.startedAt ?? end} />
         {bar.startedAt !== null && <Strip className={`bar-run${bar.endedAt === null ? ' bar-live' : ''}`} scale={scale} from={bar.startedAt} to={end} />}
@@ -41,13 +41,10 @@ function Lane({ bar, level, scale, at, isPicked, onPick }: LaneProps) {
         {bar.refused !== null && <text className="bar-refused" x={`${share(scale, bar.openedAt)}%`} y="15" textAnchor={share(scale, bar.openedAt) > 90 ? 'end' : 'start'}>✕</text>}
         {bar.deadline !== null && bar.deadline <= scale.to && <line className="bar-deadline" x1={`${share(scale, bar.deadline)}%`} x2={`${share(scale, bar.deadline)}%`} y1="0" y2="20" />}
       </svg>
-      <span className="lane-end"><OutcomeBadge outcome={bar.outcome} waiting={isQueued} /><span className="number">{bar.refused === null ? duration(end - bar.openedAt) : ''}</span><span className="number">{bar.tokens === 0 ? '' : amount(bar.tokens)}</span></span>
+      <span className="lane-end"><OutcomeBadge outcome={bar.outcome} waiting={isQueued} /> <span className="number">{bar.refused === null ? duration(end - bar.openedAt) : ''} </span><span className="number">{bar.tokens === 0 ? '' : amount(bar.tokens)}{bar.tokens > 0 && <span className="unseen"> tokens</span>}</span></span>
     </button>
   )
 }
-
-const laneLabel = (bar: Bar, at: number): string =>
-  `${bar.agent}${bar.tool === '' ? ', the request' : `, ${bar.tool}`}, ${outcomeText(bar.outcome)}, ${duration((bar.endedAt ?? at) - bar.openedAt)}${bar.tokens === 0 ? '' : `, ${bar.tokens} tokens`}`
 
 const Strip = memo(function Strip({ className, scale, from, to }: { className: string; scale: Scale; from: number; to: number }) {
   const x = share(scale, from)

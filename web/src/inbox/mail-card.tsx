@@ -1,13 +1,12 @@
 /** One message between sessions, with what can be done with it and the thread that it belongs to. */
 import { useState, type ReactNode } from 'react'
 import { clockTime, wholeTime } from '../amounts.ts'
+import { userSession } from '../live/fold-mail.ts'
 import type { Ledger, MailFact } from '../live/ledger.ts'
 import { useLook } from '../live/use-live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
-
-export const userSession = 'ses_user'
 
 export function MailCard({ mail, children }: { mail: MailFact; children?: ReactNode }) {
   const live = useLook('mail')

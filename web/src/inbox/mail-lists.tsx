@@ -1,13 +1,13 @@
 /** Mail that waits to be accepted, drafts to edit and release, and letters whose receiver is gone. */
 import { useState } from 'react'
 import { plural } from '../amounts.ts'
-import { isWaiting, takeMail } from '../live/fold-mail.ts'
+import { isWaiting, takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
 import { useLook } from '../live/use-live.ts'
 import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import { MailActs, MailCard, userSession } from './mail-card.tsx'
+import { MailActs, MailCard } from './mail-card.tsx'
 
 const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
 
@@ -15,7 +15,7 @@ const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [.
 async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
   const seq = live.lastSeq()
   const sessions = [...live.ledger.sessions.values()].filter(({ buffered, id }) => buffered > 0 || id === userSession)
-  for (const { id } of sessions) for (const record of (await live.client.mail.inbox(id, { signal })).messages) takeMail(live.ledger, record, seq)
+  for (const { id } of sessions) for (const record of (await live.client.mail.inbox(id, {}, { signal })).messages) takeMail(live.ledger, record, seq)
   live.topics.touch('mail')
   return true
 }
@@ -74,7 +74,7 @@ export function DeadLetters() {
   const live = useLook('mail')
   const { error, again } = useLoaded('dead', async (signal) => {
     const seq = live.lastSeq()
-    for (const record of (await live.client.mail.deadLetters({ signal })).messages) takeMail(live.ledger, record, seq)
+    for (const record of (await live.client.mail.deadLetters({}, { signal })).messages) takeMail(live.ledger, record, seq)
     live.topics.touch('mail')
     return true
   })

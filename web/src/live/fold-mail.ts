@@ -6,6 +6,9 @@ import type { Ledger, MailFact } from './ledger.ts'
 type MailEvent = Extract<Event, { type: `message.${string}` }>
 type Moment = { at: number; seq: number; isNew: boolean }
 
+/** The user's own: whose drafts are the user's, and where replies to the user wait. It is no conversation. */
+export const userSession = 'ses_user'
+
 export const isWaiting = ({ status }: Pick<MailFact, 'status'>): boolean => status === 'buffered' || status === 'ready'
 
 export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: Moment): void {

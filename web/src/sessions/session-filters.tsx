@@ -10,7 +10,12 @@ export function SessionFilters({ filter, shown, onNew }: { filter: TreeFilter; s
   const agents = [...new Set([...live.ledger.sessions.values()].filter(({ kind }) => kind !== 'ephemeral').map(agentNameOf))].filter((name) => name !== '').sort()
   return (
     <div className="filters" role="search">
-      <input type="search" data-search aria-label="Search sessions" placeholder="Search: title, agent, directory, id" value={filter.text} onChange={(event) => changeQuery({ q: event.target.value })} onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()} />
+      <input type="search" data-search aria-label="Search sessions" placeholder="Search: title, agent, directory, id" value={filter.text} onChange={(event) => changeQuery({ q: event.target.value })} onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        // The browser would empty the field: leaving it is enough.
+        event.preventDefault()
+        event.currentTarget.blur()
+      }} />
       <select aria-label="Status" value={filter.status} onChange={(event) => changeQuery({ status: event.target.value === 'all' ? null : event.target.value })}>
         <option value="all">Any status</option><option value="streaming">Working</option><option value="idle">Idle</option><option value="error">Error</option><option value="mail">With mail</option>
       </select>

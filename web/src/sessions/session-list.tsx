@@ -25,7 +25,10 @@ export function SessionList({ chosen, query, onNew }: { chosen: string | null; q
     const next = Math.max(0, Math.min(rows.length - 1, index))
     setFocused(next)
     virtual.scrollToIndex(next)
-    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"]`)?.focus())
+    const row = (): HTMLElement | null | undefined => scroller.current?.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"]`)
+    // One that is out of sight is drawn first.
+    if (row() === null) requestAnimationFrame(() => row()?.focus())
+    else row()?.focus()
   }
   useKeys({ j: () => focusRow(hasFocus(scroller.current) ? at + 1 : at), k: () => focusRow(hasFocus(scroller.current) ? at - 1 : at) })
   const onKey = (event: React.KeyboardEvent, row: TreeRow): void => {

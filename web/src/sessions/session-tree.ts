@@ -1,4 +1,5 @@
 /** The sessions as a tree by parent, as far as a search and filters let them through. Whoever is above a session that fits is shown too, so that it has its place. */
+import { userSession } from '../live/fold-mail.ts'
 import { agentNameOf, isActive, nameOf, statusOf, type Ledger, type SessionFact } from '../live/ledger.ts'
 
 export type TreeFilter = { text: string; status: 'all' | 'streaming' | 'idle' | 'error' | 'mail'; agent: string; calls: boolean; archived: boolean }
@@ -27,6 +28,7 @@ const parentOf = (ledger: Ledger, session: SessionFact): SessionFact | undefined
 
 /** What a call made for itself is worth a row only while it works, unless somebody asks for all. */
 function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolean {
+  if (session.id === userSession) return false
   if (session.kind === 'ephemeral') return session.agent !== '' && (calls || isActive(session))
   return archived || !session.archived
 }

@@ -1,0 +1,41 @@
+/** A program that speaks for a live turn through a door: it keeps its place in the tree, may try again, and cancels what it asked for when it goes. */
+import type { Json } from '../model/json.ts'
+import { cancel } from './ending.ts'
+import type { ToolUse } from './exchange.ts'
+import type { Line } from './line.ts'
+import type { ToolAnswer } from './ports.ts'
+import { keyOf } from './recorded.ts'
+import type { Running } from './running.ts'
+import { stepsOf } from './steps.ts'
+
+/** Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own driver asks again. */
+const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
+const triesMax = 1000
+
+export function useInTurn(line: Line, running: Running, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer> {
+  const known = tries.get(running) ?? new Map<string, Promise<ToolAnswer>>()
+  tries.set(running, known)
+  const before = use.id === null ? undefined : known.get(use.id)
+  if (before !== undefined) return before
+  const answer = run(line, running, tool, input, use.signal)
+  if (use.id !== null && known.size < triesMax) known.set(use.id, answer)
+  return answer
+}
+
+async function run(line: Line, running: Running, tool: string, input: Json, signal: AbortSignal): Promise<ToolAnswer> {
+  const leave = (): void => void endCalls(line, running, keyOf('tool', tool, input)).catch(line.report)
+  if (signal.aborted) return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await stepsOf(line, running).tool(tool, input)
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+/** The calls of this step only: the turn itself goes on. */
+async function endCalls(line: Line, running: Running, key: string): Promise<void> {
+  for (const row of await line.store.turns({ callerTurn: running.row.id }, line.limits.callsPerCallerMax)) {
+    if (row.call?.key.split('#')[0] === key) await cancel(line, row.id, 'cancelled', 'the client went away')
+  }
+}

@@ -1,0 +1,117 @@
+/** Mail as a person handles it on the page: accepted, declined, drafted and released, in threads; forks and notices. */
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { agent, chromiumPath, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+
+const on = test.skipIf(chromiumPath === null)
+const patience = 60_000
+
+let browser: Browser
+let site: Site | null = null
+beforeAll(async () => {
+  if (chromiumPath !== null) browser = await launch()
+}, patience)
+afterAll(() => browser?.close())
+afterEach(async () => {
+  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
+  await site?.stop()
+  site = null
+})
+
+const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
+
+on('mail that waits is accepted and answered, or declined; the counts follow', async () => {
+  site = await openSite({ echo, writer: agent(async (turn: Turn) => {
+    await turn.tool('send-message', { message: 'A letter of the writer', session: turn.task })
+    return turn.think('Written.')
+  }) })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.getByLabel('Delivery').selectOption('buffer')
+  await page.getByLabel('Message', { exact: true }).fill('A letter of mine')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('In its inbox, until it is accepted.').waitFor()
+  await site.client.sessions.create({ cwd: site.cwd, agent: 'writer', initialMessage: sessionId })
+  await page.getByRole('row', { name: /Receiver/ }).getByRole('gridcell', { name: '2', exact: true }).waitFor()
+  await page.getByRole('link', { name: /Inbox/ }).click()
+  await page.getByRole('navigation', { name: 'Parts of the inbox' }).getByRole('link', { name: /Mail/ }).click()
+  await page.locator('.card.from-agent', { hasText: 'A letter of the writer' }).getByRole('button', { name: 'Accept' }).click()
+  await page.locator('.card', { hasText: 'A letter of the writer' }).waitFor({ state: 'detached' })
+  await page.locator('.card.from-user', { hasText: 'A letter of mine' }).getByRole('button', { name: 'Decline' }).click()
+  await page.getByText('No mail waits.').waitFor()
+  await page.goto(`${site.url}/#/sessions/${sessionId}`)
+  await page.locator('.bubble.from-agent', { hasText: 'A letter of the writer' }).waitFor()
+  await page.getByText('You said: A letter of the writer').waitFor()
+  expect(await page.getByText('A letter of mine').count()).toBe(0)
+  expect(faults).toEqual([])
+}, patience)
+
+on('mail that came long before the page is there too', async () => {
+  site = await openSite({ echo })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
+  await site.client.sessions.send(sessionId, { message: 'Old letter', delivery: 'buffer' })
+  const { page } = await openPage(await browser.newContext(), site.url, '#/inbox/mail')
+  await page.getByText('Old letter').waitFor()
+  expect(await page.locator('.card').count()).toBe(1)
+}, patience)
+
+on('a draft is changed and released, once', async () => {
+  site = await openSite({ echo })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
+  await site.client.mail.send({ message: 'First words', session: sessionId, draft: true, id: 'letter' })
+  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/inbox/drafts')
+  await page.getByLabel('Text of the draft').fill('Better words')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('revised 1×').waitFor()
+  await page.getByText('As it was first written').click()
+  await page.getByText('First words').waitFor()
+  await page.getByRole('button', { name: 'Release' }).click()
+  await page.getByText('No drafts.').waitFor()
+  expect(await site.client.mail.get('letter')).toMatchObject({ status: 'buffered', message: 'Better words', initial: 'First words' })
+  await page.getByRole('link', { name: /^Mail/ }).click()
+  await page.getByRole('button', { name: 'Accept' }).click()
+  await page.getByText('No mail waits.').waitFor()
+  await expect.poll(async () => (await site?.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe('You said: Better words')
+  expect(faults).toEqual([])
+}, patience)
+
+on('a message is forked from, and what failed below is a notice', async () => {
+  site = await openSite({
+    echo, parent: agent(async (turn: Turn) => {
+      await turn.tool('create_agent_session', { cwd: turn.task, initialMessage: 'Try.', agent: 'failer' })
+      return turn.think('It is on its own now.')
+    }), failer: agent(() => {
+      throw new Error('the disk is full')
+    }),
+  })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Long' })
+  for (const word of ['one', 'two', 'three']) {
+    await site.client.sessions.send(sessionId, { message: word })
+    await site.client.sessions.wait(sessionId)
+  }
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.locator('.entry', { hasText: 'You said: two' }).getByRole('button', { name: 'Fork' }).click()
+  await expect.poll(() => page.url(), { timeout: 20_000 }).not.toContain(sessionId)
+  await page.locator('.entry', { hasText: 'You said: two' }).waitFor()
+  expect(await page.locator('.entry .md').allInnerTexts()).toEqual(['one', 'You said: one', 'two', 'You said: two'])
+
+  const made = await site.client.sessions.create({ cwd: site.cwd, agent: 'parent', title: 'Parent', initialMessage: site.cwd })
+  await page.goto(`${site.url}/#/inbox/notices`)
+  await page.getByText('the disk is full').waitFor()
+  await page.goto(`${site.url}/#/sessions/${made.sessionId}`)
+  await page.locator('.bubble.from-notice').getByText('the disk is full').waitFor()
+  expect(await page.getByRole('row', { name: /failer/ }).getAttribute('aria-level')).toBe('2')
+  expect(faults).toEqual([])
+}, patience)
+
+on('a letter whose receiver is gone is a dead one', async () => {
+  site = await openSite({ echo })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Soon gone' })
+  await site.client.sessions.send(sessionId, { message: 'Too late', delivery: 'buffer' })
+  const { page } = await openPage(await browser.newContext(), site.url, '#/inbox/dead')
+  await page.getByText('No dead letters.').waitFor()
+  await site.client.sessions.archive(sessionId)
+  await page.getByText('Too late').waitFor()
+  await page.reload()
+  await page.getByText('Too late').waitFor()
+}, patience)
