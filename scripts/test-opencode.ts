@@ -3,7 +3,6 @@
  * No network but loopback, once opencode is installed. The server is started by the plugin itself.
  */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
 import { fakeModel, type FakeModel, type FakeRule } from '../test/fake-model.ts'
@@ -202,6 +201,25 @@ const checks: readonly Check[] = [
     },
   },
   {
+    name: 'after a restart of opencode its sessions are the same, also one that was made for the server',
+    async run({ opencode, client, fake }) {
+      const own = await opencode.create('of before')
+      const made = await client.sessions.create({ cwd: opencode.directory, agent: agentName, initialMessage: 'Hello' })
+      assert.equal((await client.sessions.wait(made.sessionId, { timeoutMs: 50_000 })).lastMessage?.content, 'ok')
+      const before = (await opencode.list()).length
+      const server = opencode.server()
+      await opencode.restart()
+      fake.rules.unshift({ when: { user: 'Are you the same' }, text: 'I am.' })
+      for (const session of [ours(own), made.sessionId]) {
+        await client.sessions.send(session, { message: 'Are you the same?' })
+        await opencode.list()
+        assert.equal((await client.sessions.wait(session, { timeoutMs: 50_000 })).lastMessage?.content, 'I am.')
+      }
+      assert.deepEqual([(await opencode.list()).length, opencode.server()], [before, server])
+      return 'and the server went on without it'
+    },
+  },
+  {
     name: 'a session that is deleted in opencode is gone at the server, and its mail is told so',
     async run(world) {
       const { opencode, client, events } = world
@@ -211,6 +229,19 @@ const checks: readonly Check[] = [
       await opencode.remove(receiver)
       await until('the dead letter', async () => events.some((event) => event.type === 'message.died' && event.message === sent.id))
       return 'a dead letter'
+    },
+  },
+  {
+    name: 'where the server has died, the next use of a tool starts another, which knows everything',
+    async run(world) {
+      const session = await world.opencode.create('survivor')
+      await known(world.client, session)
+      const before = world.opencode.server()
+      process.kill(before?.pid ?? 0, 'SIGKILL')
+      const { sessions } = await toolUse<{ sessions: { id: string }[] }>(world, session, 'list-session', {})
+      assert.ok(sessions.some(({ id }) => id === ours(session)))
+      assert.notEqual(world.opencode.server()?.pid, before?.pid)
+      return 'found again'
     },
   },
 ]
@@ -234,15 +265,14 @@ async function main(): Promise<number> {
   let failed = 0
   const beganAt = Date.now()
   const over = new AbortController()
-  const only = process.argv[2] ?? ''
+  const chosen = checks.filter(({ name }) => name.includes(process.argv[2] ?? ''))
   try {
-    const { url } = JSON.parse(await until('server.json', async () => {
-      await opencode.list()
-      return readFileSync(`${opencode.dataDir}/server.json`, 'utf8')
-    })) as { url: string }
+    // The plugin begins with the first request.
+    await opencode.list()
+    const { url } = await until('a server', async () => opencode.server())
     const world: World = { fake, opencode, client: tielineClient({ url }), events: [] }
     void follow(world.client, world.events, over.signal).catch((error: unknown) => console.error(error))
-    for (const { name, run } of checks.filter((check) => check.name.includes(only))) {
+    for (const { name, run } of chosen) {
       try {
         console.log(`ok   opencode ${version}: ${name}: ${await run(world)}`)
       } catch (error) {
@@ -256,7 +286,7 @@ async function main(): Promise<number> {
     await opencode.close()
     await fake.close()
   }
-  console.log(`${checks.length - failed} of ${checks.length} checks passed, in ${Math.round((Date.now() - beganAt) / 1000)} s`)
+  console.log(`${chosen.length - failed} of ${chosen.length} checks passed, in ${Math.round((Date.now() - beganAt) / 1000)} s`)
   return failed === 0 ? 0 : 1
 }
 

@@ -1,7 +1,7 @@
 /** A transaction that is watched: R1 says that its facts lie within the keys it named or was given by NeedsKeys. */
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
-import { suffixOf } from '../src/model/mail.ts'
+import { isWaiting, suffixOf } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/ports.ts'
 import type { Shared } from './node-store.ts'
 
@@ -43,8 +43,8 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
     },
     question: (id) => tx.question(id),
     async message(id) {
-      covered(id, `message:${suffixOf(id)}`)
       const facts = await tx.message(id)
+      if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`)) covered(id, `message:${suffixOf(id)}`)
       return facts
     },
     async inbox(session, ask) {

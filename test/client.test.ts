@@ -14,7 +14,8 @@ import { surroundings } from '../src/client/surroundings.ts'
 import { ServerUnreachable, TielineError } from '../src/client/tieline-error.ts'
 import type { AgentView, CreateAnswer, FlowView, HistoryEntry, Question, SendAnswer, SessionView, WaitEdge } from '../src/runtime/exchange.ts'
 import type { ListedCall } from '../src/runtime/listing.ts'
-import type { Delta, SessionState } from '../src/runtime/ports.ts'
+import type { MessageRecord } from '../src/runtime/mail-record.ts'
+import type { Delta, MailAnswer, SessionState } from '../src/runtime/ports.ts'
 import type { CallRecord } from '../src/runtime/record.ts'
 import { serve, type Served, type ServeOptions } from '../src/serve.ts'
 
@@ -61,6 +62,8 @@ test('what the server says and what the client expects are one shape', () => {
   expectTypeOf<wire.Question>().toEqualTypeOf<Question>()
   expectTypeOf<wire.Agent>().toEqualTypeOf<AgentView>()
   expectTypeOf<wire.Delta>().toEqualTypeOf<Delta>()
+  expectTypeOf<wire.MessageRecord>().toEqualTypeOf<MessageRecord>()
+  expectTypeOf<wire.SentMail>().toEqualTypeOf<MailAnswer>()
 })
 
 describe('sessions', () => {
@@ -127,6 +130,30 @@ describe('questions', () => {
     await client.sessions.wait(sessionId)
     expect((await client.sessions.state(sessionId)).lastMessage?.content).toContain('hi')
     expect((await refusalOf(client.questions.answer(question?.id ?? '', 'deny'))).status).toBeGreaterThanOrEqual(400)
+  })
+})
+
+describe('mail', () => {
+  test('is drafted, revised, sent, listed, accepted once, followed as a thread, and declined; a session can be forked', async () => {
+    const { client, cwd } = await started()
+    const { sessionId } = await client.sessions.create({ cwd, agent: 'helper', initialMessage: 'hello' })
+    await client.sessions.wait(sessionId)
+    const draft = await client.mail.send({ session: sessionId, message: 'tee', draft: true, id: 'letter-1' })
+    expect(draft).toMatchObject({ id: 'letter-1', draft: true, status: 'draft' })
+    expect(await client.mail.revise('letter-1', 'tea')).toMatchObject({ message: 'tea', initial: 'tee' })
+    expect(await client.mail.release('letter-1')).toMatchObject({ id: 'letter-1', status: 'buffered', session: sessionId })
+    await client.mail.send({ session: sessionId, message: 'coffee', id: 'letter-2' })
+    expect((await client.mail.inbox(sessionId)).messages.map(({ id }) => id)).toEqual(['letter-1', 'letter-2'])
+    expect(await client.mail.accept(sessionId, 'oldest')).toMatchObject({ accepted: true, message: { id: 'letter-1', message: 'tea' } })
+    expect(await client.mail.decline('letter-2')).toMatchObject({ status: 'declined' })
+    expect(await client.mail.accept(sessionId, 'oldest')).toEqual({ message: null, accepted: false })
+    expect(await refusalOf(client.mail.revise('letter-1', 'too late'))).toMatchObject({ code: 'message_already_sent', status: 409 })
+    expect((await client.mail.thread('letter-1')).messages.map(({ id }) => id)).toContain('letter-1')
+    expect(await client.mail.get('letter-2')).toMatchObject({ message: 'coffee' })
+    expect((await client.mail.deadLetters()).messages).toEqual([])
+    await client.sessions.wait(sessionId)
+    const fork = await client.sessions.fork(sessionId)
+    expect((await client.sessions.history(fork.id)).messages.length).toBeGreaterThan(1)
   })
 })
 
@@ -246,10 +273,9 @@ describe('events', () => {
     }
     const client = tielineClient({ url: served.url })
     const read: string[] = []
-    const deltas: string[] = []
     const stop = new AbortController()
     const reading = (async () => {
-      for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events({ after: '0', signal: stop.signal, onDelta: ({ text }) => deltas.push(text) })) {
+      for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events({ after: '0', signal: stop.signal })) {
         expect(sessionId).toBe(event.session)
         expect(at).toBeGreaterThan(0)
         read.push(seq)
@@ -273,24 +299,24 @@ describe('events', () => {
     await reading
     expect(read).toEqual(Array.from({ length: last }, (_, index) => String(index + 1)))
     expect(sockets.size).toBeGreaterThan(3)
-    expect(deltas.join('')).toContain('done: Part of: round')
   })
 
   test('of some sessions only, from now on, are those alone', async () => {
     const { client, cwd } = await started()
     const [one, two] = [await client.sessions.create({ cwd, agent: 'helper' }), await client.sessions.create({ cwd, agent: 'helper' })]
     const seen = new Set<string>()
+    let text = ''
     const stop = new AbortController()
     const open = Promise.withResolvers<void>()
     const reading = (async () => {
-      for await (const { sessionId } of client.events({ sessions: [two.sessionId], signal: stop.signal, onConnection: (state) => state.open && open.resolve() })) seen.add(sessionId)
+      for await (const { sessionId } of client.events({ sessions: [two.sessionId], signal: stop.signal, onDelta: (delta) => (text += delta.text), onConnection: (state) => state.open && open.resolve() })) seen.add(sessionId)
     })()
     await open.promise
     for (const { sessionId } of [one, two]) {
       await client.sessions.send(sessionId, { message: 'x' })
       await client.sessions.wait(sessionId)
     }
-    await expect.poll(() => seen.size).toBe(1)
+    await expect.poll(() => [seen.size, text]).toEqual([1, 'done: x'])
     stop.abort()
     await reading
     expect([...seen]).toEqual([two.sessionId])

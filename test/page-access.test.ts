@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { agent, chromiumPath, gates, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 120_000
 const gate = gates()
 
@@ -14,7 +13,7 @@ let site: Site
 let session = ''
 let flow = ''
 beforeAll(async () => {
-  if (chromiumPath === null) return
+  if (isBlind) return
   browser = await launch()
   site = await openSite({
     planner: agent(async (turn: Turn) => {
@@ -97,7 +96,7 @@ const views: readonly { name: string; at: () => string; ready: (page: Page) => P
 ]
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  on('axe finds nothing serious in any view', async () => {
+  test.skipIf(isBlind)('axe finds nothing serious in any view', async () => {
     const { page, faults } = await openPage(await browser.newContext({ colorScheme }), site.url)
     for (const { name, at, ready } of views) {
       await page.goto('about:blank')
@@ -109,7 +108,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   }, patience)
 })
 
-on('keys are enough: move, open, search, write, go elsewhere, close', async () => {
+test.skipIf(isBlind)('keys are enough: move, open, search, write, go elsewhere, close', async () => {
   const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
   await page.getByRole('link', { name: 'Planned' }).waitFor()
   await page.keyboard.press('/')
@@ -138,7 +137,7 @@ on('keys are enough: move, open, search, write, go elsewhere, close', async () =
   expect(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)).not.toBe('none')
 }, patience)
 
-on('at 200 % nothing runs out of the page sideways, and the text is still there', async () => {
+test.skipIf(isBlind)('at 200 % nothing runs out of the page sideways, and the text is still there', async () => {
   // A window of 1280 by 800 at 200 % has 640 by 400 of its points.
   const { page } = await openPage(await browser.newContext({ viewport: { width: 640, height: 400 } }), site.url)
   for (const { name, at, ready } of views.filter((view) => view.name !== 'conversation that runs')) {

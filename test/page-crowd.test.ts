@@ -3,15 +3,14 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Event } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
-import { agent, chromiumPath, gates, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 180_000
 
 let browser: Browser
 let site: Site | null = null
 beforeAll(async () => {
-  if (chromiumPath !== null) browser = await launch()
+  if (!isBlind) browser = await launch()
 }, patience)
 afterAll(() => browser?.close())
 afterEach(async () => {
@@ -28,7 +27,7 @@ const seenIn = (page: Page): Promise<Seen> =>
 
 const words = 'The line was quiet, and then it was not; every word that went over it was written down. '
 
-on('fifty sessions stream at once, and the page answers', async () => {
+test.skipIf(isBlind)('fifty sessions stream at once, and the page answers', async () => {
   const gate = gates()
   const count = 50
   site = await openSite({ talker: agent(async (turn: Turn) => {
@@ -71,7 +70,7 @@ on('fifty sessions stream at once, and the page answers', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('ten thousand messages scroll, and any of them has a link', async () => {
+test.skipIf(isBlind)('ten thousand messages scroll, and any of them has a link', async () => {
   site = await openSite({ echo: agent((turn: Turn) => turn.think(`You said: ${turn.task}`)) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Long' })
   await fill(site, sessionId, 5000)

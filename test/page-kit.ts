@@ -13,7 +13,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Null where this machine has no browser: then the tests of the page are skipped, and say so. */
 export const chromiumPath = findChromium()
-if (chromiumPath === null) console.warn('tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none')
+export const isBlind = chromiumPath === null
+if (isBlind) console.warn('tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none')
 
 function findChromium(): string | null {
   const given = process.env['TIELINE_CHROMIUM']

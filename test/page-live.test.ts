@@ -1,15 +1,14 @@
 /** The page stays true: over a connection that breaks, in a second tab, for a link, and where there is nothing or something wrong. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, chromiumPath, gates, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 90_000
 
 let browser: Browser
 let site: Site | null = null
 beforeAll(async () => {
-  if (chromiumPath !== null) browser = await launch()
+  if (!isBlind) browser = await launch()
 }, patience)
 afterAll(() => browser?.close())
 afterEach(async () => {
@@ -23,7 +22,7 @@ const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 /** The texts of a conversation as they stand on the page. */
 const texts = (page: Page): Promise<string[]> => page.locator('.entry .md').allInnerTexts()
 
-on('a connection that breaks is taken up again, and nothing is missed or doubled', async () => {
+test.skipIf(isBlind)('a connection that breaks is taken up again, and nothing is missed or doubled', async () => {
   site = await openSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Kept', initialMessage: 'one' })
   const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
@@ -45,7 +44,7 @@ on('a connection that breaks is taken up again, and nothing is missed or doubled
   expect(faults).toEqual([])
 }, patience)
 
-on('a turn that runs while the server is restarted is watched to its end', async () => {
+test.skipIf(isBlind)('a turn that runs while the server is restarted is watched to its end', async () => {
   const gate = gates()
   site = await openSite({ slow: agent(async (turn: Turn) => {
     await gate.wait('begin', turn.signal)
@@ -66,7 +65,7 @@ on('a turn that runs while the server is restarted is watched to its end', async
   expect(faults).toEqual([])
 }, patience)
 
-on('a second tab is in step by itself', async () => {
+test.skipIf(isBlind)('a second tab is in step by itself', async () => {
   site = await openSite({ echo, careful: agent(async (turn: Turn) => {
     await turn.tool('shell', { command: 'true' })
     return turn.think('Done.')
@@ -86,7 +85,7 @@ on('a second tab is in step by itself', async () => {
   expect([...one.faults, ...two.faults]).toEqual([])
 }, patience)
 
-on('a turn that waits for a person is cancelled: its question goes, and the server can stop', async () => {
+test.skipIf(isBlind)('a turn that waits for a person is cancelled: its question goes, and the server can stop', async () => {
   site = await openSite({ careful: agent(async (turn: Turn) => {
     await turn.tool('shell', { command: 'true' })
     return turn.think('Done.')
@@ -105,7 +104,7 @@ on('a turn that waits for a person is cancelled: its question goes, and the serv
   expect(faults).toEqual([])
 }, patience)
 
-on('what is chosen stands in the address, and a link shows it to somebody else', async () => {
+test.skipIf(isBlind)('what is chosen stands in the address, and a link shows it to somebody else', async () => {
   site = await openSite({ echo, other: echo })
   for (const title of ['Alpha', 'Beta']) await site.client.sessions.create({ cwd: site.cwd, agent: title === 'Alpha' ? 'echo' : 'other', title, initialMessage: `hi ${title}` })
   const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
@@ -121,7 +120,7 @@ on('what is chosen stands in the address, and a link shows it to somebody else',
   await page.locator('.entry.marked').getByText('You said: hi Alpha').waitFor()
 }, patience)
 
-on('a link to nothing, and a server that is away, say what to do', async () => {
+test.skipIf(isBlind)('a link to nothing, and a server that is away, say what to do', async () => {
   site = await openSite({ echo })
   const { page } = await openPage(await browser.newContext(), site.url, '#/sessions/ses_nothing')
   await page.getByText('There is no such session.').waitFor()
@@ -139,7 +138,7 @@ on('a link to nothing, and a server that is away, say what to do', async () => {
   site = null
 }, patience)
 
-on('a server that wants a token is given one, by hand or by link', async () => {
+test.skipIf(isBlind)('a server that wants a token is given one, by hand or by link', async () => {
   site = await openSite({ echo }, { host: '0.0.0.0' })
   const token = site.served.token as string
   expect(token).not.toBe(null)

@@ -1,15 +1,14 @@
 /** Mail as a person handles it on the page: accepted, declined, drafted and released, in threads; forks and notices. */
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, chromiumPath, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 60_000
 
 let browser: Browser
 let site: Site | null = null
 beforeAll(async () => {
-  if (chromiumPath !== null) browser = await launch()
+  if (!isBlind) browser = await launch()
 }, patience)
 afterAll(() => browser?.close())
 afterEach(async () => {
@@ -20,7 +19,7 @@ afterEach(async () => {
 
 const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 
-on('mail that waits is accepted and answered, or declined; the counts follow', async () => {
+test.skipIf(isBlind)('mail that waits is accepted and answered, or declined; the counts follow', async () => {
   site = await openSite({ echo, writer: agent(async (turn: Turn) => {
     await turn.tool('send-message', { message: 'A letter of the writer', session: turn.task })
     return turn.think('Written.')
@@ -46,7 +45,7 @@ on('mail that waits is accepted and answered, or declined; the counts follow', a
   expect(faults).toEqual([])
 }, patience)
 
-on('mail that came long before the page is there too', async () => {
+test.skipIf(isBlind)('mail that came long before the page is there too', async () => {
   site = await openSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
   await site.client.sessions.send(sessionId, { message: 'Old letter', delivery: 'buffer' })
@@ -55,7 +54,7 @@ on('mail that came long before the page is there too', async () => {
   expect(await page.locator('.card').count()).toBe(1)
 }, patience)
 
-on('a draft is changed and released, once', async () => {
+test.skipIf(isBlind)('a draft is changed and released, once', async () => {
   site = await openSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
   await site.client.mail.send({ message: 'First words', session: sessionId, draft: true, id: 'letter' })
@@ -75,7 +74,7 @@ on('a draft is changed and released, once', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('a message is forked from, and what failed below is a notice', async () => {
+test.skipIf(isBlind)('a message is forked from, and what failed below is a notice', async () => {
   site = await openSite({
     echo, parent: agent(async (turn: Turn) => {
       await turn.tool('create_agent_session', { cwd: turn.task, initialMessage: 'Try.', agent: 'failer' })
@@ -104,7 +103,7 @@ on('a message is forked from, and what failed below is a notice', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('a letter whose receiver is gone is a dead one', async () => {
+test.skipIf(isBlind)('a letter whose receiver is gone is a dead one', async () => {
   site = await openSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Soon gone' })
   await site.client.sessions.send(sessionId, { message: 'Too late', delivery: 'buffer' })

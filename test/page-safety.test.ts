@@ -3,16 +3,15 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { agent, chromiumPath, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 import { payloads } from './page-payloads.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 120_000
 
 let browser: Browser
 let site: Site
 beforeAll(async () => {
-  if (chromiumPath === null) return
+  if (isBlind) return
   browser = await launch()
   site = await openSite({
     parrot: agent(async (turn: Turn) => {
@@ -39,7 +38,7 @@ afterAll(async () => {
 const foreign = (page: Page): Promise<{ ran: unknown; nodes: number; links: string[] }> =>
   page.evaluate(`({ ran: window.ran ?? null, nodes: document.querySelectorAll('#page script, #page iframe, #page object, #page embed, #page form[action], #page base, #page meta, #page link, #page style, #page img:not(.brand img), #page svg script, #page [onerror], #page [onload], #page [onclick], #page [onfocus], #page [onmouseover]').length, links: [...document.querySelectorAll('#page a')].map((a) => a.protocol).filter((p) => !['http:', 'https:', 'mailto:'].includes(p)) })`)
 
-on(`${payloads.length} texts that want to run do not, in messages, names, paths and output of tools`, async () => {
+test.skipIf(isBlind)(`${payloads.length} texts that want to run do not, in messages, names, paths and output of tools`, async () => {
   expect(payloads.length).toBeGreaterThanOrEqual(100)
   const title = (text: string): string => text.slice(0, 200).replaceAll(/[\uD800-\uDFFF]/g, '')
   const sessions: string[] = []
@@ -93,7 +92,7 @@ async function readWhole(page: Page, look: (where: string) => Promise<void>): Pr
   }
 }
 
-on('the policy of the page allows nothing but its own files, and it needs nothing else', async () => {
+test.skipIf(isBlind)('the policy of the page allows nothing but its own files, and it needs nothing else', async () => {
   const answer = await fetch(`${site.url}/`)
   const policy = answer.headers.get('content-security-policy') ?? ''
   expect(policy).toContain("default-src 'none'")

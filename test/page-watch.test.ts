@@ -1,15 +1,14 @@
 /** A person looks at the page while agents work: everything is there without a reload, and the person can step in. */
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, chromiumPath, gates, launch, openPage, openSite, type Gates, type Site, type Turn } from './page-kit.ts'
+import { agent, gates, isBlind, launch, openPage, openSite, type Gates, type Site, type Turn } from './page-kit.ts'
 
-const on = test.skipIf(chromiumPath === null)
 const patience = 60_000
 
 let browser: Browser
 let site: Site | null = null
 beforeAll(async () => {
-  if (chromiumPath !== null) browser = await launch()
+  if (!isBlind) browser = await launch()
 }, patience)
 afterAll(() => browser?.close())
 afterEach(async () => {
@@ -39,7 +38,7 @@ const team = (gate: Gates) => ({
   }),
 })
 
-on('a request is watched from its first word to its last: conversation, flow, replay', async () => {
+test.skipIf(isBlind)('a request is watched from its first word to its last: conversation, flow, replay', async () => {
   const gate = gates()
   site = await openSite(team(gate))
   const { page, faults } = await openPage(await browser.newContext(), site.url)
@@ -106,7 +105,7 @@ async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promi
   await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
 }
 
-on('the demo of the first page needs one click and ends', async () => {
+test.skipIf(isBlind)('the demo of the first page needs one click and ends', async () => {
   site = await openSite(undefined)
   const { page, faults } = await openPage(await browser.newContext(), site.url)
   await page.getByRole('button', { name: 'Run the demo' }).click()
@@ -115,7 +114,7 @@ on('the demo of the first page needs one click and ends', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('a question is answered, and the tool runs', async () => {
+test.skipIf(isBlind)('a question is answered, and the tool runs', async () => {
   site = await openSite({ careful: agent(async (turn: Turn) => {
     const answer = await turn.tool('shell', { command: 'echo it ran' })
     return turn.think(answer.ok ? 'It was allowed.' : 'It was denied.')
@@ -131,7 +130,7 @@ on('a question is answered, and the tool runs', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('a call is cancelled from the flow, with all below it', async () => {
+test.skipIf(isBlind)('a call is cancelled from the flow, with all below it', async () => {
   const gate = gates()
   site = await openSite(team(gate))
   gate.open('planner')
@@ -149,7 +148,7 @@ on('a call is cancelled from the flow, with all below it', async () => {
   expect(faults).toEqual([])
 }, patience)
 
-on('a turn is cancelled where one reads it, and what was written behind it goes on', async () => {
+test.skipIf(isBlind)('a turn is cancelled where one reads it, and what was written behind it goes on', async () => {
   const gate = gates()
   site = await openSite({ slow: agent(async (turn: Turn) => {
     if (turn.task !== 'first') return turn.think(`Done: ${turn.task}`)
@@ -175,7 +174,7 @@ on('a turn is cancelled where one reads it, and what was written behind it goes 
   expect(faults).toEqual([])
 }, patience)
 
-on('a refused call says why, with the ring that it would have closed', async () => {
+test.skipIf(isBlind)('a refused call says why, with the ring that it would have closed', async () => {
   const ask = (other: string) => agent(async (turn: Turn) => {
     await turn.tool('call_agent', { agent_id: other, message: `from ${turn.agent.name}: what about ${turn.task.slice(0, 10)}`, timeout_ms: 5000 })
     return turn.think('I have asked.')
@@ -190,7 +189,7 @@ on('a refused call says why, with the ring that it would have closed', async () 
   expect(faults).toEqual([])
 }, patience)
 
-on('who waits for whom is drawn while it lasts, with what is at the end of it', async () => {
+test.skipIf(isBlind)('who waits for whom is drawn while it lasts, with what is at the end of it', async () => {
   const gate = gates()
   site = await openSite(team(gate))
   gate.open('planner')

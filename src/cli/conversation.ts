@@ -27,23 +27,29 @@ export type Conversation = {
 /** Where the work is shown; `conversation` keeps calls as lines and takes the tree away. */
 export type Showing = { out: CommandInput['out']; conversation: boolean }
 
+/** Servers may go one after the other, when many commands end together. */
+const triesMax = 5
+
 export async function openConversation(input: CommandInput, showing: Showing): Promise<Conversation> {
   let { reached, watch, ...place } = await opened(input, showing)
   const { session } = place
   const followed = async (work: () => Work, signal: AbortSignal): Promise<WorkResult> => {
     const after = watch.cursor()
-    const turn = (): Promise<WorkResult> => watch.shown(() => watch.follow(work(), signal))
-    try {
-      return await turn()
-    } catch (error) {
-      if (!hasGone(error) || reached.remote || signal.aborted) throw error
-      // The server belonged to another command that has ended. This one can be the owner as well; a message keeps its id, so that it has one effect.
-      await watch.close()
-      await reached.close()
-      reached = await reachServer(input)
-      watch = await openWatch(reached.client, { ...watchOptions(input, reached, showing), after })
-      return turn()
+    for (let tries = 1; ; tries += 1) {
+      try {
+        if (tries > 1) await again(after)
+        return await watch.shown(() => watch.follow(work(), signal))
+      } catch (error) {
+        if (!hasGone(error) || reached.remote || tries >= triesMax || signal.aborted) throw error
+      }
     }
+  }
+  /** The server belonged to another command that has ended. This one can be the owner as well; a message keeps its id, so that it has one effect. */
+  const again = async (after: string | null): Promise<void> => {
+    await watch.close()
+    await reached.close()
+    reached = await reachServer(input)
+    watch = await openWatch(reached.client, { ...watchOptions(input, reached, showing), after })
   }
   return {
     ...place,
@@ -77,7 +83,6 @@ async function opened(input: CommandInput, showing: Showing): Promise<Pick<Conve
     }
   }
 }
-const triesMax = 5
 
 export const watchOptions = (input: CommandInput, reached: Pick<Reached, 'remote'>, { out, conversation }: Showing): WatchOptions => ({
   out: isSilent(input) ? null : out, live: wantsLive(out, input.env), colour: wantsColour(out, input.env), conversation, askPerson: personHere(input), awayMsMax: awayMsMaxOf(reached),

@@ -1,9 +1,15 @@
 /** The command line: words in, text and an exit code out. */
+import { enableCompileCache } from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { askedFor } from './arguments.ts'
 import { printJson, UsageError } from './command.ts'
 import { commands } from './commands.ts'
 import { helpText } from './help.ts'
 import { version } from '../version.ts'
+
+// Compiled code is kept between starts, in a directory of the user's own; without one it is compiled each time.
+enableCompileCache(join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tieline', 'compiled'))
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
 

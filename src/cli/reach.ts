@@ -128,9 +128,10 @@ export async function startServer(options: ServeOptions, usual: { host: string; 
 }
 
 /** To leave while turns run would cut them off: those that an earlier process left, and those of others who have connected meanwhile. */
-async function closeAfterWork(own: Served, { err, signal }: ReachInput): Promise<void> {
+async function closeAfterWork(own: Served, input: ReachInput): Promise<void> {
+  const { err, signal } = input
   if (own.line.running() > 0 && !signal.aborted) {
-    err.write(`tieline: ${own.line.running() === 1 ? 'a turn still runs' : `${own.line.running()} turns still run`} here; waiting for the end (Ctrl-C leaves what is undone for the next time)\n`)
+    if (!isSilent(input)) err.write(`tieline: ${own.line.running() === 1 ? 'a turn still runs' : `${own.line.running()} turns still run`} here; waiting for the end (Ctrl-C leaves what is undone for the next time)\n`)
     await Promise.race([own.line.idle(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))])
   }
   await own.close()

@@ -184,7 +184,7 @@ export type MessageRecord = {
   status: 'draft' | 'ready' | 'buffered' | 'queued' | 'delivered' | 'answered' | 'declined' | 'dead'
 }
 export type NewMail = { from?: string; message: string; session?: string; elaborate?: boolean; fork?: boolean | number; iterate?: boolean; id?: string; draft?: boolean; reply?: string[] }
-export type SentMail = { id: string; session: string | null; status: MessageRecord['status']; draft: boolean; buffered: boolean }
+export type SentMail = { id: string; session: SessionId | null; status: MessageRecord['status']; draft: boolean; buffered: boolean }
 
 /** One event of the log as it reaches a client; `seq` is a cursor that can be handed back. */
 export type StreamedEvent = { seq: string; at: Millis; sessionId: SessionId; event: Event }

@@ -1,5 +1,5 @@
 /** A user's message whose sender waits for the answer: what doors with blocking turns use. */
-import type { EventOf } from '../model/event.ts'
+import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import { suffixOf } from '../model/mail.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
@@ -21,35 +21,47 @@ export async function askTurn(line: Line, session: SessionId, text: string, use:
   }
   // Before it is sent: the turn may say something before the sender knows that it has begun.
   if (tell !== null) line.deltaListeners.add(tell)
+  const heard = hear(line, turn)
   try {
     const sent = await send(line, { to: { session }, text, id, trace: use.trace })
-    return 'code' in sent ? sent : await untilEnded(line, sent, use.signal, startedAt)
+    return 'code' in sent ? sent : await untilEnded(line, sent, heard.events, use.signal, startedAt)
   } finally {
+    heard.stop()
     if (tell !== null) line.deltaListeners.delete(tell)
   }
 }
 
-async function untilEnded(line: Line, sent: Sent, signal: AbortSignal, startedAt: number): Promise<AskAnswer> {
+/** What is recorded of a turn, as it is committed here, so that it need not be read again. */
+function hear(line: Line, turn: TurnId): { events: StoredEvent[]; stop(): void } {
+  const heard = line.heard.get(turn) ?? []
+  line.heard.set(turn, heard)
+  return { events: heard, stop: () => void line.heard.delete(turn) }
+}
+
+async function untilEnded(line: Line, sent: Sent, heard: readonly StoredEvent[], signal: AbortSignal, startedAt: number): Promise<AskAnswer> {
   const leave = (): void => void cancel(line, sent.turn, 'cancelled', 'the client went away').catch(line.report)
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
   try {
     const ended = await turnEnding(line, sent.turn)
-    return { turn: sent.turn, flow: sent.flow, session: sent.session, messageId: sent.message, ended, startedAt, ...(await effectsOf(line, sent, ended)) }
+    return { turn: sent.turn, flow: sent.flow, session: sent.session, messageId: sent.message, ended, startedAt, ...effectsOf(await recordedOf(line, sent, heard), sent, ended, line.clock.now()) }
   } finally {
     signal.removeEventListener('abort', leave)
   }
 }
 
-/** What the turn did, from its record; one that used no tool needs no second look. */
-async function effectsOf(line: Line, sent: Sent, ended: EventOf<'turn.ended'>): Promise<Pick<AskAnswer, 'usage' | 'toolCalls' | 'endedAt'>> {
-  const row = await line.store.turn(sent.turn)
-  // From the log: a retry is told the same time.
-  const endedAt = (row?.endedSeq == null ? null : await line.store.event(row.endedSeq))?.at ?? line.clock.now()
+/** From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read. */
+async function recordedOf(line: Line, { turn, session }: Sent, heard: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
+  if (heard[0]?.event.type === 'message.sent' && heard.at(-1)?.event.type === 'turn.ended') return heard
+  const row = await line.store.turn(turn)
+  return row === null ? [] : readAll(line.store, row.openedSeq - 1, { sessions: [session], types: ['step.ended', 'call.opened', 'call.ended', 'call.refused', 'turn.ended'] }, row.endedSeq ?? Infinity)
+}
+
+/** What the turn did. Its end has the time of the log: a retry is told the same. */
+function effectsOf(events: readonly StoredEvent[], sent: Sent, ended: EventOf<'turn.ended'>, now: number): Pick<AskAnswer, 'usage' | 'toolCalls' | 'endedAt'> {
+  const endedAt = events.find(({ event }) => event.type === 'turn.ended' && event.turn === sent.turn)?.at ?? now
   const usage = { input: 0, output: 0 }
   const toolCalls: AskAnswer['toolCalls'] = []
-  if (row === null) return { usage, toolCalls, endedAt }
-  const events = await readAll(line.store, row.openedSeq - 1, { sessions: [sent.session], types: ['step.ended', 'call.opened', 'call.ended', 'call.refused'] }, row.endedSeq ?? Infinity)
   const open = new Map<string, AskAnswer['toolCalls'][number]>()
   for (const { at, event } of events) {
     if (event.turn !== sent.turn) continue

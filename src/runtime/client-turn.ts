@@ -3,7 +3,7 @@
  * So its calls have a caller, a place in a flow, a deadline and a record like anybody's; external sessions may have several such turns at once, since nobody activates them.
  *
  * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do between those is none of ours. Its calls then stand in an external session below it,
- * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it.
+ * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and it waits for that session meanwhile, so that no ring closes across roots (R5).
  */
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
@@ -62,11 +62,29 @@ export async function useInOwnTurn(line: Line, client: Client, tool: string, inp
       return await Promise.race([answer, answerOfTurn(line, turn, tool, input)])
     } finally {
       use.signal.removeEventListener('abort', leave)
+      if (session.id !== client.session.id) await endWait(line, client.session.id, turn, session.id)
     }
   } finally {
     // The driver was taken when the turn began.
     line.clients.delete(turn)
   }
+}
+
+/** How many uses of tools a session waits for; its wait is over with the last. */
+const waits = new WeakMap<Line, Map<SessionId, number>>()
+
+function counted(line: Line, session: SessionId, change: 1 | -1): number {
+  const counts = waits.get(line) ?? new Map<SessionId, number>()
+  waits.set(line, counts)
+  const count = (counts.get(session) ?? 0) + change
+  if (count > 0) counts.set(session, count)
+  else counts.delete(session)
+  return count
+}
+
+async function endWait(line: Line, waiter: SessionId, turn: TurnId, target: SessionId): Promise<void> {
+  if (counted(line, waiter, -1) > 0) return
+  await line.store.transact([`session:${waiter}`], async (tx) => tx.append({ type: 'wait.ended', session: waiter, turn, target, reason: 'the tool has answered' }))
 }
 
 /** The answer is the output of the turn, so that a retry finds it. A call in the background keeps the turn open until it has ended: it would end with it. */
@@ -104,17 +122,25 @@ async function open(line: Line, client: Client, session: SessionRow, suffix: str
   const flow: FlowId = `flow_${suffix}`
   const text = textOf(tool, input)
   const tokens = line.count(text)
-  const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`], async (tx) => {
+  const isBelow = session.id !== client.session.id
+  if (isBelow) counted(line, client.session.id, 1)
+  const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])], async (tx) => {
     if (use.id !== null && (await tx.turn(turn)) !== null) return null
     const sent: EventOf<'message.sent'> = {
       type: 'message.sent', session: session.id, turn, message: `msg_${suffix}`, flow, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text, tokens, deadline: null, trace: use.trace,
       grant: { agent: client.agent.name, depth: 0, subagentDepth: 0, path: [{ session: client.session.id, agent: client.agent.name }], authority: fullAuthority, tokensMax: line.limits.flowTokensMax ?? null, maxIterations: 1 },
     }
     const started: EventOf<'turn.started'> = { type: 'turn.started', session: session.id, turn, node: line.node, epoch: 1, deadline: Math.floor(tx.now + line.limits.turnMsMax) }
-    tx.append(sent, started)
+    tx.append(sent, started, ...(isBelow ? [{ type: 'wait.started' as const, session: client.session.id, turn, target: session.id, until: started.deadline }] : []))
     return { sent, started, at: tx.now }
+  }).catch((fault: unknown) => {
+    if (isBelow) counted(line, client.session.id, -1)
+    throw fault
   })
-  if (opened === null) return 'known'
+  if (opened === null) {
+    if (isBelow) counted(line, client.session.id, -1)
+    return 'known'
+  }
   line.start(turnRowOf(opened.sent, opened.started, opened.at), session, opened.sent, null)
   return 'opened'
 }

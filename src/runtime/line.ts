@@ -1,7 +1,7 @@
 /** One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are functions over this. */
 import type { Agent } from '../model/agent.ts'
 import type { Limits } from '../model/limits.ts'
-import type { Answer, EventOf, Outcome } from '../model/event.ts'
+import type { Answer, EventOf, Outcome, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
@@ -59,6 +59,8 @@ export type Line = LinePorts & {
   readonly questionWaiters: Map<string, Set<() => void>>
   /** Traces that flows were begun with, while their roots run here. */
   readonly traces: Map<FlowId, string>
+  /** What is recorded of turns whose record somebody here waits for, as it is committed. */
+  readonly heard: Map<TurnId, StoredEvent[]>
   /** Told when this node stops. */
   readonly atStop: Set<() => void>
   /** Aborts when this node stops: nothing more is started or recorded. */
@@ -85,6 +87,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
     atStop: new Set(),
     clients: new Map(),
     traces: new Map(),
+    heard: new Map(),
     questionWaiters: new Map(),
     lost: new Set(),
     stopping: new AbortController(),

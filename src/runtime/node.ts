@@ -111,8 +111,12 @@ function heed(line: Line, hint: Hint): void {
     case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
     case 'turn.queued': queue(line, hint.session); return
     case 'question.answered': for (const told of line.questionWaiters.get(hint.question) ?? []) told(); return
-    case 'appended': return
+    case 'appended': if (line.heard.size > 0) hear(line, hint); return
   }
+}
+
+function hear(line: Line, { events = [], first = 0, at = 0 }: Extract<Hint, { kind: 'appended' }>): void {
+  for (const [index, event] of events.entries()) if (event.turn !== null) line.heard.get(event.turn)?.push({ seq: first + index, at, event })
 }
 
 const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'turn.ended'> => ({

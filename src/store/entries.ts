@@ -34,8 +34,8 @@ function prepare(db: DatabaseSync) {
     total: db.prepare('select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
     one: db.prepare(`${row} where session = ? and n = ?`),
-    all: db.prepare(`${row} where session = ? and n < ? order by n desc limit ?`),
-    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit ?`),
+    all: db.prepare(`${row} where session = ? and n < ? order by n desc limit +?`),
+    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?`),
   } satisfies Record<string, StatementSync>
   for (const statement of [statements.one, statements.all, statements.stepped]) statement.setReturnArrays(true)
   return statements

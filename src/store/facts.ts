@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Activation, BelowRow, Hop, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
-import { suffixOf } from '../model/mail.ts'
+import { isWaiting, suffixOf } from '../model/mail.ts'
 import { NeedsKeys, type InboxAsk, type Key } from '../runtime/ports.ts'
 import { acceptedWith, countsOf, messageOf, prepareMail, waitingIn } from './mail.ts'
 import { arrays, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
@@ -68,10 +68,11 @@ export function questionFacts(statements: FactStatements, id: string, held: Read
   return { turn: raw[0] as TurnId, session: raw[1] as SessionId, answer: raw[2] as QuestionFacts['answer'], by: raw[3] as string | null, live: raw[4] === 'running' }
 }
 
-/** A message is guarded by its own key; what waits for a session, by that session's. */
+/** A message is guarded by its own key, and while it waits by that of its receiver as well: whatever moves it then stands on that timeline. */
 export function messageFacts({ mail }: FactStatements, id: MessageId, held: ReadonlySet<string> | null): MessageFacts | null {
-  need(held, [`message:${suffixOf(id)}`])
-  return messageOf(mail, id)
+  const facts = messageOf(mail, id)
+  if (facts === null || !isWaiting(facts) || held?.has(`session:${facts.to ?? ''}`) !== true) need(held, [`message:${suffixOf(id)}`])
+  return facts
 }
 
 export function inboxFacts({ mail }: FactStatements, id: SessionId, ask: InboxAsk, held: ReadonlySet<string> | null): MessageRow[] {

@@ -17,7 +17,7 @@ const threadMax = 500
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
-  const inbox = (order: 'asc' | 'desc') => prepare(`${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit ?3`)
+  const inbox = (order: 'asc' | 'desc') => prepare(`${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit +?3`)
   return {
     log: prepare('select seq, events from log where seq >= ? order by seq limit 1'),
     one: prepare(`${row} where m.id = ?`),
@@ -75,9 +75,10 @@ export function acceptedWith(statements: MailStatements, act: string): MessageFa
 }
 
 function factsOf(statements: MailStatements, { row: known, seqs }: Read): MessageFacts {
-  const first = eventAt(statements, known.createdSeq)
   const last = eventAt(statements, seqs.text)
-  const sent = seqs.sent === null ? null : eventAt(statements, seqs.sent)
+  // Most messages were never drafts: one event has it all.
+  const first = known.createdSeq === seqs.text ? last : eventAt(statements, known.createdSeq)
+  const sent = seqs.sent === null ? null : seqs.sent === seqs.text ? last : eventAt(statements, seqs.sent)
   const written = (event: Event | undefined): string => (event !== undefined && 'text' in event ? event.text : '')
   return {
     ...known, initial: written(first), text: written(last), source: first !== undefined && 'source' in first ? first.source : 'agent', sent: sent?.type === 'message.sent' ? sent : null,
@@ -107,15 +108,15 @@ function eventAt(statements: MailStatements, seq: number): Event | undefined {
 function prepareMailLists(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   return {
-    drafts: prepare(`${row} where m.state = 'draft' and m.owner = ?1 order by m.updated_seq desc limit ?2`),
-    dead: prepare(`${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit ?2`),
+    drafts: prepare(`${row} where m.state = 'draft' and m.owner = ?1 order by m.updated_seq desc limit +?2`),
+    dead: prepare(`${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`),
     thread: prepare(`with recursive
         up(id, above) as (select id, in_reply_to from messages where id = ?1 union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
         down(id) as (select id from up where above is null or not exists (select 1 from messages where id = up.above)
           union select r.id from down join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
       ${row} where m.id in (select id from down)`),
     /** Mail for sessions that a call made, and that have nothing live any more. */
-    stranded: prepare(`select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit ?`),
+    stranded: prepare(`select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit +?`),
   }
 }
 

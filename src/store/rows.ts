@@ -70,7 +70,7 @@ export const sessionAt = (raw: RawArray, from: number): SessionRow => ({
   summary: raw[from + 9] as string | null, summaryEntries: raw[from + 10] as number, model: raw[from + 11] as string | null,
 })
 
-/** A statement whose rows come as arrays. */
+/** A statement whose rows come as arrays. Limits are written `limit +?`: after a bare `limit ?` is bound, SQLite prepares the statement again, which costs more than most of them. */
 export function arrays(statement: StatementSync): StatementSync {
   statement.setReturnArrays(true)
   return statement

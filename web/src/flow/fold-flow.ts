@@ -46,6 +46,7 @@ export function foldFlow(events: readonly StreamedEvent[], count = events.length
   }
   for (const bar of bars.values()) {
     picture.tokens += bar.tokens
+    cutSteps(bar)
     if (bar.endedAt === null) picture.open += 1
   }
   return picture
@@ -132,6 +133,17 @@ function endCall(picture: FlowPicture, caller: Bar, event: EventOf<'call.ended'>
 function close(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
   const open = bar.segments.findLast((one) => one.kind === kind && one.key === key && one.to === null)
   if (open !== undefined) open.to = at
+}
+
+const togetherMs = 20
+
+/** Steps that were recorded in one commit have one end. Where the next began later, the one before had ended by then; those that began together ran side by side. */
+function cutSteps({ segments }: Bar): void {
+  const steps = segments.filter(({ kind }) => kind === 'model' || kind === 'tool')
+  for (const [index, step] of steps.entries()) {
+    const next = steps[index + 1]
+    if (next !== undefined && step.to !== null && next.from - step.from > togetherMs && step.to > next.from) step.to = next.from
+  }
 }
 
 function closeAll(bar: Bar, at: number): void {

@@ -64,7 +64,7 @@ function DraftCard({ mail }: { mail: MailFact }) {
           await live.client.mail.release(mail.id)
         } },
         ...(isChanged ? [{ word: 'Save', what: 'It was not saved.', act: save }] : []),
-        { word: 'Decline', tone: 'danger' as const, what: 'It was not declined.', act: () => live.client.mail.decline(mail.id) },
+        { word: 'Throw away', tone: 'danger' as const, what: 'It was not thrown away.', act: () => live.client.mail.decline(mail.id) },
       ]} />
     </>
   )

@@ -92,8 +92,8 @@ const folds: Folds = {
   },
   'session.archived'(ledger, event, { at, isNew }, touch) {
     const session = sessionOf(ledger, event.session, at)
-    // What is older than the list was known to it, and a message may have brought it back since.
-    if (isNew || session.kind === 'ephemeral') session.archived = true
+    // What is older than the list was known to it.
+    if (isNew || !session.isListed) session.archived = true
     if (isNew) for (const child of ledger.sessions.values()) if (child.parent === session.id && !child.archived) child.orphan = true
     touch('sessions')
   },
@@ -194,7 +194,7 @@ const isMail = (event: Event): event is Extract<Event, { type: `message.${string
 
 function openByMessage(ledger: Ledger, event: EventOf<'message.sent'> | EventOf<'message.delivered'>, moment: Moment, touch: Touch): void {
   const session = sessionOf(ledger, event.session, moment.at)
-  if (moment.isNew) session.archived = false
+  if (moment.isNew || !session.isListed) session.archived = false
   if (event.turn === null) return
   const turn = turnOf(ledger, event.turn, event.session, moment)
   Object.assign(turn, {

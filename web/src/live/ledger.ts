@@ -1,7 +1,7 @@
 /**
  * What the page knows: records of sessions, turns, calls and flows, folded from the events of the log.
  *
- * Each event sets fields of its own, so the order in which two parts of the log are read does not matter: what is new comes live while what is old is still being read.
+ * The log may be read from the middle, so a record can begin with any of its events; what a list of the server said about a session goes before what is older than the list.
  * Texts are kept short here; whole inputs and outputs are in the details of a turn (`turn-details.ts`).
  */
 import type { MessageRecord, Session } from '../../../src/client/answers.ts'
@@ -22,6 +22,8 @@ export type SessionFact = Omit<Session, 'status' | 'active' | 'id' | 'parent'> &
   tokens: number
   turns: number
   forkedFrom: string | null
+  /** A list of the server had it. */
+  isListed: boolean
 }
 
 export type TurnFact = {
@@ -125,7 +127,7 @@ export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
   // Nobody has said anything about it yet: its events came before the part of the log that was read.
   const fact: SessionFact = {
     id, agent: '', agentName: '', title: '', cwd: '', model: null, kind: 'ephemeral' satisfies SessionKind, parent: null, orphan: false, archived: false, createdAt: at, updatedAt: at, buffered: 0,
-    resting: 'idle', liveTurns: new Set(), waitsFor: new Set(), turnIds: new Set(), tokens: 0, turns: 0, forkedFrom: null,
+    resting: 'idle', liveTurns: new Set(), waitsFor: new Set(), turnIds: new Set(), tokens: 0, turns: 0, forkedFrom: null, isListed: false,
   }
   ledger.sessions.set(id, fact)
   return fact
@@ -135,7 +137,7 @@ export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
 export function takeSession(ledger: Ledger, listed: Session): SessionFact {
   const { status, active, ...rest } = listed
   const known = ledger.sessions.get(listed.id)
-  const fact: SessionFact = { ...rest, resting: active ? 'streaming' : status, liveTurns: known?.liveTurns ?? new Set(), waitsFor: known?.waitsFor ?? new Set(), turnIds: known?.turnIds ?? new Set(), tokens: known?.tokens ?? 0, turns: known?.turns ?? 0, forkedFrom: known?.forkedFrom ?? null, updatedAt: Math.max(rest.updatedAt, known?.updatedAt ?? 0) }
+  const fact: SessionFact = { ...rest, resting: active ? 'streaming' : status, liveTurns: known?.liveTurns ?? new Set(), waitsFor: known?.waitsFor ?? new Set(), turnIds: known?.turnIds ?? new Set(), tokens: known?.tokens ?? 0, turns: known?.turns ?? 0, forkedFrom: known?.forkedFrom ?? null, isListed: true, updatedAt: Math.max(rest.updatedAt, known?.updatedAt ?? 0) }
   ledger.sessions.set(listed.id, fact)
   return fact
 }

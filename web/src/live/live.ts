@@ -2,7 +2,7 @@
  * The one store of the page. Lists are read once; from then on every change comes as an event, over a stream that is taken up again where it broke.
  *
  * L1  The stream stands before the lists are read, so nothing falls between the two.
- * L2  What is older is read in the background, newest part only, for counts, flows and notices.
+ * L2  What is older is read first, newest part only, for counts, flows and notices; what comes meanwhile waits, so that everything is folded in order.
  * L3  A server with another log (its cursor is behind ours) means that all we know is wrong: everything is read anew.
  */
 import type { StreamedEvent } from '../../../src/client/answers.ts'
@@ -60,6 +60,8 @@ class PageStore implements Live {
   #lastSeq = 0
   #readFrom = 0
   #began = false
+  /** Events that came while older ones were still read (L2). */
+  #waiting: StreamedEvent[] | null = []
 
   constructor(client: TielineClient) {
     this.client = client
@@ -105,7 +107,10 @@ class PageStore implements Live {
         this.#connect({ state: this.#began ? 'lost' : 'connecting' })
       },
     })
-    for await (const streamed of stream) this.#take(streamed, true)
+    for await (const streamed of stream) {
+      if (this.#waiting === null) this.#take(streamed, true)
+      else this.#waiting.push(streamed)
+    }
   }
 
   #connect(next: Connection): void {
@@ -135,6 +140,9 @@ class PageStore implements Live {
     } catch (error) {
       if (!this.#stopped.signal.aborted) this.#loaded = { ...this.#loaded, problem: error instanceof Error ? error.message : String(error) }
     }
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    for (const streamed of waiting) this.#take(streamed, true)
     this.topics.touchAll()
   }
 

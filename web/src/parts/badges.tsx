@@ -26,4 +26,5 @@ export function ActivityBadge({ session }: { session: SessionFact }) {
   return <span className={`badge tone-${tone}`}>{word}</span>
 }
 
-export const Count = ({ count, label }: { count: number; label: string }) => (count === 0 ? null : <span className="count" title={`${count} ${label}`}>{count > 999 ? '999+' : count}<span className="unseen"> {label}</span></span>)
+/** Quiet where nobody has to do anything about it. */
+export const Count = ({ count, label, isQuiet = false }: { count: number; label: string; isQuiet?: boolean }) => (count === 0 ? null : <span className={isQuiet ? 'count quiet-count' : 'count'} title={`${count} ${label}`}>{count > 999 ? '999+' : count}<span className="unseen"> {label}</span></span>)

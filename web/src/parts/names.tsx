@@ -6,13 +6,14 @@ import { useSession } from '../live/use-live.ts'
 
 export const Name = ({ children }: { children: string }) => <bdi className="name">{children === '' ? '—' : children}</bdi>
 
-/** A session by its agent and the end of its id, as a link to it. */
+/** A session by its agent and its title, or the end of its id, as a link to it. */
 export function SessionLink({ id, withAgent = true }: { id: string; withAgent?: boolean }) {
   const session = useSession(id)
   const agent = session === undefined ? '' : agentNameOf(session)
+  const title = session?.title ?? ''
   return (
     <a className="session-link" href={toSession(id)} title={session === undefined ? id : `${nameOf(session)} · ${id}`}>
-      {withAgent && agent !== '' && <><Name>{agent}</Name>{' '}</>}<span className="id">{shortId(id)}</span>
+      {withAgent && agent !== '' && <><Name>{agent}</Name>{' '}</>}{title !== '' && title !== agent ? <>“<Name>{title}</Name>”</> : <span className="id">{shortId(id)}</span>}
     </a>
   )
 }

@@ -1,6 +1,6 @@
 /** The tree of sessions: virtual, searchable, worked with keys. */
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useMemo, useRef, useState } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { changeQuery, goToSession } from '../address.ts'
 import { useKeys } from '../keys.ts'
 import { useLook } from '../live/use-live.ts'
@@ -43,6 +43,11 @@ export function SessionList({ chosen, query, onNew }: { chosen: string | null; q
     act()
   }
   const { lists } = live.loaded()
+  const chosenAt = rows.findIndex(({ session }) => session.id === chosen)
+  useEffect(() => {
+    if (chosenAt >= 0) virtual.scrollToIndex(chosenAt)
+    // When another one is chosen, not whenever the list grows.
+  }, [chosen, chosenAt >= 0])
   return (
     <section className="session-list" aria-label="Sessions">
       <SessionFilters filter={filter} shown={rows.filter(({ fits }) => fits).length} onNew={onNew} />

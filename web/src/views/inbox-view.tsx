@@ -24,7 +24,7 @@ export function InboxView({ tab }: { tab: string | null }) {
   return (
     <section className="page" aria-label="Inbox">
       <div className="page-head"><h1>Inbox</h1></div>
-      <nav className="tabs" aria-label="Parts of the inbox">{tabs.map(({ name, title }) => <a key={name} href={hrefOf(['inbox', name])} aria-current={at === name ? 'page' : undefined}>{title}<Count count={counts[name]} label="there" /></a>)}</nav>
+      <nav className="tabs" aria-label="Parts of the inbox">{tabs.map(({ name, title }) => <a key={name} href={hrefOf(['inbox', name])} aria-current={at === name ? 'page' : undefined}>{title}<Count count={counts[name]} label="there" isQuiet={name === 'notices' || name === 'dead'} /></a>)}</nav>
       {at === 'questions' ? <QuestionList /> : at === 'mail' ? <WaitingMail /> : at === 'drafts' ? <Drafts /> : at === 'notices' ? <NoticeList /> : <DeadLetters />}
     </section>
   )

@@ -1,0 +1,24 @@
+import { describe, expect, test } from 'vitest'
+import type { ListedCall, MessageRecord } from '../client/answers.ts'
+import { accepted, historyLines } from './chat-commands.ts'
+
+const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number | null): ListedCall => ({
+  call: `call_${agent}`, flow: 'flow_1', caller: 'planner', agent, tool: 'sub_agent', task: 'x', outcome, error: null, tokensUsed: 1, createdAt: 0, durationMs,
+})
+
+test('the history has the shape that people know, oldest first', () => {
+  expect(historyLines([call('tester', null, null), call('reviewer', 'timed_out', 3400), call('coder', 'completed', 12_000)])).toEqual(['[planner -> coder] OK (12)', '[planner -> reviewer] FAILED (3)', '[planner -> tester] RUNNING (0)'])
+  expect(historyLines([])).toEqual(['No calls yet.'])
+})
+
+describe('which message is accepted', () => {
+  const letter = (id: string): MessageRecord => ({ id, from: null, message: `${id}\n\u001b[2Jtext` }) as MessageRecord
+  const letters = ['a', '3', 'c'].map(letter)
+  test.each([['', 'a'], ['oldest', 'a'], ['newest', 'c'], ['2', '3'], ['3', '3'], ['c', 'c']])('"%s" is %s: an id wins over a place', (which, id) => {
+    expect(accepted(letters, which)).toEqual({ lines: [expect.stringContaining(`${id} from the user: ${id} [2Jtext`)], accept: id })
+  })
+  test('none is told', () => {
+    expect(accepted(letters, '9')).toEqual(['There is no message "9" here. /inbox lists those that wait.'])
+    expect(accepted([], '')).toEqual(['No messages wait.'])
+  })
+})

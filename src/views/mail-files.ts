@@ -1,0 +1,64 @@
+/** Mail as plain files: a folder per session that receives mail, a JSON file per message. A file is complete or not there. */
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { digestOf, emptyPlace, minus, plus, stateOf, type MailStorage, type PlaceChange } from './mail-storage.ts'
+
+const stateFile = '.view.json'
+const ending = '.json'
+
+/** Only the owner may read what agents wrote to each other. */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new`, text, { mode: 0o600 })
+  await rename(`${file}.new`, file)
+}
+
+export async function readJson(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return null
+    throw error
+  }
+}
+
+export function mailFiles(directory: string): MailStorage {
+  return {
+    tools: false,
+    async check(session, log) {
+      const folder = join(directory, session)
+      const state = stateOf(await readJson(join(folder, stateFile)), log)
+      if (state === null) return null
+      let [count, sum] = [0, 0]
+      for (const name of await readdir(folder)) {
+        if (name === stateFile || name.endsWith('.new')) continue
+        // Null for a folder or whatever else has got there.
+        const text = await readFile(join(folder, name), 'utf8').catch(() => null)
+        if (text === null || !name.endsWith(ending)) return null
+        count += 1
+        sum = plus(sum, digestOf(name.slice(0, -ending.length), text))
+      }
+      return count === state.count && sum === state.sum ? state.seq : null
+    },
+    apply: (session, log, change) => apply(join(directory, session), log, change),
+    close: async () => undefined,
+  }
+}
+
+/** The state comes last: where a crash comes between, it does not fit the files, and the folder is made anew. */
+async function apply(folder: string, log: string, { seq, fresh, messages }: PlaceChange): Promise<void> {
+  if (fresh) await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const state = stateOrEmpty(await readJson(join(folder, stateFile)), log)
+  for (const { id, text } of messages) {
+    const file = join(folder, `${id}${ending}`)
+    const before = await readFile(file, 'utf8').catch(() => null)
+    if (before === text) continue
+    await writeWhole(file, text)
+    state.count += before === null ? 1 : 0
+    state.sum = plus(before === null ? state.sum : minus(state.sum, digestOf(id, before)), digestOf(id, text))
+  }
+  await writeWhole(join(folder, stateFile), `${JSON.stringify({ ...state, seq })}\n`)
+}
+
+const stateOrEmpty = (value: unknown, log: string) => ({ ...emptyPlace(log), ...(typeof value === 'object' ? value : {}) })
+

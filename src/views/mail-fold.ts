@@ -1,0 +1,53 @@
+/** Which sessions an event concerns in a view of mail: messages whose record it changes, and uses of tools. */
+import type { Event, EventType, StoredEvent } from '../model/event.ts'
+import type { MessageId, SessionId } from '../model/id.ts'
+import { explain } from '../model/refusal.ts'
+import type { ToolChange } from './mail-storage.ts'
+
+export type Touched = { messages: Set<MessageId>; tools: ToolChange[] }
+
+/** A turn that began or ended changes the status of the message that opened it. */
+export const mailTypes: readonly EventType[] = ['message.sent', 'message.accepted', 'message.delivered', 'message.answered', 'message.declined', 'message.died', 'turn.started', 'turn.cancelled', 'turn.ended']
+export const toolTypes: readonly EventType[] = ['step.started', 'step.ended', 'call.opened', 'call.ended', 'call.refused']
+
+export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map<SessionId, Touched> {
+  const touched = new Map<SessionId, Touched>()
+  const of = (session: SessionId): Touched => {
+    const known = touched.get(session) ?? { messages: new Set(), tools: [] }
+    touched.set(session, known)
+    return known
+  }
+  for (const stored of events) {
+    const message = messageIn(stored.event)
+    if (message !== null) of(stored.event.session).messages.add(message)
+    const tool = tracing ? toolChangeIn(stored) : null
+    if (tool !== null) of(stored.event.session).tools.push(tool)
+  }
+  return touched
+}
+
+function messageIn(event: Event): MessageId | null {
+  switch (event.type) {
+    case 'message.sent': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': return event.message
+    // A turn is named after what opened it; one that a call opened has no message of that name.
+    case 'turn.started': case 'turn.cancelled': case 'turn.ended': return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
+    default: return null
+  }
+}
+
+function toolChangeIn({ seq, at, event }: StoredEvent): ToolChange | null {
+  switch (event.type) {
+    case 'step.started': return event.kind !== 'tool' ? null : { seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input), startedAt: at, ended: null }
+    case 'step.ended': return event.kind !== 'tool' ? null : {
+      seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input), startedAt: event.startedAt,
+      ended: { ok: event.ok, text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output, at },
+    }
+    case 'call.opened': return { seq, key: event.call, name: event.tool, parameters: JSON.stringify(event.input), startedAt: at, ended: null }
+    case 'call.refused': return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.agent, task: event.task }), startedAt: at, ended: { ok: false, text: explain(event.refusal), at } }
+    case 'call.ended': {
+      const ok = event.outcome === 'completed'
+      return { seq, key: event.call, name: 'call', parameters: 'null', startedAt: event.openedAt, ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at } }
+    }
+    default: return null
+  }
+}

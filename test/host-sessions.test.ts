@@ -1,0 +1,190 @@
+/** What sessions of a connected program do by themselves, and sessions that are made for it at the server. A real server and the real client. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { tielineClient, type TielineClient } from '../src/client/client.ts'
+import type { HostAsk, HostConnection, HostOpening } from '../src/client/host.ts'
+import type { Event } from '../src/model/event.ts'
+import { serve, type Served } from '../src/serve.ts'
+
+const open: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close()
+})
+
+const agents = {
+  helper: { description: 'helps', script: [{ say: 'helped' }] },
+  returner: { tools: ['call_agent'], allowSubAgentCalls: true, script: [{ when: { iteration: 1 }, tools: [{ name: 'call_agent', input: { agent_id: 'ses_mine-one', message: 'and you?' } }] }, { say: '{{result.error}}' }] },
+}
+
+async function server(): Promise<{ served: Served; client: TielineClient; dataDir: string }> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tieline-host-'))
+  const served = await serve({ dataDir, port: 0, agents })
+  open.push(() => served.close())
+  return { served, client: tielineClient({ url: served.url }), dataDir }
+}
+
+async function program(client: TielineClient, ask: Partial<HostAsk> = {}): Promise<HostConnection> {
+  const host = client.host({ agent: 'mine', tools: ['sub_agent', 'wait_for_call', 'read_output', 'send-message', 'send_agent_message', 'list-session', 'buffer'], sessions: [{ id: 'one', cwd: tmpdir() }, { id: 'two', cwd: tmpdir() }], run: async (turn) => `${turn.id} heard ${turn.task}`, ...ask })
+  open.push(() => host.close())
+  await host.ready
+  return host
+}
+
+const as = (host: HostConnection, id: string): TielineClient => {
+  const taken = host.taken(id)
+  if (taken === null) throw new Error(`${id} is not known`)
+  return taken.client
+}
+
+async function eventsOf({ served }: { served: Served }): Promise<Event[]> {
+  return (await served.line.store.read(0, {}, 10_000)).events.map(({ event }) => event)
+}
+
+test('between turns a session of a program uses tools as itself, with its own token, and its calls are on record below it', async () => {
+  const { client } = await server()
+  const mine = as(await program(client), 'one')
+  const { ok, value } = await mine.tools.use('sub_agent', { agent_name: 'helper', task: 'x', background: true })
+  expect([ok, value]).toMatchObject([true, { agent_name: 'helper', outcome: null }])
+  const call = (value as { call_id: string }).call_id
+  expect(await mine.tools.use('wait_for_call', { call_id: call })).toMatchObject({ ok: true, value: { output: 'helped', success: true } })
+  expect(await mine.tools.use('read_output', { call_id: call })).toMatchObject({ ok: true, value: { text: 'helped' } })
+  const record = await client.calls.get(call)
+  expect(record).toMatchObject({ caller: 'agent_host-mine', depth: 1, path: ['agent_host-mine', 'helper'] })
+  expect(await client.sessions.get(record.callerSession)).toMatchObject({ kind: 'external', parent: 'ses_mine-one' })
+})
+
+test('where its calls stand is nobody to write to: it is neither listed nor found by a part of its id', async () => {
+  const { client } = await server()
+  await as(await program(client), 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
+  expect((await client.sessions.list()).sessions.map(({ id }) => id).filter((id) => id.includes('mine')).toSorted()).toEqual(['ses_mine-one', 'ses_mine-two'])
+  expect(await client.sessions.get('mine-one')).toMatchObject({ id: 'ses_mine-one' })
+})
+
+test('a token of one session does not act as another, and without a token nobody acts as a session that rests', async () => {
+  const { client } = await server()
+  const mine = as(await program(client), 'one')
+  await expect(mine.tools.use('sub_agent', { agent_name: 'helper', task: 'x' }, { session: 'ses_mine-two' })).rejects.toMatchObject({ code: 'not_allowed' })
+  await expect(client.tools.use('sub_agent', { agent_name: 'helper', task: 'x' }, { session: 'ses_mine-one' })).rejects.toMatchObject({ code: 'not_allowed' })
+})
+
+test('whom a session of a program waits for cannot call it back (R5)', async () => {
+  const { client } = await server()
+  const { value } = await as(await program(client), 'one').tools.use('sub_agent', { agent_name: 'returner', task: 'x', allow_nested_calls: true })
+  expect(value).toMatchObject({ output: expect.stringContaining('come back to an agent that is waiting for it') as string })
+})
+
+test('no ring of waits closes through a session of a program, across roots (R5)', async () => {
+  const { client } = await server()
+  let answer = (): void => undefined
+  const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
+  const host = await program(client, { tools: ['call_agent'], run: () => held })
+  // Another root: it calls our session, which is given the turn and takes its time.
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'returner', initialMessage: 'go' })
+  await expect.poll(async () => (await client.waits()).map(({ waiter, target }) => [waiter, target])).toEqual([[sessionId, 'ses_mine-one']])
+  const { value } = await as(host, 'one').tools.use('call_agent', { agent_id: sessionId, message: 'and you?' })
+  expect(value).toMatchObject({ outcome: 'refused', error: expect.stringContaining('would wait in a ring') as string })
+  answer()
+  await client.sessions.wait(sessionId, { timeoutMs: 5000 })
+  expect(await client.waits()).toEqual([])
+})
+
+test('a tool that its agent was not given is refused in the tool\'s own shape', async () => {
+  const { client } = await server()
+  const mine = as(await program(client, { tools: ['list-session'] }), 'one')
+  expect((await mine.tools.list()).map(({ name }) => name)).toEqual(['list-session'])
+  expect(await mine.tools.use('sub_agent', { agent_name: 'helper', task: 'x' })).toMatchObject({ ok: false, value: { success: false, errors: [expect.stringContaining('not available here')] } })
+})
+
+test('what any session of an agent has is told without one, and names none', async () => {
+  const { client } = await server()
+  await program(client)
+  const tools = await client.tools.list({ agent: 'mine' })
+  expect(tools.find(({ name }) => name === 'sub_agent')).toMatchObject({ description: expect.stringContaining('Your own session is the one that you are in.') as string, input: { required: ['agent_name', 'task'] } })
+  await expect(client.tools.list({ agent: 'nobody' })).rejects.toMatchObject({ code: 'agent_unknown' })
+})
+
+test('a program is asked to make sessions that were made for it at the server, once, and then runs them', async () => {
+  const { client } = await server()
+  const asked: HostOpening[] = []
+  await program(client, {
+    opens: {
+      cwd: tmpdir(),
+      open: async (opening) => {
+        asked.push(opening)
+        return { id: `made-${asked.length}`, cwd: tmpdir() }
+      },
+    },
+  })
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'mine', initialMessage: 'hello' })
+  expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ lastMessage: { content: 'made-1 heard hello' } })
+  await client.sessions.send(sessionId, { message: 'again' })
+  expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ lastMessage: { content: 'made-1 heard again' } })
+  expect(asked).toEqual([{ sessionId, cwd: tmpdir(), title: '', fork: null }])
+})
+
+test('one that was made while no program was there is made when one comes, in its own directory only', async () => {
+  const { client } = await server()
+  await program(client).then((host) => host.close())
+  const elsewhere = mkdtempSync(join(tmpdir(), 'tieline-elsewhere-'))
+  await expect.poll(async () => (await client.sessions.send('ses_mine-one', { message: 'probe' })).status).toBe('queued')
+  const here = await client.sessions.create({ cwd: tmpdir(), agent: 'mine', initialMessage: 'here' })
+  const there = await client.sessions.create({ cwd: elsewhere, agent: 'mine', initialMessage: 'there' })
+  await program(client, { opens: { cwd: tmpdir(), open: async ({ cwd }) => ({ id: 'made', cwd }) } })
+  expect(await client.sessions.wait(here.sessionId, { timeoutMs: 10_000 })).toMatchObject({ lastMessage: { content: 'made heard here' } })
+  expect(await client.sessions.state(there.sessionId)).toMatchObject({ isActive: true, lastMessage: null })
+})
+
+test('a fork of a program\'s session is made by the program, as many messages back as it was told', async () => {
+  const { client } = await server()
+  const asked: HostOpening[] = []
+  const host = await program(client, {
+    opens: {
+      cwd: tmpdir(),
+      open: async (opening) => {
+        asked.push(opening)
+        return { id: 'forked', cwd: tmpdir() }
+      },
+    },
+  })
+  const { value } = await as(host, 'one').tools.use('send-message', { fork: 2, message: 'go on' })
+  const { session } = value as { session: string }
+  expect(await client.sessions.wait(session, { timeoutMs: 5000 })).toMatchObject({ parent: 'ses_mine-one', lastMessage: { content: 'forked heard go on' } })
+  expect(asked).toMatchObject([{ sessionId: session, fork: { id: 'one', back: 2 } }])
+})
+
+test('a program brings only sessions of its own agent', async () => {
+  const { client } = await server()
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
+  const errors: { code: string; message: string }[] = []
+  await program(client, { sessions: [{ id: 'one', cwd: tmpdir(), as: sessionId }], onError: (error) => errors.push(error) })
+  expect(errors).toMatchObject([{ code: 'bad_input', message: expect.stringContaining('a session of mine') as string }])
+})
+
+test('a spare program runs a session only when whoever has it is gone', async () => {
+  const { client } = await server()
+  const first = await program(client, { run: async (turn) => `first: ${turn.task}` })
+  await program(client, { sessions: [{ id: 'one', cwd: tmpdir(), spare: true }], run: async (turn) => `second: ${turn.task}` })
+  const ask = async (message: string): Promise<string | undefined> => {
+    await client.sessions.send('ses_mine-one', { message })
+    return (await client.sessions.wait('ses_mine-one', { timeoutMs: 5000 })).lastMessage?.content
+  }
+  expect(await ask('a')).toBe('first: a')
+  first.close()
+  await expect.poll(() => ask('b')).toBe('second: b')
+})
+
+test('what a program does with tools of its own is written down where its session stands, that it began first', async () => {
+  const { served, client } = await server()
+  const mine = as(await program(client), 'one')
+  await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' } })
+  await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' }, ended: { ok: false, output: 'exit 1', startedAt: 5 } })
+  expect((await eventsOf({ served })).filter(({ type }) => type.startsWith('step.'))).toMatchObject([
+    { type: 'step.started', session: 'ses_mine-one', turn: null, name: 'bash', key: 'c1', input: { command: 'false' } }, { type: 'step.ended', ok: false, output: 'exit 1', startedAt: 5 },
+  ])
+  await expect(mine.tools.trace('ses_mine-two', { key: 'c2', tool: 'bash' })).rejects.toMatchObject({ code: 'not_allowed' })
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
+  await expect(client.tools.trace(sessionId, { key: 'c3', tool: 'bash' })).rejects.toMatchObject({ code: 'bad_input' })
+  await expect(client.tools.trace('ses_mine-one', { key: 'c4', tool: 'bash', input: 'x'.repeat(70_000) })).rejects.toMatchObject({ code: 'too_large' })
+})
