@@ -15,6 +15,8 @@ const startMsMax = 90_000
 
 export type Opencode = {
   directory: string
+  /** Where AgentFS keeps mail. */
+  mailDir: string
   /** Where our server listens, as it says itself. */
   server(): { url: string; pid: number } | null
   list(): Promise<OpencodeSession[]>
@@ -68,7 +70,7 @@ export async function startOpencode(model: string, secret: string): Promise<Open
   const serverFile = join(dataDir, 'server.json')
   const server = (): { url: string; pid: number } | null => (existsSync(serverFile) ? (JSON.parse(readFileSync(serverFile, 'utf8')) as { url: string; pid: number }) : null)
   return {
-    directory, server, log: () => running.log(),
+    directory, mailDir: join(home, '.local', 'share', 'opencode', 'storage', 'call-response'), server, log: () => running.log(),
     list: () => ask('GET', '/session'),
     create: async (title) => (await ask<OpencodeSession>('POST', '/session', { title })).id,
     prompt: (session, text) => ask('POST', `/session/${session}/message`, { parts: [{ type: 'text', text }] }),

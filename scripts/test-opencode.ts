@@ -3,6 +3,7 @@
  * No network but loopback, once opencode is installed. The server is started by the plugin itself.
  */
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
 import { fakeModel, type FakeModel, type FakeRule } from '../test/fake-model.ts'
@@ -131,7 +132,8 @@ const checks: readonly Check[] = [
       await client.sessions.wait(ours(sender), { timeoutMs: 20_000 })
       await new Promise((resolve) => setTimeout(resolve, 1000))
       assert.equal(events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length, 1, 'a reply was answered by itself')
-      return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}`
+      await until('the AgentFS database', async () => readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))))
+      return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}, and lies in AgentFS`
     },
   },
   {

@@ -99,6 +99,19 @@ export class Checker {
     if (known !== outcome) this.fail(`R3: a caller was told that ${call} is ${outcome}; the log says ${known ?? 'nothing'}`)
   }
 
+  /** R2: a message that was taken is in the log. */
+  mailed(message: string): void {
+    this.check()
+    if (this.ledger.mail.get(message) === undefined) this.fail(`R2: ${message} was acknowledged, and the log does not have it`)
+  }
+
+  /** M2: what was given to somebody is theirs alone. */
+  gave(act: string, message: string): void {
+    this.check()
+    const broken = this.ledger.mail.told(act, message)
+    if (broken !== null) this.fail(broken)
+  }
+
   get quiet(): boolean {
     for (const live of this.ledger.live.values()) if (live.size > 0) return false
     return this.ledger.pending.size === 0
@@ -115,8 +128,17 @@ export class Checker {
     const { equal, difference } = viewsEqual(this.#store.db)
     if (!equal) return this.fail(`R10: ${difference ?? ''}`)
     this.#tokens()
+    this.#inboxes()
     const waits = this.#store.db.prepare('select count(*) as n from waits').get() as { n: number }
     if (waits.n > 0) this.fail(`R5: ${waits.n} waits are left when everything rests`)
+  }
+
+  /** M1: what was sent and not taken can be seen where it waits. */
+  #inboxes(): void {
+    const rows = this.#store.db.prepare('select name, receiver from messages where waiting = 1').all() as { name: string; receiver: string }[]
+    const seen = rows.map(({ name, receiver }) => `${name} for ${receiver}`).toSorted()
+    const sent = this.ledger.mail.waiting.map(({ id, to }) => `${id} for ${to}`).toSorted()
+    if (seen.join() !== sent.join()) this.fail(`M1: the inboxes have ${seen.join(', ')}; the log says ${sent.join(', ')}`)
   }
 
   /** R7: no hold is left, and what was used below is what the callees said. */

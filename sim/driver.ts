@@ -11,7 +11,7 @@ export type Saw = {
   result(call: string, outcome: string): void
 }
 
-type Run = { turn: TurnInput; steps: Steps; signal: AbortSignal; clock: Clock; saw: Saw; background: string[]; asked: number; iterations: number }
+type Run = { turn: TurnInput; steps: Steps; signal: AbortSignal; clock: Clock; saw: Saw; background: string[]; taken: string[]; asked: number; iterations: number }
 
 export const taskOf = (script: number, nth: string): string => `s${script} ${nth}`
 
@@ -20,7 +20,7 @@ export function scriptDriver(plan: Plan, clock: Clock, saw: Saw): Driver {
     async run(turn, steps, signal) {
       const index = Number(/^s(\d+)/.exec(turn.task)?.[1] ?? -1)
       const script = plan.scripts[index]
-      const run: Run = { turn, steps, signal, clock, saw, background: [], asked: 0, iterations: 0 }
+      const run: Run = { turn, steps, signal, clock, saw, background: [], taken: [], asked: 0, iterations: 0 }
       if (script === undefined) return end(run, 'failed', '', 'there is no such script')
       for (const act of script.acts) await perform(run, act)
       return finish(run, script)
@@ -36,7 +36,24 @@ async function perform(run: Run, act: Act): Promise<void> {
     case 'call': await Promise.all(act.calls.map((call) => makeCall(run, call))); return
     case 'wait': return wait(run, act)
     case 'note': await run.steps.tool('note', { n: (run.asked += 1) }); return
+    case 'mail': return mail(run, act)
   }
+}
+
+async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> {
+  run.asked += 1
+  const message = taskOf(act.script, `letter ${run.asked}`)
+  if (act.what === 'take') {
+    const { value } = await run.steps.tool('buffer', { accept: true })
+    const taken = (value as { message?: { id: string } | null }).message
+    if (taken != null) run.taken.push(taken.id)
+    run.saw.count(taken == null ? 'mail.none' : 'mail.taken')
+    return
+  }
+  const reply = act.what === 'reply' ? run.taken.at(-1) : undefined
+  if (act.what === 'reply' && reply === undefined) return
+  const { ok } = await run.steps.tool('send-message', { message, ...(reply === undefined ? { session: mainOf(nameOf(act.to)) } : { reply: [reply] }) })
+  run.saw.count(`mail.${act.what}${ok ? '' : '.refused'}`)
 }
 
 async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void> {

@@ -5,6 +5,7 @@
 import type { Event, EventOf } from '../src/model/event.ts'
 import { turnOf, type NodeId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
+import { opensTurn } from '../src/model/opening.ts'
 import { openingLaws } from './laws-opening.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
@@ -17,11 +18,15 @@ export function before(ledger: Ledger, event: Event, written: Written, limits: L
     case 'session.claimed': return claims(ledger, event, written)
     case 'turn.ended': return endsTurn(ledger, event, written)
     case 'turn.cancelled': return cancels(ledger, event)
-    case 'message.sent': return ledger.queuedOf(event.session) >= limits.queuedPerSessionMax ? `R11: ${event.session} has more than ${limits.queuedPerSessionMax} inputs waiting` : null
+    case 'message.delivered': case 'message.sent': return ledger.mail.before(event) ?? (opensTurn(event) ? queues(ledger, event.session, limits) : null)
+    case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': return ledger.mail.before(event)
     case 'session.created': return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
     case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.archived': case 'question.answered': case 'notice.raised': return null
   }
 }
+
+const queues = (ledger: Ledger, session: SessionId, limits: Limits): Broken =>
+  ledger.queuedOf(session) >= limits.queuedPerSessionMax ? `R11: ${session} has more than ${limits.queuedPerSessionMax} inputs waiting` : null
 
 /** R6: only the activation that has the turn writes for it. */
 function ownTurn(ledger: Ledger, event: Event, { writer }: Written): Broken {
@@ -70,6 +75,8 @@ function cancels(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
 }
 
 export function after(ledger: Ledger, { events, at }: Written): Broken {
+  const lost = ledger.mail.after(events)
+  if (lost !== null) return lost
   for (const event of events) {
     const broken = event.type === 'call.ended' ? nothingBelow(ledger.turn(turnOf(event.call)))
       : event.type === 'turn.ended' ? nothingBelow(ledger.turn(event.turn))

@@ -1,6 +1,7 @@
 /** The log as the checker reads it: its own fold, written without a look at the store's, so that the two can disagree. */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { turnOf, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
+import { MailLedger } from './mail-ledger.ts'
 
 export type LedgerTurn = {
   id: TurnId
@@ -21,6 +22,8 @@ export type LedgerTurn = {
   used: number
   openedAt: number
   children: LedgerTurn[]
+  /** Taken for messages that it sent. */
+  mailed: number
   keys: Set<string>
 }
 
@@ -45,6 +48,7 @@ export class Ledger {
   /** Tokens of every entry of a conversation, by its number. */
   readonly entries = new Map<SessionId, Map<number, number>>()
   readonly leases = new Map<NodeId, number>()
+  readonly mail = new MailLedger()
   waits: Wait[] = []
   calls = 0
   events = 0
@@ -64,7 +68,7 @@ export class Ledger {
 
   /** Held by calls below that have not stopped, and used by those that have. */
   below(turn: LedgerTurn): number {
-    let sum = 0
+    let sum = turn.mailed
     for (const child of turn.children) {
       if ((child.grant.tokensMax ?? 0) === 0) continue
       if (child.state !== 'ended') sum += child.grant.tokensMax ?? 0
@@ -75,9 +79,13 @@ export class Ledger {
 
   apply(event: Event, at: number): void {
     this.events += 1
+    this.mail.apply(event)
     switch (event.type) {
       case 'session.created': this.sessions.set(event.session, { agent: event.agent, kind: event.kind }); return
-      case 'message.sent': this.#open({ id: event.turn as TurnId, session: event.session, flow: event.flow, grant: event.grant, call: null, openedAt: at }); return
+      case 'message.sent':
+        if (event.senderTurn !== null) this.turn(event.senderTurn).mailed += event.grant.tokensMax ?? 0
+        return this.#openMessage(event, at)
+      case 'message.delivered': return event.opens ? this.#openMessage(event, at) : undefined
       case 'call.opened': return this.#openCall(event, at)
       case 'call.refused': this.refused.set(event.call, event.refusal.code); return count(this.outcomes, `refused.${event.refusal.code}`)
       case 'call.ended': return this.#endCall(event)
@@ -87,15 +95,19 @@ export class Ledger {
       case 'turn.ended': return this.#endTurn(event)
       case 'step.ended': this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output; return
       case 'wait.started': this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until }); return
-      case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
+      case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
     }
   }
 
   #open(fixed: Pick<LedgerTurn, 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt'>): LedgerTurn {
-    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], keys: new Set() }
+    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], mailed: 0, keys: new Set() }
     this.turns.set(turn.id, turn)
     put(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
     return turn
+  }
+
+  #openMessage(event: EventOf<'message.sent' | 'message.delivered'>, at: number): void {
+    if (event.turn !== null) this.#open({ id: event.turn, session: event.session, flow: event.flow, grant: event.grant, call: null, openedAt: at })
   }
 
   #openCall(event: EventOf<'call.opened'>, at: number): void {

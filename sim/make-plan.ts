@@ -1,10 +1,10 @@
 /** A plan from a seed. Each kind of plan looks for trouble in its own place; each run leaves some kinds of fault out altogether. */
 import { agentCount } from './agents.ts'
 import { makeFaults } from './make-faults.ts'
-import type { Act, CallAct, Ending, Plan, Root, Script } from './plan.ts'
+import type { Act, CallAct, Ending, MailAct, Plan, Root, Script } from './plan.ts'
 import { Random } from './random.ts'
 
-export const planKinds = ['mixed', 'ring', 'race', 'budget', 'queue', 'wait'] as const
+export const planKinds = ['mixed', 'ring', 'race', 'budget', 'queue', 'wait', 'mail'] as const
 type Kind = (typeof planKinds)[number]
 
 /** Within this time everything is asked. */
@@ -15,7 +15,7 @@ export function makePlan(seed: number): Plan {
   const kind = planKinds[seed % planKinds.length] as Kind
   const scripts = makeScripts(random, kind)
   const roots = makeRoots(random, kind, scripts.length)
-  return { seed, kind, nodes: 2 + random.below(2), latencyMs: random.pick([0, 1, 3, 3, 8]), limits: limitsFor(random, kind), roots, scripts, faults: makeFaults(random, horizonMs) }
+  return { seed, kind, nodes: 2 + random.below(2), latencyMs: random.pick([0, 1, 3, 3, 8]), limits: limitsFor(random, kind), roots, scripts, faults: makeFaults(random, horizonMs), mail: kind === 'mail' ? makeMail(random) : [] }
 }
 
 function limitsFor(random: Random, kind: Kind): Record<string, number> {
@@ -48,6 +48,7 @@ function actsOf(random: Random, kind: Kind, index: number): Act[] {
   const roll = random.below(10)
   if (roll < 3) return [thought(random)]
   if (roll === 3) return [{ do: 'note' }]
+  if (kind === 'mail' && roll < 8) return [{ do: 'mail', what: random.pick(['send', 'take', 'take', 'reply'] as const), to: random.below(4), script: Math.min(scriptCount - 1, index + 1 + random.below(3)) }]
   if (roll === 4 || (kind === 'wait' && roll < 8)) return background(random, kind, index)
   const calls = Array.from({ length: random.chance(35) ? 2 + random.below(3) : 1 }, () => callOf(random, kind, index))
   return [{ do: 'call', calls }, ...(random.chance(50) ? [thought(random)] : [])]
@@ -87,6 +88,17 @@ function racing(random: Random, acts: Act[], index: number): void {
     timeoutMs: 100 * (1 + random.below(4)) + random.below(7) - 3, ...(random.chance(25) && { background: true }), nested: true,
   }))
   acts.push({ do: 'call', calls: calls.map((call) => (call.tool === 'call_agent' ? { tool: call.tool, agent: call.agent, script: call.script, ...(call.timeoutMs !== undefined && { timeoutMs: call.timeoutMs }) } : call)) })
+}
+
+/** Few inboxes, so that several are after the same message. */
+function makeMail(random: Random): MailAct[] {
+  const sends = Array.from({ length: 4 + random.below(5) }, (_, id): MailAct => ({
+    do: 'send', at: random.below(horizonMs), node: random.below(3), to: random.below(2), id, script: scriptCount - 1 - random.below(3), ...(random.chance(50) && { againMs: random.below(800) }),
+  }))
+  const accepts = Array.from({ length: 4 + random.below(6) }, (): MailAct => ({
+    do: 'accept', at: random.below(horizonMs), node: random.below(3), of: random.below(2), ...(random.chance(50) && { id: random.below(sends.length) }), ...(random.chance(30) && { newest: true }), ...(random.chance(60) && { twin: true }),
+  }))
+  return [...sends, ...accepts]
 }
 
 function makeRoots(random: Random, kind: Kind, scripts: number): Root[] {

@@ -15,6 +15,8 @@ export const Act = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('call'), calls: z.array(CallAct) }),
   z.strictObject({ do: z.literal('wait'), of: z.number().int(), seconds: z.number().int(), twice: z.boolean().optional() }),
   z.strictObject({ do: z.literal('note') }),
+  /** Writes to a main session, takes a message of its own inbox, or answers what it took. */
+  z.strictObject({ do: z.literal('mail'), what: z.enum(['send', 'take', 'reply']), to: z.number().int(), script: z.number().int() }),
 ])
 export type Act = z.infer<typeof Act>
 
@@ -43,8 +45,15 @@ const Root = z.strictObject({
 })
 export type Root = z.infer<typeof Root>
 
+/** What clients outside do with mail. */
+export const MailAct = z.discriminatedUnion('do', [
+  z.strictObject({ do: z.literal('send'), at: ms, node: z.number().int(), to: z.number().int(), id: z.number().int(), script: z.number().int(), /** Sent again with the same id, after so long, on the next node. */ againMs: ms.optional() }),
+  z.strictObject({ do: z.literal('accept'), at: ms, node: z.number().int(), of: z.number().int(), id: z.number().int().optional(), newest: z.boolean().optional(), /** Somebody else does the same at the same moment, on the next node. */ twin: z.boolean().optional() }),
+])
+export type MailAct = z.infer<typeof MailAct>
+
 export const Plan = z.strictObject({
   seed: z.number().int(), kind: z.string(), nodes: z.number().int(), /** The longest way to the store and back, each way. */ latencyMs: ms,
-  limits: z.record(z.string(), z.number()), roots: z.array(Root), scripts: z.array(Script), faults: z.array(Fault),
+  limits: z.record(z.string(), z.number()), roots: z.array(Root), scripts: z.array(Script), faults: z.array(Fault), mail: z.array(MailAct).default([]),
 })
 export type Plan = z.infer<typeof Plan>

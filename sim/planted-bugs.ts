@@ -82,6 +82,22 @@ export const plantedBugs: readonly (() => Bug)[] = [
     committed: (store) => store.db.exec('update turns set tokens_used = tokens_used + 1 where id = (select id from turns where live = 0 limit 1)'),
   }),
   () => ({ name: 'forgets-calls', law: 'R10', says: 'a turn that is run again does not know its calls', read: (stored) => stored.event.type !== 'call.opened' }),
+  () => ({
+    name: 'always-waiting', law: 'M2', says: 'a message that was accepted still seems to wait',
+    tx: (tx) => ({ ...tx, message: async (id) => {
+      const facts = await tx.message(id)
+      return facts?.sent == null || facts.sent.turn !== null ? facts : { ...facts, status: 'buffered' }
+    } }),
+  }),
+  () => ({ name: 'forgets-acts', law: 'M2', says: 'what an act has accepted is not looked up when it is tried again', tx: (tx) => ({ ...tx, accepted: async () => null }) }),
+  () => ({ name: 'not-handed-over', law: 'M1', says: 'an accepted message is not delivered', append: (events) => events.filter((event) => event.type !== 'message.delivered' || event.opens) }),
+  () => ({
+    name: 'any-reply', law: 'M4', says: 'whoever names a message may answer it',
+    tx: (tx) => ({ ...tx, message: async (id) => {
+      const facts = await tx.message(id)
+      return facts === null || facts.status !== 'buffered' ? facts : { ...facts, status: 'delivered' }
+    } }),
+  }),
   () => ({ name: 'no-open-limit', law: 'R11', says: 'open calls are not counted', open: (facts) => ({ ...facts, openCalls: 0 }) }),
   () => ({ name: 'no-queue-limit', law: 'R11', says: 'waiting inputs are not counted', open: (facts) => withTarget(facts, { queued: 0 }), session: (facts) => ({ ...facts, queued: 0 }) }),
   () => ({ name: 'no-rate-limit', law: 'R11', says: 'calls a minute are not counted', open: (facts) => ({ ...facts, callsLastMinute: 0 }) }),

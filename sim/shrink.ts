@@ -18,7 +18,7 @@ export async function shrink(plan: Plan, failure: string, bug: Bug | null, plays
   let best = plan
   for (let smaller = true; smaller; ) {
     smaller = false
-    for (const candidates of [without('faults'), without('roots'), emptierScripts, plainer]) {
+    for (const candidates of [without('faults'), without('roots'), without('mail'), emptierScripts, plainer]) {
       const found = await firstThatFails(best, candidates, fails)
       if (found === null) continue
       best = found
@@ -43,7 +43,7 @@ async function firstThatFails(plan: Plan, candidates: (plan: Plan) => Iterable<P
   return best
 }
 
-function without(field: 'faults' | 'roots'): (plan: Plan) => Iterable<Plan> {
+function without(field: 'faults' | 'roots' | 'mail'): (plan: Plan) => Iterable<Plan> {
   return function* cut(plan) {
     const list: readonly unknown[] = plan[field]
     for (let size = Math.ceil(list.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

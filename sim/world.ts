@@ -7,7 +7,9 @@ import type { LinePorts } from '../src/runtime/line.ts'
 import type { Tool } from '../src/runtime/ports.ts'
 import { startRun } from '../src/runtime/run.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
+import { buffer } from '../src/tools/buffer.ts'
 import { callAgentTool } from '../src/tools/call-agent.ts'
+import { sendMessage } from '../src/tools/send-message.ts'
 import { subAgentTool } from '../src/tools/sub-agent.ts'
 import { subagentTool } from '../src/tools/subagent.ts'
 import { waitForCallTool } from '../src/tools/wait-for-call.ts'
@@ -19,13 +21,14 @@ import { scriptDriver, taskOf } from './driver.ts'
 import { Host, InjectedFault } from './host.ts'
 import { count } from './ledger.ts'
 import { NodeStore, type Shared } from './node-store.ts'
-import type { Fault, Plan, Root } from './plan.ts'
+import { acceptAs, mailId, outsiders, sendAs } from './mail-work.ts'
+import type { Fault, MailAct, Plan, Root } from './plan.ts'
 import { Scheduler, startAt } from './scheduler.ts'
 
 const note: Tool = {
   name: 'note', effect: 'write', calling: false, describe: () => ({ name: 'note', description: 'Writes something down.', input: { type: 'object' } }), run: async () => ({ ok: true, value: 'noted' }),
 }
-const tools: readonly Tool[] = [note, subAgentTool(countWords), callAgentTool(countWords), subagentTool(countWords, ['note']), waitForCallTool(countWords)]
+const tools: readonly Tool[] = [note, sendMessage, buffer, subAgentTool(countWords), callAgentTool(countWords), subagentTool(countWords, ['note']), waitForCallTool(countWords)]
 
 export class World {
   readonly plan: Plan
@@ -39,6 +42,7 @@ export class World {
   readonly #shared: Shared
   #rootsLeft: number
   #faultsLeft: number
+  #mailLeft: number
   rerunsMax = 0
 
   constructor(plan: Plan, bug: Bug | null) {
@@ -56,6 +60,7 @@ export class World {
     }
     this.#rootsLeft = plan.roots.length
     this.#faultsLeft = plan.faults.length
+    this.#mailLeft = plan.mail.length
   }
 
   #reran(reruns: number): void {
@@ -70,10 +75,15 @@ export class World {
       const created: Event = { type: 'session.created', session: mainOf(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent, model: null, flow: null }
       await this.store.transact([`session:${mainOf(agent)}`], async (tx) => tx.append(created))
     }
+    for (const session of outsiders) {
+      const created: Event = { type: 'session.created', session, turn: null, agent: 'external', kind: 'external', parent: null, cwd: '/', title: '', model: null, flow: null }
+      await this.store.transact([`session:${session}`], async (tx) => tx.append(created))
+    }
     this.checker.skip()
     for (const host of this.hosts) this.#start(host)
     await this.scheduler.settle()
     for (const root of this.plan.roots) this.scheduler.at(startAt + root.at, 'root', () => this.#ask(root))
+    this.plan.mail.forEach((act, index) => this.scheduler.at(startAt + act.at, 'mail', () => this.#mail(act, index)))
     for (const fault of this.plan.faults) this.scheduler.at(startAt + fault.at, `fault ${fault.kind}`, () => this.#inject(fault))
   }
 
@@ -122,6 +132,57 @@ export class World {
     })
   }
 
+  #mail(act: MailAct, index: number): void {
+    if (act.do === 'send') {
+      this.#try(act.node, async (node) => {
+        const became = await sendAs(node.line, this.store, act)
+        count(this.counts, `mail.${became}`)
+        if (became === 'sent') this.checker.mailed(mailId(act.id))
+      }, () => (this.#mailLeft -= 1))
+      if (act.againMs !== undefined) {
+        this.#mailLeft += 1
+        this.scheduler.after(act.againMs, 'mail again', () => this.#mail({ ...act, node: act.node + 1, againMs: undefined }, index))
+      }
+      return
+    }
+    if (act.twin === true) this.#mailLeft += 1
+    for (const twin of act.twin === true ? [0, 1] : [0]) {
+      const name = `accept-${index}-${twin}`
+      this.#try(act.node + twin, async (node) => {
+        const message = await acceptAs(node.line, this.store, act, name)
+        count(this.counts, message === null ? 'mail.accepted_none' : 'mail.accepted')
+        if (message !== null) this.checker.gave(name, message)
+      }, () => (this.#mailLeft -= 1))
+    }
+  }
+
+  /** As a client does: where nobody told it what became of it, it tries again, here or there. */
+  #try(at: number, work: (node: Node) => Promise<void>, done: () => void, tries = 6): void {
+    const host = this.hosts[at % this.hosts.length] as Host
+    const node = this.#nodes[host.index]
+    const again = (): void => {
+      count(this.counts, 'mail.again')
+      if (tries === 0) done()
+      else this.scheduler.after(700, 'try again', () => this.#try(at + 1, work, done, tries - 1))
+    }
+    if (node == null || !host.up) return again()
+    const { life } = host
+    let settled = false
+    const settle = (then: () => void): void => {
+      if (settled) return
+      settled = true
+      then()
+    }
+    host.enter(life, () => {
+      work(node).then(() => settle(done), (error: unknown) => settle(error instanceof InjectedFault ? again : () => {
+        this.checker.fail(`fault: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+        done()
+      }))
+    })
+    // A node that died has told nobody anything.
+    this.scheduler.after(9000, 'patience', () => settle(again))
+  }
+
   #cancelLater(root: Root, ms: number, turn: `turn_${string}`): void {
     this.scheduler.after(ms, 'cancel', () => {
       const host = this.hosts[(root.cancelNode ?? root.node) % this.hosts.length] as Host
@@ -165,7 +226,7 @@ export class World {
 
   /** Nothing more is going to be asked or to break. */
   get calm(): boolean {
-    return this.#rootsLeft === 0 && this.#faultsLeft === 0
+    return this.#rootsLeft === 0 && this.#faultsLeft === 0 && this.#mailLeft === 0
   }
 
   /** Since when some node has been well without a pause; infinite if none is. */

@@ -248,3 +248,10 @@ test('a model of a provider that is not there warns', async () => {
 test('the edit distance counts insertions, deletions and substitutions', () => {
   expect([distance('', ''), distance('abc', ''), distance('port', 'prot'), distance('tool', 'tools'), distance('kitten', 'sitting')]).toEqual([0, 3, 2, 1, 3])
 })
+
+test('what the OpenCode plugin starts keeps mail in AgentFS, unless the file says otherwise', async () => {
+  const env = { TIELINE_STARTED_BY: 'opencode' }
+  expect([(await load()).config.mail.storage, (await load({ env })).config.mail.storage]).toEqual(['sqlite', 'agentfs'])
+  expect((await loadText('[mail]\ncdc = false', { env })).config.mail).toMatchObject({ storage: 'agentfs', cdc: false })
+  expect((await loadText('[mail]\nstorage = "files"', { env })).config.mail.storage).toBe('files')
+})

@@ -96,7 +96,7 @@ export class ConfigError extends Error {
 export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
   const found = await findFile(source)
   const place = found?.path ?? 'environment'
-  const raw = found === null ? {} : parseFile(found.path, found.text)
+  const raw = withMailStorage(found === null ? {} : parseFile(found.path, found.text), source.env)
   const parsed = parseConfig(raw)
   if (Array.isArray(parsed)) throw new ConfigError(place, parsed)
   const config = withEnvironment(parsed, found === null ? source.cwd : dirname(found.path), source)
@@ -104,6 +104,12 @@ export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
   if (problems.length > 0) throw new ConfigError(place, problems)
   const warnings = [...(found?.warnings ?? []), ...serverWarnings(config), ...(await promptWarnings(config, source.loadTokenizer))]
   return { config, file: found?.path ?? null, token: textOf(source.env['TIELINE_TOKEN']) ?? null, warnings }
+}
+
+/** What the OpenCode plugin starts keeps mail as AgentFS databases too, unless the file says otherwise. */
+function withMailStorage(raw: unknown, env: ConfigSource['env']): unknown {
+  const mail = isTable(raw) ? (raw['mail'] ?? {}) : null
+  return env['TIELINE_STARTED_BY'] !== 'opencode' || !isTable(mail) || mail['storage'] !== undefined ? raw : { ...(raw as object), mail: { ...mail, storage: 'agentfs' } }
 }
 
 type FoundFile = { path: string; text: string; warnings: string[] }

@@ -19,6 +19,7 @@ import { startHttp, type Door, type HttpLimits, type HttpServer } from './server
 import type { LogSink } from './server/log-sink.ts'
 import { tieline, type Tieline, type TielineOptions } from './tieline.ts'
 import { version } from './version.ts'
+import { mailView, type MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
 import { telemetryView, type TelemetryView } from './views/telemetry.ts'
 
@@ -58,9 +59,10 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
   const line: Tieline = await tieline({ asks: true, sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
   let http: HttpServer | null = null
+  const mail = await mailView({ ...loaded.config.mail, tracing: loaded.config.tracing.enable, store: line.store, mail: line.exchange.mail, clock: systemClock, warn })
   try {
     const keys = await keysIn(dataDir, loaded.token)
-    const watched = views(line, telemetry, () => http?.sockets() ?? 0)
+    const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
       exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
       metrics: () => watched.metrics.text(), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
@@ -80,6 +82,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       },
     }
   } catch (error) {
+    await mail?.close()
     await line.close()
     throw error
   }
@@ -113,8 +116,8 @@ function doorsOf(line: Tieline, options: ServeOptions): Door[] {
   ]
 }
 
-/** Traces where a collector is configured, and numbers for whoever asks. */
-function views(line: Tieline, telemetry: TelemetryView | null, webSockets: () => number) {
+/** Traces where a collector is configured, mail as files where that is wanted, and numbers for whoever asks. */
+function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | null, webSockets: () => number) {
   const loop = monitorEventLoopDelay({ resolution: 20 })
   loop.enable()
   const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), ...(await line.store.lists.counts()) }), lag: () => ({ mean: loop.mean / 1e6, p99: loop.percentile(99) / 1e6, max: loop.max / 1e6 }) })
@@ -122,6 +125,7 @@ function views(line: Tieline, telemetry: TelemetryView | null, webSockets: () =>
     events(events) {
       metrics.events(events)
       telemetry?.events(events)
+      mail?.events(events)
     },
     delta: () => undefined,
   })
@@ -131,6 +135,7 @@ function views(line: Tieline, telemetry: TelemetryView | null, webSockets: () =>
       deaf()
       loop.disable()
       await telemetry?.close()
+      await mail?.close()
     },
   }
 }

@@ -1,7 +1,8 @@
 /** The command line as people use it: processes of their own, a scratch home, scripted agents, no terminal. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,10 +15,10 @@ const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 /** Removed when the file's tests are over. */
 export const garbage: string[] = []
 const children = new Set<ChildProcessWithoutNullStreams>()
-afterAll(() => {
+afterAll(async () => {
   children.forEach((child) => child.kill('SIGKILL'))
-  garbage.forEach((path) => rmSync(path, { recursive: true, force: true }))
-})
+  await Promise.all(garbage.map((path) => rm(path, { recursive: true, force: true })))
+}, patience.hookTimeout)
 
 const agents = {
   boss: {

@@ -15,7 +15,8 @@ import { ServerUnreachable, TielineError } from '../src/client/tieline-error.ts'
 import type { AgentView, CreateAnswer, FlowView, HistoryEntry, Question, SendAnswer, SessionView, WaitEdge } from '../src/runtime/exchange.ts'
 import type { ListedCall } from '../src/runtime/listing.ts'
 import type { MessageRecord } from '../src/runtime/mail-record.ts'
-import type { Delta, MailAnswer, SessionState } from '../src/runtime/ports.ts'
+import type { MailAnswer } from '../src/runtime/mail-port.ts'
+import type { Delta, SessionState } from '../src/runtime/ports.ts'
 import type { CallRecord } from '../src/runtime/record.ts'
 import { serve, type Served, type ServeOptions } from '../src/serve.ts'
 
@@ -284,7 +285,10 @@ describe('events', () => {
     const { sessionId } = await client.sessions.create({ cwd: directory, agent: 'boss' })
     for (let round = 0; round < 12; round += 1) {
       await client.sessions.send(sessionId, { message: `round ${round}` })
-      if (round % 3 === 0) sockets.forEach((socket) => socket.terminate())
+      if (round % 4 === 0) {
+        await expect.poll(() => [...sockets].at(-1)?.readyState, { timeout: 10_000 }).toBe(LibrarySocket.OPEN)
+        sockets.forEach((socket) => socket.terminate())
+      }
       await client.sessions.wait(sessionId)
     }
     const port = Number(new URL(served.url).port)

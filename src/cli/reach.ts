@@ -11,6 +11,7 @@ import { systemClock } from '../runtime/system-clock.ts'
 import type { Served, ServeOptions } from '../serve.ts'
 import { version } from '../version.ts'
 import { flagText, isSilent, UsageError, type CommandInput } from './command.ts'
+import { leave } from './leave.ts'
 import { patientFetch } from './patient-fetch.ts'
 import { isPortFree, isPortTaken } from './port.ts'
 import { emptiedWords, logState, placeOf, readServerFile, readToken, type Place } from './place.ts'
@@ -108,7 +109,7 @@ async function started(input: ReachInput, place: Place): Promise<Reached> {
   const own = await startServer({ ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, onWarning: (text) => void input.err.write(`tieline: ${text}\n`) }, place.config.server, (url) => {
     if (input.err.isTTY === true && !isSilent(input)) input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
   })
-  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close: () => closeAfterWork(own, input) }
+  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close: () => leave(own, input) }
 }
 
 /** On its usual port, or on any that is free where somebody else has that one. */
@@ -125,16 +126,6 @@ export async function startServer(options: ServeOptions, usual: { host: string; 
     if (!isPortTaken(error)) throw error
     return anyPort()
   })
-}
-
-/** To leave while turns run would cut them off: those that an earlier process left, and those of others who have connected meanwhile. */
-async function closeAfterWork(own: Served, input: ReachInput): Promise<void> {
-  const { err, signal } = input
-  if (own.line.running() > 0 && !signal.aborted) {
-    if (!isSilent(input)) err.write(`tieline: ${own.line.running() === 1 ? 'a turn still runs' : `${own.line.running()} turns still run`} here; waiting for the end (Ctrl-C leaves what is undone for the next time)\n`)
-    await Promise.race([own.line.idle(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))])
-  }
-  await own.close()
 }
 
 /** Signal 0 is only asked about. A process of somebody else is alive too. */

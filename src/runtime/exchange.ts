@@ -12,7 +12,8 @@ import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
-import type { Delta, MailAnswer, MailAsk, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
+import type { MailAnswer, MailAsk } from './mail-port.ts'
+import type { Delta, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
 import type { CallRecord } from './record.ts'
 
 /** Who asks, as the door has checked it: the user of this machine, one session (a capability token, or a checked `fromSession`), or one live turn of an agent that we drive. */

@@ -4,10 +4,8 @@ import type { Refusal } from '../model/refusal.ts'
 import type { Line } from './line.ts'
 import { findSession, listSessions } from './look.ts'
 import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
+import type { MailActs } from './mail-port.ts'
 import { sendMail, type Writer } from './mail.ts'
-import type { Acts } from './ports.ts'
-
-export type MailActs = Pick<Acts, 'listSessions' | 'sendMail' | 'readInbox' | 'acceptMail'>
 
 const sessionsMax = 100
 
@@ -32,7 +30,7 @@ export function mailActsOf(line: Line, own: SessionRow, writer: Omit<Writer, 'ac
 }
 
 /** With the message as it is then. */
-export async function acceptOne(line: Line, reader: Reader, session: SessionRow, which: Parameters<Acts['acceptMail']>[0]['which'], replies: boolean | null, act: string | null): Promise<MessageFacts | null | Refusal> {
+export async function acceptOne(line: Line, reader: Reader, session: SessionRow, which: Parameters<MailActs['acceptMail']>[0]['which'], replies: boolean | null, act: string | null): Promise<MessageFacts | null | Refusal> {
   const accepted = await acceptMail(line, reader, { session, which, replies, act })
   if ('code' in accepted) return accepted
   return accepted.message === null ? null : line.lists.mail.message(accepted.message)

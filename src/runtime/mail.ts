@@ -14,7 +14,7 @@ import { userDesk } from './desk.ts'
 import { elaborate } from './elaborate.ts'
 import type { Line } from './line.ts'
 import { findSession } from './look.ts'
-import type { MailAnswer, MailAsk } from './ports.ts'
+import type { MailAnswer, MailAsk } from './mail-port.ts'
 import { assertOurs } from './running.ts'
 import { ownerOf, post, type SendRequest, type Sender } from './send.ts'
 

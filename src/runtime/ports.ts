@@ -3,11 +3,11 @@ import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
 import type { Answer, Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
-import type { Activation, BelowRow, MessageFacts, MessageRow, MessageStatus, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Activation, BelowRow, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import type { Which } from '../model/mail.ts'
 import type { Refusal } from '../model/refusal.ts'
+import type { InboxAsk, MailActs, MailLists } from './mail-port.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
 
@@ -76,24 +76,6 @@ export type Lists = {
   /** Who waits for whom at this moment. */
   waits(at: Millis): Promise<WaitRow[]>
   readonly mail: MailLists
-}
-
-/** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
-export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
-
-export type MailLists = {
-  /** By either spelling of its id, with what stands only in the log. */
-  message(id: MessageId): Promise<MessageFacts | null>
-  inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
-  counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
-  /** The newest first. */
-  drafts(owner: SessionId, limit: number): Promise<MessageFacts[]>
-  /** A message with all that it answers and all that answer it, oldest first. */
-  thread(id: MessageId): Promise<MessageFacts[]>
-  /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
-  dead(before: number | null, limit: number): Promise<MessageFacts[]>
-  /** Sessions that a call made, that are over, and for which mail still waits. */
-  stranded(limit: number): Promise<SessionId[]>
 }
 
 export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
@@ -219,8 +201,6 @@ export type CallResult = {
 
 export type SpawnRequest = { cwd: string; initialMessage: string | null; agent: string | null; model: string | null }
 
-export type SessionSummary = { id: SessionId; agent: string; title: string; cwd: string; status: SessionState['status']; active: boolean; parent: SessionId | null; createdAt: Millis; updatedAt: Millis; buffered: number }
-
 export type SessionState = {
   sessionId: SessionId
   status: 'idle' | 'streaming' | 'error'
@@ -233,23 +213,8 @@ export type SessionState = {
   depth: number
 }
 
-/** What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise. */
-export type MailAsk = {
-  message: string
-  /** `new`, `fork`, or an id or a unique part of one. */
-  session?: string
-  elaborate?: boolean
-  fork?: boolean | number
-  iterate?: boolean
-  id?: string
-  draft?: boolean
-  /** One id of a message, or none. */
-  reply?: readonly string[]
-}
-export type MailAnswer = { id: string; session: SessionId | null; status: MessageStatus; draft: boolean; buffered: boolean }
-
 /** What tools may ask of the runtime, bound to one turn. */
-export type Acts = {
+export type Acts = MailActs & {
   call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
   /** Records a call that could not even be read as one. */
   refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
@@ -261,13 +226,6 @@ export type Acts = {
   state(session: string): Promise<SessionState | Refusal>
   /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
   waitForSession(session: string, timeoutMs: number): Promise<SessionState | Refusal>
-  /** Sessions that are not a call's own, newest first. `dir` null is anywhere. */
-  listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
-  sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
-  /** `session` null is one's own. */
-  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number } | Refusal>
-  /** Null where nothing waits. The same key takes no second message. */
-  acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
   readOutput(call: string, offset: number, limit: number): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
 }
 

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Activation, BelowRow, Hop, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { isWaiting, suffixOf } from '../model/mail.ts'
-import { NeedsKeys, type InboxAsk, type Key } from '../runtime/ports.ts'
+import { NeedsKeys, type Key, type Tx } from '../runtime/ports.ts'
 import { acceptedWith, countsOf, messageOf, prepareMail, waitingIn } from './mail.ts'
 import { arrays, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
 
@@ -75,7 +75,7 @@ export function messageFacts({ mail }: FactStatements, id: MessageId, held: Read
   return facts
 }
 
-export function inboxFacts({ mail }: FactStatements, id: SessionId, ask: InboxAsk, held: ReadonlySet<string> | null): MessageRow[] {
+export function inboxFacts({ mail }: FactStatements, id: SessionId, ask: Parameters<Tx['inbox']>[1], held: ReadonlySet<string> | null): MessageRow[] {
   need(held, [`session:${id}`])
   return waitingIn(mail, id, ask)
 }

@@ -4,7 +4,7 @@ import type { Event } from '../model/event.ts'
 import type { MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { suffixOf, userSession } from '../model/mail.ts'
-import type { InboxAsk, MailLists } from '../runtime/ports.ts'
+import type { Lists, Tx } from '../runtime/ports.ts'
 import { arrays, type RawArray } from './rows.ts'
 
 const columns = [
@@ -55,7 +55,7 @@ function read(raw: RawArray): Read {
   }
 }
 
-export const waitingIn = (statements: MailStatements, session: SessionId, { replies, newest, limit }: InboxAsk): MessageRow[] =>
+export const waitingIn = (statements: MailStatements, session: SessionId, { replies, newest, limit }: Parameters<Tx['inbox']>[1]): MessageRow[] =>
   ((newest ? statements.newest : statements.oldest).all(session, replies === null ? null : replies ? 1 : 0, limit) as unknown as RawArray[]).map((raw) => read(raw).row)
 
 export function countsOf(statements: MailStatements, session: SessionId): { waiting: number; drafts: number } {
@@ -120,7 +120,7 @@ function prepareMailLists(db: DatabaseSync) {
   }
 }
 
-export function mailLists(db: DatabaseSync): MailLists {
+export function mailLists(db: DatabaseSync): Lists['mail'] {
   const statements = { ...prepareMail(db), ...prepareMailLists(db) }
   const all = (raws: unknown): MessageFacts[] => (raws as RawArray[]).map((raw) => factsOf(statements, read(raw)))
   return {

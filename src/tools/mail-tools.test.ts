@@ -26,7 +26,7 @@ test('a list shows how a long message begins, accepting shows all of it', async 
   const long = `start ${'😀'.repeat(3000)} end`
   await w.ok(w.exchange.mail.send(user, { session: b, message: long }, null, null))
   const [listed] = (await w.use(b, 'buffer', { replies: null }))['messages'] as { message: string }[]
-  expect([[...(listed?.message ?? '')].length, listed?.message.isWellFormed()]).toEqual([201, true])
+  expect([Array.from(listed?.message ?? '').length, listed?.message.isWellFormed()]).toEqual([201, true])
   expect(((await w.use(b, 'buffer', { accept: true }))['message'] as { message: string }).message).toBe(long)
 })
 

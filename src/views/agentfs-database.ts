@@ -1,6 +1,6 @@
 /** One AgentFS database: the mail of one session as JSON files, its uses of tools in AgentFS's own log, and what the view knows about itself, changed together. */
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import type { AgentFS } from 'agentfs-sdk'
 import { digestOf, emptyPlace, minus, PlaceState, plus, stateOf, type PlaceChange, type ToolChange } from './mail-storage.ts'
 
@@ -42,9 +42,7 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
       }
     },
     async apply(log, change) {
-      if (change.fresh) {
-        await remove(path, opened, close)
-      }
+      if (change.fresh) await remove(path, opened, close)
       const fs = await opened()
       const db = fs.getDatabase()
       await db.exec('BEGIN')
@@ -72,8 +70,10 @@ async function remove(path: string, opened: () => Promise<AgentFS>, close: () =>
 
 async function openWith(path: string, cdc: boolean, open: OpenAgentFs): Promise<AgentFS> {
   const fs = await open(path)
-  if (!cdc) return fs
   try {
+    // Only the owner may read what agents wrote to each other.
+    await chmod(path, 0o600)
+    if (!cdc) return fs
     // Older versions of the database know it by its first name only.
     await fs.getDatabase().exec(`PRAGMA capture_data_changes_conn('full')`).catch(() => fs.getDatabase().exec(`PRAGMA unstable_capture_data_changes_conn('full')`))
     return fs
@@ -87,7 +87,7 @@ async function checked(fs: AgentFS, log: string): Promise<number | null> {
   const db = fs.getDatabase()
   const state = stateOf(await fs.kv.get(stateKey), log)
   if (state === null) return null
-  const whole = (await db.prepare('PRAGMA integrity_check').all()) as { integrity_check: string }[]
+  const whole = (await (await db.prepare('PRAGMA integrity_check')).all()) as { integrity_check: string }[]
   if (whole.length !== 1 || whole[0]?.integrity_check !== 'ok') return null
   let [count, sum] = [0, 0]
   for (const name of await fs.fs.readdir(folder).catch(() => [] as string[])) {
@@ -95,7 +95,7 @@ async function checked(fs: AgentFS, log: string): Promise<number | null> {
     sum = plus(sum, digestOf(name, await fs.fs.readFile(`${folder}/${name}`, 'utf8')))
   }
   let [tools, toolSum] = [0, 0]
-  for (const row of (await db.prepare(`select ${rowColumns} from tool_calls`).all()) as ToolRow[]) {
+  for (const row of (await (await db.prepare(`select ${rowColumns} from tool_calls`)).all()) as ToolRow[]) {
     tools += 1
     toolSum = plus(toolSum, digestOfRow(row))
   }
@@ -128,16 +128,18 @@ async function applyTool(fs: AgentFS, state: PlaceState, { key, name, parameters
   const db = fs.getDatabase()
   const pendingKey = `pending:${key}`
   const pending = (await fs.kv.get(pendingKey)) as number | undefined
-  const before = pending === undefined ? undefined : ((await db.prepare(`select ${rowColumns} from tool_calls where id = ?`).get(pending)) as ToolRow | undefined)
+  const before = pending === undefined ? undefined : ((await (await db.prepare(`select ${rowColumns} from tool_calls where id = ?`)).get(pending)) as ToolRow | undefined)
   // Announced again after a crash: it has its row.
   if (ended === null && before !== undefined) return
   const end = ended === null ? { result: null, error: null, status: 'pending', completed_at: null, duration_ms: null } : { result: ended.ok ? ended.text : null, error: ended.ok ? null : ended.text, status: ended.ok ? 'success' : 'error', completed_at: seconds(ended.at), duration_ms: Math.max(0, Math.round(ended.at - startedAt)) }
   const row: ToolRow = before === undefined ? { id: state.tools + 1, name, parameters, started_at: seconds(startedAt), ...end } : { ...before, ...end }
   if (before === undefined) {
-    await db.prepare(`insert into tool_calls (${rowColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(row.id, row.name, row.parameters, row.result, row.error, row.status, row.started_at, row.completed_at, row.duration_ms)
+    const insert = await db.prepare(`insert into tool_calls (${rowColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    await insert.run(row.id, row.name, row.parameters, row.result, row.error, row.status, row.started_at, row.completed_at, row.duration_ms)
     state.tools += 1
   } else {
-    await db.prepare('update tool_calls set result = ?, error = ?, status = ?, completed_at = ?, duration_ms = ? where id = ?').run(row.result, row.error, row.status, row.completed_at, row.duration_ms, row.id)
+    const update = await db.prepare('update tool_calls set result = ?, error = ?, status = ?, completed_at = ?, duration_ms = ? where id = ?')
+    await update.run(row.result, row.error, row.status, row.completed_at, row.duration_ms, row.id)
     state.toolSum = minus(state.toolSum, digestOfRow(before))
   }
   state.toolSum = plus(state.toolSum, digestOfRow(row))

@@ -27,27 +27,22 @@ export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map
 }
 
 function messageIn(event: Event): MessageId | null {
-  switch (event.type) {
-    case 'message.sent': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': return event.message
-    // A turn is named after what opened it; one that a call opened has no message of that name.
-    case 'turn.started': case 'turn.cancelled': case 'turn.ended': return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
-    default: return null
-  }
+  // A turn is named after what opened it; one that a call opened has no message of that name.
+  if (event.type === 'turn.started' || event.type === 'turn.cancelled' || event.type === 'turn.ended') return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
+  // A draft is its owner's alone.
+  return 'message' in event && event.type !== 'message.drafted' && event.type !== 'message.revised' ? event.message : null
 }
 
 function toolChangeIn({ seq, at, event }: StoredEvent): ToolChange | null {
-  switch (event.type) {
-    case 'step.started': return event.kind !== 'tool' ? null : { seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input), startedAt: at, ended: null }
-    case 'step.ended': return event.kind !== 'tool' ? null : {
-      seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input), startedAt: event.startedAt,
-      ended: { ok: event.ok, text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output, at },
-    }
-    case 'call.opened': return { seq, key: event.call, name: event.tool, parameters: JSON.stringify(event.input), startedAt: at, ended: null }
-    case 'call.refused': return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.agent, task: event.task }), startedAt: at, ended: { ok: false, text: explain(event.refusal), at } }
-    case 'call.ended': {
-      const ok = event.outcome === 'completed'
-      return { seq, key: event.call, name: 'call', parameters: 'null', startedAt: event.openedAt, ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at } }
-    }
-    default: return null
+  if (event.type === 'step.started' || event.type === 'step.ended') {
+    if (event.kind !== 'tool') return null
+    const step = { seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input) }
+    if (event.type === 'step.started') return { ...step, startedAt: at, ended: null }
+    return { ...step, startedAt: event.startedAt, ended: { ok: event.ok, text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output, at } }
   }
+  if (event.type === 'call.opened') return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.grant.agent, session: event.target, task: event.task, input: event.input ?? null }), startedAt: at, ended: null }
+  if (event.type === 'call.refused') return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.agent, task: event.task }), startedAt: at, ended: { ok: false, text: explain(event.refusal), at } }
+  if (event.type !== 'call.ended') return null
+  const ok = event.outcome === 'completed'
+  return { seq, key: event.call, name: 'call', parameters: 'null', startedAt: event.openedAt, ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at } }
 }

@@ -40,10 +40,7 @@ export function hostHub(): HostHub {
   const turns = new Map<TurnId, HostedTurn>()
   const listeners = new Set<(session: SessionId) => void>()
   const known = new Set<Host>()
-  const joined = new Set<Host>()
-  const joinListeners = new Set<(host: Host) => void>()
-  /** Who was asked for a session, and has not brought it yet. */
-  const asked = new Map<SessionId, Host>()
+  const { brought, left, ...wanting } = wantingHub((session) => hosts.has(session))
   const give = (turn: HostedTurn): boolean => {
     const host = hosts.get(turn.session)
     const own = host?.sessions.get(turn.session)
@@ -53,7 +50,7 @@ export function hostHub(): HostHub {
   }
   const take = (host: Host, session: SessionId): void => {
     hosts.set(session, host)
-    asked.delete(session)
+    brought(session)
     for (const turn of turns.values()) if (turn.session === session) give(turn)
     for (const told of listeners) told(session)
   }
@@ -74,8 +71,7 @@ export function hostHub(): HostHub {
       known.delete(host)
       for (const session of host.sessions.keys()) if (hosts.get(session) === host) leave(session, host)
       host.sessions.clear()
-      joined.delete(host)
-      for (const [session, other] of asked) if (other === host) asked.delete(session)
+      left(host)
     },
     drop(host, session) {
       if (hosts.get(session) === host) leave(session, host)
@@ -96,15 +92,30 @@ export function hostHub(): HostHub {
       return hosted !== undefined && hosts.get(hosted.session) === host ? hosted : null
     },
     onAttached: (listener) => void listeners.add(listener),
+    ...wanting,
+  }
+}
+
+/** Programs that make sessions when asked, and which of them was asked for what. */
+function wantingHub(isThere: (session: SessionId) => boolean): Pick<HostHub, 'join' | 'onJoined' | 'want'> & { brought: (session: SessionId) => void; left: (host: Host) => void } {
+  const joined = new Set<Host>()
+  const listeners = new Set<(host: Host) => void>()
+  /** Who was asked for a session, and has not brought it yet. */
+  const asked = new Map<SessionId, Host>()
+  return {
+    brought: (session) => void asked.delete(session),
+    left(host) {
+      joined.delete(host)
+      for (const [session, other] of asked) if (other === host) asked.delete(session)
+    },
     join(host) {
       joined.add(host)
-      for (const told of joinListeners) told(host)
+      for (const told of listeners) told(host)
     },
-    onJoined: (listener) => void joinListeners.add(listener),
+    onJoined: (listener) => void listeners.add(listener),
     want({ session, agent, cwd, title, from }) {
-      if (hosts.has(session) || asked.has(session)) return
-      const fits = (host: Host): boolean => host.place?.agent === agent && host.place.cwd === cwd && (from === null || host.sessions.has(from.session))
-      const host = [...joined].find(fits)
+      if (isThere(session) || asked.has(session)) return
+      const host = [...joined].find(({ place, sessions }) => place?.agent === agent && place.cwd === cwd && (from === null || sessions.has(from.session)))
       if (host === undefined) return
       asked.set(session, host)
       const own = from === null ? undefined : host.sessions.get(from.session)

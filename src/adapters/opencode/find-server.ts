@@ -30,9 +30,14 @@ const packageDir = resolve(sources, '..', '..', '..')
 /** Null where none answers; `start` brings one up. Throws with what is missing. */
 export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
   const named = place.server ?? textOf(place.env['TIELINE_SERVER'])
-  if (named !== undefined) return { url: named, token: textOf(place.env['TIELINE_TOKEN']) ?? null }
+  if (named !== undefined) return namedServer(named, place)
   const dataDir = await dataDirOf(place)
   return (await runningIn(dataDir, place)) ?? (start ? startedIn(dataDir, place) : null)
+}
+
+async function namedServer(url: string, { env, surroundings }: ServerPlace): Promise<FoundServer> {
+  await tielineClient({ url, surroundings }).health()
+  return { url, token: textOf(env['TIELINE_TOKEN']) ?? null }
 }
 
 /** As the configuration says, where one is there; its other keys are the server's to read. */
@@ -101,7 +106,7 @@ async function begin(node: string, dataDir: string, log: string, flags: readonly
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = await open(log, 'a', 0o600)
   const main = join(sources, '..', '..', 'cli', `main${extname(import.meta.filename)}`)
-  const child = spawn(node, [main, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env })
+  const child = spawn(node, [main, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
   child.on('error', () => undefined)
   child.unref()
   await file.close()

@@ -1,4 +1,5 @@
 /** Writes down at the server what opencode does with its tools. That one begins is written first: opencode tells of no end where a tool throws in the middle of a crash, and then the beginning is all there is. */
+import { surroundings } from '../../client/surroundings.ts'
 import type { Json } from '../../model/json.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import type { OpencodeEvent, OpencodePart } from './opencode-api.ts'
@@ -10,7 +11,7 @@ const openMax = 1000
 
 export class ToolTracing {
   readonly #deps: ToolTracingDeps
-  readonly #open = new Map<string, { tool: string; input: Json }>()
+  readonly #open = new Map<string, { key: string; tool: string; input: Json }>()
   /** One after the other, so that a beginning comes before its end; nobody waits for it. */
   #last: Promise<void> = Promise.resolve()
 
@@ -20,9 +21,10 @@ export class ToolTracing {
 
   begun(sessionID: string, callID: string, tool: string, args: unknown): void {
     if (this.#open.size >= openMax) this.#open.clear()
-    const input = cut(args)
-    this.#open.set(`${sessionID} ${callID}`, { tool, input })
-    this.#write(sessionID, { key: callID, tool, input, ended: null })
+    // Ids of uses are the provider's, and not every provider draws new ones.
+    const use = { key: `${callID}-${surroundings.draw().slice(0, 8)}`, tool, input: cut(args) }
+    this.#open.set(`${sessionID} ${callID}`, use)
+    this.#write(sessionID, { ...use, ended: null })
   }
 
   heed({ type, properties }: OpencodeEvent): void {
@@ -34,7 +36,7 @@ export class ToolTracing {
     this.#open.delete(place)
     const { status, output, error, time } = part.state
     const ok = status === 'completed'
-    this.#write(part.sessionID, { key: part.callID, ...use, ended: { ok, output: cut(ok ? output : error), startedAt: Math.floor(time?.start ?? 0) } })
+    this.#write(part.sessionID, { ...use, ended: { ok, output: cut(ok ? output : error), startedAt: Math.floor(time?.start ?? 0) } })
   }
 
   #write(sessionID: string, traced: { key: string; tool: string; input: Json; ended: { ok: boolean; output: Json; startedAt: number } | null }): void {

@@ -7,7 +7,7 @@ import { OutcomeBadge } from '../parts/badges.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { jsonText } from '../parts/json-text.ts'
 import { Markdown } from '../parts/markdown.tsx'
-import { Name, Path, SessionLink } from '../parts/names.tsx'
+import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { ContextManifest } from './context-manifest.tsx'
@@ -74,7 +74,7 @@ function Partial({ bar, isPast }: { bar: Bar; isPast: boolean }) {
 
 const AuthorityFacts = ({ grant }: { grant: Grant }) => (
   <dl className="facts-list">
-    <div><dt>Path</dt><dd><Path names={grant.path.map((hop) => hop.agent)} /></dd></div>
+    <div><dt>Path</dt><dd><AgentPath agents={grant.path.map((hop) => hop.agent)} /></dd></div>
     <div><dt>Depth</dt><dd>{grant.depth}</dd></div>
     <div><dt>Tools</dt><dd>{grant.authority.tools === null ? 'no ceiling: all that the agent has' : grant.authority.tools.length === 0 ? 'none' : `at most ${grant.authority.tools.join(', ')}`}</dd></div>
     <div><dt>May call on</dt><dd>{grant.authority.nested ? 'yes' : 'no'}</dd></div>
@@ -93,7 +93,7 @@ function Refused({ bar }: { bar: Bar }) {
     <Part title="Refused">
       <p><code>{refusal?.code}</code></p>
       {value?.errors.map((error, index) => <p className="error-line" key={index}>{error}</p>)}
-      {path !== null && <p><Path names={path} /></p>}
+      {path !== null && <p><AgentPath agents={path} /></p>}
     </Part>
   )
 }

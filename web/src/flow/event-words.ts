@@ -2,7 +2,7 @@
 import type { Event, EventOf, EventType } from '../../../src/model/event.ts'
 import { firstLine } from '../amounts.ts'
 
-type Words = { [T in EventType]?: (event: EventOf<T>, agent: string) => string }
+type Words = { [T in EventType]?: (event: EventOf<T>, agent: string, named: (agent: string) => string) => string }
 
 const textMax = 80
 const short = (text: string): string => firstLine(text, textMax)
@@ -15,18 +15,18 @@ const words: Words = {
   'turn.ended': (event, agent) => `${agent} ends: ${event.outcome}`,
   'step.started': (event, agent) => `${agent} runs ${event.name}`,
   'step.ended': (event, agent) => (event.kind === 'tool' ? `${event.name} of ${agent} ${event.ok ? 'returns' : 'fails'}` : `${agent} hears from ${event.name}`),
-  'call.opened': (event, agent) => `${agent} calls ${event.grant.agent}: ${short(event.task)}`,
-  'call.refused': (event, agent) => `${agent} may not call ${event.agent}: ${event.refusal.code}`,
+  'call.opened': (event, agent, named) => `${agent} calls ${named(event.grant.agent)}: ${short(event.task)}`,
+  'call.refused': (event, agent, named) => `${agent} may not call ${named(event.agent)}: ${event.refusal.code}`,
   'call.ended': (event, agent) => `a call of ${agent} ends: ${event.outcome}`,
   'wait.started': (event, agent) => `${agent} waits for ${event.target}`,
   'wait.ended': (event, agent) => `${agent} waits no longer: ${event.reason}`,
   'question.asked': (event, agent) => `${agent} asks whether it may use ${event.tool}`,
   'question.answered': (event) => `the answer is ${event.answer} (${event.by})`,
   'notice.raised': (event, agent) => `${agent} is told: ${short(event.text)}`,
-  'session.created': (event) => `a session of ${event.agent} is made`,
+  'session.created': (event, _agent, named) => `a session of ${named(event.agent)} is made`,
 }
 
-export function eventWords(event: Event, agent: string): string {
-  const say = words[event.type] as ((event: Event, agent: string) => string) | undefined
-  return say === undefined ? event.type : say(event, agent)
+export function eventWords(event: Event, agent: string, named: (agent: string) => string): string {
+  const say = words[event.type] as ((event: Event, agent: string, named: (agent: string) => string) => string) | undefined
+  return say === undefined ? event.type : say(event, agent, named)
 }

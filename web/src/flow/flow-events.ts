@@ -1,23 +1,12 @@
 /** All events of one flow, in order: those of the past read once from the log, new ones as they come. */
 import { useEffect, useState } from 'react'
 import type { StreamedEvent } from '../../../src/client/answers.ts'
-import { opensTurn } from '../../../src/model/opening.ts'
 import { useLook } from '../live/use-live.ts'
 import type { Live } from '../live/live.ts'
 import { readLog } from '../live/read-log.ts'
+import { flowFilter } from './flow-filter.ts'
 
 export type FlowEvents = { readonly topic: string; events(): readonly StreamedEvent[]; state(): 'reading' | 'there' | 'unknown'; problem(): unknown; stop(): void }
-
-/** Tells what belongs to a flow. Turns join it by the message or call that opened them, so events must come in order. */
-export function flowFilter(flow: string): (streamed: StreamedEvent) => boolean {
-  const turns = new Set<string>()
-  return ({ event }) => {
-    if (opensTurn(event) && event.flow === flow) turns.add(event.turn)
-    if (event.type === 'call.opened' && event.flow === flow) turns.add(`turn_${event.call.slice(5)}`)
-    if (event.type === 'session.created') return event.flow === flow
-    return event.turn !== null && turns.has(event.turn)
-  }
-}
 
 export function openFlow(live: Live, id: string): FlowEvents {
   const topic = `flow-events:${id}`

@@ -5,6 +5,8 @@ import { changeQuery, hrefOf } from '../address.ts'
 import { amount, clockTime, duration, firstLine, plural } from '../amounts.ts'
 import { useNow } from '../browser-clock.ts'
 import { useKeys, moveFocus } from '../keys.ts'
+import { called } from '../live/ledger.ts'
+import { useLive } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
@@ -25,8 +27,10 @@ export function FlowView({ id, query }: { id: string; query: URLSearchParams }) 
 
 function Flow({ events, count, query }: { events: readonly StreamedEvent[]; count: number; query: URLSearchParams }) {
   const now = useNow()
+  const live = useLive()
+  const named = useCallback((agent: string) => called(live.ledger, agent), [live])
   const index = indexOf(events, query.get('at'))
-  const picture = useMemo(() => foldFlow(events, index === null ? count : index + 1), [events, count, index])
+  const picture = useMemo(() => foldFlow(events, index === null ? count : index + 1, named), [events, count, index, named])
   const shape = query.get('shape') === 'graph' ? 'graph' : 'timeline'
   const picked = query.get('call')
   const bar = picked === null ? undefined : (picture.bars.get(picked) ?? picture.bars.get(`turn_${picked.slice(5)}`))
@@ -49,7 +53,7 @@ function Flow({ events, count, query }: { events: readonly StreamedEvent[]; coun
           <button type="button" aria-pressed={shape === 'graph'} onClick={() => changeQuery({ shape: 'graph' })}>Graph</button>
         </div>
         {shape === 'timeline' ? <Timeline picture={picture} at={at} picked={picked} onPick={pick} /> : <CallGraph picture={picture} onPick={pick} />}
-        <ReplaySlider events={events} index={index} agentOf={agentOf} onMove={move} />
+        <ReplaySlider events={events} index={index} agentOf={agentOf} named={named} onMove={move} />
       </div>
       {bar !== undefined && <CallPanel bar={bar} at={at} isPast={index !== null} onClose={() => changeQuery({ call: null })} />}
     </div>

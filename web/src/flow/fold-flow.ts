@@ -34,7 +34,8 @@ export type Bar = {
 
 export type FlowPicture = { bars: Map<string, Bar>; root: Bar | null; from: number; to: number; tokens: number; tokensMax: number | null; open: number }
 
-export function foldFlow(events: readonly StreamedEvent[], count = events.length): FlowPicture {
+/** `named` says what people call an agent. */
+export function foldFlow(events: readonly StreamedEvent[], count = events.length, named: (agent: string) => string = (agent) => agent): FlowPicture {
   const bars = new Map<string, Bar>()
   const picture: FlowPicture = { bars, root: null, from: 0, to: 0, tokens: 0, tokensMax: null, open: 0 }
   for (let index = 0; index < count; index += 1) {
@@ -42,7 +43,7 @@ export function foldFlow(events: readonly StreamedEvent[], count = events.length
     if (streamed === undefined) break
     if (index === 0) picture.from = streamed.at
     picture.to = Math.max(picture.to, streamed.at)
-    step(picture, streamed.event, streamed.at)
+    step(picture, streamed.event, streamed.at, named)
   }
   for (const bar of bars.values()) {
     picture.tokens += bar.tokens
@@ -57,33 +58,33 @@ const emptyBar = (id: string, event: Event, at: number): Bar => ({
   opened: null, refused: null, ended: null, turnEnded: null, stopping: false,
 })
 
-function step(picture: FlowPicture, event: Event, at: number): void {
-  if (opensTurn(event)) return openMessage(picture, event, event.turn, at)
-  if (event.type === 'call.opened') return openCall(picture, event, at)
-  if (event.type === 'call.refused') return refuseCall(picture, event, at)
+function step(picture: FlowPicture, event: Event, at: number, named: (agent: string) => string): void {
+  if (opensTurn(event)) return openMessage(picture, event, event.turn, at, named)
+  if (event.type === 'call.opened') return openCall(picture, event, at, named)
+  if (event.type === 'call.refused') return refuseCall(picture, event, at, named)
   const bar = event.turn === null ? undefined : picture.bars.get(event.turn)
   const fold = inner[event.type] as ((bar: Bar, event: Event, at: number, picture: FlowPicture) => void) | undefined
   if (bar !== undefined) fold?.(bar, event, at, picture)
 }
 
-function openMessage(picture: FlowPicture, event: OpeningMessage, turn: string, at: number): void {
-  const bar: Bar = { ...emptyBar(turn, event, at), agent: event.grant.agent, parent: event.senderTurn !== null && picture.bars.has(event.senderTurn) ? event.senderTurn : null, depth: event.grant.depth, tool: event.from === null ? '' : 'message', text: event.text, deadline: event.deadline, opened: event }
+function openMessage(picture: FlowPicture, event: OpeningMessage, turn: string, at: number, named: (agent: string) => string): void {
+  const bar: Bar = { ...emptyBar(turn, event, at), agent: named(event.grant.agent), parent: event.senderTurn !== null && picture.bars.has(event.senderTurn) ? event.senderTurn : null, depth: event.grant.depth, tool: event.from === null ? '' : 'message', text: event.text, deadline: event.deadline, opened: event }
   picture.bars.set(turn, bar)
   if (picture.root !== null) return
   picture.root = bar
   picture.tokensMax = event.grant.tokensMax
 }
 
-function openCall(picture: FlowPicture, event: EventOf<'call.opened'>, at: number): void {
+function openCall(picture: FlowPicture, event: EventOf<'call.opened'>, at: number, named: (agent: string) => string): void {
   const id = `turn_${event.call.slice(5)}`
-  picture.bars.set(id, { ...emptyBar(id, event, at), call: event.call, session: event.target, agent: event.grant.agent, parent: event.turn, depth: event.grant.depth, tool: event.tool, text: event.task, deadline: event.deadline, opened: event })
+  picture.bars.set(id, { ...emptyBar(id, event, at), call: event.call, session: event.target, agent: named(event.grant.agent), parent: event.turn, depth: event.grant.depth, tool: event.tool, text: event.task, deadline: event.deadline, opened: event })
   const caller = event.turn === null ? undefined : picture.bars.get(event.turn)
-  if (caller !== undefined && !event.background) caller.segments.push({ kind: 'call', name: event.grant.agent, from: at, to: null, ok: true, key: event.call })
+  if (caller !== undefined && !event.background) caller.segments.push({ kind: 'call', name: named(event.grant.agent), from: at, to: null, ok: true, key: event.call })
 }
 
-function refuseCall(picture: FlowPicture, event: EventOf<'call.refused'>, at: number): void {
+function refuseCall(picture: FlowPicture, event: EventOf<'call.refused'>, at: number, named: (agent: string) => string): void {
   const caller = event.turn === null ? undefined : picture.bars.get(event.turn)
-  picture.bars.set(event.call, { ...emptyBar(event.call, event, at), call: event.call, agent: event.agent, parent: event.turn, depth: (caller?.depth ?? 0) + 1, tool: event.tool, text: event.task, endedAt: at, outcome: 'refused', refused: event })
+  picture.bars.set(event.call, { ...emptyBar(event.call, event, at), call: event.call, agent: named(event.agent), parent: event.turn, depth: (caller?.depth ?? 0) + 1, tool: event.tool, text: event.task, endedAt: at, outcome: 'refused', refused: event })
 }
 
 type Inner = { [T in EventType]?: (bar: Bar, event: EventOf<T>, at: number, picture: FlowPicture) => void }

@@ -26,28 +26,25 @@ const top = 34
 /** Arrows that come back run below the boxes. */
 const ringRoom = 36
 
+/** First the arrows that come back are found and left out, by walking from those that nobody points to; then each box is as far right as the longest way to it. */
 function layersOf(names: readonly string[], edges: readonly { from: string; to: string }[]): Map<string, number> {
-  const next = new Map<string, string[]>()
-  for (const { from, to } of edges) if (from !== to) next.set(from, [...(next.get(from) ?? []), to])
-  const layers = new Map<string, number>(names.map((name) => [name, 0]))
-  const onPath = new Set<string>()
-  // Each edge lifts its end at most once per way; a graph of agents is small, and the bound holds for one that is not.
-  let steps = 0
+  const next = new Map<string, Set<string>>(names.map((name) => [name, new Set()]))
+  for (const { from, to } of edges) if (from !== to && next.has(to)) next.get(from)?.add(to)
+  const targets = new Set([...next.values()].flatMap((to) => [...to]))
+  const state = new Map<string, 'open' | 'done'>()
+  const order: string[] = []
   const visit = (name: string): void => {
-    if (onPath.has(name) || steps > stepsMax) return
-    onPath.add(name)
+    if (state.has(name)) return
+    state.set(name, 'open')
     for (const to of next.get(name) ?? []) {
-      steps += 1
-      const layer = (layers.get(name) ?? 0) + 1
-      if (onPath.has(to) || layer <= (layers.get(to) ?? 0)) continue
-      layers.set(to, layer)
-      visit(to)
+      if (state.get(to) === 'open') next.get(name)?.delete(to)
+      else visit(to)
     }
-    onPath.delete(name)
+    state.set(name, 'done')
+    order.push(name)
   }
-  const targets = new Set(edges.filter(({ from, to }) => from !== to).map(({ to }) => to))
   for (const name of [...names.filter((one) => !targets.has(one)), ...names]) visit(name)
+  const layers = new Map<string, number>(names.map((name) => [name, 0]))
+  for (const name of order.toReversed()) for (const to of next.get(name) ?? []) layers.set(to, Math.max(layers.get(to) ?? 0, (layers.get(name) ?? 0) + 1))
   return layers
 }
-
-const stepsMax = 20_000

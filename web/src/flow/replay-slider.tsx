@@ -5,11 +5,11 @@ import { after } from '../browser-clock.ts'
 import { duration } from '../amounts.ts'
 import { eventWords } from './event-words.ts'
 
-type Props = { events: readonly StreamedEvent[]; /** Which event is the last that is shown; null follows the newest. */ index: number | null; agentOf: (turn: string | null) => string; onMove: (index: number | null) => void }
+type Props = { events: readonly StreamedEvent[]; /** Which event is the last that is shown; null follows the newest. */ index: number | null; agentOf: (turn: string | null) => string; named: (agent: string) => string; onMove: (index: number | null) => void }
 
 const playMs = 220
 
-export function ReplaySlider({ events, index, agentOf, onMove }: Props) {
+export function ReplaySlider({ events, index, agentOf, named, onMove }: Props) {
   const [playing, setPlaying] = useState(false)
   const last = events.length - 1
   const at = index ?? last
@@ -24,6 +24,7 @@ export function ReplaySlider({ events, index, agentOf, onMove }: Props) {
     return after(playMs, () => onMove(at + 1))
   }, [playing, at, last, onMove])
   if (current === undefined) return null
+  const words = eventWords(current.event, agentOf(current.event.turn), named)
   const move = (next: number): void => onMove(Math.max(0, Math.min(last, next)))
   return (
     <div className="replay" role="group" aria-label="Replay">
@@ -33,7 +34,7 @@ export function ReplaySlider({ events, index, agentOf, onMove }: Props) {
         setPlaying(!playing)
       }}>{playing ? 'Pause' : 'Play'}</button>
       <button type="button" onClick={() => move(at + 1)} disabled={at >= last} aria-label="One event on">›</button>
-      <input type="range" min={0} max={last} value={at} aria-label="Event" aria-valuetext={`${at + 1} of ${events.length}: ${eventWords(current.event, agentOf(current.event.turn))}`} onChange={(event) => {
+      <input type="range" min={0} max={last} value={at} aria-label="Event" aria-valuetext={`${at + 1} of ${events.length}: ${words}`} onChange={(event) => {
         setPlaying(false)
         move(Number(event.target.value))
       }} />
@@ -41,7 +42,7 @@ export function ReplaySlider({ events, index, agentOf, onMove }: Props) {
         setPlaying(false)
         onMove(null)
       }}>Live</button>
-      <p className="replay-words"><span className="number">{at + 1}/{events.length}</span> <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {eventWords(current.event, agentOf(current.event.turn))}</p>
+      <p className="replay-words"><span className="number">{at + 1}/{events.length}</span> <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {words}</p>
     </div>
   )
 }

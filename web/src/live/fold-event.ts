@@ -4,7 +4,7 @@ import type { Event, EventOf, EventType } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 import { firstLine } from '../amounts.ts'
 import { foldMail } from './fold-mail.ts'
-import { sessionOf, type CallFact, type FlowFact, type Ledger, type TurnFact } from './ledger.ts'
+import { called, sessionOf, type CallFact, type FlowFact, type Ledger, type TurnFact } from './ledger.ts'
 
 /** `at` and `seq` are those of the event; `isNew` where it came after the lists were read. */
 type Moment = { at: number; seq: number; isNew: boolean }
@@ -40,7 +40,7 @@ export function turnOf(ledger: Ledger, id: string, session: string, { at, seq }:
   const known = ledger.turns.get(id)
   if (known !== undefined) return known
   const turn: TurnFact = {
-    id, session, agent: ledger.sessions.get(session)?.agent ?? '', flow: null, call: null, text: '', source: 'user', from: null, applet: null, message: null, openedAt: at, openedSeq: seq, startedAt: null, deadline: null,
+    id, session, agent: called(ledger, ledger.sessions.get(session)?.agent ?? ''), flow: null, call: null, text: '', source: 'user', from: null, applet: null, message: null, openedAt: at, openedSeq: seq, startedAt: null, deadline: null,
     endedAt: null, endedSeq: null, stopping: false, outcome: null, error: null, hasEntry: false, entryTokens: 0, usage: new Map(), tokensMax: null, depth: 0,
   }
   ledger.turns.set(id, turn)
@@ -66,7 +66,7 @@ function callOf(ledger: Ledger, id: string, event: { session: string; turn: stri
   const known = ledger.calls.get(id)
   if (known !== undefined) return known
   const call: CallFact = {
-    id, flow: null, tool: '', callerSession: event.session, callerTurn: event.turn, callerAgent: ledger.sessions.get(event.session)?.agent ?? '', target: null, agent: '', task: '', background: false, openedAt: at, openedSeq: seq,
+    id, flow: null, tool: '', callerSession: event.session, callerTurn: event.turn, callerAgent: called(ledger, ledger.sessions.get(event.session)?.agent ?? ''), target: null, agent: '', task: '', background: false, openedAt: at, openedSeq: seq,
     deadline: null, endedAt: null, outcome: null, error: null, tokensUsed: 0, contextTokens: null, path: [], refusal: null,
   }
   ledger.calls.set(id, call)
@@ -76,11 +76,14 @@ function callOf(ledger: Ledger, id: string, event: { session: string; turn: stri
 const short = (text: string): string => firstLine(text, textMax)
 
 const folds: Folds = {
-  'agent.created': (_ledger, _event, _moment, touch) => touch('agents'),
+  'agent.created'(ledger, event, _moment, touch) {
+    ledger.agentNames.set(event.agent, event.definition.title)
+    touch('agents')
+  },
   'agent.deleted': (_ledger, _event, _moment, touch) => touch('agents'),
   'session.created'(ledger, event, { at }, touch) {
     const session = sessionOf(ledger, event.session, at)
-    Object.assign(session, { agent: event.agent, kind: event.kind, cwd: event.cwd, createdAt: at })
+    Object.assign(session, { agent: event.agent, agentName: called(ledger, event.agent), kind: event.kind, cwd: event.cwd, createdAt: at })
     if (session.parent === null) session.parent = event.parent
     if (session.title === '') session.title = event.title
     session.model ??= event.model
@@ -134,15 +137,15 @@ const folds: Folds = {
   'call.opened'(ledger, event, moment, touch) {
     const call = callOf(ledger, event.call, event, moment)
     Object.assign(call, {
-      flow: event.flow, tool: event.tool, target: event.target, agent: event.grant.agent, task: short(event.task), background: event.background, openedAt: moment.at, openedSeq: moment.seq, deadline: event.deadline,
-      contextTokens: event.context.tokens, path: event.grant.path.map((hop) => hop.agent), callerAgent: event.grant.path.at(-2)?.agent ?? call.callerAgent,
+      flow: event.flow, tool: event.tool, target: event.target, agent: called(ledger, event.grant.agent), task: short(event.task), background: event.background, openedAt: moment.at, openedSeq: moment.seq, deadline: event.deadline,
+      contextTokens: event.context.tokens, path: event.grant.path.map((hop) => called(ledger, hop.agent)), callerAgent: called(ledger, event.grant.path.at(-2)?.agent ?? call.callerAgent),
     })
     if (call.endedAt === null && !event.background) sessionOf(ledger, event.session, moment.at).waitsFor.add(event.call)
     const target = sessionOf(ledger, event.target, moment.at)
     if (target.agent === '') target.agent = event.grant.agent
     if (target.kind === 'ephemeral' && target.parent === null) target.parent = event.session
     const turn = turnOf(ledger, `turn_${event.call.slice(5)}`, event.target, moment)
-    Object.assign(turn, { flow: event.flow, call: event.call, agent: event.grant.agent, text: short(event.task), source: 'agent', from: event.session, openedAt: moment.at, openedSeq: moment.seq, tokensMax: event.grant.tokensMax, depth: event.grant.depth })
+    Object.assign(turn, { flow: event.flow, call: event.call, agent: called(ledger, event.grant.agent), text: short(event.task), source: 'agent', from: event.session, openedAt: moment.at, openedSeq: moment.seq, tokensMax: event.grant.tokensMax, depth: event.grant.depth })
     opened(ledger, turn, moment, touch)
     ledger.flows.get(event.flow)?.calls.add(event.call)
     touch('waits')
@@ -152,8 +155,8 @@ const folds: Folds = {
   'call.refused'(ledger, event, moment, touch) {
     const call = callOf(ledger, event.call, event, moment)
     const flow = event.turn === null ? null : (ledger.turns.get(event.turn)?.flow ?? null)
-    Object.assign(call, { tool: event.tool, agent: event.agent, task: short(event.task), flow, openedAt: moment.at, endedAt: moment.at, outcome: 'refused', refusal: event.refusal })
-    ledger.refused.push({ seq: moment.seq, at: moment.at, call: event.call, session: event.session, agent: event.agent, callerAgent: call.callerAgent, tool: event.tool, task: short(event.task), refusal: event.refusal })
+    Object.assign(call, { tool: event.tool, agent: called(ledger, event.agent), task: short(event.task), flow, openedAt: moment.at, endedAt: moment.at, outcome: 'refused', refusal: event.refusal })
+    ledger.refused.push({ seq: moment.seq, at: moment.at, call: event.call, session: event.session, agent: called(ledger, event.agent), callerAgent: call.callerAgent, tool: event.tool, task: short(event.task), refusal: event.refusal })
     if (flow !== null) ledger.flows.get(flow)?.calls.add(event.call)
     bounded(ledger.refused)
     touch('waits')
@@ -179,7 +182,7 @@ const folds: Folds = {
   'question.asked'(ledger, event, { at }, touch) {
     const turn = event.turn === null ? undefined : ledger.turns.get(event.turn)
     if (ledger.answered.has(event.question) || event.turn === null || (turn !== undefined && turn.endedAt !== null)) return
-    ledger.questions.set(event.question, { id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: event.agent, tool: event.tool, input: event.input, path: event.path, askedAt: at, deadline: event.deadline })
+    ledger.questions.set(event.question, { id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: called(ledger, event.agent), tool: event.tool, input: event.input, path: event.path.map((name) => called(ledger, name)), askedAt: at, deadline: event.deadline })
     touch('questions')
   },
   'question.answered': (ledger, event, _moment, touch) => forgetQuestion(ledger, event.question, touch),
@@ -198,7 +201,7 @@ function openByMessage(ledger: Ledger, event: EventOf<'message.sent'> | EventOf<
   if (event.turn === null) return
   const turn = turnOf(ledger, event.turn, event.session, moment)
   Object.assign(turn, {
-    flow: event.flow, agent: event.grant.agent, text: short(event.text), source: event.source, from: event.from, applet: event.applet, message: event.message, openedAt: moment.at, openedSeq: moment.seq,
+    flow: event.flow, agent: called(ledger, event.grant.agent), text: short(event.text), source: event.source, from: event.from, applet: event.applet, message: event.message, openedAt: moment.at, openedSeq: moment.seq,
     tokensMax: event.grant.tokensMax, depth: event.grant.depth,
   })
   if (session.agent === '') session.agent = event.grant.agent

@@ -115,10 +115,12 @@ export type Ledger = {
   notices: NoticeFact[]
   refused: RefusedFact[]
   mail: Map<string, MailFact>
+  /** What people call agents that were made by API, whose names are ids. */
+  agentNames: Map<string, string>
 }
 
 export const emptyLedger = (): Ledger => ({
-  sessions: new Map(), turns: new Map(), calls: new Map(), flows: new Map(), questions: new Map(), answered: new Set(), notices: [], refused: [], mail: new Map(),
+  sessions: new Map(), turns: new Map(), calls: new Map(), flows: new Map(), questions: new Map(), answered: new Set(), notices: [], refused: [], mail: new Map(), agentNames: new Map(),
 })
 
 export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
@@ -141,6 +143,9 @@ export function takeSession(ledger: Ledger, listed: Session): SessionFact {
   ledger.sessions.set(listed.id, fact)
   return fact
 }
+
+/** An agent as people call it. */
+export const called = ({ agentNames }: Pick<Ledger, 'agentNames'>, agent: string): string => agentNames.get(agent) ?? agent
 
 export const statusOf = (session: SessionFact): Session['status'] => (session.kind === 'external' ? 'idle' : session.liveTurns.size > 0 ? 'streaming' : session.resting)
 export const isActive = (session: SessionFact): boolean => statusOf(session) === 'streaming'

@@ -9,7 +9,7 @@ import type { StreamedEvent } from '../../../src/client/answers.ts'
 import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
 import { TielineError } from '../../../src/client/tieline-error.ts'
 import { foldEvent } from './fold-event.ts'
-import { emptyLedger, takeSession, type Ledger } from './ledger.ts'
+import { called, emptyLedger, takeSession, type Ledger } from './ledger.ts'
 import { pruneLedger } from './prune-ledger.ts'
 import { readLog } from './read-log.ts'
 import { streams, type Streams } from './said.ts'
@@ -39,8 +39,8 @@ export type Live = {
   stop(): void
 }
 
-/** How much of the log is read at the start. */
-const eventsReadMax = 20_000
+/** How much of the log is read at the start: a second or so. */
+export const eventsReadMax = 10_000
 const pagesMax = 10
 const pageSize = 200
 
@@ -130,6 +130,7 @@ class PageStore implements Live {
 
   async #load(after: number): Promise<void> {
     try {
+      for (const { id, name } of await this.client.agents()) this.ledger.agentNames.set(id, name)
       await readSessions(this.client, this.ledger, false)
       await readQuestions(this.client, this.ledger)
       this.#loaded = { ...this.#loaded, lists: true }
@@ -147,7 +148,8 @@ class PageStore implements Live {
   }
 
   #take(streamed: StreamedEvent, isNew: boolean): void {
-    foldEvent(this.ledger, streamed, isNew, (topic) => this.topics.touch(topic))
+    // While the past is read nobody is told; afterwards everybody is.
+    foldEvent(this.ledger, streamed, isNew, isNew ? (topic) => this.topics.touch(topic) : () => undefined)
     this.details.take(streamed)
     settle(this.said, streamed)
     if (!isNew) return
@@ -177,5 +179,5 @@ async function readSessions(client: TielineClient, ledger: Ledger, archived: boo
 }
 
 async function readQuestions(client: TielineClient, ledger: Ledger): Promise<void> {
-  for (const question of await client.questions.list()) if (!ledger.answered.has(question.id)) ledger.questions.set(question.id, question)
+  for (const question of await client.questions.list()) if (!ledger.answered.has(question.id)) ledger.questions.set(question.id, { ...question, agent: called(ledger, question.agent), path: question.path.map((name) => called(ledger, name)) })
 }

@@ -3,6 +3,7 @@ import { useMemo } from 'react'
 import { changeQuery, toFlow } from '../address.ts'
 import { amount, clockTime, duration, plural, wholeTime } from '../amounts.ts'
 import { useNow } from '../browser-clock.ts'
+import { eventsReadMax } from '../live/live.ts'
 import { useLook } from '../live/use-live.ts'
 import { countNumbers, type Amounts, type Numbers } from '../numbers/count-numbers.ts'
 import { Bars, Columns, Plot, Points, Ranges } from '../numbers/plots.tsx'
@@ -27,7 +28,7 @@ export function NumbersView({ query }: { query: URLSearchParams }) {
         <div className="tabs" role="group" aria-label="Time">{ranges.map(({ name, word }) => <button key={name} type="button" aria-pressed={range.name === name} onClick={() => changeQuery({ range: name === 'all' ? null : name })}>{word}</button>)}</div>
       </div>
       {!isRead ? <Loading what="the log" /> : numbers.turns === 0 ? <Empty title="Nothing happened in this time."><p><a href="#/start">Run the demo</a>, or look further back.</p></Empty> : <AllNumbers numbers={numbers} />}
-      {live.readFrom() > 0 && <p className="hint">Counted over the newest 20,000 events. <a href="/metrics">/metrics</a> has counters since the server started.</p>}
+      {live.readFrom() > 0 && <p className="hint">Counted over the newest {eventsReadMax.toLocaleString()} events and all that came since. <a href="/metrics">/metrics</a> has counters since the server started.</p>}
     </section>
   )
 }

@@ -4,7 +4,7 @@ import { toFlow } from '../address.ts'
 import { clockTime, firstLine } from '../amounts.ts'
 import type { RefusedFact } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
-import { Name, Path, SessionLink } from '../parts/names.tsx'
+import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
 
 const isRing = (refusal: Refusal): refusal is Extract<Refusal, { path: string[] }> => refusal.code === 'call_cycle' || refusal.code === 'call_deadlock'
 
@@ -31,4 +31,4 @@ function RefusedCard({ one }: { one: RefusedFact }) {
 }
 
 /** The path as a ring: the last arrow is the one that was refused. */
-const Ring = ({ path }: { path: readonly string[] }) => <p className="ring"><Path names={path.slice(0, -1)} /><span className="ring-refused"> ⇥ <span className="unseen">refused: </span><Name>{path.at(-1) ?? ''}</Name></span></p>
+const Ring = ({ path }: { path: readonly string[] }) => <p className="ring"><AgentPath agents={path.slice(0, -1)} /><span className="ring-refused"> ⇥ <span className="unseen">refused: </span><AgentPath agents={path.slice(-1)} /></span></p>

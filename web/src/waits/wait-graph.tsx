@@ -3,13 +3,16 @@ import type { WaitEdge } from '../../../src/client/answers.ts'
 import { duration, shortId } from '../amounts.ts'
 import { Arrows, curve, cut } from '../flow/call-graph.tsx'
 import { layered } from '../flow/layered.ts'
+import { called } from '../live/ledger.ts'
+import { useLive } from '../live/use-live.ts'
 import type { End } from './wait-words.ts'
 
 const box = { width: 172, height: 44, gapX: 92, gapY: 18 }
 
 export function WaitGraph({ edges, ends, now }: { edges: readonly WaitEdge[]; ends: readonly End[]; now: number }) {
+  const { ledger } = useLive()
   const agents = new Map<string, string>()
-  for (const { waiter, waiterAgent, target, targetAgent } of edges) agents.set(waiter, waiterAgent).set(target, targetAgent)
+  for (const { waiter, waiterAgent, target, targetAgent } of edges) agents.set(waiter, called(ledger, waiterAgent)).set(target, called(ledger, targetAgent))
   const laid = layered([...agents.keys()], edges.map(({ waiter, target }) => ({ from: waiter, to: target })), box)
   const endOf = new Map(ends.map((end) => [end.session, end.why]))
   return (

@@ -1,7 +1,7 @@
 /** Why nothing happens, in words: who waits, and what stands at the end of each wait. */
 import type { WaitEdge } from '../../../src/client/answers.ts'
 import { duration } from '../amounts.ts'
-import { statusOf, type Ledger } from '../live/ledger.ts'
+import { called, statusOf, type Ledger } from '../live/ledger.ts'
 
 export type End = { session: string; agent: string; waiters: string[]; why: 'asks' | 'works' | 'rests'; words: string }
 
@@ -10,7 +10,7 @@ export function endsOf(edges: readonly WaitEdge[], ledger: Ledger, now: number):
   const waiters = new Set<string>(edges.map(({ waiter }) => waiter))
   const ends = new Map<string, string>()
   for (const { target, targetAgent } of edges) if (!waiters.has(target)) ends.set(target, targetAgent)
-  return [...ends].map(([session, agent]) => ({ session, agent, waiters: [...waitersOf(session, edges)], ...whyOf(session, ledger, now) }))
+  return [...ends].map(([session, agent]) => ({ session, agent: called(ledger, agent), waiters: [...waitersOf(session, edges)], ...whyOf(session, ledger, now) }))
 }
 
 function waitersOf(session: string, edges: readonly WaitEdge[]): Set<string> {

@@ -1,0 +1,29 @@
+/** What clients outside do with mail in a plan: send, send again, accept at the same moment on two nodes, and try again when nobody told them what became of it. */
+import { acceptMail } from '../src/runtime/mail-inbox.ts'
+import { sendMail } from '../src/runtime/mail.ts'
+import type { Line } from '../src/runtime/line.ts'
+import type { SessionId } from '../src/model/id.ts'
+import { mainOf, nameOf } from './agents.ts'
+import { taskOf } from './driver.ts'
+import type { MailAct } from './plan.ts'
+import type { SqliteStore } from '../src/store/sqlite.ts'
+
+export const outsiders: readonly SessionId[] = ['ses_out-0', 'ses_out-1']
+export const mailId = (id: number): string => `mail-${id}`
+
+/** Sends a message once more if asked to; the id is the same. */
+export async function sendAs(line: Line, store: SqliteStore, act: Extract<MailAct, { do: 'send' }>): Promise<string> {
+  const session = outsiders[act.id % outsiders.length] as SessionId
+  const row = await store.session(session)
+  const sent = await sendMail(line, { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' }, { session: mainOf(nameOf(act.to)), message: taskOf(act.script, `mail ${act.id}`), id: mailId(act.id) })
+  return 'code' in sent ? sent.code : 'sent'
+}
+
+/** Null where nothing was accepted. */
+export async function acceptAs(line: Line, store: SqliteStore, act: Extract<MailAct, { do: 'accept' }>, name: string): Promise<string | null> {
+  const session = await store.session(mainOf(nameOf(act.of)))
+  if (session === null) return null
+  const which = act.id === undefined ? { kind: act.newest === true ? ('newest' as const) : ('oldest' as const) } : { kind: 'named' as const, name: mailId(act.id) }
+  const accepted = await acceptMail(line, { session: null, running: null }, { session, which, replies: null, act: name })
+  return 'code' in accepted ? null : accepted.message
+}

@@ -1,0 +1,51 @@
+/** The part of the ports that is about mail: what is asked for, what is answered, and what lists there are. */
+import type { MessageFacts, MessageStatus } from '../model/facts.ts'
+import type { MessageId, Millis, SessionId } from '../model/id.ts'
+import type { Which } from '../model/mail.ts'
+import type { Refusal } from '../model/refusal.ts'
+
+/** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
+export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
+
+export type MailLists = {
+  /** By either spelling of its id, with what stands only in the log. */
+  message(id: MessageId): Promise<MessageFacts | null>
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
+  counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
+  /** The newest first. */
+  drafts(owner: SessionId, limit: number): Promise<MessageFacts[]>
+  /** A message with all that it answers and all that answer it, oldest first. */
+  thread(id: MessageId): Promise<MessageFacts[]>
+  /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
+  dead(before: number | null, limit: number): Promise<MessageFacts[]>
+  /** Sessions that a call made, that are over, and for which mail still waits. */
+  stranded(limit: number): Promise<SessionId[]>
+}
+
+/** What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise. */
+export type MailAsk = {
+  message: string
+  /** `new`, `fork`, or an id or a unique part of one. */
+  session?: string
+  elaborate?: boolean
+  fork?: boolean | number
+  iterate?: boolean
+  id?: string
+  draft?: boolean
+  /** One id of a message, or none. */
+  reply?: readonly string[]
+}
+export type MailAnswer = { id: string; session: SessionId | null; status: MessageStatus; draft: boolean; buffered: boolean }
+
+export type SessionSummary = { id: SessionId; agent: string; title: string; cwd: string; status: 'idle' | 'streaming' | 'error'; active: boolean; parent: SessionId | null; createdAt: Millis; updatedAt: Millis; buffered: number }
+
+/** What tools may ask of mail, bound to one turn. */
+export type MailActs = {
+  /** Sessions that are not a call's own, newest first. `dir` null is anywhere. */
+  listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
+  sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
+  /** `session` null is one's own. */
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number } | Refusal>
+  /** Null where nothing waits. The same key takes no second message. */
+  acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
+}
