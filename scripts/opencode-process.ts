@@ -70,9 +70,10 @@ export async function startOpencode(model: string, secret: string): Promise<Open
   const serverFile = join(dataDir, 'server.json')
   const server = (): { url: string; pid: number } | null => (existsSync(serverFile) ? (JSON.parse(readFileSync(serverFile, 'utf8')) as { url: string; pid: number }) : null)
   return {
-    directory, mailDir: join(home, '.local', 'share', 'opencode', 'storage', 'call-response'), server, log: () => running.log(),
+    directory, mailDir: join(home, '.local', 'share', 'opencode', 'storage', 'call-response'), server,
+    log: () => [running.log(), join(dataDir, 'serve.log')].map((text, at) => (at === 0 ? text : existsSync(text) ? readFileSync(text, 'utf8') : '')).join('\n'),
     list: () => ask('GET', '/session'),
-    create: async (title) => (await ask<OpencodeSession>('POST', '/session', { title })).id,
+    create: async (title) => (await ask<OpencodeSession>('POST', '/session', title === '' ? {} : { title })).id,
     prompt: (session, text) => ask('POST', `/session/${session}/message`, { parts: [{ type: 'text', text }] }),
     messages: (session) => ask('GET', `/session/${session}/message`),
     status: () => ask('GET', '/session/status'),

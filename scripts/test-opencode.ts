@@ -3,40 +3,12 @@
  * No network but loopback, once opencode is installed. The server is started by the plugin itself.
  */
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
-import { fakeModel, type FakeModel, type FakeRule } from '../test/fake-model.ts'
-import { agentName, startOpencode, version, type Opencode } from './opencode-process.ts'
-
-const secret = 'tangerine'
-const waitMsMax = 60_000
-
-type World = { fake: FakeModel; opencode: Opencode; client: TielineClient; /** Everything that has happened at the server. */ events: Event[] }
-type Check = { name: string; run: (world: World) => Promise<string> }
-
-const ours = (own: string): string => `ses_${agentName}-${own}`
-
-/** The model answers the next prompt with this text in it by one tool, and then says so. */
-const uses = (user: string, name: string, input: unknown, then = 'Done.'): FakeRule[] => [{ when: { user }, times: 1, tools: [{ name, input }] }, { when: { user }, text: then }]
-
-async function until<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
-  for (const end = Date.now() + waitMsMax; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 200))) {
-    const found = await look()
-    if (found !== null && found !== undefined && found !== false) return found
-  }
-  throw new Error(`${what}: it did not come in ${waitMsMax / 1000} s`)
-}
-
-/** What the tool answered, as the model read it. */
-async function toolUse<T>({ opencode, fake }: World, session: string, name: string, input: unknown): Promise<T> {
-  const prompt = `Use ${name}, try ${fake.rules.length}`
-  fake.rules.unshift(...uses(prompt, name, input))
-  await opencode.prompt(session, prompt)
-  const used = (await opencode.messages(session)).flatMap(({ parts }) => parts).findLast((part) => part.type === 'tool' && part.tool === name)
-  assert.equal(used?.state?.status, 'completed', `${name}: ${JSON.stringify(used?.state)}`)
-  return JSON.parse(used?.state?.output ?? '') as T
-}
+import { fakeModel } from '../test/fake-model.ts'
+import { known, ours, secret, toolUse, until, uses, type Check, type World } from './opencode-kit.ts'
+import { mailChecks } from './opencode-mail-checks.ts'
+import { agentName, startOpencode, version } from './opencode-process.ts'
 
 const checks: readonly Check[] = [
   {
@@ -98,6 +70,17 @@ const checks: readonly Check[] = [
     },
   },
   {
+    name: 'opencode is called by name, like any agent, in a session that it makes for the call',
+    async run({ opencode, client, fake }) {
+      fake.rules.unshift({ when: { user: 'Name a fish' }, text: 'Pike.' })
+      const answer = await client.calls.open({ agent: agentName, task: 'Name a fish' })
+      assert.deepEqual([answer.success, answer.output], [true, 'Pike.'], JSON.stringify(answer))
+      const { targetSession } = await client.calls.get(answer.call_id)
+      assert.ok((await opencode.list()).some(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === targetSession))
+      return `${answer.tokens_used} tokens`
+    },
+  },
+  {
     name: 'a cancel stops it in opencode',
     async run({ opencode, client, fake }) {
       const session = await opencode.create('stopped')
@@ -112,78 +95,12 @@ const checks: readonly Check[] = [
     },
   },
   {
-    name: 'a session sends to another: it waits in the buffer, is listed, accepted, answered, and the reply arrives',
-    async run(world) {
-      const { opencode, client, fake, events } = world
-      const [sender, receiver] = [await opencode.create('sender'), await opencode.create('receiver of mail')]
-      await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Which colour has the door?' })
-      assert.deepEqual([sent.status, sent.buffered, sent.session], ['buffered', true, ours(receiver)])
-      const { sessions } = await toolUse<{ sessions: { id: string; buffered: number }[] }>(world, sender, 'list-session', {})
-      assert.equal(sessions.find(({ id }) => id === ours(receiver))?.buffered, 1)
-      const listed = await toolUse<{ messages: { id: string; message: string; from: string }[]; instruction: string }>(world, receiver, 'buffer', {})
-      assert.deepEqual(listed.messages.map(({ id, from }) => [id, from]), [[sent.id, ours(sender)]])
-      assert.ok(!(await heard(opencode, receiver)).includes('Which colour'), 'it was delivered before it was accepted')
-      fake.rules.unshift({ when: { user: 'Which colour has the door?' }, text: 'The door is green.' }, { when: { user: 'The door is green.' }, text: 'Thank you.' })
-      const accepted = await toolUse<{ accepted: boolean; next: string }>(world, receiver, 'buffer', { accept: true })
-      assert.ok(accepted.accepted && accepted.next !== '')
-      await until('the reply', async () => (await heard(opencode, sender)).includes('The door is green.'))
-      const reply = await until('its event', async () => events.find((event) => event.type === 'message.answered' && event.message === sent.id))
-      await client.sessions.wait(ours(sender), { timeoutMs: 20_000 })
-      await new Promise((resolve) => setTimeout(resolve, 1000))
-      assert.equal(events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length, 1, 'a reply was answered by itself')
-      await until('the AgentFS database', async () => readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))))
-      return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}, and lies in AgentFS`
-    },
-  },
-  {
-    name: 'a fork two messages back goes on from there, and changes nothing in the session it came from',
-    async run(world) {
-      const { opencode, fake } = world
-      const session = await opencode.create('forked')
-      for (const text of ['The first number is 1', 'The second number is 2', 'The third number is 3']) await opencode.prompt(session, text)
-      fake.rules.unshift({ when: { user: 'Go on from there' }, text: 'From the second.' }, { when: { user: 'From the second.' }, text: 'Thank you.' })
-      const sent = await toolUse<Mail>(world, session, 'send-message', { fork: 2, message: 'Go on from there' })
-      const before = await heard(opencode, session)
-      const fork = await until('the fork', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
-      await until('its answer', async () => (await heard(opencode, fork.id)).includes('From the second.'))
-      const said = await heard(opencode, fork.id)
-      assert.ok(said.includes('The second number is 2') && !said.includes('The third number') && !said.includes('Use send-message'), said)
-      await until('the reply', async () => (await heard(opencode, session)).includes('From the second.'))
-      assert.ok((await heard(opencode, session)).startsWith(before))
-      return `${fork.id} is ${sent.session ?? ''}`
-    },
-  },
-  {
-    name: 'a message to a new session makes one in opencode',
-    async run(world) {
-      const { opencode, fake } = world
-      const session = await opencode.create('parent')
-      fake.rules.unshift({ when: { user: 'Begin anew' }, text: 'I have begun.' })
-      const sent = await toolUse<Mail>(world, session, 'send-message', { message: 'Begin anew' })
-      const made = await until('the session', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
-      await until('the reply', async () => (await heard(opencode, session)).includes('I have begun.'))
-      assert.equal((await world.client.sessions.get(sent.session ?? '')).parent, ours(session))
-      return made.id
-    },
-  },
-  {
-    name: 'a draft is revised twice and sent once',
-    async run(world) {
-      const { opencode, client, events } = world
-      const [sender, receiver] = [await opencode.create('writer'), await opencode.create('reader')]
-      await known(client, receiver)
-      for (const message of ['One', 'Two', 'Three']) {
-        const draft = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', session: ours(receiver), message, draft: true })
-        assert.deepEqual([draft.status, draft.draft], ['draft', true])
-      }
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', message: 'Three', draft: false })
-      assert.equal(sent.status, 'buffered')
-      const { messages } = await toolUse<{ messages: { id: string; message: string; initial: string }[] }>(world, receiver, 'buffer', {})
-      assert.deepEqual(messages.map(({ id, message, initial }) => [id, message.includes('Three'), initial.includes('One')]), [['plan-1', true, true]])
-      const of = (type: Event['type']): number => events.filter((event) => event.type === type && 'message' in event && event.message === 'plan-1').length
-      assert.deepEqual([of('message.drafted'), of('message.revised'), of('message.sent')], [1, 2, 1])
-      return 'drafted, revised, revised, sent'
+    name: 'a session is called at the server what opencode calls it',
+    async run({ opencode, client }) {
+      const session = await opencode.create('')
+      await opencode.prompt(session, 'Hello')
+      await until('the title', async () => (await client.sessions.list({})).sessions.find(({ id }) => id === ours(session))?.title === 'A title')
+      return 'renamed when its title was found'
     },
   },
   {
@@ -221,18 +138,7 @@ const checks: readonly Check[] = [
       return 'and the server went on without it'
     },
   },
-  {
-    name: 'a session that is deleted in opencode is gone at the server, and its mail is told so',
-    async run(world) {
-      const { opencode, client, events } = world
-      const [sender, receiver] = [await opencode.create('writes in vain'), await opencode.create('soon gone')]
-      await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Are you there?' })
-      await opencode.remove(receiver)
-      await until('the dead letter', async () => events.some((event) => event.type === 'message.died' && event.message === sent.id))
-      return 'a dead letter'
-    },
-  },
+  ...mailChecks,
   {
     name: 'where the server has died, the next use of a tool starts another, which knows everything',
     async run(world) {
@@ -248,14 +154,6 @@ const checks: readonly Check[] = [
   },
 ]
 
-type Mail = { id: string; session: string | null; status: string; draft: boolean; buffered: boolean }
-
-/** Until the server has heard of a session of opencode. */
-const known = (client: TielineClient, own: string): Promise<string> => until(`session ${own}`, async () => (await client.sessions.list({})).sessions.find(({ id }) => id === ours(own))?.id)
-
-/** All that stands in a session of opencode. */
-const heard = async (opencode: Opencode, session: string): Promise<string> => (await opencode.messages(session)).flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : []))).join('\n')
-
 /** Follows the server for as long as the checks run. */
 async function follow(client: TielineClient, events: Event[], signal: AbortSignal): Promise<void> {
   for await (const { event } of client.events({ after: '0', signal })) events.push(event)
@@ -264,7 +162,7 @@ async function follow(client: TielineClient, events: Event[], signal: AbortSigna
 async function main(): Promise<number> {
   const fake = await fakeModel([{ when: { system: /title generator/i }, text: 'A title' }, { text: 'ok' }], { toolRoundsMax: 100 })
   const opencode = await startOpencode(fake.url, secret)
-  let failed = 0
+  let failed = 1
   const beganAt = Date.now()
   const over = new AbortController()
   const chosen = checks.filter(({ name }) => name.includes(process.argv[2] ?? ''))
@@ -274,6 +172,7 @@ async function main(): Promise<number> {
     const { url } = await until('a server', async () => opencode.server())
     const world: World = { fake, opencode, client: tielineClient({ url }), events: [] }
     void follow(world.client, world.events, over.signal).catch((error: unknown) => console.error(error))
+    failed = 0
     for (const { name, run } of chosen) {
       try {
         console.log(`ok   opencode ${version}: ${name}: ${await run(world)}`)

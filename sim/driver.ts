@@ -50,8 +50,8 @@ async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> 
     run.saw.count(taken == null ? 'mail.none' : 'mail.taken')
     return
   }
-  const reply = act.what === 'reply' ? run.taken.at(-1) : undefined
-  if (act.what === 'reply' && reply === undefined) return
+  // Whoever has taken nothing answers what is not theirs, and must be told no.
+  const reply = act.what === 'reply' ? (run.taken.at(-1) ?? `mail-${act.to}`) : undefined
   const { ok } = await run.steps.tool('send-message', { message, ...(reply === undefined ? { session: mainOf(nameOf(act.to)) } : { reply: [reply] }) })
   run.saw.count(`mail.${act.what}${ok ? '' : '.refused'}`)
 }

@@ -18,14 +18,13 @@ export class MailLedger {
   get = (message: string): Letter | undefined => this.letters.get(keyOf(message))
 
   before(event: Event): Broken {
-    switch (event.type) {
-      case 'message.sent': return this.get(event.message) === undefined ? null : `M5: ${event.message} is sent a second time`
-      case 'message.accepted': return this.#accepts(event)
-      case 'message.delivered': return this.#delivers(event)
-      case 'message.answered': return this.get(event.message)?.state === 'delivered' && this.get(event.message)?.to === event.session ? null : `M4: ${event.session} answers ${event.message}, which it does not have`
-      case 'message.declined': case 'message.died': return this.get(event.message)?.state === 'waiting' ? null : `M1: ${event.message} ends, and does not wait`
-      default: return null
-    }
+    if (event.type === 'message.accepted') return this.#accepts(event)
+    if (event.type === 'message.delivered') return this.#delivers(event)
+    const letter = 'message' in event ? this.get(event.message) : undefined
+    if (event.type === 'message.sent') return letter === undefined ? null : `M5: ${event.message} is sent a second time`
+    if (event.type === 'message.answered') return letter?.state === 'delivered' && letter.to === event.session ? null : `M4: ${event.session} answers ${event.message}, which it does not have`
+    if (event.type === 'message.declined' || event.type === 'message.died') return letter?.state === 'waiting' ? null : `M1: ${event.message} ends, and does not wait`
+    return null
   }
 
   #accepts({ message, session, act }: EventOf<'message.accepted'>): Broken {

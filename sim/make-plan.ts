@@ -96,7 +96,7 @@ function makeMail(random: Random): MailAct[] {
     do: 'send', at: random.below(horizonMs), node: random.below(3), to: random.below(2), id, script: scriptCount - 1 - random.below(3), ...(random.chance(50) && { againMs: random.below(800) }),
   }))
   const accepts = Array.from({ length: 4 + random.below(6) }, (): MailAct => ({
-    do: 'accept', at: random.below(horizonMs), node: random.below(3), of: random.below(2), ...(random.chance(50) && { id: random.below(sends.length) }), ...(random.chance(30) && { newest: true }), ...(random.chance(60) && { twin: true }),
+    do: 'accept', at: random.below(horizonMs), node: random.below(3), of: random.below(2), ...(random.chance(50) && { id: random.below(3) }), ...(random.chance(30) && { newest: true }), ...(random.chance(60) && { twin: true }),
   }))
   return [...sends, ...accepts]
 }

@@ -1,7 +1,7 @@
 /** Every guard of the core, taken away one at a time without touching it: facts that lie, events that are changed on their way, ports that are blind. */
 import type { Event, EventOf } from '../src/model/event.ts'
 import { fullAuthority } from '../src/model/authority.ts'
-import type { Activation, OpenFacts, TurnRow } from '../src/model/facts.ts'
+import type { Activation, MessageFacts, OpenFacts, TurnRow } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'
 import type { Bug } from './bug.ts'
 
@@ -32,6 +32,8 @@ function believing(): Pick<Bug, 'activation' | 'open' | 'append'> {
     },
   }
 }
+
+const read = (facts: MessageFacts | null): MessageFacts | null => (facts === null || facts.status !== 'buffered' ? facts : { ...facts, status: 'delivered' })
 
 export const plantedBugs: readonly (() => Bug)[] = [
   () => ({
@@ -92,11 +94,9 @@ export const plantedBugs: readonly (() => Bug)[] = [
   () => ({ name: 'forgets-acts', law: 'M2', says: 'what an act has accepted is not looked up when it is tried again', tx: (tx) => ({ ...tx, accepted: async () => null }) }),
   () => ({ name: 'not-handed-over', law: 'M1', says: 'an accepted message is not delivered', append: (events) => events.filter((event) => event.type !== 'message.delivered' || event.opens) }),
   () => ({
-    name: 'any-reply', law: 'M4', says: 'whoever names a message may answer it',
-    tx: (tx) => ({ ...tx, message: async (id) => {
-      const facts = await tx.message(id)
-      return facts === null || facts.status !== 'buffered' ? facts : { ...facts, status: 'delivered' }
-    } }),
+    name: 'any-reply', law: 'M4', says: 'what waits seems to have been read by whoever answers it',
+    ports: (ports) => ({ ...ports, lists: { ...ports.lists, mail: { ...ports.lists.mail, message: async (id) => read(await ports.lists.mail.message(id)) } } }),
+    tx: (tx) => ({ ...tx, message: async (id) => read(await tx.message(id)) }),
   }),
   () => ({ name: 'no-open-limit', law: 'R11', says: 'open calls are not counted', open: (facts) => ({ ...facts, openCalls: 0 }) }),
   () => ({ name: 'no-queue-limit', law: 'R11', says: 'waiting inputs are not counted', open: (facts) => withTarget(facts, { queued: 0 }), session: (facts) => ({ ...facts, queued: 0 }) }),

@@ -5,11 +5,11 @@ import { conform } from './conform.ts'
 import { configOf, lockstep } from './lockstep.ts'
 import { checkTla, configsOf, configText } from './tla.ts'
 
-export type Job = { kind: 'calls' | 'activation' | 'checker'; name: string } | { kind: 'lockstep' | 'store'; name: string; seed: number; states: number }
+export type Job = { kind: 'calls' | 'activation' | 'mail' | 'checker'; name: string } | { kind: 'lockstep' | 'store'; name: string; seed: number; states: number }
 export type Verdict = { job: Job; ok: boolean; states: number; said: string; note: string; seconds: number }
 
 /** A number is how many states there are; a name is the property that must be broken. */
-type Expected = Record<'calls' | 'activation' | 'checker', Record<string, number | string>>
+type Expected = Record<'calls' | 'activation' | 'mail' | 'checker', Record<string, number | string>>
 export const expected = JSON.parse(readFileSync(new URL('expect.json', import.meta.url), 'utf8')) as Expected
 
 /** The longest first, so that two workers end together. */
@@ -19,7 +19,7 @@ export function allJobs(): Job[] {
   const jobs: Job[] = [
     ...[1, 2, 3, 4].map((seed): Job => ({ kind: 'lockstep', name: `seed ${seed}`, seed, states: 300 })),
     ...[1, 2].map((seed): Job => ({ kind: 'store', name: `seed ${seed}`, seed, states: 2000 })),
-    ...(['calls', 'activation'] as const).flatMap((kind) => configsOf(kind).map((name): Job => ({ kind, name }))),
+    ...(['calls', 'activation', 'mail'] as const).flatMap((kind) => configsOf(kind).map((name): Job => ({ kind, name }))),
     ...cases.map(({ name }): Job => ({ kind: 'checker', name })),
   ]
   return jobs.sort((a, b) => weight(a) - weight(b))
@@ -38,14 +38,14 @@ async function find(job: Job): Promise<Found> {
     case 'lockstep': return compared(lockstep(job.seed, job.states), 'as TLA+')
     case 'store': return compared(await conform(job.seed, job.states), 'as SQLite')
     case 'checker': return findCase(cases.find(({ name }) => name === job.name))
-    case 'calls': case 'activation': return findTla(job.kind, job.name)
+    case 'calls': case 'activation': case 'mail': return findTla(job.kind, job.name)
   }
 }
 
 const compared = ({ states, difference }: { states: number; difference: string | null }, said: string): Found =>
   ({ ok: difference === null, states, said: difference === null ? said : 'differs', note: difference ?? '' })
 
-function findTla(kind: 'calls' | 'activation', name: string): Found {
+function findTla(kind: 'calls' | 'activation' | 'mail', name: string): Found {
   const { success, states, error, warnings } = checkTla(kind, name)
   const want = expected[kind][name]
   const invariants = [...configText(kind, name).matchAll(/^INVARIANT (\w+)$/gm)].map((match) => match[1] ?? '')

@@ -26,7 +26,7 @@ const bare = (text: string): string => text.replace(/^-+ MODULE.*\n/m, '').repla
 const terse = (text: string): string => text.replaceAll(/\(\*[\s\S]*?\*\)/g, '').replaceAll(/\\\*.*$/gm, '').replaceAll(/\n\s*\n/g, '\n')
 
 export const moduleText = (folder: string): string =>
-  terse(folder === 'calls' ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => bare(read('calls/Calls.tla'))) : read('activation/Activation.tla'))
+  terse(folder === 'calls' ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => bare(read('calls/Calls.tla'))) : read(folder === 'mail' ? 'mail/Mail.tla' : 'activation/Activation.tla'))
 
 /** The protocol without its properties. */
 export const protocolText = (): string => terse(read('calls/Calls.tla'))

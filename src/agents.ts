@@ -49,7 +49,7 @@ export function agentsOf(config: Config | null, inCode: Record<string, AgentOpti
     agents.set(name, parsed.data)
     drivers.set(name, typeof driver === 'object' ? driver : kind === 'model' ? onModel : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted))
   }
-  const names = [...agents.keys()].sort()
+  const names = [...agents.keys()]
   return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) ?? onModel }
 }
 

@@ -195,7 +195,7 @@ test('a syntax error names file and line', async () => {
 
 test.each(['acp', 'opencode', 'a2a'])('the driver %s is known and not here yet, which is the only thing said about its agent', async (driver) => {
   const message = await problemsOf(`[agents.claude]\ndriver = "${driver}"\ncommand = ["npx"]`)
-  expect(message).toBe(`${join(cwd, 'tieline.toml')}: agents.claude.driver: this version does not have the driver "${driver}" yet; it has model and scripted.`)
+  expect(message).toBe(`${join(cwd, 'tieline.toml')}: agents.claude.driver: this version does not have the driver "${driver}" yet; it has model, scripted, host.`)
 })
 
 test.each([

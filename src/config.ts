@@ -171,7 +171,7 @@ function withoutAbsentDrivers(raw: unknown): { rest: unknown; problems: string[]
     if (typeof driver !== 'string' || driversHere.includes(driver)) return true
     const planned = driversPlanned.includes(driver)
     problems.push(planned
-      ? `agents.${name}.driver: this version does not have the driver "${driver}" yet; it has ${driversHere.join(' and ')}.`
+      ? `agents.${name}.driver: this version does not have the driver "${driver}" yet; it has ${driversHere.join(', ')}.`
       : `agents.${name}.driver: there is no driver "${driver}"; ${nearestOf(driver, driversHere)}.`)
     return false
   })

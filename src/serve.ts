@@ -67,7 +67,8 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
       metrics: () => watched.metrics.text(), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
     })
-    const { url, close } = http
+    const { url } = http
+    const listening = http
     const forget = await announce(dataDir, url)
     const leaving = new AbortController()
     void warmUp(leaving.signal)
@@ -76,13 +77,15 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       async close() {
         leaving.abort()
         await forget()
-        await close()
+        await listening.close()
         await watched.close()
         await line.close()
       },
     }
   } catch (error) {
+    await http?.close()
     await mail?.close()
+    await telemetry?.close()
     await line.close()
     throw error
   }

@@ -32,6 +32,7 @@ import type { ReplayPorts } from './runtime/replaying.ts'
 import { eventsOf, scopeOf } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
 import { recordOf, type CallRecord } from './runtime/record.ts'
+import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
 import { systemClock } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
@@ -101,15 +102,26 @@ export type Tieline = {
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
   const config = options.config === undefined ? null : await configOf(options.config, warn)
+  const guard = secretGuard({ env: process.env })
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), clean: (events) => guard.clean(events) })
+  try {
+    return await start(options, config, store, warn)
+  } catch (error) {
+    // The directory is free again for the next try.
+    await store.close()
+    throw error
+  }
+}
+
+async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void): Promise<Tieline> {
   const count = countTokens
   const clock = systemClock
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => clock.now() })
   const alarm = alarmOf(clock, true)
   const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const hosts = hostHub()
   const onHost = hostDriver({ hub: hosts, clock, inputOf: async ({ turn }) => inputIn(store, turn.id) })
   const configured = agentsOf(config, options.agents ?? {}, settings, { clock, count }, onHost)
-  const agents = agentBook(configured, agentMaker(configured, settings, { clock, count }, settings.usable(), { driver: onHost, isThere: (session) => hosts.isThere(session) }))
+  const agents = agentBook(configured, agentMaker(configured, settings, { clock, count }, settings.usable(), { driver: onHost, isThere: (session) => hosts.isThere(session) }), (fault) => warn(`an agent that was made by API cannot be read: ${String(fault)}`))
   await agents.load(store.lists)
   store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)

@@ -108,18 +108,21 @@ test('what any session of an agent has is told without one, and names none', asy
 test('a program is asked to make sessions that were made for it at the server, once, and then runs them', async () => {
   const { client } = await server()
   const asked: HostOpening[] = []
+  let make = (): void => undefined
+  const wanted = new Promise<void>((resolve) => (make = resolve))
   await program(client, {
     opens: {
       cwd: tmpdir(),
       open: async (opening) => {
         asked.push(opening)
+        await wanted
         return { id: `made-${asked.length}`, cwd: tmpdir() }
       },
     },
   })
   const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'mine', initialMessage: 'hello' })
-  expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ lastMessage: { content: 'made-1 heard hello' } })
   await client.sessions.send(sessionId, { message: 'again' })
+  make()
   expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ lastMessage: { content: 'made-1 heard again' } })
   expect(asked).toEqual([{ sessionId, cwd: tmpdir(), title: '', fork: null }])
 })
@@ -152,6 +155,16 @@ test('a fork of a program\'s session is made by the program, as many messages ba
   const { session } = value as { session: string }
   expect(await client.sessions.wait(session, { timeoutMs: 5000 })).toMatchObject({ parent: 'ses_mine-one', lastMessage: { content: 'forked heard go on' } })
   expect(asked).toMatchObject([{ sessionId: session, fork: { id: 'one', back: 2 } }])
+})
+
+test('a session has the title that its program gave it last', async () => {
+  const { served, client } = await server()
+  const host = await program(client, { sessions: [{ id: 'one', cwd: tmpdir(), title: 'New session' }] })
+  await host.add({ id: 'one', cwd: tmpdir(), title: 'About boats' })
+  await host.add({ id: 'one', cwd: tmpdir(), title: 'About boats' })
+  await host.add({ id: 'one', cwd: tmpdir() })
+  expect(await client.sessions.get('ses_mine-one')).toMatchObject({ title: 'About boats' })
+  expect((await eventsOf({ served })).filter(({ type }) => type === 'session.renamed')).toHaveLength(1)
 })
 
 test('a program brings only sessions of its own agent', async () => {

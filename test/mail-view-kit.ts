@@ -19,14 +19,16 @@ export type MailDesk = {
   w: MailWorld
   directory: string
   warnings: string[]
-  deps(more?: Partial<MailViewDeps>): MailViewDeps
-  view(more?: Partial<MailViewDeps>): Promise<MailView>
+  deps: (more?: Partial<MailViewDeps>) => MailViewDeps
+  view: (more?: Partial<MailViewDeps>) => Promise<MailView>
   /** Brings the view up to date, and closes it, so that its files can be opened. */
-  once(more?: Partial<MailViewDeps>): Promise<void>
-  read(storage: Storage, session: SessionId): Promise<Messages>
-  inDatabase(session: SessionId): Promise<Seen>
+  once: (more?: Partial<MailViewDeps>) => Promise<void>
+  read: (storage: Storage, session: SessionId) => Promise<Messages>
+  inDatabase: (session: SessionId) => Promise<Seen>
+  /** Everything that a place has. */
+  all: (storage: Storage, session: SessionId) => Promise<Seen>
   /** What the exchange says. */
-  records(...ids: string[]): Promise<Messages>
+  records: (...ids: string[]) => Promise<Messages>
 }
 
 export function mailDesk(w: MailWorld): MailDesk {
@@ -59,6 +61,7 @@ export function mailDesk(w: MailWorld): MailDesk {
       await made.close()
     },
     read: async (storage, session) => (storage === 'files' ? inFolder(join(directory, session)) : (await inDatabase(join(directory, `${session}.db`))).messages),
+    all: async (storage, session) => (storage === 'files' ? { messages: inFolder(join(directory, session)), tools: [], captured: false } : inDatabase(join(directory, `${session}.db`))),
     inDatabase: (session) => inDatabase(join(directory, `${session}.db`)),
     records: async (...ids) => Object.fromEntries(await Promise.all(ids.map(async (id) => {
       const record = await w.ok(w.exchange.mail.message(user, id))

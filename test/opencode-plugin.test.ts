@@ -93,6 +93,25 @@ test('a message waits for the session\'s user; one that is cancelled meanwhile s
   expect([w.memory.aborted, w.memory.texts('a')]).toEqual([[], ['user: long work', 'assistant: done: long work']])
 })
 
+test('a message that is cancelled just before it is a prompt becomes none', async () => {
+  const [asked, held] = [gate(), gate()]
+  const w = await world(async () => 'ok')
+  const id = await session(w, 'a')
+  const before = { ...w.memory.client.session }
+  w.memory.client.session.get = async (at) => {
+    asked.open()
+    await held.opened
+    return before.get(at)
+  }
+  await w.client.sessions.send(id, { message: 'hello' })
+  await asked.opened
+  await w.client.sessions.cancel(id, {})
+  await w.client.sessions.wait(id, { timeoutMs: 10_000 })
+  held.open()
+  await expect.poll(() => w.memory.said).toEqual([])
+  expect(w.memory.prompts).toEqual([])
+})
+
 test('what is done for a message has its place below it, also in sessions that opencode makes for parts of it; what the user does has not', async () => {
   const w: World = await world(async ({ session: at, message, text }) => {
     if (!text.includes('work')) return 'nothing'
@@ -146,8 +165,8 @@ test('a fork does not count the turn that asked for it, though that is over when
   })
   await session(w, 'a')
   const over = gate()
-  const { messages } = w.memory.client.session
-  w.memory.client.session.messages = (ask) => over.opened.then(() => messages(ask))
+  const before = { ...w.memory.client.session }
+  w.memory.client.session.status = () => over.opened.then(() => before.status())
   for (const text of ['one', 'two', 'fork']) await w.memory.type('a', text)
   over.open()
   await expect.poll(async () => (await w.memory.client.session.list()).data?.length).toBe(2)

@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StreamedEvent } from '../src/client/answers.ts'
 import { tieline, type Tieline } from '../src/tieline.ts'
 import { foldEvent } from '../web/src/live/fold-event.ts'
-import { activityOf, emptyLedger, takeSession, tokensOf, type Ledger } from '../web/src/live/ledger.ts'
+import { activityOf, emptyLedger, takeSession, tokensOf, type Ledger, type MailFact } from '../web/src/live/ledger.ts'
 import { next } from '../web/src/live/said.ts'
 import { turnDetails } from '../web/src/live/turn-details.ts'
 import { flowFilter } from '../web/src/flow/flow-filter.ts'
 import { barsInOrder, foldFlow } from '../web/src/flow/fold-flow.ts'
 import { layered } from '../web/src/flow/layered.ts'
+import { threadOf } from '../web/src/inbox/thread.ts'
 import { treeRows } from '../web/src/sessions/session-tree.ts'
 import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
 
@@ -132,6 +133,15 @@ describe('text that streams', () => {
     expect(next(one, delta(1, 9, 'late')).gap).toBe(true)
     expect(next(undefined, delta(1, 4, 'o')).gap).toBe(true)
   })
+})
+
+test('a thread is what a message answers and what answers it, oldest first, also where it runs in a ring', () => {
+  const letter = (id: string, inReplyTo: string | null, createdAt: number): [string, MailFact] => [id, { id, status: 'delivered', owner: '', from: null, to: null, target: 'session', inReplyTo, source: 'user', applet: null, initial: '', text: id, createdAt, updatedAt: createdAt, by: null, cause: '', revisions: 0, seq: createdAt }]
+  const mail = new Map([letter('a', null, 1), letter('b', 'a', 2), letter('c', 'b', 4), letter('d', 'a', 3), letter('other', null, 2)])
+  for (const id of ['a', 'b', 'c', 'd']) expect(threadOf({ mail }, mail.get(id) as MailFact).map((one) => one.id)).toEqual(['a', 'b', 'd', 'c'])
+  expect(threadOf({ mail }, mail.get('other') as MailFact).map((one) => one.id)).toEqual(['other'])
+  const ring = new Map([letter('x', 'y', 1), letter('y', 'x', 2)])
+  expect(threadOf({ mail: ring }, ring.get('y') as MailFact).map((one) => one.id)).toEqual(['x', 'y'])
 })
 
 test('boxes of a ring are placed, each once, and arrows go to the right where they can', () => {

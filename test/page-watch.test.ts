@@ -87,20 +87,20 @@ test.skipIf(isBlind)('a request is watched from its first word to its last: conv
   expect(faults).toEqual([])
 }, patience)
 
-/** Back to when the coder had just been called: it runs, and nobody has heard of a reviewer. */
+/** Back to when the coder had just been called: it has not begun, and nobody has heard of a reviewer. */
 async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promise<void> {
   await page.getByRole('button', { name: 'Close' }).click()
   const slider = page.getByRole('slider', { name: 'Event' })
   for (let index = 0; index < 60 && !(await page.locator('.replay-words').innerText()).includes('planner calls coder'); index += 1) await page.getByRole('button', { name: 'One event back' }).click()
   expect(await slider.getAttribute('aria-valuetext')).toContain('planner calls coder')
-  await page.getByRole('button', { name: /^coder sub_agent running/ }).waitFor()
+  await page.getByRole('button', { name: /^coder sub_agent queued/ }).waitFor()
   expect(await page.getByRole('button', { name: /^reviewer/ }).count()).toBe(0)
   // The moment is in the address: a link shows the same.
   const at = page.url()
   expect(at).toMatch(/at=\d+/)
   await page.goto('about:blank')
   await page.goto(at)
-  await page.getByRole('button', { name: /^coder sub_agent running/ }).waitFor()
+  await page.getByRole('button', { name: /^coder sub_agent queued/ }).waitFor()
   await page.getByRole('button', { name: 'Live' }).click()
   await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
 }

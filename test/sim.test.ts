@@ -29,7 +29,7 @@ test('the same seed gives the same log, byte for byte', async () => {
   for (const seed of [3, 4, 5, 6]) expect((await play(makePlan(seed))).digest).toBe((await play(makePlan(seed))).digest)
 })
 
-test.each(['no-wait-path', 'nothing-below', 'no-fence'])('the planted bug %s is found', async (name) => {
+test.each(['no-wait-path', 'nothing-below', 'no-fence', 'forgets-acts', 'not-handed-over'])('the planted bug %s is found', async (name) => {
   expect((await findBug(name, 200)).plans).not.toBeNull()
 }, 60_000)
 

@@ -31,6 +31,10 @@ describe('the TLA+ text', () => {
     expect(await runJob({ kind: 'activation', name })).toMatchObject({ ok: true })
   })
 
+  test.each(['Race', 'MutRecheck', 'MutKeepAct', 'MutTogether', 'MutCheckBox', 'WitRace'])('mail: %s is as pinned', async (name) => {
+    expect(await runJob({ kind: 'mail', name })).toMatchObject({ ok: true })
+  })
+
   test('and the TypeScript steps allow the same', () => {
     expect(lockstep(5, 40)).toMatchObject({ states: 40, difference: null })
   })

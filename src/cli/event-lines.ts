@@ -44,6 +44,7 @@ function doing(event: Event, names: Names): string {
     case 'agent.created': return `was made: ${oneLine(event.definition.title)}`
     case 'agent.deleted': return 'was deleted'
     case 'session.created': return `${event.kind} session ${event.session} in ${oneLine(event.cwd)}`
+    case 'session.renamed': return `is called ${oneLine(event.title)} now`
     case 'session.adopted': return event.parent === null ? 'belongs to nobody now' : `belongs to ${event.parent} now`
     case 'session.archived': return `session ${event.session} was archived (${event.cause})`
     case 'session.claimed': return `was taken up by ${event.node}`

@@ -11,7 +11,7 @@ const record = (call: string, callerSession: string, at: number, more: Partial<C
   created_at: at, endedAt: at + 1000, durationMs: 1000, context: null, refusal: null, ...more,
 })
 const flow = (calls: CallRecord[], more: Partial<Flow['root']> = {}): Flow => ({
-  flow: 'flow_1', root: { turn: 'turn_1', session: 'ses_root', agent: 'planner', text: 'Build it.', outcome: 'completed', openedAt: 0, endedAt: 5000, ...more }, calls, tokensUsed: 300, durationMs: 5000,
+  flow: 'flow_1', root: { turn: 'turn_1', session: 'ses_root', agent: 'planner', text: 'Build it.', outcome: 'completed', openedAt: 0, endedAt: 5000, ...more }, calls, messages: [], tokensUsed: 300, durationMs: 5000,
 })
 const lines = (flows: Flow[], id: string, now = 9000): string[] => treeLines(treeOfFlows(flows, id), now, { width: 60, rows: 99, colour: false })
 

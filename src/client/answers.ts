@@ -130,6 +130,7 @@ export type Flow = {
   flow: FlowId
   root: { turn: TurnId; session: SessionId; agent: string; text: string; outcome: Outcome | null; openedAt: Millis; endedAt: Millis | null }
   calls: CallRecord[]
+  messages: { turn: TurnId; session: SessionId; agent: string; from: SessionId | null; text: string; outcome: Outcome | null; tokensUsed: number; openedAt: Millis }[]
   tokensUsed: number
   durationMs: number
 }

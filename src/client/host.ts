@@ -155,6 +155,9 @@ class Connection implements HostConnection {
       socket.addEventListener('message', (event) => this.#take(JSON.parse(String(event.data)) as Frame))
       socket.addEventListener('error', () => undefined)
       socket.addEventListener('close', (event) => {
+        // Nobody answers them any more; the server has ended what they began, or will not begin it.
+        for (const settle of this.#tools.values()) settle({ ok: false, value: { error: { code: 'call_ended', message: 'the connection to the server broke' } } })
+        this.#tools.clear()
         this.#open = false
         resolve(event.reason === '' ? `closed (${event.code})` : event.reason)
       })

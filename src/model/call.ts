@@ -86,7 +86,7 @@ function existence(request: OpenRequest, facts: OpenFacts, { knownAgents }: Open
   if (request.bySession && (facts.target?.session ?? null) === null) return { code: 'session_unknown', session: request.session }
   if (request.targetAgent === undefined) return { code: 'agent_unknown', agent: request.targetName, known: [...knownAgents] }
   if (request.fresh) return null
-  if (facts.target === null || facts.target.session === null || facts.target.session.archived) return { code: 'session_unknown', session: request.session }
+  if (facts.target === null || facts.target.session === null || facts.target.session.archived === 'deleted') return { code: 'session_unknown', session: request.session }
   if (facts.target.session.kind !== 'persistent') return { code: 'session_unknown', session: request.session }
   return null
 }

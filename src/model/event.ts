@@ -68,6 +68,7 @@ export const Event = z.discriminatedUnion('type', [
     /** Of the turn that spawned it; null where a user, a call or a client made it. */ flow: FlowId.nullable(),
   }),
   event('session.adopted', { parent: SessionId.nullable() }),
+  event('session.renamed', { title: z.string() }),
   event('session.archived', { cause: z.enum(['idle', 'deleted']) }),
   event('session.claimed', { node: NodeId, epoch: z.number().int() }),
   /** Shares the first `entries` of another conversation; what is said later, in either, is not shared. */

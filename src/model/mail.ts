@@ -19,6 +19,9 @@ export const userSession: SessionId = 'ses_user'
 /** `msg_x` and `x` are one id: a message and its turn share what follows. */
 export const suffixOf = (id: MessageId): string => (id.startsWith('msg_') ? id.slice(4) : id)
 export const sameMessage = (a: MessageId, b: MessageId): boolean => suffixOf(a) === suffixOf(b)
+/** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
+export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(suffixOf(id))
+
 export const messageIdPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /** It waits in an inbox. */
@@ -102,6 +105,8 @@ export function acceptMessage(known: MessageFacts, { by, turn, opens, act }: Acc
 
 /** What waits may be declined by whoever may accept it, a draft by its owner. The sender is told. */
 export function declineMessage(known: MessageRow, by: SessionId | null): Event[] | Refusal {
+  // Declined before by the same: tried again, it is what it was.
+  if (known.status === 'declined' && known.acceptedBy === (by ?? 'user')) return []
   if (known.status === 'draft') return [{ type: 'message.declined', session: known.owner, turn: null, message: known.id, by, from: known.from }]
   if (!isWaiting(known) || known.to === null) return taken(known)
   return [

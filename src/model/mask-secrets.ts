@@ -2,7 +2,7 @@
  * Takes secrets out of texts and values that somebody goes on working with: by value, by the name of their field, and by shape.
  * One secret has one mark, so that what was done with it can still be followed. What has no secret is handed back as it is, after one cheap look.
  */
-import { firmShapes, hints, isMark, isSecretField, isWorthHiding, looksRandom, markOf, privateKeyHint, withoutScheme } from './secret-shapes.ts'
+import { firmShapes, hasHint, isMark, isSecretField, isWorthHiding, looksRandom, markOf, privateKeyHint, withoutScheme } from './secret-shapes.ts'
 
 export type Masker = {
   /** A secret from now on, wherever it stands. */
@@ -73,11 +73,7 @@ export function maskerOf(values: readonly string[]): Masker {
       for (const form of formsOf(value)) given.set(form, value)
       if (given.size > before) arrange()
     },
-    suspects(text) {
-      if (first.test(text)) return true
-      for (const hint of hints) if (hint.test(text)) return true
-      return false
-    },
+    suspects: (text) => first.test(text) || hasHint(text),
     look(value, field) {
       visit(value, field, (text, name) => {
         if (isSecretField(name) && text !== '' && !isMark(text)) learn(withoutScheme(text))

@@ -61,15 +61,19 @@ export const firmShapes: readonly RegExp[] = [
 ]
 
 /**
- * One cheap look before the shapes: each finds a piece that one of them must have. Pieces of one length are looked for together, because the engine then skips ahead.
- * The text must begin with something that is not part of it, such as a line break.
+ * One cheap look before the shapes: whether the text has a piece that one of them must have. Pieces that begin alike are looked for together, because the engine then skips ahead;
+ * a pattern is tried only where a character is there that all of its matches have. The text must begin with something that is not part of it, such as a line break.
  */
-export const hints: readonly RegExp[] = [
-  /[^a-z][spr]k-[A-Za-z0-9]|gh[pousr]_[A-Za-z0-9]|npm_[A-Za-z0-9]|ox[abprs]-[A-Za-z0-9]|pat[-_][A-Za-z0-9]/,
-  /[Bb]earer\s|BEARER\s|[Bb]asic\s+[A-Za-z0-9+/=]{16}|BASIC\s+[A-Za-z0-9+/=]{16}/,
-  /AKIA|AIza|KEY=|KEN=|RET=|ORD=|\.eyJ|:\/\/[^\s:/@"']{1,64}:[^\s@"']{3,256}@/,
-  /(?:[Kk]ey|KEY|oken|OKEN|cret|CRET|word|WORD|zation|ZATION|okie|OKIE)\\?["']\s*:\s*\\?["']/,
-]
+export function hasHint(text: string): boolean {
+  return bearerHint.test(text) || prefixHint.test(text) || (text.includes('=') && assignedHint.test(text)) || (text.includes('@') && addressHint.test(text))
+    || ((text.includes('"') || text.includes("'")) && namedHint.test(text)) || text.includes('AKIA') || text.includes('AIza') || text.includes('.eyJ')
+}
+
+const bearerHint = /[Bb]earer\s|BEARER\s|[Bb]asic\s+[A-Za-z0-9+/=]{16}|BASIC\s+[A-Za-z0-9+/=]{16}/
+const prefixHint = /[^a-z][spr]k-[A-Za-z0-9]|gh[pousr]_[A-Za-z0-9]|npm_[A-Za-z0-9]|ox[abprs]-[A-Za-z0-9]|pat[-_][A-Za-z0-9]/
+const assignedHint = /KEY=|KEN=|RET=|ORD=/
+const addressHint = /:\/\/[^\s:/@"']{1,64}:[^\s@"']{3,256}@/
+const namedHint = /(?:[Kk]ey|KEY|oken|OKEN|cret|CRET|word|WORD|zation|ZATION|okie|OKIE)\\?["']\s*:\s*\\?["']/
 
 /** A long one, which is looked for together with known secrets. */
 export const privateKeyHint = 'PRIVATE KEY-----'

@@ -36,6 +36,8 @@ export type SendRequest = {
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
   reply?: boolean
+  /** By which it is sent, for refusals. */
+  tool?: string
 }
 
 export type SendWorld = { senderAgent: Agent | null; knownAgents: readonly string[]; limits: Limits; now: Millis; /** The task that started the sender's turn. */ senderTaskHash: string | null }
@@ -72,8 +74,8 @@ function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
 }
 
 function permission(request: SendRequest, { sender, callback }: SendFacts, { senderAgent }: SendWorld): Refusal | null {
-  if (sender === null || senderAgent === null || callback || request.reply === true) return null
-  if (!sender.turn.grant.authority.nested) return { code: 'tool_disabled', tool: 'send_agent_message', why: 'this call was made with allow_nested_calls: false' }
+  if (senderAgent === null || callback || request.reply === true) return null
+  if (sender !== null && !sender.turn.grant.authority.nested) return { code: 'tool_disabled', tool: request.tool ?? 'send_agent_message', why: 'this call was made with allow_nested_calls: false' }
   const target = request.targetAgent?.name ?? ''
   if (!senderAgent.allowSubAgentCalls) return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
   return mayCallAgent(senderAgent, target) ? null : { code: 'not_allowed', agent: senderAgent.name, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }

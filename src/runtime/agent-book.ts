@@ -15,13 +15,18 @@ export type AgentMaker = { define(id: string, definition: AgentDefinition): Agen
 
 export type AgentBook = Agents & { load(lists: Lists): Promise<void>; heed(hint: Hint): void; made(id: string): Made | undefined; all(): Made[] }
 
-export function agentBook(configured: Agents, maker: AgentMaker): AgentBook {
+export function agentBook(configured: Agents, maker: AgentMaker, report: (fault: unknown) => void = () => undefined): AgentBook {
   const made = new Map<string, Made>()
   let names = configured.names()
   const renew = (): void => void (names = [...configured.names(), ...made.keys()])
   const add = (event: EventOf<'agent.created'>, at: Millis): void => {
-    made.set(event.agent, { agent: maker.define(event.agent, event.definition), at })
-    renew()
+    try {
+      made.set(event.agent, { agent: maker.define(event.agent, event.definition), at })
+      renew()
+    } catch (fault) {
+      // One that cannot be read must not keep the others, or the whole server, from starting.
+      report(fault)
+    }
   }
   return {
     get: (name) => made.get(name)?.agent ?? configured.get(name),
@@ -72,14 +77,14 @@ export async function hostAgent(line: Line, book: AgentBook, { name, description
   const configured = book.get(name)
   if (configured !== undefined) return configured.driver === 'host' ? viewOf(configured, 'configured', null) : badInput('agent', name, `a name that no agent has: this one is run by the driver "${configured.driver}"`)
   const id = `agent_host-${name}`
-  if (book.made(id) === undefined) {
+  const present = book.made(id)?.agent
+  if (present === undefined || present.description !== description || present.tools.join() !== tools.join()) {
     const session = mainSession(id)
     const definition: AgentDefinition = { title: name, description, prompt: '', model: null, tools: [...tools], driver: 'host' }
     await line.store.transact([`session:${session}`], async (tx) => {
-      if ((await tx.session(session)).session !== null) return
-      tx.append({ type: 'agent.created', session, turn: null, agent: id, definition }, createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null))
+      tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
       // It has the sessions that its program brings, and no main one.
-      tx.append({ type: 'session.archived', session, turn: null, cause: 'deleted' })
+      if ((await tx.session(session)).session === null) tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), { type: 'session.archived', session, turn: null, cause: 'deleted' })
     })
   }
   const made = book.made(id)

@@ -177,7 +177,7 @@ function openRequest(line: Line, { target, request, taskHash, context }: Plan, s
 }
 
 const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
-  facts.caller.session.kind === 'external' ? externalAgent : (line.agents.get(facts.caller.session.agent) ?? { ...externalAgent, name: facts.caller.session.agent, allowSubAgentCalls: false })
+  facts.caller.turn.grant.agent === externalAgent.name ? externalAgent : (line.agents.get(facts.caller.turn.grant.agent) ?? { ...externalAgent, name: facts.caller.turn.grant.agent, allowSubAgentCalls: false })
 
 const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: null, summary: null, workspace: null }
 

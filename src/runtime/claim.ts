@@ -107,3 +107,17 @@ async function endOrphan(line: Line, session: SessionId): Promise<void> {
     tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
   })
 }
+
+/** A client's turn that its node took with it: several may be open in one session, so each is ended by its own id. A node that was only frozen finds it ended (R6). */
+export async function endLost(line: Line, turn: TurnId): Promise<void> {
+  const row = await line.store.turn(turn)
+  if (row === null || row.state !== 'running' || line.running.has(turn) || line.starting.has(turn)) return
+  const keys: Key[] = [`flow:${row.flow}`, `session:${row.session}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const progress = await recordedProgress(line, row)
+  await line.store.transact(keys, async (tx) => {
+    const facts = await tx.turn(turn)
+    if (facts === null || facts.turn.state !== 'running' || facts.turn.node !== row.node) return
+    const outcome = facts.turn.stopping ?? 'lost'
+    tx.append(...endTurn(facts, await tx.below(turn), { outcome, error: `${outcome}: the node that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
+  })
+}

@@ -8,7 +8,7 @@
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
 import type { EventOf } from '../model/event.ts'
-import type { SessionRow } from '../model/facts.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { isCallId, type CallId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -51,7 +51,9 @@ export async function useInOwnTurn(line: Line, client: Client, tool: string, inp
   const turn: TurnId = `turn_${suffix}`
   let answered: (answer: ToolAnswer) => void = () => undefined
   const answer = new Promise<ToolAnswer>((resolve) => (answered = resolve))
-  line.clients.set(turn, driverOf(line, tool, input, answered))
+  const driver = driverOf(line, tool, input, answered)
+  // A second try of the same must not take the place of the first.
+  if (!line.clients.has(turn)) line.clients.set(turn, driver)
   try {
     const opened = await starting(line, turn, session.id, () => open(line, client, session, suffix, tool, input, use))
     if (opened === 'known') return await answerOfTurn(line, turn, tool, input)
@@ -66,7 +68,7 @@ export async function useInOwnTurn(line: Line, client: Client, tool: string, inp
     }
   } finally {
     // The driver was taken when the turn began.
-    line.clients.delete(turn)
+    if (line.clients.get(turn) === driver) line.clients.delete(turn)
   }
 }
 
@@ -157,7 +159,17 @@ async function answerOfTurn(line: Line, turn: TurnId, tool: string, input: Json)
   const row = await line.store.turn(turn)
   const opened = row === null ? null : await line.store.event(row.openedSeq)
   if (opened?.event.type === 'message.sent' && !isSameButMarks(opened.event.text, textOf(tool, input))) return { code: 'message_already_sent', message: opened.event.message }
+  const begun = row === null || row.state === 'ended' ? null : await begunIn(line, row)
+  if (begun !== null) return begun
   const ended = await turnEnding(line, turn)
   if (ended.outcome === 'completed') return JSON.parse(ended.output) as ToolAnswer
   return { ok: false, value: { error: { code: ended.outcome, message: ended.error ?? `${ended.outcome}: the request was stopped` } } }
+}
+
+/** A call in the background was answered when it began, and a second try is answered as the first was. */
+async function begunIn(line: Line, row: TurnRow): Promise<ToolAnswer | null> {
+  const { events } = await line.store.read(row.openedSeq - 1, { sessions: [row.session], types: ['call.opened'] }, 100)
+  const opened = events.find(({ event }) => event.turn === row.id)?.event
+  if (opened?.type !== 'call.opened' || !opened.background) return null
+  return { ok: true, value: { agent_name: opened.grant.agent, success: false, output: '', tool_calls: [], tokens_used: 0, duration_seconds: 0, errors: [], call_id: opened.call, outcome: null, truncated: false } }
 }

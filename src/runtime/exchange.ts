@@ -115,6 +115,8 @@ export type FlowView = {
   flow: FlowId
   root: { turn: TurnId; session: SessionId; agent: string; text: string; outcome: Outcome | null; openedAt: Millis; endedAt: Millis | null }
   calls: CallRecord[]
+  /** What agents wrote to each other in it: each runs a turn that nobody waits for. */
+  messages: { turn: TurnId; session: SessionId; agent: string; from: SessionId | null; text: string; outcome: Outcome | null; tokensUsed: number; openedAt: Millis }[]
   tokensUsed: number
   durationMs: number
 }
@@ -174,6 +176,7 @@ export type Exchange = {
   /** Cancels what runs in it, and archives it with all its children. */
   archive(session: SessionId): Promise<{ archived: SessionId[] } | Refusal>
   adopt(session: SessionId, parent: SessionId | null): Promise<SessionView | Refusal>
+  rename(session: SessionId, title: string): Promise<Refusal | null>
 
   send(who: Who, ask: SendAsk): Promise<SendAnswer | Refusal>
   /** Newest first pages, each oldest first. */
@@ -201,6 +204,8 @@ export type Exchange = {
   waits(): Promise<WaitEdge[]>
 
   questions(): Promise<Question[]>
+  /** What a session was told that nobody asked for, newest last. */
+  notices(session: SessionId, limit: number): Promise<{ seq: number; at: Millis; about: string; text: string }[]>
   /** Answered once: a second answer is refused with what the first was. */
   answer(question: string, answer: 'allow' | 'deny', by: string): Promise<{ question: string; answer: 'allow' | 'deny' } | Refusal>
 

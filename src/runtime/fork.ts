@@ -20,7 +20,7 @@ export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Pro
   const session: SessionId = `ses_${ask.id ?? line.ids.next()}`
   const own = sender.kind === 'turn' ? sender.running.row : null
   const keys: Key[] = [`session:${session}`, `session:${ask.from}`, ...(own === null ? [] : [`session:${own.session}` as const, `flow:${own.flow}` as const])]
-  return line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
+  const made = await line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
     const known = ask.id === null ? null : (await tx.session(session)).session
     if (known !== null) return known
     const { session: from } = await tx.session(ask.from)
@@ -36,6 +36,9 @@ export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Pro
     tx.append(createdEvent(forked.row, own?.flow ?? null), ...forked.events)
     return forked.row
   })
+  if ('code' in made || ask.id === null) return made
+  const { events: [forked] } = await line.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
+  return forked?.event.type === 'session.forked' && forked.event.from === ask.from ? made : badInput('Idempotency-Key', ask.id, 'a key that was not used for another session')
 }
 
 /** Which entry of a conversation a message is. */

@@ -1,6 +1,6 @@
 /** What doors show of sessions, conversations and flows: read from views and log, for answers only. */
 import type { Entry } from '../model/context.ts'
-import type { SessionRow } from '../model/facts.ts'
+import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { callOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -87,14 +87,24 @@ const turnsMax = 10_000
 /** One root request with all its calls; tokens and time are rolled up. */
 export async function flowOf(line: Line, id: string): Promise<FlowView | null> {
   const rows = await line.store.turns({ flow: id as FlowId }, turnsMax)
-  const root = rows.find((row) => row.call === null)
+  const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
   const opened = root === undefined ? null : await line.store.event(root.openedSeq)
   if (root === undefined || opened === null || !opensTurn(opened.event)) return null
   const calls = (await Promise.all(rows.filter((row) => row.call !== null).map((row) => recordOf(line.store, callOf(row.id))))).filter((record) => record !== null)
   const ended = root.endedSeq === null ? null : await line.store.event(root.endedSeq)
   const end = ended?.event.type === 'turn.ended' ? ended.event : null
   return {
-    flow: root.flow, root: { turn: root.id, session: root.session, agent: root.grant.agent, text: opened.event.text, outcome: end?.outcome ?? null, openedAt: opened.at, endedAt: ended?.at ?? null }, calls,
+    flow: root.flow, root: { turn: root.id, session: root.session, agent: root.grant.agent, text: opened.event.text, outcome: end?.outcome ?? null, openedAt: opened.at, endedAt: ended?.at ?? null }, calls, messages: await messagesIn(line, rows.filter((row) => row.call === null && row.id !== root.id)),
     tokensUsed: end === null ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0) : end.tokensUsed + end.tokensBelow, durationMs: (ended?.at ?? line.clock.now()) - opened.at,
   }
+}
+
+/** What agents wrote to each other on behalf of this request, and what became of it. */
+async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<FlowView['messages']> {
+  const messages = await Promise.all(rows.map(async (row) => {
+    const opened = (await line.store.event(row.openedSeq))?.event
+    const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
+    return sent === null ? null : { turn: row.id, session: row.session, agent: row.grant.agent, from: sent.from, text: sent.text, outcome: await outcomeOf(line, row), tokensUsed: row.tokensUsed, openedAt: row.openedAt }
+  }))
+  return messages.filter((message) => message !== null)
 }

@@ -7,7 +7,7 @@ import type { MailTarget } from '../model/event.ts'
 import type { MessageFacts, SessionRow } from '../model/facts.ts'
 
 import { inboxMax } from '../model/limits.ts'
-import { changeable, draftMessage, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
+import { changeable, draftMessage, looksDrawn, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { userDesk } from './desk.ts'
@@ -28,6 +28,7 @@ export async function sendMail(line: Line, writer: Writer, ask: MailAsk): Promis
   if (owner === userSession) await userDesk(line)
   const id = ask.id ?? `msg_${writer.act ?? line.ids.next()}`
   const known = ask.id === undefined && writer.act === null ? null : await line.lists.mail.message(id)
+  if (known === null && ask.id !== undefined && looksDrawn(ask.id)) return badInput('id', ask.id, 'an id of your own: this one looks like one of ours')
   const refusal = known === null ? (ask.iterate === true ? { code: 'message_unknown' as const, message: id } : null) : known.status === 'draft' || ask.draft === true || ask.iterate === true ? changeable(known, owner) : null
   if (refusal !== null) return refusal
   const inReplyTo = ask.reply === undefined ? (known?.inReplyTo ?? null) : (ask.reply[0] ?? null)
@@ -109,7 +110,7 @@ async function sendDraft(line: Line, writer: Writer, draft: Draft): Promise<Refu
   const to = receiverOf(line, writer, target)
   if ('code' in to) return to
   const inbox = target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
-  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, inReplyTo, trace: writer.trace, draft, ...inbox }
+  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, chosen: true, inReplyTo, trace: writer.trace, draft, ...inbox }
   const posted = await post(line, request)
   return 'code' in posted ? posted : null
 }

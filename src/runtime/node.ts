@@ -1,5 +1,5 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
-import { claimSession } from './claim.ts'
+import { claimSession, endLost } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
 import { Fenced, Stopped } from './faults.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
@@ -84,10 +84,11 @@ async function sweepDue(line: Line): Promise<boolean> {
     const row = await line.store.turn(turn)
     if (row !== null) await claimSession(line, row.session)
   })
+  await each(line, due.lost, (turn) => endLost(line, turn))
   const lost = [...line.lost]
   line.lost.clear()
   await each(line, [...new Set([...due.sessions, ...lost])], (session) => claimSession(line, session))
-  return Math.max(due.calls.length, due.turns.length, due.sessions.length) >= duePerSweep
+  return Math.max(due.calls.length, due.turns.length, due.sessions.length, due.lost.length) >= duePerSweep
 }
 
 /** All at once, so that they share a commit; each fault is told and stops nobody else. */

@@ -2,6 +2,7 @@
 import { externalAgent } from '../model/agent.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
+import { looksDrawn } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { createAgent, hostAgent, mainSession, viewOf, type AgentBook } from './agent-book.ts'
 import { askTurn } from './ask-turn.ts'
@@ -15,9 +16,10 @@ import { findSession, flowOf, historyOf, listSessions, viewOfSession } from './l
 import type { Lists, Tool } from './ports.ts'
 import { answerQuestion } from './question.ts'
 import { recordOf } from './record.ts'
+import { readAll } from './scope.ts'
 import { exchangeMail } from './open-mail.ts'
 import { post, send, type Sender } from './send.ts'
-import { adoptSession, archiveSession, cancelSession, createSession } from './sessions.ts'
+import { adoptSession, archiveSession, cancelSession, createSession, renameSession } from './sessions.ts'
 import { spawn } from './session-acts.ts'
 import { stateOf, untilResting } from './state.ts'
 import { traceTool } from './trace-tool.ts'
@@ -42,6 +44,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
       const archived = await archiveSession(line, lists, id)
       return 'code' in archived ? archived : { archived }
     },
+    rename: (id, title) => renameSession(line, id, title),
     async adopt(id, parent) {
       const refusal = await adoptSession(line, id, parent)
       const row = await known(id)
@@ -69,6 +72,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     waits: async () => (await lists.waits(line.clock.now())).map((row): WaitEdge => ({ ...row, kind: row.call === null ? 'wait' : 'call' })),
     questions: async () => (await lists.openQuestions()).flatMap(({ event, at }): Question[] => (event.type === 'question.asked' && event.turn !== null
       ? [{ id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: event.agent, tool: event.tool, input: event.input, path: event.path, askedAt: at, deadline: event.deadline }] : [])),
+    notices: async (session, limit) => (await readAll(line.store, 0, { sessions: [session], types: ['notice.raised'] })).slice(-limit).flatMap(({ seq, at, event }) => (event.type === 'notice.raised' ? [{ seq, at, about: event.about, text: event.text }] : [])),
     answer: (question, answer, by) => answerQuestion(line, question, answer, by),
     agents: async () => agentViews(book),
     createAgent: async (ask) => agentProblem(parts, ask) ?? createAgent(line, book, ask, parts.cwd),
@@ -136,7 +140,9 @@ async function clientSession(line: Line, name: string, cwd: string): Promise<Ses
 /** The running turn that speaks, a client, or the user. */
 export function senderOf(line: Line, who: Who, session: SessionRow | null): Sender | Refusal {
   if (who.kind === 'user') return { kind: 'user' }
-  if (session !== null && clientOf(line, session) !== null) return { kind: 'client', session: session.id }
+  if (session?.archived === 'deleted') return { code: 'session_unknown', session: session.id }
+  const client = session === null ? null : clientOf(line, session)
+  if (client !== null) return { kind: 'client', session: client.session.id, agent: client.agent }
   const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === who.session)
   return running === undefined ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'turn', running }
 }
@@ -178,6 +184,7 @@ async function sendAs(line: Line, who: Who, ask: SendAsk): Promise<SendAnswer | 
   const own = speaks.kind === 'session' ? await line.store.session(speaks.session) : null
   const agent = ask.source === 'agent' ? senderOf(line, speaks, own) : null
   if (agent !== null && 'code' in agent) return agent
+  if (ask.id !== null && looksDrawn(ask.id) && (await line.lists.mail.message(ask.id)) === null) return badInput('messageId', ask.id, 'an id of your own: this one looks like one of ours')
   const sender: Sender = agent ?? (ask.source === 'applet' ? { kind: 'applet', name: ask.applet ?? '' } : { kind: 'user' })
   const sent = await post(line, { to: { session: ask.to }, text: ask.text, sender, now: ask.delivery === 'now', inbox: ask.delivery === 'buffer' ? 'always' : 'auto', inReplyTo: ask.inReplyTo, id: ask.id, trace: ask.trace })
   return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session, turn: sent.turn, flow: sent.flow }

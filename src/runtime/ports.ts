@@ -30,6 +30,8 @@ export type Due = {
   sessions: SessionId[]
   /** Running turns past their own deadline. */
   turns: TurnId[]
+  /** Turns of clients outside whose node is gone: nobody can run them again. */
+  lost: TurnId[]
 }
 
 export type Store = {

@@ -17,11 +17,12 @@ export type Timelines = Map<SessionId, Promise<StoredEvent[]>>
 export async function sessionThen(store: LogReader, timelines: Timelines, row: TurnRow, startedSeq: number): Promise<SessionRow | null> {
   const session = await store.session(row.session)
   if (session === null || session.kind === 'ephemeral') return session
-  const timeline = timelines.get(session.id) ?? readAll(store, 0, { sessions: [session.id], types: ['turn.ended', 'step.ended'] })
+  const timeline = timelines.get(session.id) ?? readAll(store, 0, { sessions: [session.id], types: ['session.forked', 'turn.ended', 'step.ended'] })
   timelines.set(session.id, timeline)
   const then = { ...session, archived: false as const, entries: 0, summary: null as string | null, summaryEntries: 0 }
   for (const { seq, event } of await timeline) {
     if (seq >= startedSeq) break
+    if (event.type === 'session.forked') then.entries = event.entries
     if (event.type === 'turn.ended' && event.entry !== null) then.entries = event.entry.n + 1
     if (event.type === 'step.ended' && event.kind === 'summary' && event.ok) {
       const { text, entries } = event.output as { text: string; entries: number }

@@ -1,4 +1,5 @@
 /** A message to a session: recorded, and its turn started at once where the session rests. A user's is the root of a flow; an agent's goes on in its sender's. */
+import { fingerprint } from '../model/fingerprint.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { isRefusal } from '../model/call.ts'
 import type { Event, EventOf, Grant, MessageSource } from '../model/event.ts'
@@ -20,7 +21,7 @@ export type Posted = { message: string; session: SessionId; turn: TurnId | null;
 export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
 
 /** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
-export type Sender = { kind: 'user' } | { kind: 'applet'; name: string } | { kind: 'client'; session: SessionId } | { kind: 'turn'; running: Running }
+export type Sender = { kind: 'user' } | { kind: 'applet'; name: string } | { kind: 'client'; session: SessionId; /** Whose leave it needs; a client outside needs none. */ agent?: Agent } | { kind: 'turn'; running: Running }
 
 export type NewSession = { agent: string; cwd: string; title?: string; model?: string | null; parent?: SessionId | null }
 
@@ -39,6 +40,8 @@ export type SendRequest = {
   inReplyTo?: string | null
   /** The sender's own id: a second try with the same one has no second effect. */
   id?: string | null
+  /** The id is the sender's own, rather than derived from a key or drawn here. */
+  chosen?: boolean
   trace?: string | null
   /** Whether it may wait in the inbox: where its receiver is not run (`auto`), or in any case. */
   inbox?: 'auto' | 'always'
@@ -62,7 +65,8 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
   const problem = problemOf(line, request)
   if (problem !== null) return problem
   const suffix = request.id == null ? line.ids.next() : suffixOf(request.id)
-  const session: SessionId = 'session' in request.to ? request.to.session : `ses_${suffix}`
+  // An id that its sender chose must not name a session: it could be anybody's.
+  const session: SessionId = 'session' in request.to ? request.to.session : `ses_${request.chosen === true ? fingerprint(`${ownerOf(request.sender ?? user)}\n${suffix}`) : suffix}`
   const sender = request.sender ?? user
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
   const owner = ownerOf(sender)
@@ -110,9 +114,10 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
   const agent = row === null ? undefined : row.kind === 'external' ? externalAgent : line.agents.get(row.agent)
   const inbox = request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
   const waiting = inbox ? (await tx.mail(session)).waiting : 0
-  const made = facts.target.session === null ? fresh : null
+  if (fresh !== null && facts.target.session !== null) return badInput('id', request.id, 'an id that no session has')
+  const made = fresh
   const grant = openMessage({
-    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: hashOf(request.text), maxTokens: request.maxTokens, inbox, reply: answered !== null,
+    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: hashOf(request.text), maxTokens: request.maxTokens, inbox, reply: answered !== null, tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
   }, { ...facts, waiting }, worldOf(line, sender, tx.now))
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const sent = sentEvent(sending, inbox ? null : turn, grant, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
@@ -174,7 +179,7 @@ async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: S
 const clientOf = (sender: Sender): SessionId | null => (sender.kind === 'client' ? sender.session : null)
 
 export const worldOf = (line: Line, sender: Sender, now: number): SendWorld => ({
-  senderAgent: sender.kind === 'turn' ? sender.running.agent : null, knownAgents: line.agents.names(), limits: line.limits, now,
+  senderAgent: sender.kind === 'turn' ? sender.running.agent : sender.kind === 'client' ? (sender.agent ?? null) : null, knownAgents: line.agents.names(), limits: line.limits, now,
   senderTaskHash: sender.kind === 'turn' && sender.running.input.type === 'call.opened' ? sender.running.input.taskHash : null,
 })
 

@@ -1,6 +1,6 @@
 /** The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put away when nobody has used them for long. */
 import { externalAgent } from '../model/agent.ts'
-import type { SessionRow } from '../model/facts.ts'
+import type { SessionFacts, SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
@@ -32,24 +32,25 @@ export async function createSession(line: Line, to: NewSession, sender: Sender, 
   })
 }
 
-/** Children first, so that a crash in between leaves nobody without a parent; each is cancelled before it is put away. */
+/** The session first, so that nothing more begins in it; then what runs, and its children until there are none. An agent's main session is only put away: a message or a call brings it back. */
 export async function archiveSession(line: Line, lists: Lists, session: SessionId): Promise<SessionId[] | Refusal> {
   const row = await line.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  const archived: SessionId[] = []
+  const cause = session === `ses_main-${row.agent}` && line.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
+  const now = await line.store.transact([`session:${session}`], async (tx) => {
+    const { session: present } = await tx.session(session)
+    if (present === null || present.archived === 'deleted' || present.archived === cause) return false
+    // Whoever wrote to it is told with the same breath.
+    tx.append({ type: 'session.archived', session, turn: null, cause }, ...(cause === 'deleted' ? await buried(tx, session, 'its session was deleted') : []))
+    return true
+  })
+  const archived: SessionId[] = now ? [session] : []
+  await cancelSession(line, session, true, 'the session was deleted')
   for (const child of await lists.children(session)) {
     const below = child.archived === 'deleted' ? [] : await archiveSession(line, lists, child.id)
     if (Array.isArray(below)) archived.push(...below)
   }
-  await cancelSession(line, session, true, 'the session was deleted')
-  const now = await line.store.transact([`session:${session}`], async (tx) => {
-    const { session: present } = await tx.session(session)
-    if (present === null || present.archived === 'deleted') return false
-    // Whoever wrote to it is told with the same breath.
-    tx.append({ type: 'session.archived', session, turn: null, cause: 'deleted' }, ...(await buried(tx, session, 'its session was deleted')))
-    return true
-  })
-  return now ? [session, ...archived] : archived
+  return archived
 }
 
 /** The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end. */
@@ -62,17 +63,33 @@ export async function cancelSession(line: Line, session: SessionId, all: boolean
   return cancelled
 }
 
+const generationsMax = 1000
+
 /** A session cannot be below itself. */
 export async function adoptSession(line: Line, session: SessionId, parent: SessionId | null): Promise<Refusal | null> {
   const row = await line.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  for (let at: SessionId | null = parent; at !== null; at = (await line.store.session(at))?.parent ?? null) {
-    if (at === session) return badInput('parent', parent, 'a session that is not below this one')
-  }
-  const above = parent === null ? null : await line.store.session(parent)
-  if (parent !== null && (above === null || above.archived === 'deleted')) return { code: 'session_unknown', session: parent }
-  await line.store.transact([`session:${session}`], async (tx) => tx.append({ type: 'session.adopted', session, turn: null, parent }))
-  return null
+  return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+    let steps = 0
+    for (let at: SessionId | null = parent; at !== null; steps += 1) {
+      if (at === session || steps > generationsMax) return badInput('parent', parent, 'a session that is not below this one')
+      const { session: above }: SessionFacts = await tx.session(at)
+      if (at === parent && (above === null || above.archived === 'deleted')) return { code: 'session_unknown', session: parent }
+      at = above?.parent ?? null
+    }
+    tx.append({ type: 'session.adopted', session, turn: null, parent })
+    return null
+  })
+}
+
+/** The title that it has already changes nothing. */
+export async function renameSession(line: Line, session: SessionId, title: string): Promise<Refusal | null> {
+  return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+    const { session: row } = await tx.session(session)
+    if (row === null || row.archived === 'deleted') return { code: 'session_unknown', session }
+    if (row.title !== title) tx.append({ type: 'session.renamed', session, turn: null, title })
+    return null
+  })
 }
 
 const perRound = 100

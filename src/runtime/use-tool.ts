@@ -28,7 +28,7 @@ type Place = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
 async function placeOf({ line }: ExchangeParts, who: Who): Promise<Place | Refusal> {
   if (who.kind === 'user') return { code: 'bad_input', field: 'from', given: 'nothing', expected: 'the session that asks' }
   const session = who.kind === 'session' ? await line.store.session(who.session) : null
-  if (who.kind === 'session' && session === null) return { code: 'session_unknown', session: who.session }
+  if (who.kind === 'session' && (session === null || session.archived === 'deleted')) return { code: 'session_unknown', session: who.session }
   const client = session === null ? null : clientOf(line, session)
   if (client !== null) return { kind: 'client', ...client }
   const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === session?.id)

@@ -68,6 +68,7 @@ export const Call = z.looseObject({
 
 export const Flow = z.looseObject({
   flow: FlowId, root: z.looseObject({ turn: TurnId, session: SessionId, agent: z.string(), text: z.string(), outcome: Outcome.nullable(), openedAt: millis, endedAt: millis.nullable() }), calls: z.array(Call), tokensUsed: count,
+  messages: z.array(z.looseObject({ turn: TurnId, session: SessionId, agent: z.string(), from: SessionId.nullable(), text: z.string(), outcome: Outcome.nullable(), tokensUsed: count, openedAt: millis })),
   durationMs: z.number(),
 }).meta({ id: 'Flow' }) satisfies z.ZodType<FlowView>
 

@@ -22,7 +22,9 @@ const Letter = z.object({
   accepted_by: SessionId.nullable().describe('null unless another session than `to`'), initial: z.string().describe('what was written first'), message: z.string(), source: MessageSource, status: Status,
 }).meta({ id: 'Letter' }) satisfies z.ZodType<MessageRecord>
 const Letters = z.object({ messages: z.array(Letter) })
-const Inbox = z.object({ messages: z.array(Letter), total: z.number().int() })
+const Notice = z.object({ seq: z.string(), at: z.number(), about: z.string(), text: z.string() })
+const Inbox = z.object({ messages: z.array(Letter), total: z.number().int(), notices: z.array(Notice).describe('what it was told that nobody asked for: late results, children that failed; newest last') })
+const noticesMax = 100
 const SentLetter = z.object({ id: z.string(), session: SessionId.nullable(), status: Status, draft: z.boolean(), buffered: z.boolean() }) satisfies z.ZodType<MailAnswer>
 const Accepted = z.object({ message: Letter.nullable(), accepted: z.boolean() })
 
@@ -44,7 +46,10 @@ function inboxRoutes(app: App, deps: Deps): void {
   app.get('/api/sessions/:id/inbox', { schema: shapes({ summary: 'The messages that wait for a session, oldest first', tag, params: IdPath, querystring: Replies }, { 200: Inbox }) }, async (request, reply) => {
     const who = whoOf(request)
     const found = await openSession(deps, who, request.params.id)
-    return answer(reply, 200, isRefusal(found) ? found : await exchange.mail.inbox(who, found.id, request.query.replies ?? null))
+    const inbox = isRefusal(found) ? found : await exchange.mail.inbox(who, found.id, request.query.replies ?? null)
+    if (isRefusal(inbox) || isRefusal(found)) return answer(reply, 200, inbox)
+    const notices = (await exchange.notices(found.id, noticesMax)).map((notice) => ({ ...notice, seq: String(notice.seq) }))
+    return answer(reply, 200, { ...inbox, notices })
   })
 
   const Which = z.strictObject({ which: z.union([z.string().min(1).max(132), z.number().int().min(1)]).default('oldest').describe('"oldest", "newest", an id, or a place in the inbox that counts from 1') }).default({ which: 'oldest' })

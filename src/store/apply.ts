@@ -13,8 +13,9 @@ export function prepareWrites(db: DatabaseSync) {
     archive: db.prepare('update sessions set archived = ?2 where id = ?1'),
     revive: db.prepare(`update sessions set archived = null where id = ? and archived = 'idle'`),
     adopt: db.prepare('update sessions set parent = ?2 where id = ?1'),
+    rename: db.prepare('update sessions set title = ?2 where id = ?1'),
     fork: db.prepare('update sessions set fork_of = ?2, fork_n = ?3 where id = ?1'),
-    agent: db.prepare('insert into agents (id, title, seq, created_at) values (?, ?, ?, ?)'),
+    agent: db.prepare('insert into agents (id, title, seq, created_at) values (?, ?, ?, ?) on conflict do update set title = excluded.title, seq = excluded.seq, deleted = 0'),
     deleteAgent: db.prepare('update agents set deleted = 1 where id = ?'),
     ask: db.prepare('insert into questions (id, turn, seq, deadline) values (?, ?, ?, ?)'),
     answer: db.prepare('update questions set answer = ?2, answered_by = ?3 where id = ?1'),
@@ -87,6 +88,7 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'session.created': writes.session.run(event.session, event.agent, event.kind, event.parent, event.cwd, event.title, batch.at, event.model, event.flow); return
     case 'session.archived': writes.archive.run(event.session, event.cause); return
     case 'session.adopted': writes.adopt.run(event.session, event.parent); return
+    case 'session.renamed': writes.rename.run(event.session, event.title); return
     case 'agent.created': writes.agent.run(event.agent, event.definition.title, seq, batch.at); return
     case 'agent.deleted': writes.deleteAgent.run(event.agent); return
     case 'question.asked': writes.ask.run(event.question, event.turn, seq, Math.ceil(event.deadline)); return
@@ -142,6 +144,7 @@ function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, s
     batch.made.has(event.target) ? 1 : 0, held, node, epoch, deadline,
   )
   if (held > 0) add(batch, event.turn, held)
+  if (!batch.made.has(event.target)) writes.revive.run(event.target)
 }
 
 /** A call that ends before its turn started gives its tokens back at once; one whose turn runs does so when that has stopped (R7). */

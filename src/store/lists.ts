@@ -23,12 +23,12 @@ function prepareAll(db: DatabaseSync) {
         and (?7 is null or ?7 = exists (select 1 from turns where live = 1 and session = s.id))
       order by s.created_at desc, s.id desc limit +?8`)),
     like: db.prepare(`select s.id as id from sessions s indexed by sessions_listed where s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*' and s.created_at >= 0 and instr(s.id, ?1) > 0 order by s.created_at desc limit +?2`),
-    children: arrays(db.prepare(`select ${session} from sessions s where s.parent = ? and s.parent is not null and s.kind = 'persistent' order by s.id`)),
-    resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
+    children: arrays(db.prepare(`select ${session} from sessions s where s.parent = ? and s.parent is not null and s.kind <> 'ephemeral' order by s.id`)),
+    resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind <> 'ephemeral' and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
         and coalesce((select at from entries where session = s.id order by n desc limit 1), 0) < ?1
         and not exists (select 1 from turns where live = 1 and session = s.id)
         and not exists (select 1 from messages where waiting = 1 and receiver = s.id) and not exists (select 1 from messages where state = 'draft' and owner = s.id)
-        and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null and c.kind = 'persistent' and c.archived is null)
+        and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null and c.kind <> 'ephemeral' and c.kind = 'persistent' and c.archived is null)
       limit +?2`),
     agents: db.prepare(`select a.id as id, a.seq as seq, a.created_at as at, a.deleted as deleted from agents a where a.id > '' order by a.id`),
     questions: db.prepare(`select q.seq as seq from questions q indexed by questions_open join turns t on t.id = q.turn where q.answer is null and q.id > '' and t.state = 'running' order by q.id`),

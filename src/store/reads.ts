@@ -19,7 +19,7 @@ function prepareAll(db: DatabaseSync) {
     logOf: db.prepare('select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq where x.session = ? and x.seq > ? order by x.seq limit +?'),
     session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
     sessions: arrays(db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit +?3`)),
-    byFlow: arrays(db.prepare(`select ${turn} from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null) order by t.opened_at, t.id limit +?2`)),
+    byFlow: arrays(db.prepare(`select ${turn} from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null) or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null) order by t.opened_at, t.id limit +?2`)),
     bySession: arrays(db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit +?`)),
     byCaller: arrays(db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit +?2`)),
     entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
@@ -27,6 +27,7 @@ function prepareAll(db: DatabaseSync) {
     waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.session > '' and q.state = 'queued'
       and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') limit +?`),
     orphaned: db.prepare(`select t.session as session from turns t where t.live = 1 and t.session > '' and t.state = 'running' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit +?2`),
+    lost: db.prepare(`select t.id as id from turns t join sessions s on s.id = t.session where t.live = 1 and t.session > '' and t.state = 'running' and s.kind = 'external' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit +?2`),
     overdueTurns: db.prepare(`select id from turns where live = 1 and session > '' and state = 'running' and deadline <= ? limit +?`),
   }
 }
@@ -59,6 +60,7 @@ export function prepareReads(db: DatabaseSync) {
       calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(({ id }): CallId => `call_${id.slice(5)}`),
       sessions: [...statements.waiting.all(limit), ...statements.orphaned.all(at, limit)].map((row) => (row as { session: SessionId }).session),
       turns: (statements.overdueTurns.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
+      lost: (statements.lost.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
     }),
     event: (seq: number): StoredEvent | null => eventAt(statements, seq),
     refused(call: string): StoredEvent | null {

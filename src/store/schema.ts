@@ -19,7 +19,7 @@ create table sessions (
   fork_of text, fork_n integer not null default 0, archived text, summary text, summary_entries integer not null default 0
 ) strict, without rowid;
 create index sessions_listed on sessions (created_at, id) where kind <> 'ephemeral';
-create index sessions_parent on sessions (parent, id) where parent is not null and kind = 'persistent';
+create index sessions_parent on sessions (parent, id) where parent is not null and kind <> 'ephemeral';
 create index sessions_flow on sessions (flow) where flow is not null;
 create table agents (id text primary key, title text not null, seq integer not null, created_at integer not null, deleted integer not null default 0) strict, without rowid;
 create index agents_title on agents (title) where deleted = 0;

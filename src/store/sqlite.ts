@@ -10,6 +10,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
 import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Lists, type Store, type Tx } from '../runtime/ports.ts'
+import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
@@ -148,7 +149,15 @@ class Sqlite implements SqliteStore {
       if (ok) job.resolve(value)
       else job.reject(value)
     }
-    if (hints.length > 0) for (const listener of this.#listeners) listener(hints)
+    if (hints.length === 0) return
+    for (const listener of this.#listeners) {
+      try {
+        listener(hints)
+      } catch (fault) {
+        // Whoever listens must not keep the others, or the next group, from going on.
+        process.emitWarning(fault instanceof Error ? fault : String(fault))
+      }
+    }
   }
 
   /** What one work wanted to append cannot be written: the group is undone, the others run again without it, and it alone is told no. */
@@ -239,7 +248,12 @@ class Sqlite implements SqliteStore {
     hintsOf(events, { first: this.#seq - events.length + 1, at }, hints)
   }
 
-  read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => this.#reads.read(after, filter, limit)
+  read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => {
+    const page = this.#reads.read(after, filter, limit)
+    // Whoever pages through a long log lets others go between two pages.
+    if (page.events.length >= limit) await new Promise<void>((resolve) => setImmediate(resolve))
+    return page
+  }
   event = async (seq: number): Promise<StoredEvent | null> => this.#reads.event(seq)
   refused = async (call: string): Promise<StoredEvent | null> => this.#reads.refused(call)
   turn: Store['turn'] = async (id) => turnFacts(this.#committed, id, null)?.turn ?? null
@@ -273,23 +287,5 @@ class Sqlite implements SqliteStore {
     if (this.#reader !== this.db) this.#reader.close()
     this.db.close()
     this.#release()
-  }
-}
-
-
-
-/** SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint, mismatch. */
-const dataFaults = new Set([18, 19, 20])
-
-function isDiskFault(cause: unknown): boolean {
-  const code = (cause as { errcode?: unknown } | undefined)?.errcode
-  return typeof code === 'number' && !dataFaults.has(code & 0xff)
-}
-
-function serialise(events: readonly Event[]): string {
-  try {
-    return JSON.stringify(events)
-  } catch (cause) {
-    throw new AppendFault(`an event is not JSON (${(cause as Error).message})`, { cause })
   }
 }

@@ -35,8 +35,7 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
       if (!existsSync(path)) return null
       try {
         return await checked(await opened(), log)
-      } catch (error) {
-        if (isLocked(error)) throw error
+      } catch {
         await close().catch(() => undefined)
         return null
       }

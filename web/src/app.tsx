@@ -1,6 +1,7 @@
 /** The frame of the page: where one is, whether it is live, and the view. */
 import { lazy, Suspense, useState } from 'react'
 import { hrefOf, useAddress, type Address } from './address.ts'
+import { after } from './browser-clock.ts'
 import { Count } from './parts/badges.tsx'
 import { Loading } from './parts/states.tsx'
 import { useKeys } from './keys.ts'
@@ -26,6 +27,8 @@ const views = [
   { name: 'start', title: 'Start', key: 'h' },
 ] as const
 
+const wentMs = 1500
+
 export function App() {
   const address = useAddress()
   const [helping, setHelping] = useState(false)
@@ -38,7 +41,11 @@ export function App() {
   useKeys({
     '?': () => setHelping(true),
     '/': () => document.querySelector<HTMLElement>('[data-search]')?.focus(),
-    g: () => setWent(true),
+    g: () => {
+      setWent(true)
+      // Whoever pressed it by mistake writes on undisturbed.
+      after(wentMs, () => setWent(false))
+    },
     ...(went ? Object.fromEntries(views.map(({ key, name }) => [key, () => open(name)])) : {}),
   })
   const connection = live.connection()

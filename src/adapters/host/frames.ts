@@ -30,7 +30,7 @@ export type HostedSession = z.infer<typeof HostedSession>
 
 export const HostFrame = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName, description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(1000).default([]),
+    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName.max(50, 'at most 50 letters'), description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(1000).default([]),
     /** Tools that its turns may use through us. */ tools: z.array(z.string().min(1)).max(100).default([]),
     /** The directory in which it makes sessions when it is asked to. */ opens: z.string().min(1).max(4096).nullish(),
   }),

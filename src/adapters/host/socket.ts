@@ -82,6 +82,8 @@ class Program {
       if (isRefusal(opened)) this.#refuse(opened)
       else registered.push({ id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id), spare: session.spare })
     }
+    // It may have gone while its sessions were opened: then nobody would ever take them off again.
+    if (this.#ws.readyState !== this.#ws.OPEN) return
     this.#send({ type: 'welcome', agent: known.id, sessions: registered.map(({ spare: _spare, ...one }) => one) })
     for (const { id, sessionId, spare } of registered) this.#deps.hub.attach(this.#host, sessionId, id, spare)
     if (opens == null) return
@@ -92,11 +94,19 @@ class Program {
   async #register(session: HostedSession): Promise<void> {
     const opened = await this.#open(session)
     if (isRefusal(opened)) return this.#refuse(opened)
+    if (this.#ws.readyState !== this.#ws.OPEN) return
     this.#send({ type: 'registered', id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id) })
     this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
   }
 
-  async #open({ id, title, cwd, parent, as }: HostedSession): Promise<{ id: SessionId } | Refusal> {
+  /** A program may give its sessions other titles as they go on. */
+  async #open(session: HostedSession): Promise<{ id: SessionId } | Refusal> {
+    const opened = await this.#known(session)
+    const refusal = isRefusal(opened) || session.title === '' ? null : await this.#deps.exchange.rename(opened.id, session.title)
+    return refusal ?? opened
+  }
+
+  async #known({ id, title, cwd, parent, as }: HostedSession): Promise<{ id: SessionId } | Refusal> {
     if (this.#agent === null) return badInput('type', 'session', '"hello" first')
     if (as != null) return this.#made(as)
     const above: SessionId | null = parent == null ? null : `ses_${hostedId(this.#name, parent)}`

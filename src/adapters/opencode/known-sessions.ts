@@ -66,6 +66,14 @@ export class KnownSessions {
     if (session.directory === this.#deps.directory && !this.#known.has(session.id)) await this.#add(session, false)
   }
 
+  /** opencode finds a title for a session after its first answer. */
+  updated({ id, title }: OpencodeSession): void {
+    const known = this.#known.get(id)
+    if (known === undefined || known.title === title) return
+    this.#known.set(id, { ...known, title })
+    void this.#deps.link.current()?.host.add({ ...known, title })
+  }
+
   /** Its mail has no reader any more. */
   async deleted(id: string): Promise<void> {
     const link = this.#deps.link.current()

@@ -67,6 +67,7 @@ const hooksOf = ({ link, sessions, turns, tracing, report }: Parts): Omit<Hooks,
     tracing?.heed(event)
     const failed = (error: unknown): void => report(wordsOf(error))
     if (event.type === 'session.created') void sessions.created(event.properties['info'] as OpencodeSession).catch(failed)
+    if (event.type === 'session.updated') sessions.updated(event.properties['info'] as OpencodeSession)
     if (event.type === 'session.deleted') void sessions.deleted((event.properties['info'] as OpencodeSession).id).catch(failed)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { toFlow } from '../address.ts'
 import { duration } from '../amounts.ts'
 import { after, useNow } from '../browser-clock.ts'
-import type { TurnFact } from '../live/ledger.ts'
+import type { Ledger, TurnFact } from '../live/ledger.ts'
 import { useLook } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Markdown } from '../parts/markdown.tsx'
@@ -24,7 +24,7 @@ export function LiveTurn({ turn }: { turn: TurnFact }) {
         <article className="answer" aria-label={turn.endedAt === null ? 'Answer, still being written' : 'Answer'}>
           <header><OutcomeBadge outcome={turn.outcome} />{turn.endedAt === null && <Running turn={turn} />}{turn.flow !== null && <a className="quiet" href={toFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}>Flow</a>}</header>
           <TurnSteps items={items} answer={detail?.output ?? null} count={count} />
-          {turn.endedAt === null ? <Streaming turn={turn.id} /> : <>{detail?.output != null && detail.output !== '' && <Markdown text={detail.output} />}{turn.error !== null && <p className="error-line">{turn.error}</p>}</>}
+          {turn.endedAt === null ? <Streaming turn={turn} /> : <>{detail?.output != null && detail.output !== '' && <Markdown text={detail.output} />}{turn.error !== null && <p className="error-line">{turn.error}</p>}</>}
         </article>
       )}
     </div>
@@ -40,12 +40,21 @@ function Running({ turn }: { turn: TurnFact }) {
 const drawMs = 120
 
 /** Long texts are not parsed with every word. */
-function Streaming({ turn }: { turn: string }) {
-  const live = useLook(`said:${turn}`)
-  const said = live.said.get(turn)
+function Streaming({ turn }: { turn: TurnFact }) {
+  const live = useLook(`said:${turn.id}`)
+  const said = live.said.get(turn.id)
   const text = said === undefined ? '' : `${said.gap ? '… ' : ''}${said.text}`
   const shown = useSlow(text)
-  return shown === '' ? <p className="thinking" role="status"><span className="unseen">Working</span><i /><i /><i /></p> : <div className="streaming"><Markdown text={shown} /></div>
+  return shown === '' ? <p className="thinking" role="status"><i /><i /><i /><span className="hint">{workWords(live.ledger, turn)}</span></p> : <div className="streaming"><Markdown text={shown} /></div>
+}
+
+/** What it is at, where it says nothing. */
+function workWords(ledger: Ledger, turn: TurnFact): string {
+  const session = ledger.sessions.get(turn.session)
+  if (turn.stopping) return 'Stopping'
+  if ([...ledger.questions.values()].some((question) => question.turn === turn.id)) return 'Waits for your answer'
+  const names = [...(session?.waitsFor ?? [])].map((id) => ledger.calls.get(id)?.agent ?? ledger.sessions.get(id)?.agent ?? id)
+  return names.length === 0 ? 'Working' : `Waits for ${[...new Set(names)].join(', ')}`
 }
 
 /** The newest text, at most every so often. */

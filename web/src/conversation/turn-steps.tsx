@@ -2,7 +2,7 @@
 import { memo } from 'react'
 import { amount, duration, firstLine } from '../amounts.ts'
 import { toFlow } from '../address.ts'
-import { now } from '../browser-clock.ts'
+import { useNow } from '../browser-clock.ts'
 import { called } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
 import type { DetailItem } from '../live/turn-details.ts'
@@ -34,13 +34,15 @@ function ToolStep({ item }: { item: Extract<DetailItem, { kind: 'tool' }> }) {
   )
 }
 
+const Elapsed = ({ from }: { from: number }) => <>{duration(Math.max(0, useNow() - from))}</>
+
 function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refused' }> }) {
   const { ledger } = useLive()
   const flow = ledger.calls.get(item.call)?.flow ?? null
   const isCall = item.kind === 'call'
   return (
     <details className="step step-call">
-      <summary><span className="step-name">{item.tool}</span> <Name>{called(ledger, item.agent)}</Name> <span className="step-line">{firstLine(item.task, 100)}</span> <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />{isCall && <span className="number">{duration((item.endedAt ?? now()) - item.at)}</span>}</summary>
+      <summary><span className="step-name">{item.tool}</span> <Name>{called(ledger, item.agent)}</Name> <span className="step-line">{firstLine(item.task, 100)}</span> <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />{isCall && <span className="number">{item.endedAt === null ? <Elapsed from={item.at} /> : duration(item.endedAt - item.at)}</span>}</summary>
       <CodeBlock label="Task" text={item.task} />
       {isCall ? <>
         {item.errors.length > 0 && <CodeBlock label="Errors" text={item.errors.join('\n')} />}

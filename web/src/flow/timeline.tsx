@@ -14,7 +14,7 @@ export function Timeline({ picture, at, picked, onPick }: { picture: FlowPicture
   return (
     <div className="timeline" role="group" aria-label="Timeline">
       <Axis scale={scale} />
-      <ol className="lanes">{rows.map(({ bar, level }) => <li key={bar.id}><Lane bar={bar} level={level} scale={scale} at={at} isPicked={picked === bar.id || picked === bar.call} onPick={onPick} /></li>)}</ol>
+      <ol className="lanes">{rows.map(({ bar, level }) => <li key={bar.id}><Lane bar={bar} level={level} scale={scale} at={at} isPicked={picked !== null && (picked === bar.id || picked === bar.call)} onPick={onPick} /></li>)}</ol>
       <Legend />
     </div>
   )

@@ -2,11 +2,12 @@
 import { useState, type ReactNode } from 'react'
 import { clockTime, wholeTime } from '../amounts.ts'
 import { userSession } from '../live/fold-mail.ts'
-import type { Ledger, MailFact } from '../live/ledger.ts'
+import type { MailFact } from '../live/ledger.ts'
 import { useLook } from '../live/use-live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
+import { threadOf } from './thread.ts'
 
 export function MailCard({ mail, children }: { mail: MailFact; children?: ReactNode }) {
   const live = useLook('mail')
@@ -24,21 +25,6 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
 function Who({ session, mail }: { session: string | null; mail: MailFact }) {
   if (mail.source === 'applet') return <strong><Name>{mail.applet ?? 'an applet'}</Name></strong>
   return session === null || session === userSession ? <strong>You</strong> : <SessionLink id={session} />
-}
-
-/** What it replies to and what replied to it, oldest first. */
-export function threadOf({ mail }: Ledger, one: MailFact): MailFact[] {
-  const found = new Map<string, MailFact>([[one.id, one]])
-  for (let up = one.inReplyTo === null ? undefined : mail.get(one.inReplyTo); up !== undefined && !found.has(up.id); up = up.inReplyTo === null ? undefined : mail.get(up.inReplyTo)) found.set(up.id, up)
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const other of mail.values()) {
-      if (found.has(other.id) || other.inReplyTo === null || !found.has(other.inReplyTo)) continue
-      found.set(other.id, other)
-      grew = true
-    }
-  }
-  return [...found.values()].sort((a, b) => a.createdAt - b.createdAt)
 }
 
 /** Buttons that ask the server for something, and say where it said no. */

@@ -93,6 +93,10 @@ const folds: Folds = {
     if (isNew) Object.assign(sessionOf(ledger, event.session, at), { parent: event.parent, orphan: false })
     touch('sessions')
   },
+  'session.renamed'(ledger, event, { at, isNew }, touch) {
+    if (isNew) sessionOf(ledger, event.session, at).title = event.title
+    touch('sessions')
+  },
   'session.archived'(ledger, event, { at, isNew }, touch) {
     const session = sessionOf(ledger, event.session, at)
     // What is older than the list was known to it.

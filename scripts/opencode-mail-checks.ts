@@ -1,0 +1,95 @@
+/** Mail between sessions of the real opencode: sent, listed, accepted, answered, forked, drafted, and gone with its receiver. */
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import type { Event } from '../src/model/event.ts'
+import { heard, known, ours, toolUse, until, type Check, type Mail } from './opencode-kit.ts'
+
+export const mailChecks: readonly Check[] = [
+  {
+    name: 'a session sends to another: it waits in the buffer, is listed, accepted, answered, and the reply arrives',
+    async run(world) {
+      const { opencode, client, fake, events } = world
+      const [sender, receiver] = [await opencode.create('sender'), await opencode.create('receiver of mail')]
+      await known(client, receiver)
+      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Which colour has the door?' })
+      assert.deepEqual([sent.status, sent.buffered, sent.session], ['buffered', true, ours(receiver)])
+      const { sessions } = await toolUse<{ sessions: { id: string; buffered: number }[] }>(world, sender, 'list-session', {})
+      assert.equal(sessions.find(({ id }) => id === ours(receiver))?.buffered, 1)
+      const listed = await toolUse<{ messages: { id: string; message: string; from: string }[]; instruction: string }>(world, receiver, 'buffer', {})
+      assert.deepEqual(listed.messages.map(({ id, from }) => [id, from]), [[sent.id, ours(sender)]])
+      assert.ok(!(await heard(opencode, receiver)).includes('Which colour'), 'it was delivered before it was accepted')
+      fake.rules.unshift({ when: { user: 'Which colour has the door?' }, text: 'The door is green.' }, { when: { user: 'The door is green.' }, text: 'Thank you.' })
+      const accepted = await toolUse<{ accepted: boolean; next: string }>(world, receiver, 'buffer', { accept: true })
+      assert.ok(accepted.accepted && accepted.next !== '')
+      await until('the reply', async () => (await heard(opencode, sender)).includes('The door is green.'))
+      const reply = await until('its event', async () => events.find((event) => event.type === 'message.answered' && event.message === sent.id))
+      await client.sessions.wait(ours(sender), { timeoutMs: 20_000 })
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      assert.equal(events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length, 1, 'a reply was answered by itself')
+      await until('the AgentFS database', async () => readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))))
+      return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}, and lies in AgentFS`
+    },
+  },
+  {
+    name: 'a fork two messages back goes on from there, and changes nothing in the session it came from',
+    async run(world) {
+      const { opencode, fake } = world
+      const session = await opencode.create('forked')
+      for (const text of ['The first number is 1', 'The second number is 2', 'The third number is 3']) await opencode.prompt(session, text)
+      fake.rules.unshift({ when: { user: 'Go on from there' }, text: 'From the second.' }, { when: { user: 'From the second.' }, text: 'Thank you.' })
+      const sent = await toolUse<Mail>(world, session, 'send-message', { fork: 2, message: 'Go on from there' })
+      const before = await heard(opencode, session)
+      const fork = await until('the fork', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
+      await until('its answer', async () => (await heard(opencode, fork.id)).includes('From the second.'))
+      const said = await heard(opencode, fork.id)
+      assert.ok(said.includes('The second number is 2') && !said.includes('The third number') && !said.includes('Use send-message'), said)
+      await until('the reply', async () => (await heard(opencode, session)).includes('From the second.'))
+      assert.ok((await heard(opencode, session)).startsWith(before))
+      return `${fork.id} is ${sent.session ?? ''}`
+    },
+  },
+  {
+    name: 'a message to a new session makes one in opencode',
+    async run(world) {
+      const { opencode, fake } = world
+      const session = await opencode.create('parent')
+      fake.rules.unshift({ when: { user: 'Begin anew' }, text: 'I have begun.' })
+      const sent = await toolUse<Mail>(world, session, 'send-message', { message: 'Begin anew' })
+      const made = await until('the session', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
+      await until('the reply', async () => (await heard(opencode, session)).includes('I have begun.'))
+      assert.equal((await world.client.sessions.get(sent.session ?? '')).parent, ours(session))
+      return made.id
+    },
+  },
+  {
+    name: 'a draft is revised twice and sent once',
+    async run(world) {
+      const { opencode, client, events } = world
+      const [sender, receiver] = [await opencode.create('writer'), await opencode.create('reader')]
+      await known(client, receiver)
+      for (const message of ['One', 'Two', 'Three']) {
+        const draft = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', session: ours(receiver), message, draft: true })
+        assert.deepEqual([draft.status, draft.draft], ['draft', true])
+      }
+      const sent = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', message: 'Three', draft: false })
+      assert.equal(sent.status, 'buffered')
+      const { messages } = await toolUse<{ messages: { id: string; message: string; initial: string }[] }>(world, receiver, 'buffer', {})
+      assert.deepEqual(messages.map(({ id, message, initial }) => [id, message.includes('Three'), initial.includes('One')]), [['plan-1', true, true]])
+      const of = (type: Event['type']): number => events.filter((event) => event.type === type && 'message' in event && event.message === 'plan-1').length
+      assert.deepEqual([of('message.drafted'), of('message.revised'), of('message.sent')], [1, 2, 1])
+      return 'drafted, revised, revised, sent'
+    },
+  },
+  {
+    name: 'a session that is deleted in opencode is gone at the server, and its mail is told so',
+    async run(world) {
+      const { opencode, client, events } = world
+      const [sender, receiver] = [await opencode.create('writes in vain'), await opencode.create('soon gone')]
+      await known(client, receiver)
+      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Are you there?' })
+      await opencode.remove(receiver)
+      await until('the dead letter', async () => events.some((event) => event.type === 'message.died' && event.message === sent.id))
+      return 'a dead letter'
+    },
+  },
+]
