@@ -9,6 +9,7 @@ import { httpDisconnect } from './http-disconnect.ts'
 import { httpListeners } from './http-listeners.ts'
 import { httpMessages } from './http-messages.ts'
 import { httpStart } from './http-start.ts'
+import { mail } from './mail.ts'
 import { memory } from './memory.ts'
 import { progressOn, type Progress } from './progress.ts'
 import { checkText, isMet, tableText, type Part } from './report.ts'
@@ -17,7 +18,7 @@ import { tokens } from './tokens.ts'
 
 type Run = (progress: Progress, seconds: number) => Promise<Part>
 const parts: Record<string, Run> = {
-  tokens, delegations, appends, context, startup, memory,
+  tokens, delegations, appends, mail, context, startup, memory,
   'http-delegations': httpDelegations, 'http-messages': httpMessages, 'http-listeners': httpListeners, 'http-start': httpStart, 'http-disconnect': httpDisconnect,
 }
 const secondsDefault = 1.5

@@ -81,6 +81,25 @@ export const mailChecks: readonly Check[] = [
     },
   },
   {
+    name: 'a message is elaborated by a fork that knows the conversation, and that is gone afterwards',
+    async run(world) {
+      const { opencode, client, fake } = world
+      const [sender, receiver] = [await opencode.create('elaborates'), await opencode.create('reads it all')]
+      await known(client, receiver)
+      await opencode.prompt(sender, 'The door is green')
+      fake.rules.unshift({ when: { user: 'Write out the message below' }, text: 'Paint the gate green, like the door.' }, { when: { user: 'Change the message below' }, text: 'Please paint the gate green.' })
+      const before = (await opencode.list()).length
+      const draft = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Paint the gate', elaborate: true, draft: true })
+      await toolUse<Mail>(world, sender, 'send-message', { id: draft.id, message: 'Say please', iterate: true })
+      const asked = fake.requests.find(({ user }) => user.includes('Write out the message below'))
+      assert.ok(JSON.stringify(asked?.body['messages']).includes('The door is green') && (asked?.body['tools'] as unknown[] | undefined ?? []).length === 0, 'it had tools, or did not know the conversation')
+      const message = await client.mail.get(draft.id)
+      assert.deepEqual([message.status, message.initial, message.message], ['buffered', 'Paint the gate', 'Please paint the gate green.'])
+      assert.equal((await opencode.list()).length, before)
+      return 'elaborated, iterated and sent'
+    },
+  },
+  {
     name: 'a session that is deleted in opencode is gone at the server, and its mail is told so',
     async run(world) {
       const { opencode, client, events } = world

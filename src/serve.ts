@@ -4,14 +4,13 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { hostSocket } from './adapters/host/socket.ts'
 import { lettaDoor } from './adapters/letta/serve.ts'
 import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
-import { systemClock } from './runtime/system-clock.ts'
+import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { isLoopback } from './server/host-guard.ts'
 import { mintSessionToken } from './server/identity.ts'
@@ -57,11 +56,11 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const dataDir = resolve(options.dataDir ?? server.dataDir)
   const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
   const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
-  const line: Tieline = await tieline({ asks: true, sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
+  const keys = await keysIn(dataDir, loaded.token)
+  const line: Tieline = await tieline({ asks: true, secrets: [keys.token], sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
   let http: HttpServer | null = null
   const mail = await mailView({ ...loaded.config.mail, tracing: loaded.config.tracing.enable, store: line.store, mail: line.exchange.mail, clock: systemClock, warn })
   try {
-    const keys = await keysIn(dataDir, loaded.token)
     const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
       exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
@@ -121,9 +120,8 @@ function doorsOf(line: Tieline, options: ServeOptions): Door[] {
 
 /** Traces where a collector is configured, mail as files where that is wanted, and numbers for whoever asks. */
 function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | null, webSockets: () => number) {
-  const loop = monitorEventLoopDelay({ resolution: 20 })
-  loop.enable()
-  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), ...(await line.store.lists.counts()) }), lag: () => ({ mean: loop.mean / 1e6, p99: loop.percentile(99) / 1e6, max: loop.max / 1e6 }) })
+  const lag = watchLoopLag()
+  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), ...(await line.store.lists.counts()) }), lag: () => lag.look() })
   const deaf = line.exchange.subscribe(line.exchange.lastSeq(), { sessions: null }, {
     events(events) {
       metrics.events(events)
@@ -136,7 +134,7 @@ function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | 
     metrics,
     async close() {
       deaf()
-      loop.disable()
+      lag.stop()
       await telemetry?.close()
       await mail?.close()
     },

@@ -57,6 +57,8 @@ export type TielineOptions = {
   tools?: readonly Tool[]
   /** Somebody answers questions about tools under `ask`, through the exchange; otherwise such tools are refused. */
   asks?: boolean
+  /** Texts that must never reach the log, besides the keys in the environment. */
+  secrets?: readonly string[]
   /** Which traces are exported, so that those whom agents ask can join them. */
   sampling?: Sampling | null
   /** Faults that reach no caller, and warnings. */
@@ -102,7 +104,8 @@ export type Tieline = {
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
   const config = options.config === undefined ? null : await configOf(options.config, warn)
-  const guard = secretGuard({ env: process.env })
+  const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
+  const guard = secretGuard({ env: process.env, values: [...keys, ...(options.secrets ?? [])].filter((value) => value.length >= 8) })
   const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), clean: (events) => guard.clean(events) })
   try {
     return await start(options, config, store, warn)

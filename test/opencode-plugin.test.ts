@@ -175,6 +175,17 @@ test('a fork does not count the turn that asked for it, though that is over when
   expect(w.memory.texts(fork).slice(0, 2)).toEqual(['user: one', 'assistant: said one'])
 })
 
+test('a message that cannot be written out is sent as it is, and the fork for it leaves nothing behind', async () => {
+  const w = await world(async ({ text }) => (text.includes('Write out') ? Promise.reject(new Error('no model')) : 'ok'))
+  await session(w, 'a')
+  const b = await session(w, 'b')
+  await w.memory.type('a', 'hello')
+  const sent = await use(w, 'send-message', { session: b, message: 'as it is', elaborate: true }, { sessionID: 'a', messageID: 'x' })
+  expect(await w.client.mail.get(String(sent['id']))).toMatchObject({ status: 'buffered', initial: 'as it is', message: 'as it is' })
+  expect(w.memory.said).toEqual([expect.stringContaining('could not be written out')])
+  expect([(await w.memory.client.session.list()).data?.length, (await w.client.sessions.list()).sessions.filter(({ id }) => id.includes('opencode')).length]).toEqual([2, 2])
+})
+
 test('the name that a session has at the server is not that of its fork, though opencode copies it', async () => {
   const w = await world(async () => 'ok')
   const made = await w.client.sessions.create({ cwd: w.directory, agent: 'opencode', initialMessage: 'hello' })

@@ -25,10 +25,10 @@ export type Work = {
 export const sending = (client: TielineClient, session: string, text: string, message = newMessageId()): Work =>
   ({ session, message, start: (signal) => client.sessions.send(session, { message: text, messageId: message }, { signal }) })
 
-/** In the form of the server's own ids, which sort by time and are cheap for models to read: the ids of turn and flow are made of it. */
-export const newMessageId = (): string => `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(12, '0')}`
+/** Like the server's own ids, which sort by time and are cheap for models to read, but one digit longer, so that it never takes the place of one: the ids of turn and flow are made of it. */
+export const newMessageId = (): string => `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(13, '0')}`
 const epochMs = 1_577_836_800_000
-const countMax = 10n ** 12n
+const countMax = 10n ** 13n
 
 export type WorkResult = { success: boolean; outcome: Outcome; output: string; error: string | null; tokensUsed: number; durationMs: number; toolCalls: string[]; session: string; flow: string | null }
 

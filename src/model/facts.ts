@@ -95,8 +95,9 @@ export type SendFacts = {
   oldestMessageAt: Millis | null
   /** When the user spoke last in this flow. */
   flowStartedAt: Millis
-  /** Messages that wait in the target's inbox; only asked for where one more would. */
+  /** Messages that wait in the target's inbox, and whether a call of the target's own is pending; only asked for where it would wait there. */
   waiting?: number
+  pending?: boolean
 }
 
 /**
@@ -129,6 +130,9 @@ export type MessageRow = {
   /** Of the act that wrote or changed it last as a draft. */
   draftAct: string | null
 }
+
+/** What is known of a session where only its mail matters: whether a call that it serves is pending, and how much waits for it or is kept by it. */
+export type MailFacts = { session: SessionRow | null; pending: boolean; waiting: number; drafts: number }
 
 /** A message with what stands only in the log. */
 export type MessageFacts = MessageRow & {

@@ -76,7 +76,7 @@ function apply(post: Post, act: Act): Event[] | null {
   const known = post.get(act.id)
   if (act.kind === 'accept') {
     if (known === null) return null
-    const events = acceptMessage(known, { by: act.by, turn: act.opens ? `turn_${suffixOf(act.id)}` : null, opens: act.opens, act: null })
+    const events = acceptMessage(known, { by: act.by, turn: act.opens ? `turn_${suffixOf(act.id)}` : null, opens: act.opens, act: null, tokens: 1 })
     return isNo(events) ? null : events
   }
   if (act.kind === 'decline') {

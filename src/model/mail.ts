@@ -91,15 +91,15 @@ export const answeredEvent = (known: MessageRow, reply: MessageId, turn: TurnId 
 })
 
 /** Who accepts: a session, or the user (null). `turn` is the accepting turn where the receiver itself accepts in one, and the new one where the message opens it. */
-export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null }
+export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null; /** Of its text, where it opens a turn. */ tokens: number }
 
 /** M2: accepted and delivered are decided at once, so that no message lies between the two. */
-export function acceptMessage(known: MessageFacts, { by, turn, opens, act }: Acceptance): Event[] | Refusal {
+export function acceptMessage(known: MessageFacts, { by, turn, opens, act, tokens }: Acceptance): Event[] | Refusal {
   const { sent, to } = known
   if (!isWaiting(known) || sent === null || to === null) return taken(known)
   return [
     { type: 'message.accepted', session: to, turn: opens ? null : turn, message: known.id, by, act, from: known.from },
-    { ...sent, type: 'message.delivered', session: to, turn, opens },
+    { ...sent, type: 'message.delivered', session: to, turn, opens, tokens },
   ]
 }
 

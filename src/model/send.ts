@@ -63,9 +63,8 @@ function existence(request: SendRequest, facts: SendFacts, { knownAgents }: Send
   return request.targetAgent === undefined ? { code: 'agent_unknown', agent: target.agent, known: [...knownAgents] } : null
 }
 
-function takes({ kind }: SessionRow, { inbox }: SendRequest, { target: { running, next } }: SendFacts): boolean {
-  if (kind === 'persistent') return true
-  return inbox === true && (kind === 'external' || running?.call?.pending === true || next?.call?.pending === true)
+function takes({ kind }: SessionRow, { inbox }: SendRequest, { pending }: SendFacts): boolean {
+  return kind === 'persistent' || (inbox === true && (kind === 'external' || pending === true))
 }
 
 function self(request: SendRequest, { sender }: SendFacts): Refusal | null {

@@ -24,7 +24,8 @@ export async function elaborate(line: Line, { sender, act }: Writer, suffix: str
   if (sender.kind !== 'turn') return { text: expanding.text, note: 'no model: whoever wrote it is not run here' }
   const { running } = sender
   if (!hasModel(running)) return { text: expanding.text, note: `no model: ${running.agent.name} has none` }
-  const name = `${suffix}-${fingerprint(`${act ?? line.ids.next()} ${expanding.text} ${expanding.instructions ?? ''}`)}`
+  // Never the message's own id, which its sender may have chosen: it could be that of a session.
+  const name = fingerprint([running.row.session, suffix, act ?? line.ids.next(), expanding.text, expanding.instructions ?? ''].join('\n'))
   const turn: TurnId = `turn_${name}`
   await starting(line, turn, `ses_${name}`, () => begin(line, running, name, promptOf(expanding)))
   const leave = (): void => void cancel(line, turn, 'cancelled', 'the message is no longer written').catch(line.report)

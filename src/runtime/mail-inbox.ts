@@ -73,7 +73,7 @@ async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, re
   const full = opens ? roomIn(line, target, session.id) : null
   if (full !== null) return full
   const turn: TurnId | null = opens ? `turn_${suffixOf(picked.id)}` : (own?.row.id ?? null)
-  const events = acceptMessage(picked, { by: reader.session, turn, opens, act })
+  const events = acceptMessage(picked, { by: reader.session, turn, opens, act, tokens: opens ? line.count(picked.text) : picked.sent?.tokens ?? 0 })
   if (!Array.isArray(events)) return events
   const start = opens && turn !== null ? startOf(line, target, events, turn, tx.now) : null
   if (start !== null) {

@@ -37,14 +37,15 @@ async function night() {
   await w.ok(w.exchange.mail.accept(user, b, 'first', null))
   await w.rested(b)
   await say(b, 'read')
-  await w.rested('ses_forked')
+  const forked = (await w.ok(w.exchange.mail.message(user, 'forked'))).to as SessionId
+  await w.rested(forked)
   expect(w.faults).toEqual([])
-  return { w, a, b }
+  return { w, a, b, forked }
 }
 
 test('R10: every turn replays equal: one that accepted mail opened, one that took mail, one of a fork, one that expanded a message', async () => {
-  const { w, a, b } = await night()
-  for (const id of [a, b, 'ses_forked']) {
+  const { w, a, b, forked } = await night()
+  for (const id of [a, b, forked]) {
     const replay = await replayed(w, id)
     expect([id, replay.difference]).toEqual([id, null])
     expect(replay.turns.length).toBeGreaterThan(0)
@@ -54,13 +55,13 @@ test('R10: every turn replays equal: one that accepted mail opened, one that too
 })
 
 test('a fork is exported with what it shares, and replays from the file', async () => {
-  const { w } = await night()
-  const { text } = await exportLog(w.store, transactionsOf(w.store.db), { id: 'ses_forked', version: '0', env: {} })
+  const { w, forked } = await night()
+  const { text } = await exportLog(w.store, transactionsOf(w.store.db), { id: forked, version: '0', env: {} })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
   await importLog(readExport(text), { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
-  expect((await store.entriesByNumber('ses_forked', [1, 2, 3, 4])).map((entry) => entry.text)).toEqual(['one', 'did one', 'try again', 'did try again'])
-  expect(await replayed(w, 'ses_forked', store)).toMatchObject({ equal: true })
+  expect((await store.entriesByNumber(forked, [1, 2, 3, 4])).map((entry) => entry.text)).toEqual(['one', 'did one', 'try again', 'did try again'])
+  expect(await replayed(w, forked, store)).toMatchObject({ equal: true })
   rebuild(store.db)
   expect(viewsEqual(store.db)).toMatchObject({ equal: true })
   await store.close()

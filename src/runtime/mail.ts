@@ -6,6 +6,7 @@ import { isRefusal } from '../model/call.ts'
 import type { MailTarget } from '../model/event.ts'
 import type { MessageFacts, SessionRow } from '../model/facts.ts'
 
+import { isSessionId } from '../model/id.ts'
 import { inboxMax } from '../model/limits.ts'
 import { changeable, draftMessage, looksDrawn, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
@@ -35,8 +36,13 @@ export async function sendMail(line: Line, writer: Writer, ask: MailAsk): Promis
   const target = await targetOf(line, writer, ask, known, inReplyTo)
   if (isRefusal(target)) return target
   const draft: Draft = { message: known?.id ?? id, target, inReplyTo, ...(await textOf(line, writer, ask, known)), act: writer.act }
-  const refused = ask.draft === true ? await keepDraft(line, writer, draft) : await sendDraft(line, writer, draft)
-  return refused ?? answerOf(line, draft.message)
+  if (ask.draft === true) return (await keepDraft(line, writer, draft)) ?? answerOf(line, draft.message)
+  const drawn = ask.id === undefined && writer.act === null
+  const sent = await sendDraft(line, writer, draft, drawn)
+  if (!('code' in sent) || sent.code !== 'session_unknown' || target.kind !== 'session' || sent.session !== target.session) return sent
+  // It was no whole id after all.
+  const found = await findSession(line, line.lists, target.session)
+  return 'code' in found ? found : found.id === target.session ? sent : sendDraft(line, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn)
 }
 
 function problemOf(line: Line, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
@@ -53,11 +59,13 @@ function problemOf(line: Line, { message, id, fork, session, reply, iterate }: M
 }
 
 /** What is not said stays as it was in the draft; a reply needs no receiver; otherwise it is for a new session. */
-async function targetOf(line: Line, { session: own, sender }: Writer, { session, fork }: MailAsk, known: MessageFacts | null, inReplyTo: string | null): Promise<MailTarget | Refusal> {
+async function targetOf(line: Line, { session: own, sender }: Writer, { session, fork, draft }: MailAsk, known: MessageFacts | null, inReplyTo: string | null): Promise<MailTarget | Refusal> {
   if (session === 'fork' || fork === true || typeof fork === 'number') {
     if (own === null || own.kind === 'external') return badInput('session', 'fork', 'the id of a session, or "new": only a session with a conversation here can fork itself,')
     return { kind: 'fork', back: typeof fork === 'number' ? fork : 0 }
   }
+  // What looks like a whole id is taken for one: whether it is, is seen where it is sent.
+  if (session !== undefined && isSessionId(session) && draft !== true) return { kind: 'session', session }
   const named = session === undefined || session === 'new' ? null : await findSession(line, line.lists, session)
   if (named !== null && 'code' in named) return named
   if (named !== null) return { kind: 'session', session: named.id }
@@ -104,15 +112,18 @@ async function keepDraft(line: Line, { sender }: Writer, draft: Draft): Promise<
   })
 }
 
-async function sendDraft(line: Line, writer: Writer, draft: Draft): Promise<Refusal | null> {
+async function sendDraft(line: Line, writer: Writer, draft: Draft, drawn: boolean): Promise<MailAnswer | Refusal> {
   const { target, inReplyTo, text } = draft
   if (target.kind === 'session' && target.session === userSession) await userDesk(line)
   const to = receiverOf(line, writer, target)
   if ('code' in to) return to
   const inbox = target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
-  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, chosen: true, inReplyTo, trace: writer.trace, draft, ...inbox }
+  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, chosen: true, drawn, inReplyTo, trace: writer.trace, draft, ...inbox }
   const posted = await post(line, request)
-  return 'code' in posted ? posted : null
+  if ('code' in posted) return posted
+  if (posted.again) return answerOf(line, posted.message)
+  const status = posted.status === 'buffered' ? (inReplyTo === null ? 'buffered' : 'ready') : posted.status === 'queued' ? 'queued' : 'delivered'
+  return { id: posted.message, session: posted.session, status, draft: false, buffered: status === 'buffered' }
 }
 
 function receiverOf(line: Line, { session: own, cwd }: Writer, target: MailTarget): SendRequest['to'] | Refusal {

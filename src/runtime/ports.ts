@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
 import type { Answer, Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
-import type { Activation, BelowRow, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -109,7 +109,7 @@ export type Tx = {
   inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>
   /** What an act with this id has accepted. */
   accepted(act: string): Promise<MessageFacts | null>
-  mail(session: SessionId): Promise<{ waiting: number; drafts: number }>
+  mail(session: SessionId): Promise<MailFacts>
   /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
   below(turn: TurnId): Promise<BelowRow[]>
   append(...events: Event[]): void

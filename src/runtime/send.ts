@@ -17,7 +17,7 @@ import { hashOf } from './recorded.ts'
 import { assertOurs, turnRowOf, type Running } from './running.ts'
 
 /** Without a turn it waits in the inbox. */
-export type Posted = { message: string; session: SessionId; turn: TurnId | null; flow: FlowId; status: 'dispatched' | 'queued' | 'buffered' }
+export type Posted = { message: string; session: SessionId; turn: TurnId | null; flow: FlowId; status: 'dispatched' | 'queued' | 'buffered'; /** It was sent before. */ again: boolean }
 export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
 
 /** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
@@ -42,6 +42,8 @@ export type SendRequest = {
   id?: string | null
   /** The id is the sender's own, rather than derived from a key or drawn here. */
   chosen?: boolean
+  /** The id was drawn just now: nobody has it yet. */
+  drawn?: boolean
   trace?: string | null
   /** Whether it may wait in the inbox: where its receiver is not run (`auto`), or in any case. */
   inbox?: 'auto' | 'always'
@@ -70,7 +72,8 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
   const sender = request.sender ?? user
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
   const owner = ownerOf(sender)
-  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: line.count(request.text) }
+  // What waits is counted when it is accepted: many a message is only read.
+  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: request.inbox === 'always' ? 0 : line.count(request.text) }
   return starting(line, `turn_${suffix}`, session, () => sendNow(line, sending))
 }
 
@@ -97,7 +100,7 @@ async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> 
   if ('code' in decided) return decided
   const { row, sent, started, at } = decided
   if (started !== null) line.start(turnRowOf(sent, started, at), row, sent, null)
-  return { message: sent.message, session: sent.session, turn: sent.turn, flow: sent.flow, status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched' }
+  return { message: sent.message, session: sent.session, turn: sent.turn, flow: sent.flow, status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched', again: false }
 }
 
 async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | Refusal | 'known'> {
@@ -113,12 +116,12 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
   const row = facts.target.session ?? fresh?.row ?? null
   const agent = row === null ? undefined : row.kind === 'external' ? externalAgent : line.agents.get(row.agent)
   const inbox = request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
-  const waiting = inbox ? (await tx.mail(session)).waiting : 0
+  const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
   if (fresh !== null && facts.target.session !== null) return badInput('id', request.id, 'an id that no session has')
   const made = fresh
   const grant = openMessage({
-    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: hashOf(request.text), maxTokens: request.maxTokens, inbox, reply: answered !== null, tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
-  }, { ...facts, waiting }, worldOf(line, sender, tx.now))
+    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: sender.kind === 'turn' ? hashOf(request.text) : '', maxTokens: request.maxTokens, inbox, reply: answered !== null, tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
+  }, { ...facts, waiting: waiting ?? 0, pending: pending ?? false }, worldOf(line, sender, tx.now))
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const sent = sentEvent(sending, inbox ? null : turn, grant, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
   const rests = !inbox && facts.target.running === null && facts.target.next === null && isThere(line, agent, session)
@@ -132,8 +135,9 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
 
 /** M5: one id is one message. A draft of the sender's own is sent; anything else that has this id was sent before. */
 async function draftOf(tx: Tx, { request, sender, owner }: Sending, turn: TurnId): Promise<{ events: Event[] } | Refusal | 'known'> {
-  const known = request.id == null ? null : await tx.message(request.id)
-  if (known === null && request.id != null && (await tx.turn(turn)) !== null) return 'known'
+  const mayBeKnown = request.id != null && request.drawn !== true
+  const known = mayBeKnown ? await tx.message(request.id ?? '') : null
+  if (known === null && mayBeKnown && (await tx.turn(turn)) !== null) return 'known'
   const events = beforeSending(known, { session: owner, turn: sender.kind === 'turn' ? sender.running.row.id : null, source: sourceOf(sender) }, request.draft ?? null)
   return Array.isArray(events) ? { events } : events
 }
@@ -168,8 +172,9 @@ const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sendi
 /** Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be read at all. */
 async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: Sending): Promise<SendFacts> {
   if (sender.kind !== 'turn') {
-    const target = 'session' in request.to || request.id != null ? await tx.session(session) : nothingYet
-    return { sender: null, target, callback: false, descendants: 0, messagesLastMinute: 0, oldestMessageAt: null, flowStartedAt: tx.now }
+    const mail = request.inbox === 'always' ? await tx.mail(session) : null
+    const target = mail !== null ? { ...nothingYet, session: mail.session } : 'session' in request.to || request.id != null ? await tx.session(session) : nothingYet
+    return { ...(mail === null ? {} : { waiting: mail.waiting, pending: mail.pending }), sender: null, target, callback: false, descendants: 0, messagesLastMinute: 0, oldestMessageAt: null, flowStartedAt: tx.now }
   }
   const facts = await tx.send({ senderTurn: sender.running.row.id, flow, target: session })
   const turn = assertOurs(facts.sender?.turn, sender.running, line)
@@ -193,7 +198,7 @@ async function sentBefore(line: Line, { request, sender, session, owner }: Sendi
   const initial = request.draft?.initial ?? request.text
   if (known.from !== from || known.to !== session || (!isSameButMarks(known.text, request.text) && !isSameButMarks(known.initial, initial))) return { code: 'message_already_sent', message: id }
   const status = isWaiting(known) ? 'buffered' : known.status === 'queued' ? 'queued' : 'dispatched'
-  return { message: known.id, session, turn: known.turn, flow: known.sent.flow, status }
+  return { message: known.id, session, turn: known.turn, flow: known.sent.flow, status, again: true }
 }
 
 const sourceOf = (sender: Sender): MessageSource => (sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent')

@@ -99,7 +99,7 @@ function inspect(file: string): void {
 const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number => (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
 
 function migrate(db: DatabaseSync): DatabaseSync {
-  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 1000; pragma cache_size = -65536; pragma temp_store = memory')
+  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory')
   const version = numberOf(db, 'user_version')
   if (version === migrations.length) return db
   db.exec('begin immediate')

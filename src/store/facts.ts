@@ -1,6 +1,6 @@
 /** Facts for the rules: one statement each, and only within the keys that the transaction holds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Activation, BelowRow, Hop, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
+import type { Activation, BelowRow, Hop, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { isWaiting, suffixOf } from '../model/mail.ts'
 import { NeedsKeys, type Key, type Tx } from '../runtime/ports.ts'
@@ -43,8 +43,8 @@ export function prepareFacts(db: DatabaseSync) {
       from turns t join sessions s on s.id = t.session where t.id = ?1`),
     send: prepare(`select
         coalesce((select sum(made) from turns where flow = ?1 and caller is not null), 0) + (select count(*) from sessions where flow = ?1),
-        (select count(*) from messages where flow = ?1 and sent_at > ?2 and sender is not null),
-        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and sender is not null),
+        (select count(*) from messages where flow = ?1 and sent_at > ?2 and flow is not null),
+        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and flow is not null),
         max((select opened_at from turns where id = 'turn_' || substr(?1, 6)), coalesce((select max(accepted_at) from messages where flow = ?1 and accepted_by = 'user'), 0)),
         exists (with recursive up(id) as (
           select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
@@ -86,7 +86,7 @@ export function acceptedFacts({ mail }: FactStatements, act: string, held: Reado
   return facts
 }
 
-export function mailFacts({ mail }: FactStatements, id: SessionId, held: ReadonlySet<string> | null): { waiting: number; drafts: number } {
+export function mailFacts({ mail }: FactStatements, id: SessionId, held: ReadonlySet<string> | null): MailFacts {
   need(held, [`session:${id}`])
   return countsOf(mail, id)
 }

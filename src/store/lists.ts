@@ -13,7 +13,7 @@ const listed = `${session},
   max(s.created_at, coalesce((select at from entries where session = s.id order by n desc limit 1), 0), coalesce((select max(opened_at) from turns where live = 1 and session = s.id), 0)),
   (select archived from sessions p where p.id = s.parent),
   (select turn from entries where session = s.id order by n desc limit 1),
-  (select count(*) from messages where waiting = 1 and receiver = s.id)`
+  coalesce((select waiting from inboxes where session = s.id), 0)`
 
 /** `ses_calls-…` is where a session that a connected program runs makes its calls (`runtime/client-turn.ts`): nobody writes to it, so it is no answer to anybody. */
 function prepareAll(db: DatabaseSync) {
@@ -27,7 +27,7 @@ function prepareAll(db: DatabaseSync) {
     resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind <> 'ephemeral' and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
         and coalesce((select at from entries where session = s.id order by n desc limit 1), 0) < ?1
         and not exists (select 1 from turns where live = 1 and session = s.id)
-        and not exists (select 1 from messages where waiting = 1 and receiver = s.id) and not exists (select 1 from messages where state = 'draft' and owner = s.id)
+        and not exists (select 1 from inboxes where session = s.id and waiting > 0) and not exists (select 1 from messages where state = 'draft' and owner = s.id)
         and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null and c.kind <> 'ephemeral' and c.kind = 'persistent' and c.archived is null)
       limit +?2`),
     agents: db.prepare(`select a.id as id, a.seq as seq, a.created_at as at, a.deleted as deleted from agents a where a.id > '' order by a.id`),

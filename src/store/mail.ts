@@ -1,11 +1,11 @@
 /** Messages as the rules and the lists see them: the row says where one is in its life, the log has its texts. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
-import type { MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
+import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { suffixOf, userSession } from '../model/mail.ts'
 import type { Lists, Tx } from '../runtime/ports.ts'
-import { arrays, type RawArray } from './rows.ts'
+import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const columns = [
   'id', 'name', 'state', 'owner', 'sender', 'receiver', 'in_reply_to', 'created_at', 'created_seq', 'updated_at', 'updated_seq', 'text_seq', 'sent_seq',
@@ -25,7 +25,8 @@ export function prepareMail(db: DatabaseSync) {
     /** Of a user's own words, which are only a turn. */
     turn: prepare('select session, state, epoch, opened_at, opened_seq from turns where id = ?'),
     oldest: inbox('asc'), newest: inbox('desc'),
-    counts: prepare(`select (select count(*) from messages where waiting = 1 and receiver = ?1), (select count(*) from messages where state = 'draft' and owner = ?1)`),
+    counts: prepare(`select coalesce((select waiting from inboxes where session = ?1), 0), (select count(*) from messages where state = 'draft' and owner = ?1),
+      exists (select 1 from turns where live = 1 and session = ?1 and pending = 1), ${selected('s', sessionColumns)} from (select ?1 as id) x left join sessions s on s.id = x.id`),
   }
 }
 export type MailStatements = ReturnType<typeof prepareMail>
@@ -58,9 +59,9 @@ function read(raw: RawArray): Read {
 export const waitingIn = (statements: MailStatements, session: SessionId, { replies, newest, limit }: Parameters<Tx['inbox']>[1]): MessageRow[] =>
   ((newest ? statements.newest : statements.oldest).all(session, replies === null ? null : replies ? 1 : 0, limit) as unknown as RawArray[]).map((raw) => read(raw).row)
 
-export function countsOf(statements: MailStatements, session: SessionId): { waiting: number; drafts: number } {
+export function countsOf(statements: MailStatements, session: SessionId): MailFacts {
   const raw = statements.counts.get(session) as unknown as RawArray
-  return { waiting: raw[0] as number, drafts: raw[1] as number }
+  return { waiting: raw[0] as number, drafts: raw[1] as number, pending: raw[2] === 1, session: raw[3] === null ? null : sessionAt(raw, 3) }
 }
 
 /** By either spelling of its id. */

@@ -40,12 +40,14 @@ create table messages (
   in_reply_to text, flow text, created_at integer not null, created_seq integer not null, updated_at integer not null, updated_seq integer not null, text_seq integer not null,
   sent_at integer, sent_seq integer, accepted_at integer, accepted_seq integer, accepted_by text, accept_act text, draft_act text, turn text, answered integer not null default 0, revisions integer not null default 0
 ) strict, without rowid;
+/* How many wait for a session: counted where they change, so that nobody counts them for every message more. */
+create table inboxes (session text primary key, waiting integer not null) strict, without rowid;
 create index messages_inbox on messages (receiver, sent_seq) where waiting = 1;
 create index messages_fleeting on messages (receiver) where fleeting = 1;
 create index messages_drafts on messages (owner, updated_seq) where state = 'draft';
 create index messages_thread on messages (in_reply_to, created_seq) where in_reply_to is not null;
 create index messages_dead on messages (updated_seq) where state = 'dead';
-create index messages_flow on messages (flow, sent_at) where sender is not null;
+create index messages_flow on messages (flow, sent_at) where flow is not null;
 create index messages_renewed on messages (flow, accepted_at) where accepted_by = 'user';
 create index messages_act on messages (accept_act) where accept_act is not null;
 
@@ -68,4 +70,4 @@ create table nodes (id text primary key, until integer not null) strict, without
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'refused', 'waits', 'questions', 'entries'] as const
+export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'questions', 'entries'] as const

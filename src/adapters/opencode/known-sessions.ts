@@ -19,6 +19,7 @@ export class KnownSessions {
   readonly #adding = new Map<string, Promise<Taken>>()
   /** Sessions that are being made for the server: opencode tells of them before they have their name. */
   #opening: Promise<unknown> = Promise.resolve()
+  readonly #hidden = new Set<string>()
   /** Messages that a session of opencode is just sending, and, by the session that one has made, what its sender was at work on. */
   readonly #sending = new Map<string, Promise<void>>()
   readonly #sentDuring = new Map<string, string>()
@@ -48,6 +49,10 @@ export class KnownSessions {
     return this.#add(await answered(this.#deps.opencode.session.get({ path: { id } }), `find session ${id}`), false)
   }
 
+  isAside(id: string): boolean {
+    return this.#hidden.has(id)
+  }
+
   nameOf(id: string): string | null {
     return this.#deps.link.current()?.host.taken(id)?.sessionId ?? null
   }
@@ -61,8 +66,26 @@ export class KnownSessions {
     void this.#deps.link.current()?.host.add(mine)
   }
 
+  /** A fork of a session up to a message of it, for one thing; nobody hears of it, and it is gone afterwards. */
+  async aside<T>(id: string, before: string, work: (fork: OpencodeSession) => Promise<T>): Promise<T> {
+    const { session } = this.#deps.opencode
+    const made = this.#opening.then(async () => {
+      const fork = await answered(session.fork({ path: { id }, body: { messageID: before } }), 'fork a session')
+      this.#hidden.add(fork.id)
+      return fork
+    })
+    this.#opening = made.catch(() => undefined)
+    const fork = await made
+    try {
+      return await work(fork)
+    } finally {
+      await session.delete({ path: { id: fork.id } }).catch(() => undefined)
+    }
+  }
+
   async created(session: OpencodeSession): Promise<void> {
     await this.#opening
+    if (this.#hidden.has(session.id)) return
     if (session.directory === this.#deps.directory && !this.#known.has(session.id)) await this.#add(session, false)
   }
 
@@ -79,6 +102,7 @@ export class KnownSessions {
     const link = this.#deps.link.current()
     const sessionId = link?.host.taken(id)?.sessionId
     this.#known.delete(id)
+    this.#hidden.delete(id)
     link?.host.remove(id)
     if (sessionId !== undefined) await link?.client.sessions.archive(sessionId)
   }

@@ -3,10 +3,11 @@ import type { ToolSpec } from '../../client/answers.ts'
 import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
 import type { Json } from '../../model/json.ts'
 import type { DeliveredTurns } from './delivered-turns.ts'
+import { expandedMessage, isExpanding, type ExpandingDeps } from './expanded-message.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import type { OpencodeTool, ToolUseContext } from './opencode-api.ts'
 
-export type OfferedToolsDeps = { sessions: Pick<KnownSessions, 'taken' | 'sending'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
+export type OfferedToolsDeps = Pick<ExpandingDeps, 'opencode' | 'report'> & { sessions: Pick<KnownSessions, 'taken' | 'sending' | 'aside'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
 
 type Used = { ok: boolean; value: Json }
 
@@ -42,15 +43,14 @@ async function used(deps: OfferedToolsDeps, name: string, args: Record<string, J
   }
 }
 
-async function usedAs({ sessions, turns }: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
-  const turn = await turns.of(context)
-  if (turn !== null) {
-    if (name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) turns.noteReply(turn)
-    return turn.tool(name, args)
-  }
-  const { client } = await sessions.taken(context.sessionID)
-  // Without a key of its own what it makes has a short id, which a model repeats without a slip.
-  return withNext(name, await client.tools.use(name, args, {}, { signal: context.abort, key: null }))
+async function usedAs(deps: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
+  const [turn, own] = await Promise.all([deps.turns.of(context), deps.sessions.taken(context.sessionID)])
+  if (turn !== null && name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) deps.turns.noteReply(turn)
+  const use = (input: Record<string, Json>): Promise<Used> =>
+    // Without a key of its own what it makes has a short id, which a model repeats without a slip.
+    turn === null ? own.client.tools.use(name, input, {}, { signal: context.abort, key: null }) : turn.tool(name, input)
+  const answer = await (isExpanding(name, args) ? expandedMessage(deps, own, args, context, use) : use(args))
+  return turn === null ? withNext(name, answer) : answer
 }
 
 const isReplyTo = (reply: Json | undefined, message: string | null): boolean => Array.isArray(reply) && message !== null && reply.some((id) => typeof id === 'string' && id.replace(/^msg_/, '') === message.replace(/^msg_/, ''))

@@ -64,7 +64,7 @@ export type OpencodeClient = {
   tui: { showToast(ask: { body: { title?: string; message: string; variant: 'info' | 'success' | 'warning' | 'error' } }): Answered<boolean> }
 }
 
-export type Prompt = { agent?: string; model?: { providerID: string; modelID: string }; variant?: string; system?: string; parts: { type: 'text'; text: string; metadata?: Record<string, unknown> }[] }
+export type Prompt = { agent?: string; model?: { providerID: string; modelID: string }; variant?: string; system?: string; /** What is not allowed is not offered. */ tools?: Record<string, boolean>; parts: { type: 'text'; text: string; metadata?: Record<string, unknown> }[] }
 
 export type OpencodeEvent = { type: string; properties: Record<string, unknown> }
 

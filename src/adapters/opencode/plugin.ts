@@ -44,7 +44,7 @@ export async function tielinePlugin({ client: opencode, directory }: PluginInput
     // Not awaited: opencode answers nothing before its plugins are there.
     void sessions.begin().catch((error: unknown) => report(wordsOf(error)))
     return {
-      tool: offeredTools(specs, { sessions, turns }),
+      tool: offeredTools(specs, { opencode, sessions, turns, report }),
       async 'tool.definition'({ toolID }, output) {
         const schema = schemas.get(toolID)
         if (schema !== undefined) output.jsonSchema = schema
@@ -71,7 +71,7 @@ const hooksOf = ({ link, sessions, turns, tracing, report }: Parts): Omit<Hooks,
     if (event.type === 'session.deleted') void sessions.deleted((event.properties['info'] as OpencodeSession).id).catch(failed)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {
-    if (turns.begun(sessionID, message.id, parts)) return
+    if (turns.begun(sessionID, message.id, parts) || sessions.isAside(sessionID)) return
     sessions.claim(sessionID)
     await Promise.race([sessions.taken(sessionID).catch((error: unknown) => report(wordsOf(error))), surroundings.sleep(knownMsMax)])
   },

@@ -94,7 +94,8 @@ const folds: Folds = {
     touch('sessions')
   },
   'session.renamed'(ledger, event, { at, isNew }, touch) {
-    if (isNew) sessionOf(ledger, event.session, at).title = event.title
+    const session = sessionOf(ledger, event.session, at)
+    if (isNew || !session.isListed) session.title = event.title
     touch('sessions')
   },
   'session.archived'(ledger, event, { at, isNew }, touch) {
