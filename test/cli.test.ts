@@ -12,7 +12,7 @@ describe('with a server of its own', () => {
     expect(await cli(cwd, 'run', 'tea')).toEqual({ code: 0, out: 'helper said hello 世界\n', err: expect.stringMatching(/^boss calling helper with task: Now: tea\nhelper returned: SUCCESS \(\d+ tokens, \d+s\)\n {2}Tools used: list\n$/) as unknown })
     expect(existsSync(join(data, 'server.json'))).toBe(false)
     const result = json<{ session: string; flow: string; calls: object[] }>(await cli(cwd, 'run', 'more', '--json'))
-    expect(result).toMatchObject({ success: true, outcome: 'completed', agent: 'boss', session: expect.stringMatching(/^ses_\d{21}$/) as unknown, flow: expect.stringMatching(/^flow_\d{21}$/) as unknown, calls: [{ caller: 'boss', agent: 'helper', outcome: 'completed' }] })
+    expect(result).toMatchObject({ success: true, outcome: 'completed', agent: 'boss', session: expect.stringMatching(/^ses_\d{21}$/) as unknown, flow: expect.stringMatching(/^flow_\d{22}$/) as unknown, calls: [{ caller: 'boss', agent: 'helper', outcome: 'completed' }] })
     expect(json<{ session: string }>(await cli(cwd, 'run', 'again', '--session', result.session, '--json')).session).toBe(result.session)
     expect(await cli(cwd, 'run', 'x', '--session', result.session, '--agent', 'boss')).toMatchObject({ code: 2, err: expect.stringContaining('leave out --agent and --cwd') as unknown })
   })

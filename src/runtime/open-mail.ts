@@ -20,21 +20,13 @@ export const whichOf = (given: string | number | boolean): Which =>
   given === true || given === 'oldest' || given === '' ? { kind: 'oldest' } : given === 'newest' ? { kind: 'newest' } : { kind: 'named', name: String(given) }
 
 const deadPerPage = 100
-const outsideMax = 10_000
 const inboxPerPage = 200
 const draftsPerPage = 200
 
 export function exchangeMail({ line, cwd, senderOf }: Parts): ExchangeMail {
-  /** Of a client outside nothing changes that matters to who it is. */
-  const outside = new Map<SessionId, SessionRow>()
   const sessionOf = async (who: Who): Promise<SessionRow | null> => {
     if (who.kind === 'user') return null
-    const id = who.kind === 'session' ? who.session : (line.running.get(who.turn)?.row.session ?? 'ses_')
-    const row = outside.get(id) ?? (await line.store.session(id))
-    if (row?.kind !== 'external') return row
-    if (outside.size >= outsideMax) outside.clear()
-    outside.set(id, row)
-    return row
+    return line.store.session(who.kind === 'session' ? who.session : (line.running.get(who.turn)?.row.session ?? 'ses_'))
   }
   const readerOf = (who: Who): Reader => {
     const running = who.kind === 'turn' ? (line.running.get(who.turn) ?? null) : null

@@ -109,28 +109,27 @@ function* newestFirst(statement: StatementSync, segments: readonly Segment[]): G
 
 /** Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that might have matched. */
 function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readonly string[], passed: readonly Entry[], giveUp: () => void): Generator<Row> {
-  const { segments, total, user, assistant, tool } = plan
+  const { segments, user, assistant, tool } = plan
   // A keyword too short for the index may be anywhere: for it everything is unindexed.
   const short = keywords.some((keyword) => keyword.length < keywordUnitsMin)
-  const indexed = segments.map(({ session, first, last }) => (short ? first - 1 : Math.min(last, Math.max(first - 1, indexedEntries(db, session, last)))))
-  let before = total + 1
-  let reads = 0
-  for (const row of newestFirst(sql.all, segments)) {
-    const at = segments.findIndex(({ first }) => first <= row.n)
-    const readsMax = (row.n > (indexed[at] ?? 0) ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
-    if (reads >= readsMax) break
-    reads += 1
-    before = row.n
-    yield row
-  }
   // Only answers have steps.
   const kinds: Kind[] = [...(user ? ['user' as const] : []), ...(assistant || tool ? ['assistant' as const] : [])]
+  let reads = 0
   let vain = 0
-  for (const [index, { session, first, last }] of segments.entries()) {
-    const end = Math.min(before, last + 1)
-    if (end <= first) continue
-    if (end > (indexed[index] ?? 0) + 1) giveUp()
-    for (const n of findEntries(db, session, end, keywords, kinds)) {
+  for (const segment of segments) {
+    const { session, first, last } = segment
+    const indexed = short ? first - 1 : Math.min(last, Math.max(first - 1, indexedEntries(db, session, last)))
+    let before = last + 1
+    for (const row of newestFirst(sql.all, [segment])) {
+      const readsMax = (row.n > indexed ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
+      if (reads >= readsMax) break
+      reads += 1
+      before = row.n
+      yield row
+    }
+    if (before === first) continue
+    if (before > indexed + 1) giveUp()
+    for (const n of findEntries(db, session, before, keywords, kinds)) {
       if (vain === readEntriesMax) return giveUp()
       const passedBefore = passed.length
       yield rowOf(sql.one.get(session, n) as unknown as RawRow)

@@ -63,7 +63,7 @@ test('whatever is selected from a fork of a fork is what would be selected from 
     }
     const numbers = Array.from({ length: 50 }, (_, index) => 1 + ((index * 37) % (upToTwo + 40)))
     expect(prepareReads(shared).entries('ses_c', numbers)).toEqual(prepareReads(flat).entries('ses_c', numbers))
-  }), { numRuns: 12 })
+  }), { numRuns: 300 })
 })
 
 test('a session without a fork has one segment, an empty one none, and a fork of nothing its own', () => {
