@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { AgentOptions } from '../src/agents.ts'
 import { demoAgents } from '../src/cli/demo-agents.ts'
 import { openLog } from '../src/tieline.ts'
 
@@ -18,7 +19,7 @@ const recordedHashes = [
 ]
 
 test('the three agents of the demo, recorded elsewhere, do the same again here, without model, tools or network', async () => {
-  const log = await openLog({ dataDir: ':memory:', from: readFileSync(file, 'utf8'), agents: demoAgents(0) })
+  const log = await openLog({ dataDir: ':memory:', from: readFileSync(file, 'utf8'), agents: demoAgents(0) as unknown as Record<string, AgentOptions> })
   const flows = new Set<string>()
   for (const session of await log.sessions(100)) {
     if (session.kind === 'ephemeral') continue
