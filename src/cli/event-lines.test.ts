@@ -31,7 +31,7 @@ describe('an event as a line', () => {
   })
 
   test('every kind of event has words, also one of a later version', () => {
-    const full = { ...place, agent: 'a', definition: { title: 't' }, kind: 'persistent', cwd: '/', parent: null, cause: 'idle', node: 'node_1', from: null, source: 'user', text: 'x', grant: { agent: 'a' }, outcome: 'completed', error: null, output: 'o', tokensUsed: 0, tokensBelow: 0, name: 'n', ok: true, usage: null, call: 'call_1', task: 't', refusal: { code: 'not_authenticated' }, errors: [], openedAt: 0, endedAt: 0, target: 'ses_b', reason: 'r', tool: 't', question: 'q', answer: 'allow', by: 'user' }
+    const full = { ...place, agent: 'a', title: 't', definition: { title: 't' }, kind: 'persistent', cwd: '/', parent: null, cause: 'idle', node: 'node_1', from: null, source: 'user', text: 'x', grant: { agent: 'a' }, outcome: 'completed', error: null, output: 'o', tokensUsed: 0, tokensBelow: 0, name: 'n', ok: true, usage: null, call: 'call_1', task: 't', refusal: { code: 'not_authenticated' }, errors: [], openedAt: 0, endedAt: 0, target: 'ses_b', reason: 'r', tool: 't', question: 'q', answer: 'allow', by: 'user' }
     const types = [...Event.options.map((option): EventType => option.shape.type.value), 'later.happened']
     expect(types.filter((type) => line({ ...full, type }).split('  ').slice(1).join('').length < 3)).toEqual([])
     expect(line({ ...full, type: 'later.happened' })).toBe('ses_a  later.happened')
