@@ -5,8 +5,8 @@ if (major < 24 || (major === 24 && minor < 15)) {
   console.error(`tieline needs Node 24.15 or newer, and this is ${process.versions.node}: install it from https://nodejs.org, or run "npx -p node@24 -p tieline tieline".`)
   process.exit(1)
 }
-import('../dist/cli/main.js').catch((error) => {
-  if (error && error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('cli/main.js')) {
+import('../dist/program/main.js').catch((error) => {
+  if (error && error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('program/main.js')) {
     console.error('tieline is not built: run "npm run build" first, or "node src/cli/main.ts" from the sources.')
   } else {
     console.error(error)

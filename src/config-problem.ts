@@ -1,5 +1,6 @@
 /** What is wrong in a configuration file, in words: where, what was given, what is right. */
 import { z } from 'zod'
+import { nearestOf } from './model/nearest.ts'
 
 /** Values below these keys may be secrets that somebody put into the wrong place, so they are never repeated. */
 const secretKeys: ReadonlySet<PropertyKey> = new Set(['apiKeyEnv', 'env', 'headers', 'args'])
@@ -50,30 +51,6 @@ function rightOf(issue: z.core.$ZodIssue): string {
     case 'invalid_format': return issue.format === 'url' ? 'a URL such as "http://127.0.0.1:11434/v1"' : issue.message
     case 'not_multiple_of': case 'invalid_key': case 'invalid_element': case 'invalid_union': case 'unrecognized_keys': case 'custom': return issue.message
   }
-}
-
-/** The nearest known name where there is one, otherwise all of them. */
-export function nearestOf(given: string, known: readonly string[]): string {
-  const nearest = known.map((name) => ({ name, far: distance(plain(given), plain(name)) })).toSorted((a, b) => a.far - b.far)[0]
-  if (nearest === undefined) return 'there are none to choose from'
-  if (nearest.far * 2 <= Math.max(given.length, nearest.name.length)) return `the nearest known one is "${nearest.name}"`
-  return `known are ${known.join(', ')}`
-}
-
-/** `may_call`, `may-call` and `MayCall` are the same slip for `mayCall`. */
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\-\s]/g, '')
-
-/** Edit distance: insertions, deletions and substitutions. */
-export function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j += 1) {
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }
 
 /** The keys that the schema knows at a path. */

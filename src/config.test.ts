@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ConfigError, loadConfig, type ConfigSource, type LoadedConfig } from './config.ts'
-import { distance } from './config-problem.ts'
 import { limitsDefault } from './model/limits.ts'
 
 let root: string
@@ -243,10 +242,6 @@ test.each([['*', 0], ['files_*', 0], ['fi*', 0], ['files_read', 0], ['files_read
 
 test('a model of a provider that is not there warns', async () => {
   expect((await loadText('[agents.a]\nmodel = "lokal/x"\n[providers.local]\nkind = "openai"')).warnings.join()).toContain('the nearest known one is "local"')
-})
-
-test('the edit distance counts insertions, deletions and substitutions', () => {
-  expect([distance('', ''), distance('abc', ''), distance('port', 'prot'), distance('tool', 'tools'), distance('kitten', 'sitting')]).toEqual([0, 3, 2, 1, 3])
 })
 
 test('what the OpenCode plugin starts keeps mail in AgentFS, unless the file says otherwise', async () => {

@@ -3,11 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { z } from 'zod'
-import { nearestOf, problem, problemsOf } from './config-problem.ts'
+import { problem, problemsOf } from './config-problem.ts'
 import { Agent, AgentName, externalAgent } from './model/agent.ts'
 import { allowsTool } from './model/authority.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
+import { nearestOf } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 
 const driversHere = ['model', 'scripted', 'host']

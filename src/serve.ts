@@ -10,6 +10,7 @@ import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
+import { packageDir } from './own-files.ts'
 import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { isLoopback } from './server/host-guard.ts'
@@ -45,7 +46,7 @@ export type Served = {
 /** A mistake in how the server is to be reached. */
 export class ServeError extends Error {}
 
-const pageDir = join(import.meta.dirname, '..', 'web', 'dist')
+const pageDir = join(packageDir, 'web', 'dist')
 const warmUpMs = 250
 
 export async function serve(options: ServeOptions = {}): Promise<Served> {

@@ -1,6 +1,6 @@
 /** Reads the words of a command line. Pure: a mistake is a value that says what would have been right. */
 import { parseArgs } from 'node:util'
-import { nearestOf } from '../config-problem.ts'
+import { nearestOf } from '../model/nearest.ts'
 import { globalFlags, type Command, type CommandInput, type Flag } from './command.ts'
 
 export type Asked =

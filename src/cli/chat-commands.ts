@@ -1,6 +1,7 @@
 /** The commands of the conversation: a slash and a word. What they print is worked out by pure functions. */
 import type { ListedCall, MessageRecord, Session } from '../client/answers.ts'
 import { TielineError } from '../client/tieline-error.ts'
+import { nearestOf } from '../model/nearest.ts'
 import { callLine } from './calls.ts'
 import type { Conversation } from './conversation.ts'
 import { sessionLine } from './sessions.ts'
@@ -47,7 +48,7 @@ export async function chatCommand(conversation: Conversation, line: string): Pro
 async function linesOf(conversation: Conversation, line: string): Promise<string[] | Said> {
   const [name = '', ...words] = line.slice(1).trim().split(/\s+/)
   const found = commands[name === 'exit' ? 'quit' : name]
-  if (found === undefined) return [`There is no command "/${oneLine(name)}"; ${(await import('../config-problem.ts')).nearestOf(`/${name}`, Object.keys(commands).map((known) => `/${known}`))}. A message cannot begin with a slash.`]
+  if (found === undefined) return [`There is no command "/${oneLine(name)}"; ${nearestOf(`/${name}`, Object.keys(commands).map((known) => `/${known}`))}. A message cannot begin with a slash.`]
   try {
     return await found.run(conversation, words.join(' '))
   } catch (error) {

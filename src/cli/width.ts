@@ -1,6 +1,8 @@
 /** How much room text takes on a terminal, and cuts that fit. A grapheme is never split. */
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+let segmenter: Intl.Segmenter | undefined
+/** Made when first needed: that takes 10 ms, which most commands never need. */
+const graphemesOf = (text: string): Iterable<Intl.SegmentData> => (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)
 const narrow = /^[\x20-\x7e\u00a0-\u02ff]*$/
 const wide = /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
 const nothing = /^[\p{Mark}\p{Format}]*$/u
@@ -10,7 +12,7 @@ const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 
 export function displayWidth(text: string): number {
   if (narrow.test(text)) return text.length
   let width = 0
-  for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment)
+  for (const { segment } of graphemesOf(text)) width += graphemeWidth(segment)
   return width
 }
 
@@ -22,7 +24,7 @@ export function cutWidth(text: string, widthMax: number): string {
   if (near.length === text.length && displayWidth(near) <= widthMax) return text
   let cut = ''
   let width = 0
-  for (const { segment } of graphemes.segment(near)) {
+  for (const { segment } of graphemesOf(near)) {
     const next = width + graphemeWidth(segment)
     if (next > widthMax - 1) break
     cut += segment

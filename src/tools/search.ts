@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
 import { badInput, type Refusal } from '../model/refusal.ts'
+import { ownFile } from '../own-files.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
 import { isRefusal, resolveInside } from './containment.ts'
@@ -65,7 +66,7 @@ type Found = { matches: Match[]; /** Null where time ran out first. */ end: End 
 /** Ends with the thread's end, or soon after the time is up or `signal` aborts; then the thread is stopped wherever it is. */
 async function searchInThread(order: SearchOrder, signal: AbortSignal): Promise<Found> {
   signal.throwIfAborted()
-  const worker = new Worker(workerUrl, { workerData: order, env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: workerHeapMbMax } })
+  const worker = new Worker(workerFile, { workerData: order, env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: workerHeapMbMax } })
   const found: Found = { matches: [], end: null }
   worker.on('message', (news: SearchNews) => {
     if (news.kind === 'matches') found.matches.push(...news.matches)
@@ -87,8 +88,7 @@ async function searchInThread(order: SearchOrder, signal: AbortSignal): Promise<
   return found
 }
 
-/** Beside this file, under the ending this file has: `.ts` as written, `.js` when built. */
-const workerUrl = new URL(import.meta.url.replace(/search(\.[jt]s)(\?.*)?$/, 'search-worker$1'))
+const workerFile = ownFile('tools/search-worker')
 
 function notesOf(end: End | null): string[] {
   if (end === null) return [`Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`]

@@ -1,13 +1,12 @@
 /** Mail in AgentFS databases, one per session that receives mail. The package is large and not everybody's: it is looked for when it is configured. */
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { ownFile } from '../own-files.ts'
 import type { AgentFsAnswer, AgentFsOrder, AgentFsSettings } from './agentfs-worker.ts'
 import type { MailStorage } from './mail-storage.ts'
 
-/** Beside this file, under the ending this file has: `.ts` as written, `.js` when built. */
-const workerUrl = new URL(`./agentfs-worker${extname(import.meta.url)}`, import.meta.url)
+const workerFile = ownFile('views/agentfs-worker')
 const sdkName = 'agentfs-sdk'
 
 /** Null where the package is not installed. */
@@ -28,7 +27,7 @@ export function agentFsStorage(settings: AgentFsSettings): MailStorage {
   let gone: Error | null = null
   let serial = 0
   const start = (): Worker => {
-    const made = new Worker(workerUrl, { workerData: settings, env: {}, execArgv: [] })
+    const made = new Worker(workerFile, { workerData: settings, env: {}, execArgv: [] })
     made.unref()
     made.on('message', ({ n, value, error }: AgentFsAnswer) => {
       const waits = waiting.get(n)

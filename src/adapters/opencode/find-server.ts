@@ -5,9 +5,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { tielineClient } from '../../client/client.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
+import { ownFile, packageDir } from '../../own-files.ts'
 import { findNode } from './find-node.ts'
 
 export type FoundServer = { url: string; token: string | null }
@@ -24,8 +25,6 @@ export type ServerPlace = {
 
 const lookAgainMs = 100
 const startMsMax = 20_000
-const sources = import.meta.dirname
-const packageDir = resolve(sources, '..', '..', '..')
 
 /** Null where none answers; `start` brings one up. Throws with what is missing. */
 export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
@@ -105,8 +104,7 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
 async function begin(node: string, dataDir: string, log: string, flags: readonly string[], { cwd, env }: ServerPlace): Promise<ChildProcess> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = await open(log, 'a', 0o600)
-  const main = join(sources, '..', '..', 'cli', `main${extname(import.meta.filename)}`)
-  const child = spawn(node, [main, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
+  const child = spawn(node, [ownFile('cli/main'), 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
   child.on('error', () => undefined)
   child.unref()
   await file.close()

@@ -1,5 +1,6 @@
 /** Real token counts, with the o200k_base encoding. Its table takes a moment to load, so it is loaded when first needed. */
 import { createRequire } from 'node:module'
+import { ownFile } from '../../own-files.ts'
 import type { CountTokens } from '../../model/text.ts'
 
 /**
@@ -29,7 +30,7 @@ export function loadTokenizer(): Promise<CountTokens> {
 /** Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second, in which nothing else is done. */
 export const countTokens: CountTokens = (text) => (loaded ??= countWith(requireEncoding()))(text)
 
-const requireEncoding = (): Encoding => createRequire(import.meta.url)(import.meta.url.endsWith('.ts') ? './o200k.ts' : './o200k.js') as Encoding
+const requireEncoding = (): Encoding => createRequire(import.meta.url)(ownFile('adapters/tokens/o200k')) as Encoding
 
 function countWith({ clearMergeCache, countTokens: counted, setMergeCacheSize, pieces }: Encoding): CountTokens {
   // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. So it is emptied after a long text.

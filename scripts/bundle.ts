@@ -1,0 +1,56 @@
+/** Runs after the compiler: puts what would be slow or large to load from many files into one place in `dist`. */
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown, type OutputChunk } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
+const program = join(root, 'dist/program')
+
+/** The one encoding that is used: the whole of gpt-tokenizer would be 30 MB at every install. */
+async function bundleTokenizer(): Promise<void> {
+  const license = await readFile(join(root, 'node_modules/gpt-tokenizer/LICENSE'), 'utf8')
+  const bundle = await rolldown({ input: tokenizer, cwd: root, platform: 'node', logLevel: 'warn', treeshake: true })
+  const { output } = await bundle.write({ file: tokenizer, format: 'esm', minify: false, banner: `/*! Contains gpt-tokenizer.\n\n${license.trim()}\n*/` })
+  await bundle.close()
+  const left = chunksOf(output).flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports])
+  if (left.length > 0) throw new Error(`the bundle still imports ${left.join(', ')}`)
+  // Its types would name the package that is no longer there; nothing outside this folder needs them.
+  await rm(tokenizer.replace(/\.js$/, '.d.ts'), { force: true })
+  console.log(`dist/adapters/tokens/o200k.js: ${((await stat(tokenizer)).size / 1e6).toFixed(1)} MB`)
+}
+
+/** The command line with all that it loads: some 700 small files took longer to find and read than to run. */
+async function bundleProgram(): Promise<void> {
+  await rm(program, { recursive: true, force: true })
+  const bundle = await rolldown({ input: { main: join(root, 'dist/cli/main.js') }, cwd: root, platform: 'node', logLevel: 'warn', external: [tokenizer], checks: { pluginTimings: false } })
+  const { output } = await bundle.write({ dir: program, format: 'esm', minify: false, chunkFileNames: '[name].js' })
+  await bundle.close()
+  const chunks = chunksOf(output)
+  await writeFile(join(program, 'LICENSES.txt'), await licensesOf(chunks))
+  console.log(`dist/program: ${(chunks.reduce((sum, { code }) => sum + code.length, 0) / 1e6).toFixed(1)} MB in ${chunks.length} files`)
+}
+
+const chunksOf = (output: readonly { type: string }[]): OutputChunk[] => output.filter((part): part is OutputChunk => part.type === 'chunk')
+
+/** What the authors of the packages inside ask for: their terms go where their code goes. */
+async function licensesOf(chunks: readonly OutputChunk[]): Promise<string> {
+  const directories = new Set(chunks.flatMap((chunk) => chunk.moduleIds.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? [])))
+  const texts = await Promise.all([...directories].toSorted().map(async (directory) => {
+    const { name, version, license } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as { name: string; version: string; license?: string }
+    return `${name} ${version} (${license ?? 'see below'})\n\n${(await licenseIn(directory)).trim()}\n`
+  }))
+  return texts.join(`\n${'-'.repeat(72)}\n\n`)
+}
+
+async function licenseIn(directory: string): Promise<string> {
+  for (const name of ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'license.md', 'LICENCE', 'License']) {
+    const text = await readFile(join(directory, name), 'utf8').catch(() => null)
+    if (text !== null) return text
+  }
+  return `No file with terms came with it; they stand in its package.json.`
+}
+
+await bundleTokenizer()
+await bundleProgram()
