@@ -12,6 +12,8 @@ import { afterAll, expect, vi } from 'vitest'
 export const patience = { testTimeout: 120_000, hookTimeout: 120_000 }
 
 const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+/** Compiled code is the same in every scratch home. */
+const cache = fileURLToPath(new URL('../node_modules/.cache', import.meta.url))
 /** Removed when the file's tests are over. */
 export const garbage: string[] = []
 const children = new Set<ChildProcessWithoutNullStreams>()
@@ -44,7 +46,7 @@ export type Started = { child: ChildProcessWithoutNullStreams; out(): string; er
 
 export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Started {
   const { FORCE_COLOR: _colour, NODE_OPTIONS: _options, TIELINE_SERVER: _server, ...inherited } = process.env
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...inherited, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'xdg'), NO_COLOR: '1', ...env } })
+  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...inherited, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'xdg'), XDG_CACHE_HOME: cache, NO_COLOR: '1', ...env } })
   children.add(child)
   const said = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text))

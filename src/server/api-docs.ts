@@ -16,7 +16,7 @@ export function describeApi(app: App, version: string): () => Promise<string> {
 
 /** What the page loads; the files come with the package, and are read when somebody first looks. */
 const assets: Readonly<Record<string, string>> = { 'swagger-ui.css': 'text/css; charset=utf-8', 'swagger-ui-bundle.js': 'text/javascript; charset=utf-8', 'favicon-32x32.png': 'image/png' }
-const assetDirectory = join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json')), 'static')
+const assetDirectory = (): string => join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json')), 'static')
 
 const page = `<!doctype html>
 <html lang="en">
@@ -40,7 +40,7 @@ export function docsRoutes(app: App, describe: () => Promise<string>): void {
   const read = new Map<string, Promise<Buffer>>()
   for (const [name, type] of Object.entries(assets)) {
     app.get(`/docs/${name}`, open, async (_request, reply) => {
-      const file = read.get(name) ?? readFile(join(assetDirectory, name))
+      const file = read.get(name) ?? readFile(join(assetDirectory(), name))
       read.set(name, file)
       return reply.headers(headersOf.docs).type(type).send(await file)
     })

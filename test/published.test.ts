@@ -1,0 +1,51 @@
+/** The package as it is published, unpacked in an empty folder without anything that it depends on: the command line is whole, and finds its own files. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { garbage, patience } from './cli-kit.ts'
+
+vi.setConfig(patience)
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const run = promisify(execFile)
+const place = mkdtempSync(join(tmpdir(), 'tieline-published-'))
+garbage.push(place)
+const [work, program] = [join(place, 'work'), join(place, 'package', 'bin', 'tieline.js')]
+const env = { PATH: process.env['PATH'], HOME: place, NO_COLOR: '1' }
+
+beforeAll(async () => {
+  await run('npm', ['run', '--silent', 'build'], { cwd: root })
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', place], { cwd: root })
+  await run('tar', ['-xzf', readdirSync(place).find((name) => name.endsWith('.tgz')) ?? ''], { cwd: place })
+  mkdirSync(work)
+  writeFileSync(join(work, 'needle.txt'), 'hay\nneedle\n')
+  writeFileSync(join(work, 'tieline.json'), JSON.stringify({
+    server: { dataDir: './data', port: 0 },
+    agents: { finder: { driver: 'scripted', tools: ['search'], script: [{ when: { iteration: 1 }, tools: [{ name: 'search', input: { pattern: 'needle' } }] }, { say: 'found {{result}}' }] } },
+  }))
+})
+
+test('a call with a tool that has a thread of its own', async () => {
+  const { stdout } = await run(process.execPath, [program, 'call', 'finder', 'look', '--json'], { cwd: work, env })
+  expect(JSON.parse(stdout)).toMatchObject({ output: expect.stringContaining('needle.txt') as unknown })
+})
+
+test('the server with its page and the description of its API', async () => {
+  const child = spawn(process.execPath, [program, 'serve', '--json'], { cwd: work, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    const [said] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
+    const { url } = JSON.parse(said) as { url: string }
+    const text = async (path: string): Promise<string> => (await fetch(`${url}${path}`)).text()
+    expect(await text('/health')).toContain('"ok"')
+    expect(await text('/')).toContain('<div id="page">')
+    expect(await text('/openapi.json')).toContain('/api/sessions')
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  }
+})
