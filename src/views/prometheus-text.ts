@@ -15,19 +15,26 @@ const labelText = (labels: Labels): string => {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${labelValue(value)}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
+/** Tells series of one metric apart, which all have the same labels. Counting happens with every event, so nothing is escaped before somebody reads. */
+const keyOf = (labels: Labels): string => {
+  let key = ''
+  for (const name in labels) key += `${labels[name]}\n`
+  return key
+}
 const numberText = (value: number): string => (value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value))
 const head = (name: string, help: string, type: string): string => `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`
 
 export function counter(name: string, help: string): Counter {
-  const series = new Map<string, number>()
+  const series = new Map<string, { labels: Labels; value: number }>()
   return {
     add(labels, by = 1) {
-      const key = labelText(labels)
-      const before = series.get(key)
-      if (before !== undefined || series.size < seriesMax) series.set(key, (before ?? 0) + by)
+      const key = keyOf(labels)
+      const known = series.get(key)
+      if (known !== undefined) known.value += by
+      else if (series.size < seriesMax) series.set(key, { labels, value: by })
     },
-    get: (labels) => series.get(labelText(labels)) ?? 0,
-    text: () => head(name, help, 'counter') + [...series].map(([labels, value]) => `${name}${labels} ${numberText(value)}\n`).join(''),
+    get: (labels) => series.get(keyOf(labels))?.value ?? 0,
+    text: () => head(name, help, 'counter') + [...series.values()].map(({ labels, value }) => `${name}${labelText(labels)} ${numberText(value)}\n`).join(''),
   }
 }
 
@@ -37,7 +44,7 @@ export function histogram(name: string, help: string, bounds: readonly number[])
   const series = new Map<string, Buckets>()
   return {
     observe(labels, value) {
-      const key = labelText(labels)
+      const key = keyOf(labels)
       const known = series.get(key)
       if (known === undefined && series.size >= seriesMax) return
       const buckets = known ?? { labels, counts: bounds.map(() => 0), sum: 0, count: 0 }
@@ -45,7 +52,7 @@ export function histogram(name: string, help: string, bounds: readonly number[])
       if (at >= 0) buckets.counts[at] = (buckets.counts[at] ?? 0) + 1
       buckets.sum += value
       buckets.count += 1
-      series.set(key, buckets)
+      if (known === undefined) series.set(key, buckets)
     },
     text: () => head(name, help, 'histogram') + [...series.values()].map((buckets) => bucketsText(name, buckets, bounds)).join(''),
   }
