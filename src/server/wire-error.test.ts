@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { Refusal } from '../model/refusal.ts'
-import { RefusedInput, statusOf, wireNoOf, wireNoOfError, WireError } from './wire-error.ts'
+import { RefusedInput, wireNoOf, wireNoOfError, WireError } from './wire-error.ts'
+import { statusOf } from '../model/refusal-on-wire.ts'
 
 test('every refusal has a status that says whose mistake it is', () => {
   const codes = Refusal.options.map((option) => option.shape.code.value)

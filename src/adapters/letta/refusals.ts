@@ -1,20 +1,6 @@
-/** Refusals on this wire: every code has its status, and all have the one shape of an error. */
+/** Refusals on this wire: as at every other door. */
 import type { FastifyReply } from 'fastify'
-import { explain, type Refusal, type RefusalCode } from '../../model/refusal.ts'
+import { errorOf, headersOf, statusOf } from '../../model/refusal-on-wire.ts'
+import type { Refusal } from '../../model/refusal.ts'
 
-export const statusOf = {
-  bad_input: 400, self_call: 400, reply_not_addressed: 400,
-  not_authenticated: 401,
-  not_allowed: 403, tool_disabled: 403, message_not_yours: 403,
-  agent_unknown: 404, session_unknown: 404, message_unknown: 404, call_unknown: 404, question_unknown: 404,
-  session_ambiguous: 409, session_busy: 409, call_cycle: 409, call_deadlock: 409, call_too_deep: 409, call_ended: 409, task_repeated: 409, message_already_sent: 409, message_taken: 409, flow_expired: 409, question_answered: 409,
-  too_large: 413, context_too_large: 413,
-  output_invalid: 422,
-  too_many_calls: 429, queue_full: 429, too_many_descendants: 429, rate_limited: 429, budget_exhausted: 429,
-} as const satisfies Record<RefusalCode, number>
-
-export function refuse(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const { code, ...details } = refusal
-  if (code === 'rate_limited') void reply.header('retry-after', String(Math.max(1, Math.ceil(refusal.retryInMs / 1000))))
-  return reply.code(statusOf[code]).send({ error: { code, message: explain(refusal), ...('field' in refusal && { field: refusal.field }), ...(Object.keys(details).length > 0 && { details }) } })
-}
+export const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply => reply.code(statusOf[refusal.code]).headers(headersOf(refusal)).send(errorOf(refusal))
