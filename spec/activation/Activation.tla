@@ -75,5 +75,4 @@ EpochCounts == epoch = taken
 NeverTakenOver == taken = 1
 NeverItself == \A x, y \in drv : x # y => x[1] # y[1]
 NeverTwoCommit == \A i, j \in 1..Len(log) : log[i] = log[j]
-Symmetry == Permutations(Nodes)
 ===============================================================================
