@@ -62,7 +62,10 @@ export type Outgoing = {
  * Where no spans are exported the root's is passed on as it came, so that nobody is told of a parent that will never be seen.
  */
 export function traceparentOf({ turn, flow, root, key, sampling }: Outgoing): string | null {
+  if (sampling === null) {
+    const remote = parseTraceparent(root)
+    return remote === null ? null : formatTraceparent(remote)
+  }
   const trace = traceOf(flow, root)
-  if (sampling === null) return trace.remote === null ? null : formatTraceparent(trace.remote)
   return formatTraceparent({ traceId: trace.traceId, spanId: key === undefined ? turnSpanId(turn) : stepSpanId(turn, key), sampled: isSampled(trace, sampling) })
 }
