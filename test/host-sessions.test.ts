@@ -201,3 +201,15 @@ test('what a program does with tools of its own is written down where its sessio
   await expect(client.tools.trace(sessionId, { key: 'c3', tool: 'bash' })).rejects.toMatchObject({ code: 'bad_input' })
   await expect(client.tools.trace('ses_mine-one', { key: 'c4', tool: 'bash', input: 'x'.repeat(70_000) })).rejects.toMatchObject({ code: 'too_large' })
 })
+
+test('a person releases what a program drafted, while the program is away: it is still from its session', async () => {
+  const { client } = await server()
+  const host = await program(client)
+  const target = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
+  const { value } = await as(host, 'one').tools.use('send-message', { session: target.sessionId, message: 'of a program', id: 'plan', draft: true })
+  expect(value).toMatchObject({ status: 'draft' })
+  host.close()
+  expect((await client.mail.drafts(null)).messages).toMatchObject([{ id: 'plan', from: 'ses_mine-one' }])
+  expect(await client.mail.release('plan')).toMatchObject({ status: 'buffered', session: target.sessionId })
+  expect(await client.mail.accept(target.sessionId, 'plan')).toMatchObject({ message: { from: 'ses_mine-one', message: 'of a program' } })
+})

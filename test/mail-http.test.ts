@@ -84,9 +84,51 @@ describe('who may', () => {
     const asUser = { authorization: 'Bearer the-token' }
     expect((await served.post('/api/messages', { from: own, session: target, message: 'x' }, asUser)).status).toBe(403)
     await served.post('/api/messages', { session: target, message: 'x', id: 'd', draft: true }, tokenOf(served, own))
-    expect((await served.ask('PATCH', '/api/messages/d', { message: 'y' }, asUser)).body.error.code).toBe('message_not_yours')
+    expect((await served.ask('PATCH', '/api/messages/d', { message: 'y', from: own }, asUser)).status).toBe(403)
+    expect((await served.ask('PATCH', '/api/messages/d', { message: 'y' }, asUser)).body).toMatchObject({ from: own, message: 'y' })
     expect((await served.get('/api/messages/d', asUser)).body.status).toBe('draft')
     expect((await served.get('/api/dead-letters')).status).toBe(401)
+  })
+})
+
+describe('drafts of agents and the user', () => {
+  const patch = (served: Served, body: object, headers: Record<string, string> = {}) => served.ask('PATCH', '/api/messages/d', body, headers)
+
+  test('the user lists, changes, releases and throws away what any session has drafted; no session does', async () => {
+    const served = await serve({ auth: 'tokens', token: 'the-token' })
+    const [own, other, target] = [await served.open('external'), await served.open('external'), await served.open('echo')]
+    const asUser = { authorization: 'Bearer the-token' }
+    const draft = (id: string) => served.post('/api/messages', { session: target, message: 'first', id, draft: true }, tokenOf(served, own))
+    await draft('d')
+    expect((await served.get('/api/drafts', asUser)).body).toMatchObject({ messages: [{ id: 'd', from: own }], next: null })
+    for (const headers of [tokenOf(served, own), tokenOf(served, other)]) expect((await served.get('/api/drafts', headers)).status).toBe(403)
+    for (const path of ['release', 'decline']) expect((await served.post(`/api/messages/d/${path}`, {}, tokenOf(served, other))).body.error.code).toBe('message_not_yours')
+    const changed = await patch(served, { message: 'second' }, asUser)
+    expect([changed.status, changed.body]).toMatchObject([200, { from: own, message: 'second', source: 'agent' }])
+    await patch(served, { message: 'third' }, tokenOf(served, own))
+    const stale = await served.post('/api/messages/d/release', { ifUpdatedAt: changed.body.updated_at }, asUser)
+    expect([stale.status, stale.body.error.code]).toEqual([409, 'message_changed'])
+    expect((await patch(served, { message: 'mine', ifUpdatedAt: changed.body.updated_at }, asUser)).body.error.code).toBe('message_changed')
+    expect((await served.post('/api/messages/d/release', {}, asUser)).body).toMatchObject({ session: target, status: 'buffered' })
+    expect((await served.get(`/api/sessions/${target}/inbox`, asUser)).body.messages).toMatchObject([{ id: 'd', from: own, message: 'third' }])
+    await draft('e')
+    expect((await served.post('/api/messages/e/decline', {}, asUser)).body).toMatchObject({ status: 'declined' })
+    expect((await served.get('/api/drafts', asUser)).body.messages).toEqual([])
+  })
+
+  test('lists have pages, and the pages of a thread too', async () => {
+    const served = await serve()
+    const [own, target] = [await served.open('external'), await served.open('external')]
+    for (let n = 0; n < 201; n += 1) await served.post('/api/messages', { from: own, session: target, message: `draft ${n}`, id: `d${n}`, draft: true })
+    for (const path of ['/api/drafts', `/api/sessions/${own}/drafts`]) {
+      const first = (await served.get(path)).body
+      expect([first.messages.length, first.messages[0].id, typeof first.next]).toEqual([200, 'd200', 'number'])
+      expect((await served.get(`${path}?before=${first.next}`)).body).toMatchObject({ messages: [{ id: 'd0' }], next: null })
+    }
+    const sent = await served.post('/api/messages', { from: own, session: target, message: 'one' })
+    const [known] = (await served.get(`/api/messages/${sent.body.id}/thread`)).body.messages
+    expect(known.id).toBe(sent.body.id)
+    expect((await served.get(`/api/messages/${sent.body.id}/thread?after=999999999`)).body).toEqual({ messages: [], next: null })
   })
 })
 

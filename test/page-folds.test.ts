@@ -136,7 +136,7 @@ describe('text that streams', () => {
 })
 
 test('a thread is what a message answers and what answers it, oldest first, also where it runs in a ring', () => {
-  const letter = (id: string, inReplyTo: string | null, createdAt: number): [string, MailFact] => [id, { id, status: 'delivered', owner: '', from: null, to: null, target: 'session', inReplyTo, source: 'user', applet: null, initial: '', text: id, createdAt, updatedAt: createdAt, by: null, cause: '', revisions: 0, seq: createdAt }]
+  const letter = (id: string, inReplyTo: string | null, createdAt: number): [string, MailFact] => [id, { id, status: 'delivered', owner: '', from: null, to: null, target: 'session', inReplyTo, source: 'user', applet: null, initial: '', text: id, createdAt, updatedAt: createdAt, by: null, cause: '', revisions: 0, version: '', isReleased: false, seq: createdAt }]
   const mail = new Map([letter('a', null, 1), letter('b', 'a', 2), letter('c', 'b', 4), letter('d', 'a', 3), letter('other', null, 2)])
   for (const id of ['a', 'b', 'c', 'd']) expect(threadOf({ mail }, mail.get(id) as MailFact).map((one) => one.id)).toEqual(['a', 'b', 'd', 'c'])
   expect(threadOf({ mail }, mail.get('other') as MailFact).map((one) => one.id)).toEqual(['other'])

@@ -1,4 +1,7 @@
 /** Mail as a person handles it on the page: accepted, declined, drafted and released, in threads; forks and notices. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
@@ -71,6 +74,40 @@ test.skipIf(isBlind)('a draft is changed and released, once', async () => {
   await page.getByRole('button', { name: 'Accept' }).click()
   await page.getByText('No mail waits.').waitFor()
   await expect.poll(async () => (await site?.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe('You said: Better words')
+  expect(faults).toEqual([])
+}, patience)
+
+test.skipIf(isBlind)('the draft of an agent is changed and released by a person, while the agent rests; another is thrown away; one that changed meanwhile is not released unread', async () => {
+  const config = join(mkdtempSync(join(tmpdir(), 'tieline-page-')), 'tieline.toml')
+  writeFileSync(config, '[tools.defaults.send-message]\ndraft = true\n')
+  site = await openSite({ echo, writer: agent(async (turn: Turn) => {
+    const [id = '', session = '', message = ''] = turn.task.split('|')
+    await turn.tool('send-message', { id, session, message })
+    return turn.think('Drafted.')
+  }) }, { config })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
+  const writer = await site.client.sessions.create({ cwd: site.cwd, agent: 'writer', title: 'Writer', initialMessage: `one|${sessionId}|Words of the agent` })
+  await site.client.sessions.wait(writer.sessionId)
+  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/inbox/drafts')
+  const card = page.locator('.card.from-agent')
+  await card.getByLabel('Text of the draft').fill('Words of a person')
+  await site.client.sessions.send(writer.sessionId, { message: `one|${sessionId}|Other words of the agent` })
+  await page.getByText('It was changed meanwhile.').waitFor()
+  await card.getByRole('button', { name: 'Save and release' }).click()
+  await page.getByRole('alert').getByText('changed after you read it').waitFor()
+  expect(await site.client.mail.get('one')).toMatchObject({ status: 'draft', message: 'Other words of the agent' })
+  await page.getByRole('button', { name: 'Show it as it is now' }).click()
+  await card.getByLabel('Text of the draft').fill('Words of a person')
+  await card.getByRole('button', { name: 'Save and release' }).click()
+  await page.getByText('No drafts.').waitFor()
+  expect(await site.client.mail.get('one')).toMatchObject({ status: 'buffered', from: writer.sessionId, message: 'Words of a person', initial: 'Words of the agent' })
+  await page.getByRole('link', { name: /^Mail/ }).click()
+  await page.locator('.card', { hasText: 'Words of a person' }).getByText('released by you').waitFor()
+  await site.client.sessions.send(writer.sessionId, { message: `two|${sessionId}|Better not` })
+  await page.getByRole('link', { name: /^Drafts/ }).click()
+  await page.locator('.card.from-agent').getByRole('button', { name: 'Throw away' }).click()
+  await page.getByText('No drafts.').waitFor()
+  expect(await site.client.mail.get('two')).toMatchObject({ status: 'declined' })
   expect(faults).toEqual([])
 }, patience)
 

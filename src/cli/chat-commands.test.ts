@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ListedCall, MessageRecord } from '../client/answers.ts'
-import { accepted, historyLines } from './chat-commands.ts'
+import { accepted, historyLines, withDraft } from './chat-commands.ts'
 
 const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number | null): ListedCall => ({
   call: `call_${agent}`, flow: 'flow_1', caller: 'planner', agent, tool: 'sub_agent', task: 'x', outcome, error: null, tokensUsed: 1, createdAt: 0, durationMs,
@@ -20,5 +20,16 @@ describe('which message is accepted', () => {
   test('none is told', () => {
     expect(accepted(letters, '9')).toEqual(['There is no message "9" here. /inbox lists those that wait.'])
     expect(accepted([], '')).toEqual(['No messages wait.'])
+  })
+})
+
+describe('which draft is released', () => {
+  const drafts = ['a', 'b'].map((id) => ({ id }) as MessageRecord)
+  const release = (letters: MessageRecord[], which: string): Promise<string[]> => withDraft(letters, which, async ({ id }) => [`released ${id}`])
+  test('one that is named by id or place, or the only one; nothing is released by mistake', async () => {
+    expect([await release(drafts, 'b'), await release(drafts, '1'), await release(drafts.slice(1), '')]).toEqual([['released b'], ['released a'], ['released b']])
+    expect(await release(drafts, '')).toEqual(['There are 2 drafts. /drafts lists them; name the one that you mean.'])
+    expect(await release(drafts, 'c')).toEqual(['There is no draft "c". /drafts lists them.'])
+    expect(await release([], '')).toEqual(['No drafts.'])
   })
 })

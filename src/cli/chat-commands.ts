@@ -22,6 +22,22 @@ const commands: Readonly<Record<string, ChatCommand>> = {
     help: '[which]  accept a message: oldest (if left out), newest, its id, or its place in the list',
     run: async ({ client, session }, which) => accepted((await client().mail.inbox(session)).messages, which),
   },
+  drafts: { help: 'what agents and you have written and not sent', run: async ({ client }) => draftLines((await client().mail.drafts(null)).messages) },
+  release: {
+    help: '[which]  send a draft: its id, or its place in /drafts; the only one if left out',
+    run: async ({ client }, which) => withDraft((await client().mail.drafts(null)).messages, which, async ({ id, updated_at: ifUpdatedAt }) => {
+      const { status, session } = await client().mail.release(id, { ifUpdatedAt })
+      return [`${id} ${status}${session === null ? '' : ` to ${session}`}`]
+    }),
+  },
+  decline: {
+    help: '<which>  throw a draft away, by its id or its place in /drafts; or decline a message that waits, by its id',
+    run: async ({ client }, which) => {
+      const { id, status } = await client().mail.decline(draftNamed((await client().mail.drafts(null)).messages, which)?.id ?? which)
+      return [`${id} ${status}`]
+    },
+  },
+  thread: { help: '<id>  a message with what it answers and what answers it', run: async ({ client }, id) => threadLines((await client().mail.thread(id)).messages) },
   cancel: {
     help: 'end what runs or waits in this conversation',
     run: async ({ client, session }) => {
@@ -33,7 +49,7 @@ const commands: Readonly<Record<string, ChatCommand>> = {
   quit: { help: 'leave; the conversation stays, and goes on with "tieline chat --session"', run: async () => null },
 }
 
-const mailCommands = ['inbox', 'accept']
+const mailCommands = ['inbox', 'accept', 'drafts']
 
 export function chatHelp(): string[] {
   const width = Math.max(...Object.keys(commands).map((name) => name.length))
@@ -68,6 +84,23 @@ export function accepted(messages: readonly MessageRecord[], which: string): str
   if (message !== undefined) return { lines: [`${message.id} from ${message.from ?? 'the user'}: ${oneLine(message.message)}`], accept: message.id }
   return messages.length === 0 ? ['No messages wait.'] : [`There is no message "${oneLine(which)}" here. /inbox lists those that wait.`]
 }
+
+/** By its id, or else by its place in the list, which counts from 1. */
+const draftNamed = (drafts: readonly MessageRecord[], which: string): MessageRecord | undefined => drafts.find(({ id }) => id === which) ?? (/^[1-9]\d{0,4}$/.test(which) ? drafts[Number(which) - 1] : undefined)
+
+/** Nothing is released by mistake: where there are several, one is named. */
+export async function withDraft(drafts: readonly MessageRecord[], which: string, act: (draft: MessageRecord) => Promise<string[]>): Promise<string[]> {
+  const draft = which === '' && drafts.length === 1 ? drafts[0] : draftNamed(drafts, which)
+  if (draft !== undefined) return act(draft)
+  if (drafts.length === 0) return ['No drafts.']
+  return [which === '' ? `There are ${drafts.length} drafts. /drafts lists them; name the one that you mean.` : `There is no draft "${oneLine(which)}". /drafts lists them.`]
+}
+
+const draftLines = (drafts: readonly MessageRecord[]): string[] =>
+  orNone(drafts.map(({ id, from, to, message }, index) => `${index + 1}. ${id} from ${from ?? 'the user'} to ${to ?? 'a new session'}: ${oneLine(message)}`), 'No drafts.')
+
+const threadLines = (messages: readonly MessageRecord[]): string[] =>
+  orNone(messages.map(({ id, from, to, status, message }) => `${id} from ${from ?? 'the user'} to ${to ?? 'nobody'}, ${status}: ${oneLine(message)}`), 'There is no such thread.')
 
 const markedLine = (session: Session, own: string): string => `${session.id === own ? '*' : ' '} ${sessionLine(session)}`
 

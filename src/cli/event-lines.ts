@@ -49,13 +49,13 @@ function doing(event: Event, names: Names): string {
     case 'session.archived': return `session ${event.session} was archived (${event.cause})`
     case 'session.claimed': return `was taken up by ${event.node}`
     case 'session.forked': return `shares the first ${event.entries} messages of ${event.from}`
-    case 'message.drafted': case 'message.revised': return `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`
+    case 'message.drafted': case 'message.revised': return event.type === 'message.revised' && event.by === 'user' ? `its draft ${event.message} was changed by the user: ${short(event.text)}` : `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`
     case 'message.accepted': return `accepted ${event.message}${event.by === event.session ? '' : `, by ${event.by === null ? 'the user' : names.session(event.by)}`}`
     case 'message.delivered': return `has ${event.message} of ${event.from === null ? event.source : names.session(event.from)}: ${short(event.text)}`
     case 'message.answered': return `answered ${event.message} with ${event.reply}`
     case 'message.declined': return `${event.message} was declined by ${event.by === null ? 'the user' : names.session(event.by)}`
     case 'message.died': return `${event.message} was not read: ${oneLine(event.cause)}`
-    case 'message.sent': return `${event.turn === null ? 'has mail from' : 'was told by'} ${event.from === null ? event.source : names.session(event.from)}: ${short(event.text)}`
+    case 'message.sent': return `${event.turn === null ? 'has mail from' : 'was told by'} ${event.from === null ? event.source : names.session(event.from)}${event.releasedBy === 'user' ? ', released by the user' : ''}: ${short(event.text)}`
     case 'turn.started': return 'begins'
     case 'turn.cancelled': return `was told to stop: ${endWords(event.outcome, event.cause)}`
     case 'turn.ended': return `${event.outcome === 'completed' ? 'is done' : endWords(event.outcome, event.error)} (${event.tokensUsed + event.tokensBelow} tokens)${event.output === '' ? '' : `: ${short(event.output)}`}`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { MessageRecord } from '../client/answers.ts'
-import { acceptedLines, draftLines, inboxLines, letterLines, messageLines, millisOf, type MailView } from './mail-lines.ts'
+import { acceptedLines, draftCount, draftHelp, draftLines, inboxLines, letterLines, messageLines, millisOf, type MailView } from './mail-lines.ts'
 import { displayWidth } from './width.ts'
 
 const now = 1_800_000_060_000
@@ -42,8 +42,10 @@ test('what was accepted is shown whole, without anything that moves the cursor; 
 })
 
 test('drafts, threads and dead letters', () => {
-  expect(draftLines([letter({ to: null, status: 'draft' })], view())).toEqual(['to a new session  msg_1                           1m 00s ago', 'hello'])
+  expect(draftLines([letter({ to: null, status: 'draft' })], view())).toEqual(['planner (ses_1) to a new session  msg_1           1m 00s ago', '  hello'])
   expect(draftLines([], view())).toEqual(['No drafts.'])
+  expect(draftHelp([letter({ id: 'plan' }), letter()], view({ width: 200 }))).toEqual([expect.stringContaining('tieline inbox --release plan ')])
+  expect([draftCount(0, true), draftCount(1, true), draftCount(200, false)]).toEqual([[], ['One draft waits to be released: tieline inbox --drafts'], ['200 or more drafts wait to be released: tieline inbox --drafts']])
   expect(letterLines([letter({ status: 'dead' })], 'none', view())[0]).toBe('planner (ses_1) to ses_2  dead  msg_1             1m 00s ago')
   expect(letterLines([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
 })

@@ -19,11 +19,12 @@ const whoIs = (session: string | null, { nameOf }: MailView): string => {
 
 const agoOf = (message: MessageRecord, { now }: MailView): string => `${timeWords(Math.max(0, now - millisOf(message.updated_at)))} ago`
 
+const answering = (message: MessageRecord): Segment[] => (message['in-reply-to'] === null ? [] : [segment(`, answers ${message['in-reply-to']}`, 'dim')])
+
 /** One message on two lines: who, when and its id; then how it begins. `place` is what `accept` takes. */
 export function messageLines(message: MessageRecord, place: number | null, view: MailView): string[] {
   const number = place === null ? '' : `${String(place).padStart(2)}  `
-  const kind = message['in-reply-to'] === null ? [] : [segment(`, answers ${message['in-reply-to']}`, 'dim')]
-  const head: Segment[] = [segment(number, 'bold'), segment(whoIs(message.from, view), 'cyan'), ...kind, segment(`  ${message.id}`, 'dim')]
+  const head: Segment[] = [segment(number, 'bold'), segment(whoIs(message.from, view), 'cyan'), ...answering(message), segment(`  ${message.id}`, 'dim')]
   const indent = ' '.repeat(number.length)
   return [lineOf(head, [segment(agoOf(message, view), 'dim')], view.width, view.colour), lineOf([segment(`${indent}${firstLine(message.message)}`)], [], view.width, view.colour)]
 }
@@ -45,9 +46,17 @@ export function inboxLines(boxes: readonly Box[], view: MailView): string[] {
 
 export const draftLines = (messages: readonly MessageRecord[], view: MailView): string[] =>
   messages.length === 0 ? ['No drafts.'] : messages.flatMap((message) => [
-    lineOf([segment(`to ${message.to === null ? 'a new session' : whoIs(message.to, view)}`, 'cyan'), segment(`  ${message.id}`, 'dim')], [segment(agoOf(message, view), 'dim')], view.width, view.colour),
-    lineOf([segment(firstLine(message.message))], [], view.width, view.colour),
+    lineOf([segment(`${whoIs(message.from, view)} to ${message.to === null ? 'a new session' : whoIs(message.to, view)}`, 'cyan'), ...answering(message), segment(`  ${message.id}`, 'dim')], [segment(agoOf(message, view), 'dim')], view.width, view.colour),
+    lineOf([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
   ])
+
+/** What a person can do about drafts, with the id of the newest. */
+export const draftHelp = (messages: readonly MessageRecord[], { width, colour }: MailView): string[] =>
+  messages.slice(0, 1).map(({ id }) => lineOf([segment(`    tieline inbox --release ${id}   sends it as it is; --revise ID --text "…" changes it, --decline ID throws it away`, 'dim')], [], width, colour))
+
+/** Under the inboxes: what waits for a person to release it. */
+export const draftCount = (count: number, isAll: boolean): string[] =>
+  count === 0 ? [] : [`${count === 1 ? 'One draft waits' : `${count}${isAll ? '' : ' or more'} drafts wait`} to be released: tieline inbox --drafts`]
 
 /** What became of each, for threads and dead letters. */
 export const letterLines = (messages: readonly MessageRecord[], none: string, view: MailView): string[] =>

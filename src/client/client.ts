@@ -83,13 +83,14 @@ export type MailRoutes = {
   accept(session: string, which: string | number, once?: Once): Promise<{ message: MessageRecord | null; accepted: boolean }>
   send(message: NewMail, once?: Once): Promise<SentMail>
   get(id: string, once?: Once): Promise<MessageRecord>
-  revise(id: string, message: string, once?: Once): Promise<MessageRecord>
-  release(id: string, once?: Once): Promise<SentMail>
+  /** With `ifUpdatedAt` a draft that was changed since it was read is left as it is (`message_changed`). */
+  revise(id: string, message: string, once?: Once & { ifUpdatedAt?: string }): Promise<MessageRecord>
+  release(id: string, once?: Once & { ifUpdatedAt?: string }): Promise<SentMail>
   decline(id: string, once?: Once): Promise<MessageRecord>
-  /** What a session has written and not sent, newest first. */
-  drafts(session: string, once?: Once): Promise<{ messages: MessageRecord[] }>
-  /** A message with what it answers and what answers it, oldest first. */
-  thread(id: string, once?: Once): Promise<{ messages: MessageRecord[] }>
+  /** What a session has written and not sent, or, without one, what everybody has; newest first, `next` is the `before` of the next page. */
+  drafts(session: string | null, ask?: { before?: number }, once?: Once): Promise<{ messages: MessageRecord[]; next: number | null }>
+  /** A message with what it answers and what answers it, oldest first; `next` is the `after` of the next page. */
+  thread(id: string, ask?: { after?: number }, once?: Once): Promise<{ messages: MessageRecord[]; next: number | null }>
   /** The newest first; `next` is the `before` of the next page. */
   deadLetters(ask?: { before?: number }, once?: Once): Promise<{ messages: MessageRecord[]; next: number | null }>
 }
@@ -151,11 +152,11 @@ const mailRoutes = (request: Request): MailRoutes => {
     accept: (session, which, once) => request('POST', `${place(session)}/accept`, { body: { which }, ...once }),
     send: (message, once) => request('POST', '/api/messages', { body: message, ...once }),
     get: (id, once) => request('GET', letter(id), once),
-    revise: (id, message, once) => request('PATCH', letter(id), { body: { message }, ...once }),
-    release: (id, once) => request('POST', `${letter(id)}/release`, { body: {}, ...once }),
+    revise: (id, message, { ifUpdatedAt, ...once } = {}) => request('PATCH', letter(id), { body: { message, ifUpdatedAt }, ...once }),
+    release: (id, { ifUpdatedAt, ...once } = {}) => request('POST', `${letter(id)}/release`, { body: { ifUpdatedAt }, ...once }),
     decline: (id, once) => request('POST', `${letter(id)}/decline`, { body: {}, ...once }),
-    drafts: (session, once) => request('GET', `${place(session)}/drafts`, once),
-    thread: (id, once) => request('GET', `${letter(id)}/thread`, once),
+    drafts: (session, ask, once) => request('GET', session === null ? '/api/drafts' : `${place(session)}/drafts`, { query: { ...ask }, ...once }),
+    thread: (id, ask, once) => request('GET', `${letter(id)}/thread`, { query: { ...ask }, ...once }),
     deadLetters: (ask, once) => request('GET', '/api/dead-letters', { query: { ...ask }, ...once }),
   }
 }

@@ -55,6 +55,7 @@ export type MailTarget = z.infer<typeof MailTarget>
 const letter = {
   message: MessageId, flow: FlowId, /** Null for the user and for applets. */ from: SessionId.nullable(), /** The sender's turn, whose budget it was taken from. */ senderTurn: TurnId.nullable(), source: MessageSource, applet: z.string().nullable(),
   inReplyTo: MessageId.nullable(), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant,
+  /** A person sent what a session had drafted; left out where its sender did. */ releasedBy: z.literal('user').optional(),
 }
 
 /** `session` and `turn` say on whose timeline an event stands; a call stands on its caller's, a draft on its owner's, a message that was sent on its receiver's. */
@@ -77,6 +78,7 @@ export const Event = z.discriminatedUnion('type', [
   event('message.revised', {
     message: MessageId, target: MailTarget, inReplyTo: MessageId.nullable(), text: z.string(), how: z.enum(['written', 'elaborated', 'iterated']),
     /** What the expansion was told beyond the text. */ instructions: z.string().nullable(), /** Why the text stayed as it was. */ note: z.string().nullable(), act: z.string().nullable(),
+    /** A person changed what a session had drafted; left out where its owner did. */ by: z.literal('user').optional(), /** The turn that had written it, whose authority it keeps. */ writtenIn: TurnId.nullable().optional(),
   }),
   /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
   event('message.sent', letter),

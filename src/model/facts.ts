@@ -141,6 +141,8 @@ export type MessageFacts = MessageRow & {
   initial: string
   text: string
   target: MailTarget
+  /** The turn in which its owner wrote it as it is, or as it was before a person changed it; only of a draft. */
+  writtenIn: TurnId | null
   /** Null while it is a draft. */
   sent: EventOf<'message.sent'> | null
 }

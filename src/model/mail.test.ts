@@ -51,7 +51,7 @@ class Post {
 
 const blank = (more: Partial<MessageFacts>): MessageFacts => ({
   id: '', status: 'draft', owner: 'ses_a', from: null, to: null, inReplyTo: null, createdAt: 0, createdSeq: 0, updatedAt: 0, updatedSeq: 0, acceptedAt: null, acceptedSeq: null, acceptedBy: null, turn: null, revisions: 0,
-  draftAct: null, source: 'agent', initial: '', text: '', target: { kind: 'new' }, sent: null, ...more,
+  draftAct: null, source: 'agent', initial: '', text: '', target: { kind: 'new' }, writtenIn: null, sent: null, ...more,
 })
 
 type Act =

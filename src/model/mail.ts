@@ -3,14 +3,14 @@
  *
  * M1: A message that was sent is in exactly one place until it ends: in the inbox, in the queue, or with its receiver. Nothing but an act here moves it.
  * M2: It is accepted once. Who comes later learns who was first.
- * M3: Only its owner changes a draft; whatever it was before stays in the log.
+ * M3: Only its owner changes a draft, and the user, who owns them all; it stays its owner's, whatever it was before stays in the log, and so does who changed it.
  * M4: A reply answers what was addressed to the replier and has reached it, and goes to whoever wrote that.
  * M5: One id is one message, whoever tries again.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
  */
 import type { Event, EventOf, MailTarget, MessageSource } from './event.ts'
 import type { MessageFacts, MessageRow, MessageStatus } from './facts.ts'
-import type { MessageId, SessionId, TurnId } from './id.ts'
+import type { MessageId, Millis, SessionId, TurnId } from './id.ts'
 import type { Refusal } from './refusal.ts'
 
 /** The user's own: the owner of what the user writes, and where replies to the user wait. Nobody runs it. */
@@ -22,6 +22,9 @@ export const sameMessage = (a: MessageId, b: MessageId): boolean => suffixOf(a) 
 /** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
 export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(suffixOf(id))
 
+/** When a message was written or changed: the clock counts milliseconds; the number of the event makes the rest, so that what happened later is later. */
+export const nanosOf = (at: Millis, seq: number): string => (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
+
 export const messageIdPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /** It waits in an inbox. */
@@ -30,7 +33,7 @@ export const isWaiting = ({ status }: Pick<MessageRow, 'status'>): boolean => st
 export const isOver = ({ status }: Pick<MessageRow, 'status'>): boolean => status === 'delivered' || status === 'answered' || status === 'declined' || status === 'dead'
 
 /** Who writes: the session whose draft it is, and the turn in which it is written. */
-export type Author = { session: SessionId; turn: TurnId | null; source: MessageSource }
+export type Author = { session: SessionId; turn: TurnId | null; source: MessageSource; /** A person, in whose place the session stands. */ by?: 'user' | undefined }
 
 export type Draft = {
   message: MessageId
@@ -46,9 +49,9 @@ export type Draft = {
   act: string | null
 }
 
-/** M3: a message that is there may be changed by its owner, while it is a draft. */
-export function changeable(known: MessageRow, author: SessionId): Refusal | null {
-  if (known.owner !== author) return { code: 'message_not_yours', message: known.id }
+/** M3: a message that is there may be changed by its owner, or the user, while it is a draft. */
+export function changeable(known: MessageRow, author: SessionId | 'user'): Refusal | null {
+  if (known.owner !== author && author !== 'user') return { code: 'message_not_yours', message: known.id }
   return known.status === 'draft' ? null : { code: 'message_already_sent', message: known.id }
 }
 
@@ -62,6 +65,7 @@ export function draftMessage(known: MessageFacts | null, author: Author, draft: 
   }
   const refusal = changeable(known, author.session)
   if (refusal !== null) return refusal
+  if (author.by !== undefined) Object.assign(revised, { by: author.by, writtenIn: known.writtenIn })
   const again = draft.act !== null && known.draftAct === draft.act
   const same = known.text === draft.text && sameTarget(known.target, draft.target) && known.inReplyTo === draft.inReplyTo && draft.note === null && draft.how === 'written'
   return again || same ? [] : [{ ...revised, message: known.id }]

@@ -2,7 +2,7 @@
  * May a message be sent, and with what grant does its turn run? Pure; the runtime reads the facts and records the answer in one transaction (R1).
  *
  * The rules are checked in this order, and the first that says no is the refusal:
- *  1. the sender's turn is live                                   call_ended
+ *  1. the sender's turn is live, unless a person releases it      call_ended
  *  2. the target exists, and takes this: a turn or mail           session_unknown, agent_unknown
  *  3. not to itself                                               self_call
  *  4. the sender may send at all, and to this agent; to whoever made it, and to whoever wrote to it, it always may    tool_disabled, not_allowed
@@ -36,6 +36,8 @@ export type SendRequest = {
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
   reply?: boolean
+  /** A person sends what the sender drafted: its turn may be over, and the pace is the person's. What the sender may not do stays so. */
+  released?: boolean
   /** By which it is sent, for refusals. */
   tool?: string
 }
@@ -43,7 +45,7 @@ export type SendRequest = {
 export type SendWorld = { senderAgent: Agent | null; knownAgents: readonly string[]; limits: Limits; now: Millis; /** The task that started the sender's turn. */ senderTaskHash: string | null }
 
 export function openMessage(request: SendRequest, facts: SendFacts, world: SendWorld): Grant | Refusal {
-  return liveness(facts, world) ?? existence(request, facts, world) ?? self(request, facts) ?? permission(request, facts, world) ?? depths(facts, world) ?? repetition(request, facts, world)
+  return (request.released === true ? null : liveness(facts, world)) ?? existence(request, facts, world) ?? self(request, facts) ?? permission(request, facts, world) ?? depths(facts, world) ?? repetition(request, facts, world)
     ?? bounds(request, facts, world) ?? busy(request, facts) ?? grant(request, facts, world)
 }
 
@@ -101,7 +103,7 @@ function repetition(request: SendRequest, { sender, callback }: SendFacts, { sen
 
 function bounds(request: SendRequest, facts: SendFacts, { limits, now }: SendWorld): Refusal | null {
   const { sender, target } = facts
-  if (sender !== null) {
+  if (sender !== null && request.released !== true) {
     const ageSeconds = Math.floor((now - facts.flowStartedAt) / 1000)
     if (ageSeconds > limits.messageAgeSeconds) return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
     if (facts.messagesLastMinute >= limits.messagesPerMinute) {
@@ -122,8 +124,8 @@ function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): G
   const { sender } = facts
   // Nobody runs on what only waits to be fetched.
   const isRun = targetOf(request, facts)?.kind === 'persistent'
-  const tokensMax = !isRun ? null : sender === null ? least(request.maxTokens, limits.flowTokensMax, agent.limits.maxTokens) : taken(sender, agent)
-  if (tokensMax === 0 && sender !== null) return { code: 'budget_exhausted', needed: 1, left: 0 }
+  const tokensMax = !isRun ? null : sender === null || request.released === true ? least(request.maxTokens, limits.flowTokensMax, agent.limits.maxTokens) : taken(sender, agent)
+  if (tokensMax === 0 && sender !== null && request.released !== true) return { code: 'budget_exhausted', needed: 1, left: 0 }
   return {
     agent: agent.name, depth: depthOf(facts, request.client), subagentDepth: sender?.turn.grant.subagentDepth ?? 0, path: [{ session: request.target, agent: agent.name }],
     authority: sender?.turn.grant.authority ?? fullAuthority, tokensMax, maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),

@@ -12,7 +12,7 @@ import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
-import type { MailAnswer, MailAsk } from './mail-port.ts'
+import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
 import type { Delta, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
 import type { CallRecord } from './record.ts'
 
@@ -144,10 +144,10 @@ export type FeedSink = { events(events: readonly StoredEvent[]): void; delta(del
 /** Letters between sessions. An `act` may be tried again with the same id and has one effect. */
 export type ExchangeMail = {
   send(who: Who, ask: MailAsk, act: string | null, trace: string | null): Promise<MailAnswer | Refusal>
-  /** The text of a draft; only its owner may. */
-  revise(who: Who, id: string, message: string, act: string | null): Promise<MessageRecord | Refusal>
-  /** Sends a draft, once. */
-  release(who: Who, id: string, act: string | null, trace: string | null): Promise<MailAnswer | Refusal>
+  /** The text of a draft; only its owner may, and the user. */
+  revise(who: Who, ask: DraftAsk, message: string, act: string | null): Promise<MessageRecord | Refusal>
+  /** Sends a draft, once. Released by the user, it is still from the session that wrote it. */
+  release(who: Who, ask: DraftAsk, act: string | null, trace: string | null): Promise<MailAnswer | Refusal>
   decline(who: Who, id: string): Promise<MessageRecord | Refusal>
   /** What waits for a session, oldest first; `total` counts also what this page has no room for. */
   inbox(who: Who, session: SessionId, replies: boolean | null): Promise<{ messages: MessageRecord[]; total: number } | Refusal>
@@ -155,10 +155,10 @@ export type ExchangeMail = {
   accept(who: Who, session: SessionId, which: string | number, act: string | null): Promise<{ message: MessageRecord | null; accepted: boolean } | Refusal>
   /** What became of a message, for its sender, its receiver, those above them, and the user. */
   message(who: Who, id: string): Promise<MessageRecord | Refusal>
-  /** A message with all that it answers and all that answer it, oldest first. */
-  thread(who: Who, id: string): Promise<{ messages: MessageRecord[] } | Refusal>
-  /** The newest first. */
-  drafts(session: SessionId): Promise<{ messages: MessageRecord[] }>
+  /** A message with all that it answers and all that answer it, oldest first; `next` is the `after` of the next page. */
+  thread(who: Who, id: string, after: number | null): Promise<{ messages: MessageRecord[]; next: number | null } | Refusal>
+  /** Of one session, or of all (null); the newest first, `next` is the `before` of the next page. */
+  drafts(session: SessionId | null, before: number | null): Promise<{ messages: MessageRecord[]; next: number | null }>
   /** Whose receiver is gone; the newest first, `next` is the `before` of the next page. */
   deadLetters(before: number | null): Promise<{ messages: MessageRecord[]; next: number | null }>
   /** A session that shares the conversation of another: up to so many messages back, or up to one message. */

@@ -3,7 +3,7 @@ import type { EventOf } from '../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax } from '../model/limits.ts'
-import { acceptMessage, buryMessages, changeable, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, userSession, type Which } from '../model/mail.ts'
+import { acceptMessage, buryMessages, changeable, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
@@ -112,7 +112,7 @@ function startOf(line: Line, { session, running, next }: SessionFacts, events: r
 export async function declineMail(line: Line, reader: Reader, id: MessageId): Promise<Refusal | null> {
   const seen = await line.lists.mail.message(id)
   if (seen === null) return { code: 'message_unknown', message: id }
-  const allowed = seen.status === 'draft' ? changeable(seen, reader.session ?? userSession) === null : await covers(line, reader, seen.to)
+  const allowed = seen.status === 'draft' ? changeable(seen, reader.session ?? 'user') === null : await covers(line, reader, seen.to)
   if (!allowed) return { code: 'message_not_yours', message: seen.id }
   const keys: Key[] = [`message:${suffixOf(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
   return line.store.transact(keys, async (tx) => {
@@ -132,13 +132,13 @@ export async function findMail(line: Line, reader: Reader, id: MessageId): Promi
   return mine ? known : { code: 'message_not_yours', message: known.id }
 }
 
-/** What somebody may see of a conversation by mail. */
-export async function threadOf(line: Line, reader: Reader, id: MessageId): Promise<MessageFacts[] | Refusal> {
+/** What somebody may see of a conversation by mail: a page of it, and where the next one begins. */
+export async function threadOf(line: Line, reader: Reader, id: MessageId, after: number, limit: number): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
   const known = await findMail(line, reader, id)
   if ('code' in known) return known
-  const all = await line.lists.mail.thread(id)
+  const all = await line.lists.mail.thread(id, after, limit)
   const seen = await Promise.all(all.map(async (one) => ((await covers(line, reader, one.owner)) || (one.status !== 'draft' && (await covers(line, reader, one.to))) ? [one] : [])))
-  return all.length === 0 ? [known] : seen.flat()
+  return { messages: all.length === 0 && after === 0 ? [known] : seen.flat(), next: all.length === limit ? (all.at(-1)?.createdSeq ?? null) : null }
 }
 
 const strandedPerSweep = 100

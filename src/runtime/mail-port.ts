@@ -12,10 +12,10 @@ export type MailLists = {
   message(id: MessageId): Promise<MessageFacts | null>
   inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
   counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
-  /** The newest first. */
-  drafts(owner: SessionId, limit: number): Promise<MessageFacts[]>
-  /** A message with all that it answers and all that answer it, oldest first. */
-  thread(id: MessageId): Promise<MessageFacts[]>
+  /** Of one session, or of all (null); the newest first, `before` is the `updatedSeq` of the last one seen. */
+  drafts(owner: SessionId | null, before: number | null, limit: number): Promise<MessageFacts[]>
+  /** A message with all that it answers and all that answer it, oldest first; `after` is the `createdSeq` of the last one seen. */
+  thread(id: MessageId, after: number, limit: number): Promise<MessageFacts[]>
   /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
   dead(before: number | null, limit: number): Promise<MessageFacts[]>
   /** Sessions that a call made, that are over, and for which mail still waits. */
@@ -35,6 +35,9 @@ export type MailAsk = {
   /** One id of a message, or none. */
   reply?: readonly string[]
 }
+/** One draft. `read` is its `updated_at` as it was read: one that was changed since is left as it is. */
+export type DraftAsk = { id: string; read: string | null }
+
 export type MailAnswer = { id: string; session: SessionId | null; status: MessageStatus; draft: boolean; buffered: boolean }
 
 export type SessionSummary = { id: SessionId; agent: string; title: string; cwd: string; status: 'idle' | 'streaming' | 'error'; active: boolean; parent: SessionId | null; createdAt: Millis; updatedAt: Millis; buffered: number }

@@ -1,7 +1,8 @@
 /** A message as everybody outside sees it: the same keys in every state. */
 import type { MessageFacts, MessageStatus } from '../model/facts.ts'
 import type { MessageSource } from '../model/event.ts'
-import type { Millis, SessionId } from '../model/id.ts'
+import type { SessionId } from '../model/id.ts'
+import { nanosOf } from '../model/mail.ts'
 
 /** Times are nanoseconds since 1970 as decimal texts. */
 export type MessageRecord = {
@@ -22,12 +23,9 @@ export type MessageRecord = {
   status: MessageStatus
 }
 
-/** The clock counts milliseconds; the number of the event makes the rest, so that what happened later is later. */
-const nanos = (at: Millis, seq: number): string => (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
-
 export const recordOfMessage = (known: MessageFacts): MessageRecord => ({
-  id: known.id, created_at: nanos(known.createdAt, known.createdSeq), updated_at: nanos(known.updatedAt, known.updatedSeq), from: known.from, to: known.to, 'in-reply-to': known.inReplyTo,
-  draft: known.status === 'draft', buffered: known.status === 'buffered', accepted_at: known.acceptedAt === null ? null : nanos(known.acceptedAt, known.acceptedSeq ?? 0),
+  id: known.id, created_at: nanosOf(known.createdAt, known.createdSeq), updated_at: nanosOf(known.updatedAt, known.updatedSeq), from: known.from, to: known.to, 'in-reply-to': known.inReplyTo,
+  draft: known.status === 'draft', buffered: known.status === 'buffered', accepted_at: known.acceptedAt === null ? null : nanosOf(known.acceptedAt, known.acceptedSeq ?? 0),
   accepted_by: known.acceptedAt === null || known.acceptedBy === 'user' || known.acceptedBy === known.to ? null : known.acceptedBy,
   initial: known.initial, message: known.text, source: known.source, status: known.status,
 })

@@ -15,14 +15,16 @@ import { userDesk } from './desk.ts'
 import { elaborate } from './elaborate.ts'
 import type { Line } from './line.ts'
 import { findSession } from './look.ts'
-import type { MailAnswer, MailAsk } from './mail-port.ts'
+import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
+import { recordOfMessage } from './mail-record.ts'
 import { assertOurs } from './running.ts'
-import { ownerOf, post, type SendRequest, type Sender } from './send.ts'
+import { authorOf, ownerOf, post, type Released, type SendRequest, type Sender } from './send.ts'
 
 /** Who writes. `act` is the act's own id: tried again, it has one effect. */
 export type Writer = { sender: Sender; /** Its own session; null for the user. */ session: SessionRow | null; act: string | null; trace: string | null; /** Where a new session works that the user asks for. */ cwd: string }
 
-export async function sendMail(line: Line, writer: Writer, ask: MailAsk): Promise<MailAnswer | Refusal> {
+/** `seen` is the `updatedSeq` of the draft as it was read: one that was changed since stays as it is. */
+export async function sendMail(line: Line, writer: Writer, ask: MailAsk, seen?: number): Promise<MailAnswer | Refusal> {
   const problem = problemOf(line, ask)
   if (problem !== null) return problem
   const owner = ownerOf(writer.sender)
@@ -36,13 +38,13 @@ export async function sendMail(line: Line, writer: Writer, ask: MailAsk): Promis
   const target = await targetOf(line, writer, ask, known, inReplyTo)
   if (isRefusal(target)) return target
   const draft: Draft = { message: known?.id ?? id, target, inReplyTo, ...(await textOf(line, writer, ask, known)), act: writer.act }
-  if (ask.draft === true) return (await keepDraft(line, writer, draft)) ?? answerOf(line, draft.message)
+  if (ask.draft === true) return (await keepDraft(line, writer, draft, seen)) ?? answerOf(line, draft.message)
   const drawn = ask.id === undefined && writer.act === null
-  const sent = await sendDraft(line, writer, draft, drawn)
+  const sent = await sendDraft(line, writer, draft, drawn, seen)
   if (!('code' in sent) || sent.code !== 'session_unknown' || target.kind !== 'session' || sent.session !== target.session) return sent
   // It was no whole id after all.
   const found = await findSession(line, line.lists, target.session)
-  return 'code' in found ? found : found.id === target.session ? sent : sendDraft(line, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn)
+  return 'code' in found ? found : found.id === target.session ? sent : sendDraft(line, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
 }
 
 function problemOf(line: Line, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
@@ -97,28 +99,28 @@ async function textOf(line: Line, writer: Writer, ask: MailAsk, known: MessageFa
 }
 
 /** M3 */
-async function keepDraft(line: Line, { sender }: Writer, draft: Draft): Promise<Refusal | null> {
+async function keepDraft(line: Line, { sender }: Writer, draft: Draft, seen: number | undefined): Promise<Refusal | null> {
   const session = ownerOf(sender)
   return line.store.transact([`session:${session}`, `message:${suffixOf(draft.message)}`], async (tx) => {
     if (sender.kind === 'turn') assertOurs(await tx.activation(sender.running.row.id), sender.running, line)
     const known = await tx.message(draft.message)
     const { drafts } = known === null ? await tx.mail(session) : { drafts: 0 }
     if (drafts >= inboxMax) return { code: 'queue_full', session, queued: drafts, queuedMax: inboxMax } as const
-    const source = sender.kind === 'turn' || sender.kind === 'client' ? 'agent' : sender.kind
-    const events = draftMessage(known, { session, turn: sender.kind === 'turn' ? sender.running.row.id : null, source }, draft)
+    if (known !== null && seen !== undefined && known.updatedSeq !== seen) return { code: 'message_changed', message: known.id } as const
+    const events = draftMessage(known, authorOf(sender), draft)
     if (!Array.isArray(events)) return events
     tx.append(...events)
     return null
   })
 }
 
-async function sendDraft(line: Line, writer: Writer, draft: Draft, drawn: boolean): Promise<MailAnswer | Refusal> {
+async function sendDraft(line: Line, writer: Writer, draft: Draft, drawn: boolean, seen: number | undefined): Promise<MailAnswer | Refusal> {
   const { target, inReplyTo, text } = draft
   if (target.kind === 'session' && target.session === userSession) await userDesk(line)
   const to = receiverOf(line, writer, target)
   if ('code' in to) return to
   const inbox = target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
-  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, chosen: true, drawn, inReplyTo, trace: writer.trace, draft, ...inbox }
+  const request: SendRequest = { to, text, sender: writer.sender, id: draft.message, chosen: true, drawn, inReplyTo, trace: writer.trace, draft, ...inbox, ...(seen === undefined ? {} : { seen }) }
   const posted = await post(line, request)
   if ('code' in posted) return posted
   if (posted.again) return answerOf(line, posted.message)
@@ -130,7 +132,7 @@ function receiverOf(line: Line, { session: own, cwd }: Writer, target: MailTarge
   if (target.kind === 'session') return { session: target.session }
   if (target.kind === 'fork') return own === null ? badInput('session', 'fork', 'the id of a session, or "new",') : { fork: own.id, back: target.back, parent: own.id }
   const agent = own === null || own.kind === 'external' ? line.agents.names()[0] : own.agent
-  return agent === undefined ? { code: 'agent_unknown', agent: '', known: [] } : { agent, cwd: own?.cwd ?? cwd, parent: own?.id ?? null }
+  return agent === undefined ? { code: 'agent_unknown', agent: '', known: [] } : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
 }
 
 async function answerOf(line: Line, id: string): Promise<MailAnswer> {
@@ -139,17 +141,38 @@ async function answerOf(line: Line, id: string): Promise<MailAnswer> {
   return { id: known?.id ?? id, session: known?.to ?? null, status, draft: status === 'draft', buffered: status === 'buffered' }
 }
 
-/** Changes the text of a draft; only its owner may (M3). */
-export async function reviseMail(line: Line, writer: Writer, id: string, message: string): Promise<MailAnswer | Refusal> {
-  const known = await line.lists.mail.message(id)
-  return known === null ? { code: 'message_unknown', message: id } : sendMail(line, writer, { id: known.id, message, draft: true })
+/** Changes the text of a draft; only its owner may, or the user (M3). */
+export async function reviseMail(line: Line, writer: Writer, ask: DraftAsk, message: string): Promise<MailAnswer | Refusal> {
+  const known = await seenDraft(line, ask)
+  return 'code' in known ? known : sendMail(line, writer, { id: known.id, message, draft: true }, known.status === 'draft' && ask.read !== null ? known.updatedSeq : undefined)
 }
 
 /** Sends a draft as it is, once; a second try has the same answer. */
-export async function releaseMail(line: Line, writer: Writer, id: string): Promise<MailAnswer | Refusal> {
-  const known = await line.lists.mail.message(id)
-  if (known === null) return { code: 'message_unknown', message: id }
-  if (known.status === 'draft') return sendMail(line, writer, { id: known.id, message: known.text, draft: false })
-  return known.owner === ownerOf(writer.sender) ? answerOf(line, known.id) : { code: 'message_not_yours', message: known.id }
+export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Promise<MailAnswer | Refusal> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const known = await seenDraft(line, ask)
+    if ('code' in known) return known
+    if (known.status !== 'draft') return known.owner === ownerOf(writer.sender) ? answerOf(line, known.id) : { code: 'message_not_yours', message: known.id }
+    // What is sent is what was read here: one that its owner changes meanwhile is read again.
+    const sent = await sendMail(line, writer, { id: known.id, message: known.text, draft: false }, known.updatedSeq)
+    if (!('code' in sent) || sent.code !== 'message_changed') return sent
+  }
+  return { code: 'message_changed', message: ask.id }
 }
 
+const triesMax = 5
+
+async function seenDraft(line: Line, { id, read }: DraftAsk): Promise<MessageFacts | Refusal> {
+  const known = await line.lists.mail.message(id)
+  if (known === null) return { code: 'message_unknown', message: id }
+  return read !== null && known.status === 'draft' && recordOfMessage(known).updated_at !== read ? { code: 'message_changed', message: known.id } : known
+}
+
+/** The user in the place of whoever wrote a draft; null where that is the user. */
+export async function releasing(line: Line, id: string): Promise<{ sender: Released; session: SessionRow } | null> {
+  const known = await line.lists.mail.message(id)
+  const session = known === null || known.owner === userSession ? null : await line.store.session(known.owner)
+  if (known === null || session === null) return null
+  const writtenIn = known.writtenIn === null ? null : await line.store.turn(known.writtenIn)
+  return { sender: { kind: 'released', session: session.id, agent: session.kind === 'external' ? null : (line.agents.get(session.agent) ?? null), writtenIn }, session }
+}

@@ -1,5 +1,5 @@
 /** Mail for the doors: who asks is turned into who writes or reads, the acts do the rest. */
-import type { SessionRow } from '../model/facts.ts'
+import type { MessageFacts, SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Which } from '../model/mail.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -9,8 +9,8 @@ import type { Line } from './line.ts'
 import { viewOfSession } from './look.ts'
 import { acceptOne } from './mail-acts.ts'
 import { declineMail, findMail, readInbox, threadOf, type Reader } from './mail-inbox.ts'
-import { recordOfMessage } from './mail-record.ts'
-import { releaseMail, reviseMail, sendMail, type Writer } from './mail.ts'
+import { recordOfMessage, type MessageRecord } from './mail-record.ts'
+import { releaseMail, releasing, reviseMail, sendMail, type Writer } from './mail.ts'
 import type { Sender } from './send.ts'
 
 type Parts = { line: Line; cwd: string; /** The running turn that speaks, a client, or the user. */ senderOf: (line: Line, who: Who, session: SessionRow | null) => Sender | Refusal }
@@ -22,6 +22,9 @@ export const whichOf = (given: string | number | boolean): Which =>
 const deadPerPage = 100
 const inboxPerPage = 200
 const draftsPerPage = 200
+const threadPerPage = 500
+
+const pageOf = (found: readonly MessageFacts[], limit: number): { messages: MessageRecord[]; next: number | null } => ({ messages: found.map(recordOfMessage), next: found.length === limit ? (found.at(-1)?.updatedSeq ?? null) : null })
 
 export function exchangeMail({ line, cwd, senderOf }: Parts): ExchangeMail {
   const sessionOf = async (who: Who): Promise<SessionRow | null> => {
@@ -37,6 +40,11 @@ export function exchangeMail({ line, cwd, senderOf }: Parts): ExchangeMail {
     const sender = senderOf(line, who, session)
     return 'code' in sender ? sender : { sender, session, act, trace, cwd }
   }
+  /** M3: the user may change and send what any session has drafted; it stays that session's. */
+  const changerOf = async (who: Who, id: string, act: string | null, trace: string | null): Promise<Writer | Refusal> => {
+    const releasedFor = who.kind === 'user' ? await releasing(line, id) : null
+    return releasedFor === null ? writerOf(who, act, trace) : { ...releasedFor, act, trace, cwd }
+  }
   const recordOf = async (who: Who, id: string) => {
     const known = await findMail(line, readerOf(who), id)
     return 'code' in known ? known : recordOfMessage(known)
@@ -47,14 +55,14 @@ export function exchangeMail({ line, cwd, senderOf }: Parts): ExchangeMail {
       const writer = await writerOf(who, act, trace)
       return 'code' in writer ? writer : sendMail(line, writer, ask)
     },
-    async revise(who, id, message, act) {
-      const writer = await writerOf(who, act, null)
-      const revised = 'code' in writer ? writer : await reviseMail(line, writer, id, message)
-      return 'code' in revised ? revised : recordOf(who, id)
+    async revise(who, ask, message, act) {
+      const writer = await changerOf(who, ask.id, act, null)
+      const revised = 'code' in writer ? writer : await reviseMail(line, writer, ask, message)
+      return 'code' in revised ? revised : recordOf(who, ask.id)
     },
-    async release(who, id, act, trace) {
-      const writer = await writerOf(who, act, trace)
-      return 'code' in writer ? writer : releaseMail(line, writer, id)
+    async release(who, ask, act, trace) {
+      const writer = await changerOf(who, ask.id, act, trace)
+      return 'code' in writer ? writer : releaseMail(line, writer, ask)
     },
     async decline(who, id) {
       const refusal = await declineMail(line, readerOf(who), id)
@@ -70,15 +78,12 @@ export function exchangeMail({ line, cwd, senderOf }: Parts): ExchangeMail {
       return accepted === null ? { message: null, accepted: false } : 'code' in accepted ? accepted : { message: recordOfMessage(accepted), accepted: true }
     },
     message: recordOf,
-    async thread(who, id) {
-      const thread = await threadOf(line, readerOf(who), id)
-      return 'code' in thread ? thread : { messages: thread.map(recordOfMessage) }
+    async thread(who, id, after) {
+      const thread = await threadOf(line, readerOf(who), id, after ?? 0, threadPerPage)
+      return 'code' in thread ? thread : { messages: thread.messages.map(recordOfMessage), next: thread.next }
     },
-    drafts: async (session) => ({ messages: (await line.lists.mail.drafts(session, draftsPerPage)).map(recordOfMessage) }),
-    async deadLetters(before) {
-      const found = await line.lists.mail.dead(before, deadPerPage)
-      return { messages: found.map(recordOfMessage), next: found.length === deadPerPage ? (found.at(-1)?.updatedSeq ?? null) : null }
-    },
+    drafts: async (session, before) => pageOf(await line.lists.mail.drafts(session, before, draftsPerPage), draftsPerPage),
+    deadLetters: async (before) => pageOf(await line.lists.mail.dead(before, deadPerPage), deadPerPage),
     async fork(who, ask, id) {
       const session = await sessionOf(who)
       const sender = senderOf(line, who, session)

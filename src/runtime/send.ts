@@ -3,9 +3,9 @@ import { fingerprint } from '../model/fingerprint.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { isRefusal } from '../model/call.ts'
 import type { Event, EventOf, Grant, MessageSource } from '../model/event.ts'
-import type { MessageRow, SendFacts, SessionFacts, SessionRow } from '../model/facts.ts'
+import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
-import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suffixOf, userSession, type Draft } from '../model/mail.ts'
+import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suffixOf, userSession, type Author, type Draft } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-shapes.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
@@ -21,7 +21,9 @@ export type Posted = { message: string; session: SessionId; turn: TurnId | null;
 export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
 
 /** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
-export type Sender = { kind: 'user' } | { kind: 'applet'; name: string } | { kind: 'client'; session: SessionId; /** Whose leave it needs; a client outside needs none. */ agent?: Agent } | { kind: 'turn'; running: Running }
+export type Sender = { kind: 'user' } | { kind: 'applet'; name: string } | { kind: 'client'; session: SessionId; /** Whose leave it needs; a client outside needs none. */ agent?: Agent } | { kind: 'turn'; running: Running } | Released
+/** A person, who sends or changes what a session has drafted: it stays that session's, with no more leave than the turn had that wrote it. */
+export type Released = { kind: 'released'; session: SessionId; agent: Agent | null; writtenIn: TurnRow | null }
 
 export type NewSession = { agent: string; cwd: string; title?: string; model?: string | null; parent?: SessionId | null }
 
@@ -49,6 +51,8 @@ export type SendRequest = {
   inbox?: 'auto' | 'always'
   /** As it was written and made: recorded where it was a draft, or is not sent as it was written. */
   draft?: Draft
+  /** The draft's `updatedSeq` as it was read: one that was changed since is not sent. */
+  seen?: number
 }
 
 const user: Sender = { kind: 'user' }
@@ -78,7 +82,7 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
 }
 
 /** Whose drafts a sender's are, and where replies to it go. */
-export const ownerOf = (sender: Sender): SessionId => (sender.kind === 'turn' ? sender.running.row.session : sender.kind === 'client' ? sender.session : userSession)
+export const ownerOf = (sender: Sender): SessionId => (sender.kind === 'turn' ? sender.running.row.session : sender.kind === 'client' || sender.kind === 'released' ? sender.session : userSession)
 
 function problemOf(line: Line, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
@@ -120,7 +124,7 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
   if (fresh !== null && facts.target.session !== null) return badInput('id', request.id, 'an id that no session has')
   const made = fresh
   const grant = openMessage({
-    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: sender.kind === 'turn' ? hashOf(request.text) : '', maxTokens: request.maxTokens, inbox, reply: answered !== null, tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
+    target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: sender.kind === 'turn' ? hashOf(request.text) : '', maxTokens: request.maxTokens, inbox, reply: answered !== null, released: sender.kind === 'released', tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
   }, { ...facts, waiting: waiting ?? 0, pending: pending ?? false }, worldOf(line, sender, tx.now))
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const sent = sentEvent(sending, inbox ? null : turn, grant, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
@@ -134,11 +138,12 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
 }
 
 /** M5: one id is one message. A draft of the sender's own is sent; anything else that has this id was sent before. */
-async function draftOf(tx: Tx, { request, sender, owner }: Sending, turn: TurnId): Promise<{ events: Event[] } | Refusal | 'known'> {
+async function draftOf(tx: Tx, { request, sender }: Sending, turn: TurnId): Promise<{ events: Event[] } | Refusal | 'known'> {
   const mayBeKnown = request.id != null && request.drawn !== true
   const known = mayBeKnown ? await tx.message(request.id ?? '') : null
   if (known === null && mayBeKnown && (await tx.turn(turn)) !== null) return 'known'
-  const events = beforeSending(known, { session: owner, turn: sender.kind === 'turn' ? sender.running.row.id : null, source: sourceOf(sender) }, request.draft ?? null)
+  if (known?.status === 'draft' && request.seen !== undefined && known.updatedSeq !== request.seen) return { code: 'message_changed', message: known.id }
+  const events = beforeSending(known, authorOf(sender), request.draft ?? null)
   return Array.isArray(events) ? { events } : events
 }
 
@@ -153,6 +158,8 @@ async function answeredBy(tx: Tx, { request, sender, owner, session }: Sending):
   return to === session && known !== null ? known : badInput('session', session, `${to}, who wrote ${given},`)
 }
 
+export const authorOf = (sender: Sender): Author => ({ session: ownerOf(sender), turn: sender.kind === 'turn' ? sender.running.row.id : null, source: sourceOf(sender), by: sender.kind === 'released' ? 'user' : undefined })
+
 type Fresh = { row: SessionRow; events: Event[] }
 
 /** The session that the message makes, if it makes one. */
@@ -165,12 +172,13 @@ async function freshOf(tx: Tx, line: Line, { request: { to }, session }: Sending
 }
 
 const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
-  `session:${session}`, `flow:${flow}`, ...(sender.kind === 'turn' ? [`session:${sender.running.row.session}` as const] : []), ...(id == null ? [] : [`message:${suffixOf(id)}` as const]),
+  `session:${session}`, `flow:${flow}`, ...(sender.kind === 'turn' || sender.kind === 'released' ? [`session:${ownerOf(sender)}` as const] : []), ...(sender.kind === 'released' && sender.writtenIn !== null ? [`flow:${sender.writtenIn.flow}` as const] : []), ...(id == null ? [] : [`message:${suffixOf(id)}` as const]),
   ...(inReplyTo == null ? [] : [`message:${suffixOf(inReplyTo)}` as const]), ...('fork' in to ? [`session:${to.fork}` as const] : []),
 ]
 
 /** Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be read at all. */
 async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: Sending): Promise<SendFacts> {
+  if (sender.kind === 'released' && sender.writtenIn !== null) return tx.send({ senderTurn: sender.writtenIn.id, flow: sender.writtenIn.flow, target: session })
   if (sender.kind !== 'turn') {
     const mail = request.inbox === 'always' ? await tx.mail(session) : null
     const target = mail !== null ? { ...nothingYet, session: mail.session } : 'session' in request.to || request.id != null ? await tx.session(session) : nothingYet
@@ -181,10 +189,10 @@ async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: S
   return { ...facts, sender: { turn: { ...turn, tokensUsed: sender.running.tokensUsed }, session: sender.running.session } }
 }
 
-const clientOf = (sender: Sender): SessionId | null => (sender.kind === 'client' ? sender.session : null)
+const clientOf = (sender: Sender): SessionId | null => (sender.kind === 'client' || sender.kind === 'released' ? sender.session : null)
 
 export const worldOf = (line: Line, sender: Sender, now: number): SendWorld => ({
-  senderAgent: sender.kind === 'turn' ? sender.running.agent : sender.kind === 'client' ? (sender.agent ?? null) : null, knownAgents: line.agents.names(), limits: line.limits, now,
+  senderAgent: sender.kind === 'turn' ? sender.running.agent : sender.kind === 'client' || sender.kind === 'released' ? (sender.agent ?? null) : null, knownAgents: line.agents.names(), limits: line.limits, now,
   senderTaskHash: sender.kind === 'turn' && sender.running.input.type === 'call.opened' ? sender.running.input.taskHash : null,
 })
 
@@ -194,7 +202,7 @@ async function sentBefore(line: Line, { request, sender, session, owner }: Sendi
   const known = await line.lists.mail.message(id)
   if (known === null || known.sent === null) return { code: 'message_already_sent', message: id }
   if (known.owner !== owner) return { code: 'message_not_yours', message: id }
-  const from = sender.kind === 'turn' || sender.kind === 'client' ? owner : null
+  const from = sender.kind === 'user' || sender.kind === 'applet' ? null : owner
   const initial = request.draft?.initial ?? request.text
   if (known.from !== from || known.to !== session || (!isSameButMarks(known.text, request.text) && !isSameButMarks(known.initial, initial))) return { code: 'message_already_sent', message: id }
   const status = isWaiting(known) ? 'buffered' : known.status === 'queued' ? 'queued' : 'dispatched'
@@ -208,7 +216,7 @@ function sentEvent({ request, sender, suffix, session, flow, tokens }: Sending, 
   return {
     type: 'message.sent', session, turn, message: request.id ?? `msg_${suffix}`, flow, from: fromTurn?.row.session ?? clientOf(sender), senderTurn: fromTurn?.row.id ?? null,
     source: sourceOf(sender), applet: sender.kind === 'applet' ? sender.name : null, inReplyTo: request.inReplyTo ?? null, text: request.text, tokens, deadline,
-    trace: request.trace ?? null, grant,
+    trace: request.trace ?? null, grant, ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
   }
 }
 

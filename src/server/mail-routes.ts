@@ -9,7 +9,7 @@ import type { MessageRecord } from '../runtime/mail-record.ts'
 import type { MailAnswer, MailAsk } from '../runtime/mail-port.ts'
 import { Session } from './answer-shapes.ts'
 import { actIdOf } from './idempotency.ts'
-import { answer, IdPath, notYours, openSession, shapes, traceOf, whoOf, type App, type Deps } from './route.ts'
+import { answer, IdPath, notYours, onlyUser, openSession, shapes, traceOf, whoOf, type App, type Deps } from './route.ts'
 import { senderOf } from './sender.ts'
 import { isRefusal } from './wire-error.ts'
 
@@ -21,7 +21,8 @@ const Letter = z.object({
   id: z.string(), created_at: nanos, updated_at: nanos, from: SessionId.nullable(), to: SessionId.nullable(), 'in-reply-to': z.string().nullable(), draft: z.boolean(), buffered: z.boolean(), accepted_at: nanos.nullable(),
   accepted_by: SessionId.nullable().describe('null unless another session than `to`'), initial: z.string().describe('what was written first'), message: z.string(), source: MessageSource, status: Status,
 }).meta({ id: 'Letter' }) satisfies z.ZodType<MessageRecord>
-const Letters = z.object({ messages: z.array(Letter) })
+const Before = z.strictObject({ before: z.coerce.number().int().min(0).optional().describe('`next` of the page before') })
+const LetterPage = z.object({ messages: z.array(Letter), next: z.number().int().nullable().describe('null where this was the last page') })
 const Notice = z.object({ seq: z.string(), at: z.number(), about: z.string(), text: z.string() })
 const Inbox = z.object({ messages: z.array(Letter), total: z.number().int(), notices: z.array(Notice).describe('what it was told that nobody asked for: late results, children that failed; newest last') })
 const noticesMax = 100
@@ -62,10 +63,13 @@ function inboxRoutes(app: App, deps: Deps): void {
     return answer(reply, 200, isRefusal(found) ? found : await exchange.mail.accept(who, found.id, request.body.which, act.id))
   })
 
-  app.get('/api/sessions/:id/drafts', { schema: shapes({ summary: 'What a session has written and not sent, newest first', tag, params: IdPath }, { 200: Letters }) }, async (request, reply) => {
+  app.get('/api/sessions/:id/drafts', { schema: shapes({ summary: 'What a session has written and not sent, newest first', tag, params: IdPath, querystring: Before }, { 200: LetterPage }) }, async (request, reply) => {
     const found = await openSession(deps, whoOf(request), request.params.id)
-    return answer(reply, 200, isRefusal(found) ? found : await exchange.mail.drafts(found.id))
+    return answer(reply, 200, isRefusal(found) ? found : await exchange.mail.drafts(found.id, request.query.before ?? null))
   })
+
+  app.get('/api/drafts', { schema: shapes({ summary: 'What all sessions, and the user, have written and not sent, newest first', tag, querystring: Before }, { 200: LetterPage }) }, async (request, reply) =>
+    answer(reply, 200, onlyUser(whoOf(request), 'see all drafts') ?? (await exchange.mail.drafts(null, request.query.before ?? null))))
 }
 
 const Post = z.strictObject({
@@ -96,41 +100,34 @@ async function writerOf(deps: Deps, who: Who, given: string | null): Promise<Who
   return isRefusal(sender) ? sender : sender.session === null ? who : { kind: 'session', session: sender.session }
 }
 
-/** Only its owner changes a draft. Where no tokens are, whoever could have written as that session may go on as it. */
-async function ownerOf(deps: Deps, who: Who, id: string, given: string | null): Promise<Who | Refusal> {
-  if (given !== null || who.kind !== 'user') return writerOf(deps, who, given)
-  const known = await deps.exchange.mail.message(who, id)
-  if (isRefusal(known) || known.from === null) return isRefusal(known) ? known : who
-  const as = await writerOf(deps, who, known.from)
-  return isRefusal(as) ? { code: 'message_not_yours', message: known.id } : as
-}
-
 function draftRoutes(app: App, deps: Deps): void {
   const { mail } = deps.exchange
-  const Patch = z.strictObject({ from, message: text })
-  app.patch('/api/messages/:id', { schema: shapes({ summary: 'Change a draft', description: 'Only its owner may. What it was before stays in the log.', tag, params: IdPath, body: Patch }, { 200: Letter }) }, async (request, reply) => {
+  const ifUpdatedAt = nanos.optional().describe('`updated_at` of the draft as it was read: one that was changed since is refused with `message_changed`')
+  const Patch = z.strictObject({ from, message: text, ifUpdatedAt })
+  app.patch('/api/messages/:id', { schema: shapes({ summary: 'Change a draft', description: 'Its owner may, and the user. It stays its owner’s; what it was before, and who changed it, stay in the log.', tag, params: IdPath, body: Patch }, { 200: Letter }) }, async (request, reply) => {
     const who = whoOf(request)
     const act = actIdOf(request, who)
     if (isRefusal(act)) return answer(reply, 400, act)
-    const as = await ownerOf(deps, who, request.params.id, request.body.from ?? null)
-    return answer(reply, 200, isRefusal(as) ? as : await mail.revise(as, request.params.id, request.body.message, act.id))
+    const as = await writerOf(deps, who, request.body.from ?? null)
+    return answer(reply, 200, isRefusal(as) ? as : await mail.revise(as, { id: request.params.id, read: request.body.ifUpdatedAt ?? null }, request.body.message, act.id))
   })
 
   const As = z.strictObject({ from }).default({})
-  app.post('/api/messages/:id/release', { schema: shapes({ summary: 'Send a draft, once', tag, params: IdPath, body: As }, { 202: SentLetter }) }, async (request, reply) => {
+  const Release = z.strictObject({ from, ifUpdatedAt }).default({})
+  const description = 'Its owner may, and the user, whatever the session does that wrote it: it is still from that session, has no more authority than the turn had that wrote it, and `releasedBy` in the log says who sent it. The sender is not woken.'
+  app.post('/api/messages/:id/release', { schema: shapes({ summary: 'Send a draft, once', description, tag, params: IdPath, body: Release }, { 202: SentLetter }) }, async (request, reply) => {
     const who = whoOf(request)
     const act = actIdOf(request, who)
     if (isRefusal(act)) return answer(reply, 400, act)
-    const as = await ownerOf(deps, who, request.params.id, request.body.from ?? null)
-    return answer(reply, 202, isRefusal(as) ? as : await mail.release(as, request.params.id, act.id, traceOf(request)))
+    const as = await writerOf(deps, who, request.body.from ?? null)
+    return answer(reply, 202, isRefusal(as) ? as : await mail.release(as, { id: request.params.id, read: request.body.ifUpdatedAt ?? null }, act.id, traceOf(request)))
   })
 
   app.post('/api/messages/:id/decline', { schema: shapes({ summary: 'Decline a message that waits, or throw a draft away', tag, params: IdPath, body: As }, { 200: Letter }) }, async (request, reply) => {
     const who = whoOf(request)
     const act = actIdOf(request, who)
     if (isRefusal(act)) return answer(reply, 400, act)
-    const known = await mail.message(who, request.params.id)
-    const as = isRefusal(known) ? known : known.draft ? await ownerOf(deps, who, known.id, request.body.from ?? null) : await writerOf(deps, who, request.body.from ?? null)
+    const as = await writerOf(deps, who, request.body.from ?? null)
     return answer(reply, 200, isRefusal(as) ? as : await mail.decline(as, request.params.id))
   })
 }
@@ -140,12 +137,11 @@ function lookingRoutes(app: App, deps: Deps): void {
   app.get('/api/messages/:id', { schema: shapes({ summary: 'What became of a message', tag, params: IdPath }, { 200: Letter }) }, async (request, reply) =>
     answer(reply, 200, await mail.message(whoOf(request), request.params.id)))
 
-  app.get('/api/messages/:id/thread', { schema: shapes({ summary: 'A message with what it answers and what answers it, oldest first', tag, params: IdPath }, { 200: Letters }) }, async (request, reply) =>
-    answer(reply, 200, await mail.thread(whoOf(request), request.params.id)))
+  const After = z.strictObject({ after: z.coerce.number().int().min(0).optional().describe('`next` of the page before') })
+  app.get('/api/messages/:id/thread', { schema: shapes({ summary: 'A message with what it answers and what answers it, oldest first', tag, params: IdPath, querystring: After }, { 200: LetterPage }) }, async (request, reply) =>
+    answer(reply, 200, await mail.thread(whoOf(request), request.params.id, request.query.after ?? null)))
 
-  const Page = z.strictObject({ before: z.coerce.number().int().min(0).optional().describe('`next` of the page before') })
-  const Dead = z.object({ messages: z.array(Letter), next: z.number().int().nullable() })
-  app.get('/api/dead-letters', { schema: shapes({ summary: 'Messages whose receiver is gone, newest first', tag, querystring: Page }, { 200: Dead }) }, async (request, reply) => {
+  app.get('/api/dead-letters', { schema: shapes({ summary: 'Messages whose receiver is gone, newest first', tag, querystring: Before }, { 200: LetterPage }) }, async (request, reply) => {
     const who = whoOf(request)
     if (who.kind === 'turn') return answer(reply, 403, notYours(who, 'see dead letters'))
     const dead = await mail.deadLetters(request.query.before ?? null)

@@ -51,10 +51,10 @@ test('a thread has everything above and below a message, and nothing else; one t
   const store = memory()
   const letters = [['a', null], ['b', 'a'], ['c', 'a'], ['d', 'b'], ['x', null], ['y', 'x']] as const
   await append(store, created('ses_a'), ...letters.map(([id, above]) => mailed('ses_b', 'ses_a', id, { inReplyTo: above })))
-  for (const id of ['a', 'b', 'd']) expect(ids(await store.lists.mail.thread(id))).toEqual(['a', 'b', 'c', 'd'])
-  expect(ids(await store.lists.mail.thread('y'))).toEqual(['x', 'y'])
+  for (const id of ['a', 'b', 'd']) expect(ids(await store.lists.mail.thread(id, 0, 100))).toEqual(['a', 'b', 'c', 'd'])
+  expect(ids(await store.lists.mail.thread('y', 0, 100))).toEqual(['x', 'y'])
   store.db.exec(`update messages set in_reply_to = 'd' where id = 'a'`)
-  expect((await store.lists.mail.thread('b')).length).toBeLessThanOrEqual(4)
+  expect((await store.lists.mail.thread('b', 0, 100)).length).toBeLessThanOrEqual(4)
 })
 
 test('mail for a session that a call made is stranded when the call is over, and not before', async () => {

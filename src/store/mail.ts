@@ -13,7 +13,8 @@ const columns = [
 ].map((name) => `m.${name}`).join(', ')
 /** A message that opened a turn is as far as its turn is; and what it answers is named as that was. */
 const row = `select ${columns}, t.state, t.epoch, (select name from messages r where r.id = m.in_reply_to) from messages m left join turns t on t.id = m.turn`
-const threadMax = 500
+/** Of a thread; whoever needs more of it than that reads the log. */
+const threadMax = 10_000
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
@@ -84,6 +85,7 @@ function factsOf(statements: MailStatements, { row: known, seqs }: Read): Messag
   return {
     ...known, initial: written(first), text: written(last), source: first !== undefined && 'source' in first ? first.source : 'agent', sent: sent?.type === 'message.sent' ? sent : null,
     target: last?.type === 'message.drafted' || last?.type === 'message.revised' ? last.target : { kind: 'session', session: known.to ?? known.owner },
+    writtenIn: last?.type === 'message.drafted' ? last.turn : last?.type === 'message.revised' ? (last.turn ?? last.writtenIn ?? null) : null,
   }
 }
 
@@ -96,7 +98,7 @@ function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null
   const [to, at, seq] = [raw[0] as SessionId, raw[3] as number, raw[4] as number]
   return {
     id: sent.message, status: statusOf('opened', false, raw[1] as string, raw[2] as number), owner: userSession, from: sent.from, to, inReplyTo: sent.inReplyTo, createdAt: at, createdSeq: seq, updatedAt: at, updatedSeq: seq,
-    acceptedAt: null, acceptedSeq: null, acceptedBy: null, turn, revisions: 0, draftAct: null, source: sent.source, initial: sent.text, text: sent.text, target: { kind: 'session', session: to }, sent,
+    acceptedAt: null, acceptedSeq: null, acceptedBy: null, turn, revisions: 0, draftAct: null, source: sent.source, initial: sent.text, text: sent.text, target: { kind: 'session', session: to }, writtenIn: null, sent,
   }
 }
 
@@ -109,13 +111,14 @@ function eventAt(statements: MailStatements, seq: number): Event | undefined {
 function prepareMailLists(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   return {
-    drafts: prepare(`${row} where m.state = 'draft' and m.owner = ?1 order by m.updated_seq desc limit +?2`),
+    drafts: prepare(`${row} where m.state = 'draft' and m.owner = ?1 and m.updated_seq < ?2 order by m.updated_seq desc limit +?3`),
+    allDrafts: prepare(`${row} where m.state = 'draft' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`),
     dead: prepare(`${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`),
     thread: prepare(`with recursive
         up(id, above) as (select id, in_reply_to from messages where id = ?1 union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
         down(id) as (select id from up where above is null or not exists (select 1 from messages where id = up.above)
           union select r.id from down join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
-      ${row} where m.id in (select id from down)`),
+      ${row} where m.id in (select id from down) and m.created_seq > ?2`),
     /** Mail for sessions that a call made, and that have nothing live any more. */
     stranded: prepare(`select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit +?`),
   }
@@ -128,8 +131,9 @@ export function mailLists(db: DatabaseSync): Lists['mail'] {
     message: async (id) => messageOf(statements, id),
     inbox: async (session, { replies, newest, limit }) => all((newest ? statements.newest : statements.oldest).all(session, replies === null ? null : replies ? 1 : 0, limit)),
     counts: async (session) => countsOf(statements, session),
-    drafts: async (owner, limit) => all(statements.drafts.all(owner, limit)),
-    thread: async (id) => all(statements.thread.all(suffixOf(id))).toSorted((a, b) => a.createdSeq - b.createdSeq),
+    drafts: async (owner, before, limit) => all(owner === null ? statements.allDrafts.all(before ?? Number.MAX_SAFE_INTEGER, limit) : statements.drafts.all(owner, before ?? Number.MAX_SAFE_INTEGER, limit)),
+    // Texts are read for those of the page only.
+    thread: async (id, after, limit) => (statements.thread.all(suffixOf(id), after) as unknown as RawArray[]).map(read).toSorted((a, b) => a.row.createdSeq - b.row.createdSeq).slice(0, limit).map((one) => factsOf(statements, one)),
     dead: async (before, limit) => all(statements.dead.all(before ?? Number.MAX_SAFE_INTEGER, limit)),
     stranded: async (limit) => (statements.stranded.all(limit) as unknown as RawArray[]).map((raw) => raw[0] as SessionId),
   }

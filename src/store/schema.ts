@@ -66,8 +66,11 @@ create index entries_steps on entries (session, n) where has_steps = 1;
 create table nodes (id text primary key, until integer not null) strict, without rowid;
 `
 
+/** All drafts, for the person who releases them. */
+const second = `create index messages_drafted on messages (updated_seq) where state = 'draft';`
+
 /** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
-export const migrations: readonly string[] = [`${first}\n${keywordSchema}`]
+export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'questions', 'entries'] as const

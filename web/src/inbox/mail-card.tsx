@@ -1,12 +1,13 @@
 /** One message between sessions, with what can be done with it and the thread that it belongs to. */
 import { useState, type ReactNode } from 'react'
 import { clockTime, wholeTime } from '../amounts.ts'
-import { userSession } from '../live/fold-mail.ts'
+import { takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
 import { useLook } from '../live/use-live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
+import { useLoaded } from '../parts/use-loaded.ts'
 import { threadOf } from './thread.ts'
 
 export function MailCard({ mail, children }: { mail: MailFact; children?: ReactNode }) {
@@ -14,13 +15,40 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
   const thread = threadOf(live.ledger, mail)
   return (
     <>
-      <p className="card-head"><Who session={mail.from} mail={mail} /> <span className="arrow" aria-label="to">→</span> {mail.to === null ? <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em> : mail.to === userSession ? <strong>You</strong> : <SessionLink id={mail.to} />} <time className="hint" title={wholeTime(mail.updatedAt)}>{clockTime(mail.updatedAt)}</time>{mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}</p>
+      <p className="card-head"><Who session={mail.from} mail={mail} /> <span className="arrow" aria-label="to">→</span> {mail.to === null ? <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em> : mail.to === userSession ? <strong>You</strong> : <SessionLink id={mail.to} />} <time className="hint" title={wholeTime(mail.updatedAt)}>{clockTime(mail.updatedAt)}</time>{mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}{mail.isReleased && <span className="hint">released by you</span>}</p>
       {children ?? <Markdown text={mail.text} />}
       {mail.cause !== '' && <p className="error-line">{mail.cause}</p>}
-      {thread.length > 1 && <details className="thread"><summary>Thread of {thread.length}</summary><ol>{thread.map((one) => <li key={one.id} className={one.id === mail.id ? 'chosen' : undefined}><p className="hint"><Who session={one.from} mail={one} /> {clockTime(one.createdAt)} · {one.status}</p><Markdown text={one.text} /></li>)}</ol></details>}
+      {(mail.inReplyTo !== null || thread.length > 1) && <Thread mail={mail} thread={thread} />}
     </>
   )
 }
+
+/** What the page has of it, at once; what is older than the page is read from the server when it is opened. */
+function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] }) {
+  const live = useLook('mail')
+  const [opened, setOpened] = useState(false)
+  const { error, again } = useLoaded(opened ? mail.id : '', async (signal) => {
+    if (!opened) return false
+    for (let page = 0, after: number | null = null; page < pagesMax; page += 1) {
+      const seq = live.lastSeq()
+      const { messages, next }: Awaited<ReturnType<typeof live.client.mail.thread>> = await live.client.mail.thread(mail.id, after === null ? {} : { after }, { signal })
+      for (const record of messages) takeMail(live.ledger, record, seq)
+      if (next === null) break
+      after = next
+    }
+    live.topics.touch('mail')
+    return true
+  })
+  return (
+    <details className="thread" onToggle={(event) => setOpened(event.currentTarget.open)}>
+      <summary>{thread.length > 1 ? `Thread of ${thread.length}` : 'Thread'}</summary>
+      {error !== null && <Problem what="Not all of the thread could be read." error={error} retry={again} />}
+      <ol>{thread.map((one) => <li key={one.id} className={one.id === mail.id ? 'chosen' : undefined}><p className="hint"><Who session={one.from} mail={one} /> {clockTime(one.createdAt)} · {one.status}{one.isReleased && ', released by you'}</p><Markdown text={one.text} /></li>)}</ol>
+    </details>
+  )
+}
+
+const pagesMax = 10
 
 function Who({ session, mail }: { session: string | null; mail: MailFact }) {
   if (mail.source === 'applet') return <strong><Name>{mail.applet ?? 'an applet'}</Name></strong>

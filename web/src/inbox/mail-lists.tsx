@@ -1,5 +1,4 @@
-/** Mail that waits to be accepted, drafts to edit and release, and letters whose receiver is gone. */
-import { useState } from 'react'
+/** Mail that waits to be accepted, and letters whose receiver is gone. */
 import { plural } from '../amounts.ts'
 import { isWaiting, takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
@@ -9,7 +8,7 @@ import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { MailActs, MailCard } from './mail-card.tsx'
 
-const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
+export const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
 
 /** What waits longer than the page has read stands in the inboxes of the server. */
 async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
@@ -35,37 +34,6 @@ export function WaitingMail() {
           ]} /></li>
         ))}</ul>
       )}
-    </>
-  )
-}
-
-export function Drafts() {
-  const live = useLook('mail')
-  const mail = sorted(live, ({ status }) => status === 'draft')
-  if (mail.length === 0) return <Empty title="No drafts."><p>An agent that sends with <code>draft: true</code> leaves its message here, to be read, changed and released.</p></Empty>
-  return <ul className="cards">{mail.map((one) => <li key={one.id} className={`card from-${one.source}`}><DraftCard mail={one} /></li>)}</ul>
-}
-
-function DraftCard({ mail }: { mail: MailFact }) {
-  const live = useLook('mail')
-  const [text, setText] = useState<string | null>(null)
-  const isChanged = text !== null && text !== mail.text
-  const save = async (): Promise<void> => {
-    if (text !== null && isChanged) await live.client.mail.revise(mail.id, text)
-    setText(null)
-  }
-  return (
-    <>
-      <MailCard mail={mail}><label className="draft"><span className="unseen">Text of the draft</span><textarea rows={Math.min(14, Math.max(3, mail.text.split('\n').length + 1))} value={text ?? mail.text} onChange={(event) => setText(event.target.value)} /></label></MailCard>
-      {mail.initial !== mail.text && <details><summary>As it was first written</summary><p className="md md-plain">{mail.initial}</p></details>}
-      <MailActs acts={[
-        { word: isChanged ? 'Save and release' : 'Release', tone: 'primary', what: 'It was not released.', act: async () => {
-          await save()
-          await live.client.mail.release(mail.id)
-        } },
-        ...(isChanged ? [{ word: 'Save', what: 'It was not saved.', act: save }] : []),
-        { word: 'Throw away', tone: 'danger' as const, what: 'It was not thrown away.', act: () => live.client.mail.decline(mail.id) },
-      ]} />
     </>
   )
 }

@@ -1,6 +1,7 @@
 /** Messages between sessions, from draft to answer, as the events tell it. */
 import type { MessageRecord } from '../../../src/client/answers.ts'
 import type { Event, EventOf } from '../../../src/model/event.ts'
+import { nanosOf } from '../../../src/model/mail.ts'
 import type { Ledger, MailFact } from './ledger.ts'
 
 type MailEvent = Extract<Event, { type: `message.${string}` }>
@@ -15,10 +16,10 @@ export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: M
   const known = ledger.mail.get(event.message)
   // What was read from a list is newer than what comes later from the past.
   if (known !== undefined && known.seq > seq) return
-  const fact: MailFact = known ?? { id: event.message, status: 'draft', owner: '', from: null, to: null, target: '', inReplyTo: null, source: 'user', applet: null, initial: '', text: '', createdAt: at, updatedAt: at, by: null, cause: '', revisions: 0, seq }
+  const fact: MailFact = known ?? { id: event.message, status: 'draft', owner: '', from: null, to: null, target: '', inReplyTo: null, source: 'user', applet: null, initial: '', text: '', createdAt: at, updatedAt: at, by: null, cause: '', revisions: 0, version: '', isReleased: false, seq }
   const wasWaiting = isWaiting(fact)
   change(ledger, fact, event)
-  Object.assign(fact, { updatedAt: at, seq })
+  Object.assign(fact, { updatedAt: at, seq, version: nanosOf(at, seq) })
   ledger.mail.set(event.message, fact)
   if (isNew) recount(ledger, event, wasWaiting || known === undefined, isWaiting(fact))
 }
@@ -31,7 +32,7 @@ function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {
     case 'message.delivered': return void Object.assign(fact, { status: 'delivered', text: event.text, from: event.from, to: event.session, source: event.source, inReplyTo: event.inReplyTo })
     case 'message.accepted': return void Object.assign(fact, { status: 'delivered', to: event.session, by: event.by })
     case 'message.answered': return void (fact.status = 'answered')
-    case 'message.declined': return void Object.assign(fact, { status: 'declined', to: event.session, by: event.by })
+    case 'message.declined': return void Object.assign(fact, { status: 'declined', to: fact.status === 'draft' ? fact.to : event.session, by: event.by })
     case 'message.died': return void Object.assign(fact, { status: 'dead', to: event.session, cause: event.cause })
     default:
   }
@@ -39,7 +40,7 @@ function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {
 
 function sent(ledger: Ledger, fact: MailFact, event: EventOf<'message.sent'>): void {
   const isExternal = ledger.sessions.get(event.session)?.kind === 'external'
-  Object.assign(fact, { status: event.turn !== null ? 'delivered' : isExternal ? 'ready' : 'buffered', from: event.from, to: event.session, target: 'session', source: event.source, applet: event.applet, inReplyTo: event.inReplyTo, text: event.text })
+  Object.assign(fact, { status: event.turn !== null ? 'delivered' : isExternal ? 'ready' : 'buffered', from: event.from, to: event.session, target: 'session', source: event.source, applet: event.applet, inReplyTo: event.inReplyTo, text: event.text, isReleased: event.releasedBy === 'user' })
   if (fact.initial === '') fact.initial = event.text
 }
 
@@ -56,7 +57,7 @@ export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): vo
   const known = ledger.mail.get(record.id)
   ledger.mail.set(record.id, {
     id: record.id, status: record.status, owner: known?.owner ?? record.from ?? '', from: record.from, to: record.to, target: record.to === null ? (known?.target ?? 'new') : 'session', inReplyTo: record['in-reply-to'], source: record.source, applet: known?.applet ?? null,
-    initial: record.initial, text: record.message, createdAt: millisOf(record.created_at), updatedAt: millisOf(record.updated_at), by: record.accepted_by, cause: known?.cause ?? '', revisions: known?.revisions ?? 0, seq,
+    initial: record.initial, text: record.message, createdAt: millisOf(record.created_at), updatedAt: millisOf(record.updated_at), by: record.accepted_by, cause: known?.cause ?? '', revisions: known?.revisions ?? 0, version: record.updated_at, isReleased: known?.isReleased ?? false, seq,
   })
 }
 

@@ -102,6 +102,10 @@ export type MailFact = {
   by: string | null
   cause: string
   revisions: number
+  /** The server's `updated_at`: what a person has read, and releases. */
+  version: string
+  /** A person sent it for the session that wrote it. */
+  isReleased: boolean
   seq: number
 }
 

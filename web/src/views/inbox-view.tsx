@@ -1,6 +1,7 @@
 /** Everything that waits for a person: questions, mail, drafts, notices, dead letters. */
 import { hrefOf } from '../address.ts'
-import { DeadLetters, Drafts, WaitingMail } from '../inbox/mail-lists.tsx'
+import { Drafts } from '../inbox/drafts.tsx'
+import { DeadLetters, WaitingMail } from '../inbox/mail-lists.tsx'
 import { NoticeList } from '../inbox/notice-list.tsx'
 import { QuestionList } from '../inbox/question-list.tsx'
 import { moveFocus, useKeys } from '../keys.ts'
