@@ -52,6 +52,7 @@ describe('sessions', () => {
     const [call] = await client.calls.list({ session: made.sessionId })
     expect(call).toMatchObject({ caller: 'boss', agent: 'helper', outcome: 'completed' })
     expect((await client.flow(call?.flow ?? '')).calls).toMatchObject([{ call: call?.call }])
+    expect((await client.flowEvents(call?.flow ?? '', { limit: 1 })).events).toMatchObject([{ sessionId: made.sessionId, event: { type: 'message.sent' } }])
     expect((await client.agents()).map(({ name }) => name)).toContain('helper')
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Archived, Call, CallAnswer, Calls, Cancelled, CreatedSession, Flow, History, Sent, Session, Sessions, State, Waits } from '../src/server/answer-shapes.ts'
+import { Archived, Call, CallAnswer, Calls, Cancelled, CreatedSession, Flow, FlowEvents, History, Sent, Session, Sessions, State, Waits } from '../src/server/answer-shapes.ts'
+import { mintSessionToken } from '../src/server/identity.ts'
 import { expectNo, expectShape, serve, until } from './http-kit.ts'
 
 describe('sessions', () => {
@@ -160,6 +161,34 @@ describe('calls', () => {
     const flow = await get(`/api/flows/${record.body.flow}`)
     expectShape(flow, 200, Flow)
     expect(flow.body.calls).toHaveLength(1)
+  })
+
+  test('a flow’s events come in pages, as on the stream, to whoever may see its session', async () => {
+    const served = await serve()
+    const { post, get, open } = served
+    const id = await open('boss')
+    const { body: { flow } } = await post(`/api/sessions/${id}/messages`, { message: 'go' })
+    await get(`/api/sessions/${id}/wait`)
+    const whole = await get(`/api/flows/${flow}/events`)
+    expectShape(whole, 200, FlowEvents)
+    expect(whole.body).toMatchObject({ next: null, upTo: String(served.line.exchange.lastSeq()) })
+    expect(whole.body.events[0]).toMatchObject({ seq: expect.stringMatching(/^\d+$/) as string, sessionId: id, at: expect.any(Number) as number, event: { type: 'message.sent', flow } })
+    const paged: unknown[] = []
+    for (let after = '0'; ; ) {
+      const { body } = await get(`/api/flows/${flow}/events?limit=3&after=${after}`)
+      expect(body.events.length).toBeLessThanOrEqual(3)
+      paged.push(...body.events)
+      if (body.next === null) break
+      after = body.next
+    }
+    expect(paged).toEqual(whole.body.events)
+    const own = { authorization: `Bearer ${mintSessionToken(served.secret, id)}` }
+    const stranger = { authorization: `Bearer ${mintSessionToken(served.secret, await open('external'))}` }
+    expect((await get(`/api/flows/${flow}/events`, own)).body.events).toEqual(whole.body.events)
+    expectNo(await get(`/api/flows/${flow}/events`, stranger), 404, 'not_found')
+    expectNo(await get('/api/flows/flow_1/events'), 404, 'not_found')
+    expectNo(await get(`/api/flows/${flow}/events?after=x`), 400, 'bad_input', 'after')
+    expectNo(await get(`/api/flows/${flow}/events?limit=0`), 400, 'bad_input', 'limit')
   })
 
   test('that are not allowed have the status of their refusal, and are recorded too', async () => {

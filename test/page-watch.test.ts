@@ -87,6 +87,26 @@ test.skipIf(isBlind)('a request is watched from its first word to its last: conv
   expect(faults).toEqual([])
 }, patience)
 
+test.skipIf(isBlind)('a flow that is older than what the page reads is watched and replayed whole', async () => {
+  const gate = gates()
+  for (const name of ['planner', 'coder', 'reviewer']) gate.open(name)
+  site = await openSite(team(gate))
+  const made = await site.client.sessions.create({ cwd: site.cwd, agent: 'planner', title: 'Slugs', initialMessage: 'Build it.' })
+  await site.client.sessions.wait(made.sessionId)
+  const [call] = await site.client.calls.list({ session: made.sessionId })
+  const { events } = await site.client.flowEvents(call?.flow ?? '')
+  await site.served.line.store.transact([`session:${made.sessionId}`], async (tx) => tx.append(...Array.from({ length: 11_000 }, () => ({ type: 'notice.raised' as const, session: made.sessionId, turn: null, about: '', text: 'later' }))))
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/flows/${call?.flow ?? ''}`)
+  await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
+  expect(await page.locator('.replay-words').innerText()).toContain(`${events.length}/${events.length}`)
+  await page.getByRole('slider', { name: 'Event' }).fill('0')
+  await page.locator('.replay-words', { hasText: 'planner is asked: Build it.' }).waitFor()
+  expect(await page.getByRole('button', { name: /^reviewer/ }).count()).toBe(0)
+  await page.goto(`${site.url}/#/flows/flow_nothing`)
+  await page.getByText('There is no such flow.').waitFor()
+  expect(faults).toEqual([])
+}, patience)
+
 /** Back to when the coder had just been called: it has not begun, and nobody has heard of a reviewer. */
 async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promise<void> {
   await page.getByRole('button', { name: 'Close' }).click()

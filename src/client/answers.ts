@@ -189,5 +189,7 @@ export type SentMail = { id: string; session: SessionId | null; status: MessageR
 
 /** One event of the log as it reaches a client; `seq` is a cursor that can be handed back. */
 export type StreamedEvent = { seq: string; at: Millis; sessionId: SessionId; event: Event }
+/** A page of a flow's events; a page may be empty and not the last. */
+export type FlowEvents = { events: StreamedEvent[]; next: string | null; upTo: string }
 /** A piece of a turn as it happens; epoch, step and offset tell a rerun from a continuation. */
 export type Delta = { session: SessionId; turn: TurnId; epoch: number; step: number; offset: number; text: string }

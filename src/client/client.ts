@@ -5,7 +5,7 @@
  * A blocking request takes an AbortSignal; when it aborts, the server sees the client go and cancels what it asked for.
  */
 import { hostConnection, type HostAsk, type HostConnection } from './host.ts'
-import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Question, SentMail, SentMessage, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
+import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, FlowEvents, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Question, SentMail, SentMessage, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
 import { eventStream, type EventsAsk, type OpenSocket } from './event-stream.ts'
 import type { Json } from '../model/json.ts'
 import { lettaRoutes, type LettaRoutes } from './letta-routes.ts'
@@ -36,6 +36,8 @@ export type TielineClient = {
     get(id: string, once?: Once): Promise<CallRecord>
   }
   flow(id: string, once?: Once): Promise<Flow>
+  /** Every event of a flow, oldest first; `next` is the `after` of the next page, and the stream goes on after `upTo`. */
+  flowEvents(id: string, ask?: { after?: string; limit?: number }, once?: Once): Promise<FlowEvents>
   waits(once?: Once): Promise<WaitEdge[]>
   readonly mail: MailRoutes
   readonly questions: {
@@ -109,6 +111,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
       get: (id, once) => request('GET', `/api/calls/${encodeURIComponent(id)}`, once),
     },
     flow: (id, once) => request('GET', `/api/flows/${encodeURIComponent(id)}`, once),
+    flowEvents: (id, ask, once) => request('GET', `/api/flows/${encodeURIComponent(id)}/events`, { query: { ...ask }, ...once }),
     waits: async (once) => (await request<{ waits: WaitEdge[] }>('GET', '/api/waits', once)).waits,
     mail: mailRoutes(request),
     questions: {

@@ -10,6 +10,7 @@ import type { SessionRow } from '../model/facts.ts'
 import type { CallId, FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
+import type { FlowEvents } from './flow-events.ts'
 import type { ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
 import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
@@ -201,6 +202,8 @@ export type Exchange = {
   call(id: string): Promise<CallRecord | null>
   calls(filter: { session: SessionId | null; limit: number }): Promise<ListedCall[]>
   flow(id: string): Promise<FlowView | null>
+  /** Every event of a flow, oldest first, a page at a time; null where there is no such flow. */
+  flowEvents(id: string, after: number, limit: number): Promise<FlowEvents | null>
   waits(): Promise<WaitEdge[]>
 
   questions(): Promise<Question[]>

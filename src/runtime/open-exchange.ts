@@ -9,6 +9,7 @@ import { askTurn } from './ask-turn.ts'
 import { clientOf } from './client-turn.ts'
 import type { AgentView, CreateAgentAsk, CreateAnswer, CreateAsk, Exchange, Question, SendAnswer, SendAsk, WaitEdge, Who } from './exchange.ts'
 import { feedOf } from './feed.ts'
+import { flowEventsOf } from './flow-events.ts'
 import { isDirectory } from './is-directory.ts'
 import type { Line } from './line.ts'
 import { listCalls } from './listing.ts'
@@ -69,6 +70,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
       return calls.slice(0, limit)
     },
     flow: (id) => flowOf(line, id),
+    flowEvents: (id, after, limit) => flowEventsOf(line.store, id, after, limit),
     waits: async () => (await lists.waits(line.clock.now())).map((row): WaitEdge => ({ ...row, kind: row.call === null ? 'wait' : 'call' })),
     questions: async () => (await lists.openQuestions()).flatMap(({ event, at }): Question[] => (event.type === 'question.asked' && event.turn !== null
       ? [{ id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: event.agent, tool: event.tool, input: event.input, path: event.path, askedAt: at, deadline: event.deadline }] : [])),

@@ -1,6 +1,6 @@
 /** The answers of the API as schemas. The types are the runtime's; each schema is held to its type by the compiler. */
 import { z } from 'zod'
-import { Outcome, SessionKind } from '../model/event.ts'
+import { Outcome, SessionKind, type Event } from '../model/event.ts'
 import { SessionId, TurnId, FlowId, CallId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { AgentView, FlowView, HistoryEntry, Question, SessionView, WaitEdge } from '../runtime/exchange.ts'
@@ -71,6 +71,10 @@ export const Flow = z.looseObject({
   messages: z.array(z.looseObject({ turn: TurnId, session: SessionId, agent: z.string(), from: SessionId.nullable(), text: z.string(), outcome: Outcome.nullable(), tokensUsed: count, openedAt: millis })),
   durationMs: z.number(),
 }).meta({ id: 'Flow' }) satisfies z.ZodType<FlowView>
+
+/** As on the stream; `seq` is a cursor. */
+const Streamed = z.looseObject({ seq: z.string(), at: millis, sessionId: SessionId, event: z.custom<Event>().describe('what happened: its `type`, and what belongs to it') }).meta({ id: 'Event' })
+export const FlowEvents = z.looseObject({ events: z.array(Streamed), next: z.string().nullable().describe('`after` of the next page; a page may be empty and not the last'), upTo: z.string().describe('the newest event of the log when this was read: go on from there on the stream') })
 
 const Edge = z.looseObject({
   waiter: SessionId, waiterAgent: z.string(), target: SessionId, targetAgent: z.string(), kind: z.enum(['call', 'wait']), call: CallId.nullable(), since: millis, until: millis,

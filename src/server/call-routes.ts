@@ -7,7 +7,7 @@ import type { Json } from '../model/json.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/exchange.ts'
 import type { ToolAnswer } from '../runtime/ports.ts'
-import { AnyJson, Call, CallAnswer, Calls, Flow, Waits } from './answer-shapes.ts'
+import { AnyJson, Call, CallAnswer, Calls, Flow, FlowEvents, Waits } from './answer-shapes.ts'
 import { clientNameOf } from './client-name.ts'
 import { actIdOf } from './idempotency.ts'
 import { coversSession } from './reach.ts'
@@ -118,12 +118,31 @@ function listRoutes(app: App, deps: Deps): void {
   })
 }
 
+const eventsMax = 1000
+const noFlow = (id: string) => wireNo('not_found', `There is no flow "${id}". A message's answer and a call's record name theirs.`)
+
+/** Whether `who` may see the session that a flow began in. The root's first event says which that is, so no record of its calls is read for it. */
+async function rootOf({ exchange }: Deps, who: Who, flow: string): Promise<boolean> {
+  if (who.kind === 'user') return true
+  const first = await exchange.flowEvents(flow, 0, 1)
+  const opened = first?.events[0]?.event
+  return opened !== undefined && (await coversSession(exchange, who, opened.session))
+}
+
 function flowRoutes(app: App, deps: Deps): void {
   const { exchange } = deps
   app.get('/api/flows/:id', { schema: shapes({ summary: 'Everything that one request caused', tag, params: IdPath }, { 200: Flow }) }, async (request, reply) => {
     const flow = await exchange.flow(request.params.id)
-    if (flow === null || !(await coversSession(exchange, whoOf(request), flow.root.session))) return say(reply, wireNo('not_found', `There is no flow "${request.params.id}". A message's answer and a call's record name theirs.`))
-    return answer(reply, 200, flow)
+    return flow === null || !(await coversSession(exchange, whoOf(request), flow.root.session)) ? say(reply, noFlow(request.params.id)) : answer(reply, 200, flow)
+  })
+
+  const Page = z.strictObject({ after: z.string().regex(/^\d{1,16}$/, 'the `next` of the page before').transform(Number).optional().describe('`next` of the page before; without it from the beginning'), limit: z.coerce.number().int().min(1).transform((limit) => Math.min(limit, eventsMax)).optional().describe(`at most ${eventsMax}`) })
+  const description = 'Of all its turns, in the shape of the event stream. Also of one that is long over: nothing has to be read from the beginning of the log.'
+  app.get('/api/flows/:id/events', { schema: shapes({ summary: 'The events of one request, oldest first', description, tag, params: IdPath, querystring: Page }, { 200: FlowEvents }) }, async (request, reply) => {
+    const root = await rootOf(deps, whoOf(request), request.params.id)
+    const page = root ? await exchange.flowEvents(request.params.id, request.query.after ?? 0, request.query.limit ?? eventsMax) : null
+    if (page === null) return say(reply, noFlow(request.params.id))
+    return answer(reply, 200, { events: page.events.map(({ seq, at, event }) => ({ seq: String(seq), at, sessionId: event.session, event })), next: page.next === null ? null : String(page.next), upTo: String(page.upTo) })
   })
 
   app.get('/api/waits', { schema: shapes({ summary: 'Who waits for whom now', tag }, { 200: Waits }) }, async (request, reply) => answer(reply, 200, onlyUser(whoOf(request), 'see who waits for whom') ?? { waits: await exchange.waits() }))

@@ -1,9 +1,8 @@
-/** All events of one flow, in order: those of the past read once from the log, new ones as they come. */
+/** All events of one flow, in order: those of the past read once from the server, also of a flow that is older than what the page has read, new ones as they come. */
 import { useEffect, useState } from 'react'
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { FlowEvents as FlowPage, StreamedEvent } from '../../../src/client/answers.ts'
 import { useLook } from '../live/use-live.ts'
 import type { Live } from '../live/live.ts'
-import { readLog } from '../live/read-log.ts'
 import { flowFilter } from './flow-filter.ts'
 
 export type FlowEvents = { readonly topic: string; events(): readonly StreamedEvent[]; state(): 'reading' | 'there' | 'unknown'; problem(): unknown; stop(): void }
@@ -26,11 +25,19 @@ export function openFlow(live: Live, id: string): FlowEvents {
     if (events.length > before) live.topics.touch(topic)
   })
   const read = async (): Promise<void> => {
-    const until = live.lastSeq()
-    const piece = await pieceOf(live, id, stopped.signal)
-    if (piece !== null) await readLog(live.client, { ...piece, until: piece.until ?? until }, take, stopped.signal)
-    for (const streamed of waiting.splice(0)) if (Number(streamed.seq) > until) take(streamed)
-    state = piece === null && events.length === 0 ? 'unknown' : 'there'
+    let upTo = 0
+    for (let after: string | null = '0'; after !== null; ) {
+      const page: FlowPage | null = await live.client.flowEvents(id, { after }, { signal: stopped.signal }).catch((error: { status?: number }) => {
+        if (error.status === 404) return null
+        throw error
+      })
+      page?.events.forEach(take)
+      upTo = Math.max(upTo, Number(page?.upTo ?? 0))
+      after = page?.next ?? null
+    }
+    // What came meanwhile may be among what was read.
+    for (const streamed of waiting.splice(0)) if (Number(streamed.seq) > upTo) take(streamed)
+    state = events.length === 0 ? 'unknown' : 'there'
   }
   read().catch((error: unknown) => {
     if (!stopped.signal.aborted) problem = error
@@ -44,21 +51,7 @@ export function openFlow(live: Live, id: string): FlowEvents {
   }
 }
 
-/** Where its events lie. The server knows the sessions of a flow that is older than what the page has read. */
-async function pieceOf(live: Live, id: string, signal: AbortSignal): Promise<{ after: number; until: number | null; sessions: string[] } | null> {
-  const fact = live.ledger.flows.get(id)
-  if (fact !== undefined) {
-    const turns = [...fact.turns].map((turn) => live.ledger.turns.get(turn)?.session).filter((session) => session !== undefined)
-    return { after: Math.max(0, fact.firstSeq - 2), until: fact.lastSeq, sessions: [...new Set(turns)] }
-  }
-  const flow = await live.client.flow(id, { signal }).catch((error: { status?: number }) => {
-    if (error.status === 404) return null
-    throw error
-  })
-  return flow === null ? null : { after: 0, until: null, sessions: [...new Set([flow.root.session, ...flow.calls.flatMap(({ targetSession }) => (targetSession === null ? [] : [targetSession]))])] }
-}
-
-/** Opened once the page knows the newest part of the log, which says where the flow lies. */
+/** Opened once the page knows the newest part of the log, with the names of agents. */
 export function useFlowEvents(id: string): { events: readonly StreamedEvent[]; state: 'reading' | 'there' | 'unknown'; problem: unknown } {
   const live = useLook('connection')
   useLook('flows')
