@@ -19,9 +19,11 @@ import { startHttp, type Door, type HttpLimits, type HttpServer } from './server
 import type { LogSink } from './server/log-sink.ts'
 import { tieline, type Tieline, type TielineOptions } from './tieline.ts'
 import { version } from './version.ts'
+import type { Numbers } from './server/answer-shapes.ts'
 import { mailView, type MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
 import { telemetryView, type TelemetryView } from './views/telemetry.ts'
+import { totalsView } from './views/totals.ts'
 
 export type ServeOptions = TielineOptions & {
   /** 0 takes any that is free. */
@@ -65,7 +67,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
       exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
-      metrics: () => watched.metrics.text(), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
+      metrics: () => watched.metrics.text(), numbers: (since) => watched.numbers(since), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
     })
     const { url } = http
     const listening = http
@@ -131,10 +133,16 @@ function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | 
     },
     delta: () => undefined,
   })
+  const totals = totalsView({ clock: systemClock, store: line.store, exchange: line.exchange, report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)) })
   return {
     metrics,
+    numbers(since: number | null): Numbers {
+      const { upTo, end, ...sums } = totals.read(since)
+      return { ...sums, upTo: String(upTo), end: String(end) }
+    },
     async close() {
       deaf()
+      totals.close()
       lag.stop()
       await telemetry?.close()
       await mail?.close()

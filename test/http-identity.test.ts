@@ -16,7 +16,7 @@ const talkTo = (port: number, text: string): Promise<string> => new Promise((res
 describe('with tokens', () => {
   test('everything but what is public needs one', async () => {
     const { get, post, ask, url } = await serve({ auth: 'tokens', token: 'right' })
-    for (const path of ['/api/sessions', '/api/sessions/ses_1', '/api/sessions/ses_1/state', '/api/calls', '/api/calls/call_1', '/api/flows/flow_1', '/api/waits', '/api/questions', '/api/agents', '/api/events', '/metrics']) expect([path, ...noOf(await get(path))]).toEqual([path, 401, 'not_authenticated'])
+    for (const path of ['/api/sessions', '/api/sessions/ses_1', '/api/sessions/ses_1/state', '/api/calls', '/api/calls/call_1', '/api/flows/flow_1', '/api/flows/flow_1/events', '/api/drafts', '/api/numbers', '/api/waits', '/api/questions', '/api/agents', '/api/events', '/metrics']) expect([path, ...noOf(await get(path))]).toEqual([path, 401, 'not_authenticated'])
     for (const path of ['/api/sessions', '/api/sessions/ses_1/messages', '/api/sessions/ses_1/cancel', '/api/sessions/ses_1/adopt', '/api/calls', '/api/questions/q']) expect([path, ...noOf(await post(path))]).toEqual([path, 401, 'not_authenticated'])
     expect(noOf(await ask('DELETE', '/api/sessions/ses_1'))).toEqual([401, 'not_authenticated'])
     expect(noOf(await declined(url))).toEqual([401, 'not_authenticated'])
@@ -99,7 +99,7 @@ describe('the token of a session', () => {
     expect(noOf(await get(`/api/calls/${call}`, headers))).toEqual([404, 'call_unknown'])
     expect(noOf(await get(`/api/flows/${(await get(`/api/calls/${call}`)).body.flow}`, headers))).toEqual([404, 'not_found'])
     expect((await get('/api/calls', headers)).body.calls).toEqual([])
-    for (const path of ['/api/questions', '/api/waits', '/metrics']) expect(noOf(await get(path, headers))).toEqual([403, 'not_allowed'])
+    for (const path of ['/api/questions', '/api/waits', '/api/drafts', '/api/numbers', '/metrics']) expect(noOf(await get(path, headers))).toEqual([403, 'not_allowed'])
     expect(noOf(await post('/api/questions/q', { answer: 'allow' }, headers))).toEqual([403, 'not_allowed'])
     expect(noOf(await post(`/api/sessions/${other}/cancel`, {}, headers))).toEqual([403, 'not_allowed'])
     expect(noOf(await post(`/api/sessions/${other}/adopt`, { parent: own }, headers))).toEqual([403, 'not_allowed'])

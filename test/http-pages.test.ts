@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { AgentList, Health, Questions } from '../src/server/answer-shapes.ts'
+import { AgentList, Health, Numbers, Questions } from '../src/server/answer-shapes.ts'
 import { askRaw, expectNo, expectShape, serve, until } from './http-kit.ts'
 
 describe('questions and agents', () => {
@@ -22,6 +22,16 @@ describe('questions and agents', () => {
 })
 
 describe('the rest', () => {
+  test('the numbers are the user’s, and are not there where nothing counts', async () => {
+    const { get } = await serve({ auth: 'tokens', token: 'secret', numbers: (since) => ({ complete: true, upTo: '1', end: '1', from: since, requests: 1, turns: 1, calls: 0, refused: 0, tokens: { input: 0, output: 0, estimated: false }, agents: [], models: [], context: { calls: 0, passed: 0, history: 0 }, columns: [] }) })
+    const asUser = { authorization: 'Bearer secret' }
+    expectShape(await get('/api/numbers', asUser), 200, Numbers)
+    expect((await get('/api/numbers?since=5', asUser)).body).toMatchObject({ from: 5, requests: 1 })
+    expectNo(await get('/api/numbers?since=x', asUser), 400, 'bad_input', 'since')
+    expectNo(await get('/api/numbers'), 401, 'not_authenticated')
+    expectNo(await (await serve()).get('/api/numbers'), 404, 'not_found')
+  })
+
   test('health needs nobody, metrics come as text or not at all', async () => {
     const { get } = await serve({ auth: 'tokens', token: 'secret', metrics: async () => 'tieline_up 1\n' })
     const health = await get('/health')

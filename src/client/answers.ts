@@ -166,6 +166,24 @@ export type LettaMessage = { id: string; date: string; message_type: string; con
 export type LettaAnswer = { messages: LettaMessage[]; stop_reason: { message_type: string; stop_reason: string } | string; usage: Record<string, unknown> }
 export type LettaInput = { content: string } | { messages: { role: string; content: string }[] }
 
+export type TokenAmounts = { input: number; output: number; estimated: boolean }
+export type Latency = { count: number; medianMs: number; p95Ms: number; maxMs: number; sumMs: number; histogram: { toMs: number; count: number }[] }
+export type Numbers = {
+  complete: boolean
+  upTo: string
+  end: string
+  from: Millis | null
+  requests: number
+  turns: number
+  calls: number
+  refused: number
+  tokens: TokenAmounts
+  agents: { name: string; outcomes: Partial<Record<Outcome, number>>; tokens: TokenAmounts; latency: Latency | null }[]
+  models: ({ name: string } & TokenAmounts)[]
+  context: { calls: number; passed: number; history: number }
+  columns: { from: Millis; widthMs: number; calls: number; refused: number; tokens: number }[]
+}
+
 /** A letter between sessions. Times are nanoseconds as decimal texts. */
 export type MessageRecord = {
   id: string

@@ -5,7 +5,7 @@
  * A blocking request takes an AbortSignal; when it aborts, the server sees the client go and cancels what it asked for.
  */
 import { hostConnection, type HostAsk, type HostConnection } from './host.ts'
-import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, FlowEvents, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Question, SentMail, SentMessage, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
+import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, FlowEvents, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Numbers, Question, SentMail, SentMessage, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
 import { eventStream, type EventsAsk, type OpenSocket } from './event-stream.ts'
 import type { Json } from '../model/json.ts'
 import { lettaRoutes, type LettaRoutes } from './letta-routes.ts'
@@ -39,6 +39,8 @@ export type TielineClient = {
   /** Every event of a flow, oldest first; `next` is the `after` of the next page, and the stream goes on after `upTo`. */
   flowEvents(id: string, ask?: { after?: string; limit?: number }, once?: Once): Promise<FlowEvents>
   waits(once?: Once): Promise<WaitEdge[]>
+  /** What the whole log adds up to, or since a time in the last day. While `complete` is false, older events are still being counted. */
+  numbers(ask?: { since?: number }, once?: Once): Promise<Numbers>
   readonly mail: MailRoutes
   readonly questions: {
     list(once?: Once): Promise<Question[]>
@@ -113,6 +115,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     flow: (id, once) => request('GET', `/api/flows/${encodeURIComponent(id)}`, once),
     flowEvents: (id, ask, once) => request('GET', `/api/flows/${encodeURIComponent(id)}/events`, { query: { ...ask }, ...once }),
     waits: async (once) => (await request<{ waits: WaitEdge[] }>('GET', '/api/waits', once)).waits,
+    numbers: (ask, once) => request('GET', '/api/numbers', { query: { ...ask }, ...once }),
     mail: mailRoutes(request),
     questions: {
       list: async (once) => (await request<{ questions: Question[] }>('GET', '/api/questions', once)).questions,

@@ -25,7 +25,8 @@ async function allOf(w: MailWorld, flow: string, limit: number): Promise<{ seqs:
     const page: Awaited<ReturnType<typeof flowEventsOf>> = await w.exchange.flowEvents(flow, after ?? 0, limit)
     if (page === null) throw new Error('no such flow')
     expect(page.events.length).toBeLessThanOrEqual(limit)
-    for (const { seq, event } of page.events) (seqs.push(seq), types.push(event.type))
+    seqs.push(...page.events.map(({ seq }) => seq))
+    types.push(...page.events.map(({ event }) => event.type))
     if (page.next === null) return { seqs, types, pages }
     after = page.next
   }

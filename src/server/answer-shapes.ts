@@ -94,3 +94,15 @@ const AgentShape = z.looseObject({
 export const AgentList = z.looseObject({ agents: z.array(AgentShape) })
 
 export const Health = z.looseObject({ status: z.literal('ok'), version: z.string(), uptimeSeconds: count })
+
+const amounts = { input: count, output: count, estimated: z.boolean().describe('some of it was counted here, because the provider gave no numbers') }
+const Latency = z.looseObject({ count, medianMs: z.number(), p95Ms: z.number(), maxMs: z.number(), sumMs: z.number(), histogram: z.array(z.looseObject({ toMs: z.number(), count })).describe('each counts what took longer than the bound before, and at most `toMs`') })
+export const Numbers = z.looseObject({
+  complete: z.boolean().describe('false while older events are still being counted'), upTo: z.string().describe('how far the log was counted'), end: z.string().describe('where it ends'), from: millis.nullable(),
+  requests: count, turns: count, calls: count, refused: count, tokens: z.looseObject(amounts),
+  agents: z.array(z.looseObject({ name: z.string(), outcomes: z.record(z.string(), count).describe('of the calls to it'), tokens: z.looseObject(amounts), latency: Latency.nullable().describe('of the calls to it') })),
+  models: z.array(z.looseObject({ name: z.string(), ...amounts })),
+  context: z.looseObject({ calls: count, passed: count, history: count }).describe('tokens that calls passed on, against all that their callers\' conversations held then'),
+  columns: z.array(z.looseObject({ from: millis, widthMs: z.number(), calls: count, refused: count, tokens: count })),
+}).meta({ id: 'Numbers' })
+export type Numbers = z.infer<typeof Numbers>

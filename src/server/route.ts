@@ -6,6 +6,7 @@ import type { SessionRow } from '../model/facts.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Exchange, Who } from '../runtime/exchange.ts'
 import type { Clock } from '../runtime/ports.ts'
+import type { Numbers } from './answer-shapes.ts'
 import type { Identity } from './identity.ts'
 import type { LogSink } from './log-sink.ts'
 import { coversSession } from './reach.ts'
@@ -25,6 +26,8 @@ export type Deps = {
   /** Aborts when the server stops: what blocks then answers at once. */
   closing: AbortSignal
   metrics: (() => Promise<string>) | null
+  /** What the log adds up to, all of it or since a time. */
+  numbers: ((since: number | null) => Numbers) | null
 }
 
 declare module 'fastify' {

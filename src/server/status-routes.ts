@@ -1,13 +1,22 @@
 /** Whether the server lives, and what it counts. */
-import { Health } from './answer-shapes.ts'
+import { z } from 'zod'
+import { Health, Numbers } from './answer-shapes.ts'
 import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
 
 const tag = 'status'
 
-export function statusRoutes(app: App, { clock, version, startedAt, metrics }: Deps): void {
+export function statusRoutes(app: App, { clock, version, startedAt, metrics, numbers }: Deps): void {
   app.get('/health', { config: { public: true }, schema: shapes({ summary: 'Whether the server lives', tag }, { 200: Health }) }, async (_request, reply) =>
     answer(reply, 200, { status: 'ok', version, uptimeSeconds: Math.max(0, Math.floor((clock.now() - startedAt) / 1000)) }))
+
+  const description = 'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before somebody asks for the first time; then a long log takes a moment, and `complete` is false.'
+  const Since = z.strictObject({ since: z.coerce.number().int().min(0).optional().describe('milliseconds since 1970') })
+  app.get('/api/numbers', { schema: shapes({ summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies', description, tag, querystring: Since }, { 200: Numbers }) }, async (request, reply) => {
+    const refusal = onlyUser(whoOf(request), 'read the numbers')
+    if (refusal !== null) return answer(reply, 403, refusal)
+    return numbers === null ? say(reply, wireNo('not_found', 'This server counts nothing.')) : answer(reply, 200, numbers(request.query.since ?? null))
+  })
 
   app.get('/metrics', { schema: shapes({ summary: 'Counters, as Prometheus reads them', tag }, {}) }, async (request, reply) => {
     const refusal = onlyUser(whoOf(request), 'read the metrics')

@@ -30,7 +30,8 @@ export type MetricsView = {
 const namesMax = 200
 const openMax = 10_000
 const unknown = 'unknown'
-const namelessCodes: ReadonlySet<RefusalCode> = new Set(['agent_unknown', 'session_unknown', 'session_ambiguous', 'bad_input'])
+/** Where the name is whatever a model wrote. */
+export const namelessCodes: ReadonlySet<RefusalCode> = new Set(['agent_unknown', 'session_unknown', 'session_ambiguous', 'bad_input'])
 
 /** From a script's instant answer to the longest turn. */
 const turnSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600]
@@ -105,7 +106,6 @@ function handlersOf(meters: Meters): Handlers {
     },
     'call.refused': (event) => {
       meters.refusals.add({ code: event.refusal.code })
-      // Names that nobody has are whatever a model wrote.
       const named = event.agent !== '' && !namelessCodes.has(event.refusal.code)
       meters.calls.add({ agent: named ? agents(event.agent) : unknown, tool: tools(event.tool), outcome: 'refused' })
     },

@@ -1,0 +1,221 @@
+/**
+ * What the whole log adds up to. Nothing is read until somebody asks; then the log is folded once, a little at a time so that nobody waits for it, and kept up to date from the feed.
+ * Of the last day there are also sums by the minute, so that a shorter time can be asked for.
+ */
+import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
+import { turnOf, type Millis, type SessionId, type TurnId } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
+import type { Exchange } from '../runtime/exchange.ts'
+import type { Clock, Store } from '../runtime/ports.ts'
+import { boundedMap } from './bounded-map.ts'
+import { namelessCodes } from './metrics.ts'
+import { boundedNames } from './prometheus-text.ts'
+import { RunningSums, type Sums } from './sums.ts'
+
+export type Column = { from: Millis; widthMs: Millis; calls: number; refused: number; tokens: number }
+export type Totals = Sums & {
+  /** False while older events are still being counted. */
+  complete: boolean
+  /** How far the log was counted, and where it ends. */
+  upTo: number
+  end: number
+  /** Of the first event that is counted here; null where none is. */
+  from: Millis | null
+  columns: Column[]
+}
+
+export type TotalsView = { /** Since a time, by the minute and at most a day ago; null is all. */ read(since: Millis | null): Totals; close(): void }
+
+export type TotalsDeps = { clock: Clock; store: Pick<Store, 'read' | 'lastSeq'>; exchange: Pick<Exchange, 'subscribe'>; report: (fault: unknown) => void }
+
+/** R11 */
+const namesMax = 200
+const openMax = 20_000
+const minuteMs = 60_000
+export const minutesMax = 24 * 60
+const columnsMax = 48
+const agesMax = 96
+/** So much at a time: about a millisecond of work, and several of rest. */
+const sliceEvents = 200
+const restMs = 4
+
+export const totalsView = (deps: TotalsDeps): TotalsView => new LogTotals(deps)
+
+class LogTotals implements TotalsView {
+  readonly #deps: TotalsDeps
+  readonly #all = new RunningSums()
+  readonly #minutes = new Map<Millis, RunningSums>()
+  readonly #ages = new Ages()
+  readonly #stopped = new AbortController()
+  readonly #fold: (event: Event, at: Millis, into: readonly RunningSums[]) => void = folding()
+  #cursor = 0
+  #from: Millis | null = null
+  #state: 'asleep' | 'reading' | 'complete' = 'asleep'
+  #unsubscribe: (() => void) | null = null
+
+  constructor(deps: TotalsDeps) {
+    this.#deps = deps
+  }
+
+  read(since: Millis | null): Totals {
+    if (this.#state === 'asleep') this.#begin()
+    const place = { complete: this.#state === 'complete', upTo: this.#cursor, end: this.#deps.store.lastSeq() }
+    if (since === null) return { ...this.#all.read(), ...place, from: this.#from, columns: this.#ages.columns() }
+    const sums = new RunningSums()
+    const first = Math.floor(since / minuteMs) * minuteMs
+    const minutes = [...this.#minutes].filter(([at]) => at >= first)
+    for (const [, minute] of minutes) sums.add(minute)
+    return { ...sums.read(), ...place, from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)), columns: columnsOf(minutes, first, this.#deps.clock.now()) }
+  }
+
+  close(): void {
+    this.#stopped.abort()
+    this.#unsubscribe?.()
+  }
+
+  #begin(): void {
+    this.#state = 'reading'
+    this.#catchUp().catch((fault: unknown) => {
+      if (this.#stopped.signal.aborted) return
+      // Whoever asks next begins where this stopped.
+      this.#state = 'asleep'
+      this.#deps.report(fault)
+    })
+  }
+
+  async #catchUp(): Promise<void> {
+    const { store, clock, exchange } = this.#deps
+    for (;;) {
+      const { events } = await store.read(this.#cursor, {}, sliceEvents)
+      this.#take(events)
+      if (events.length < sliceEvents) break
+      await clock.sleep(restMs, this.#stopped.signal)
+    }
+    if (this.#stopped.signal.aborted) return
+    this.#state = 'complete'
+    this.#unsubscribe = exchange.subscribe(this.#cursor, { sessions: null }, { events: (events) => this.#take(events), delta: () => undefined })
+  }
+
+  #take(events: readonly StoredEvent[]): void {
+    for (const { seq, at, event } of events) {
+      if (seq <= this.#cursor) continue
+      this.#cursor = seq
+      this.#from ??= at
+      const age = this.#ages.at(at)
+      this.#fold(event, at, [this.#all, age, ...this.#minuteOf(at)])
+    }
+  }
+
+  #minuteOf(at: Millis): RunningSums[] {
+    const minute = Math.floor(at / minuteMs) * minuteMs
+    const oldest = Math.floor(this.#deps.clock.now() / minuteMs) * minuteMs - minutesMax * minuteMs
+    if (minute < oldest) return []
+    const known = this.#minutes.get(minute)
+    if (known !== undefined) return [known]
+    for (const past of this.#minutes.keys()) if (past < oldest) this.#minutes.delete(past)
+    const made = new RunningSums()
+    this.#minutes.set(minute, made)
+    return [made]
+  }
+}
+
+/** All of time in few pieces: where they do not suffice, two become one. */
+class Ages {
+  #width = minuteMs
+  #first: Millis | null = null
+  #ages: RunningSums[] = []
+
+  at(time: Millis): RunningSums {
+    this.#first ??= Math.floor(time / minuteMs) * minuteMs
+    let index = this.#index(time)
+    for (; index >= agesMax; index = this.#index(time)) {
+      this.#width *= 2
+      this.#ages = Array.from({ length: Math.ceil(this.#ages.length / 2) }, (_, half) => joined(this.#ages.slice(half * 2, half * 2 + 2)))
+    }
+    while (this.#ages.length <= index) this.#ages.push(new RunningSums())
+    return this.#ages[index] as RunningSums
+  }
+
+  /** A clock that was set back counts for the first. */
+  #index = (time: Millis): number => Math.max(0, Math.floor((time - (this.#first ?? time)) / this.#width))
+
+  columns = (): Column[] => this.#ages.map((sums, index) => columnOf(sums, (this.#first ?? 0) + index * this.#width, this.#width))
+}
+
+function joined(parts: readonly RunningSums[]): RunningSums {
+  const sums = new RunningSums()
+  for (const part of parts) sums.add(part)
+  return sums
+}
+
+const columnOf = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({ from, widthMs, calls, refused, tokens })
+
+function columnsOf(minutes: readonly (readonly [Millis, RunningSums])[], first: Millis, now: Millis): Column[] {
+  const widthMs = Math.max(1, Math.ceil((now - first) / minuteMs / columnsMax)) * minuteMs
+  const columns = Array.from({ length: Math.min(columnsMax, Math.max(1, Math.ceil((now - first) / widthMs))) }, (_, index): Column => ({ from: first + index * widthMs, widthMs, calls: 0, refused: 0, tokens: 0 }))
+  for (const [at, { calls, refused, tokens }] of minutes) {
+    const column = columns[Math.min(columns.length - 1, Math.floor((at - first) / widthMs))] as Column
+    Object.assign(column, { calls: column.calls + calls, refused: column.refused + refused, tokens: column.tokens + tokens })
+  }
+  return columns
+}
+
+type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
+
+function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
+  const agents = boundedNames(namesMax)
+  const models = boundedNames(namesMax)
+  const agentOfTurn = boundedMap<TurnId, string>(openMax)
+  const agentOfCall = boundedMap<string, string>(openMax)
+  /** Tokens of conversations so far. */
+  const said = boundedMap<SessionId, number>(openMax)
+  const folds: Folds = {
+    'session.forked': (event) => said.set(event.session, Math.round((said.get(event.from) ?? 0) * (event.entries / Math.max(1, event.entries + event.back)))),
+    'call.opened': (event, _at, into) => {
+      const agent = agents(event.grant.agent)
+      agentOfTurn.set(turnOf(event.call), agent)
+      agentOfCall.set(event.call, agent)
+      const history = said.get(event.session) ?? 0
+      for (const sums of into) {
+        sums.calls += 1
+        sums.turns += 1
+        sums.addContext(event.context.tokens, history)
+      }
+    },
+    'call.refused': (event, _at, into) => {
+      const agent = event.agent === '' || namelessCodes.has(event.refusal.code) ? 'unknown' : agents(event.agent)
+      for (const sums of into) {
+        sums.refused += 1
+        sums.addOutcome(agent, 'refused')
+      }
+    },
+    'call.ended': (event, _at, into) => {
+      const agent = agentOfCall.take(event.call) ?? 'other'
+      for (const sums of into) {
+        sums.addOutcome(agent, event.outcome)
+        sums.addTime(agent, Math.max(0, event.endedAt - event.openedAt))
+      }
+    },
+    'step.ended': (event, _at, into) => {
+      if (event.usage === null) return
+      const agent = agentOfTurn.get(event.turn ?? 'turn_') ?? 'other'
+      for (const sums of into) sums.addTokens(agent, models(event.name), event.usage)
+    },
+    'turn.ended': (event) => {
+      agentOfTurn.take(event.turn ?? 'turn_')
+      if (event.entry !== null) said.set(event.session, (said.get(event.session) ?? 0) + event.entry.askedTokens + event.entry.answeredTokens)
+    },
+  }
+  return (event, at, into) => {
+    if (opensTurn(event)) {
+      agentOfTurn.set(event.turn, agents(event.grant.agent))
+      const isRoot = event.flow.slice(5) === event.turn.slice(5)
+      for (const sums of into) {
+        sums.turns += 1
+        if (isRoot) sums.requests += 1
+      }
+    }
+    const fold = folds[event.type] as ((event: Event, at: Millis, into: readonly RunningSums[]) => void) | undefined
+    fold?.(event, at, into)
+  }
+}
