@@ -131,6 +131,7 @@ describe('text that streams', () => {
     expect(next(one, delta(1, 0, 'Again', 2)).text).toBe('Again')
     expect(next(one, delta(1, 2, 'y')).text).toBe('Hey')
     expect(next(one, delta(1, 9, 'late')).gap).toBe(true)
+    expect(next(next(one, delta(1, 9, 'late')), delta(1, 0, 'Hello, too late'))).toMatchObject({ text: 'Hello, too late', gap: false })
     expect(next(undefined, delta(1, 4, 'o')).gap).toBe(true)
   })
 })

@@ -65,6 +65,37 @@ test.skipIf(isBlind)('a turn that runs while the server is restarted is watched 
   expect(faults).toEqual([])
 }, patience)
 
+test.skipIf(isBlind)('a page that is opened in the middle of a turn shows what was said before, once, and what comes after', async () => {
+  const gate = gates()
+  site = await openSite({ talker: agent(async (turn: Turn) => {
+    turn.say('The first words, ')
+    turn.say('and some more, ')
+    await gate.wait('middle', turn.signal)
+    turn.say('and the last.')
+    await gate.wait('said', turn.signal)
+    await turn.think('This is an answer that stands in the log.')
+    await turn.tool('write', { path: 'x.txt', content: 'x' })
+    await gate.wait('end', turn.signal)
+    return turn.think('Over.')
+  }) })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'talker', initialMessage: 'Talk.' })
+  await gate.reached('middle')
+  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  await page.locator('.streaming', { hasText: 'The first words, and some more,' }).waitFor()
+  gate.open('middle')
+  await page.locator('.streaming', { hasText: /^The first words, and some more, and the last\.$/ }).waitFor()
+  gate.open('said')
+  await gate.reached('end')
+  // What is recorded is shown from the record, also to whoever comes now.
+  await page.reload()
+  await page.getByText('This is an answer that stands in the log.').waitFor()
+  await page.getByText('write').first().waitFor()
+  expect(await page.getByText('This is an answer that stands in the log.').count()).toBe(1)
+  gate.open('end')
+  await page.getByText('Over.').waitFor()
+  expect(faults).toEqual([])
+}, patience)
+
 test.skipIf(isBlind)('a second tab is in step by itself', async () => {
   site = await openSite({ echo, careful: agent(async (turn: Turn) => {
     await turn.tool('shell', { command: 'true' })

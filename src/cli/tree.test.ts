@@ -73,8 +73,10 @@ describe('one call', () => {
   })
 
   test('the pieces of one answer are put together, and the next answer takes their place', () => {
-    const first = [delta('coder', 1, 'Hello '), delta('coder', 1, 'there')].reduce(foldDelta, fold(oneCall))
+    const first = [delta('coder', 1, 'Hello '), { ...delta('coder', 1, 'there'), offset: 6 }].reduce(foldDelta, fold(oneCall))
     expect(lines(first, 1000)[3]).toContain('Hello there')
+    // A connection that was made anew begins with what was said so far.
+    expect(lines(foldDelta(first, delta('coder', 1, 'Hello there, you')), 1000)[3]).toMatch(/^ {6}Hello there, you /)
     expect(lines(foldDelta(first, delta('coder', 2, 'Next')), 1000)[3]).toMatch(/^ {6}Next /)
     const again = foldDelta(first, { ...delta('coder', 1, 'Rerun'), epoch: 2 })
     expect(lines(again, 1000)[3]).toMatch(/^ {6}Rerun /)

@@ -54,7 +54,8 @@ const sayingMax = 2000
 export function foldDelta(tree: Tree, delta: Delta): Tree {
   const before = tree.saying.get(delta.turn)
   const goesOn = before !== undefined && before.epoch === delta.epoch && before.step === delta.step
-  const text = `${goesOn ? before.text : ''}${delta.text}`.slice(-sayingMax)
+  // From its beginning: said again to whoever came, or came back, in the middle of it.
+  const text = `${goesOn && delta.offset > 0 ? before.text : ''}${delta.text}`.slice(-sayingMax)
   const saying = new Map(tree.saying).set(delta.turn, { epoch: delta.epoch, step: delta.step, text })
   // A new answer has begun: the tools of the one before it are done.
   return goesOn ? { ...tree, saying } : change({ ...tree, saying }, delta.turn, () => ({ round: [] }))

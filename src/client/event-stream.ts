@@ -17,7 +17,7 @@ export type EventsAsk = {
   sessions?: readonly string[]
   /** Ends the sequence. */
   signal?: AbortSignal
-  /** Text as it streams. It is not part of the sequence: it may be lost, and is never repeated. */
+  /** Text as it streams. It is not part of the sequence and may be lost; a new connection begins with what running steps have said so far, from its offset on. */
   onDelta?: (delta: Delta) => void
   /** The connection stands, with the cursor from which it goes on, or was lost and is being made anew. */
   onConnection?: (state: { open: true; after: string | null } | { open: false; why: string }) => void

@@ -1,13 +1,17 @@
-/** Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where somebody comes late. Nothing is read while nobody listens. */
+/**
+ * Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where somebody comes late. Nothing is read while nobody listens.
+ * Text as it streams is in no log: whoever comes in the middle of it is told first what was said so far, as one delta at its offset.
+ */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import type { FeedFilter, FeedSink } from './exchange.ts'
 import type { Line } from './line.ts'
 import type { Delta, Hint } from './ports.ts'
+import { sayingOf } from './running.ts'
 
 const pageSize = 256
 
-type Listener = { cursor: number; sessions: ReadonlySet<SessionId> | null; sink: FeedSink; catching: boolean; ended: boolean }
+type Listener = { cursor: number; sessions: ReadonlySet<SessionId> | null; sink: FeedSink; catching: boolean; /** Text was said that it has not heard. */ missed: boolean; ended: boolean }
 
 export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
 
@@ -17,14 +21,19 @@ export function feedOf(line: Line): Feed {
     for (const hint of hints) if (hint.kind === 'appended') appended(line, listeners, hint)
   })
   const onDelta = (delta: Delta): void => {
-    for (const listener of listeners) if (!listener.catching && (listener.sessions === null || listener.sessions.has(delta.session))) listener.sink.delta(delta)
+    for (const listener of listeners) {
+      if (listener.sessions !== null && !listener.sessions.has(delta.session)) continue
+      if (listener.catching) listener.missed = true
+      else listener.sink.delta(delta)
+    }
   }
   return {
     subscribe(after, { sessions }, sink) {
-      const listener: Listener = { cursor: after, sessions: sessions === null ? null : new Set(sessions), sink, catching: false, ended: false }
+      const listener: Listener = { cursor: after, sessions: sessions === null ? null : new Set(sessions), sink, catching: false, missed: true, ended: false }
       if (listeners.size === 0) line.deltaListeners.add(onDelta)
       listeners.add(listener)
       if (after < line.store.lastSeq()) void catchUp(line, listener).catch(line.report)
+      else tellSaying(line, listener)
       return () => {
         listener.ended = true
         listeners.delete(listener)
@@ -72,4 +81,15 @@ async function catchUp(line: Line, listener: Listener): Promise<void> {
     listener.catching = false
   }
   if (!listener.ended && listener.cursor < line.store.lastSeq()) return catchUp(line, listener)
+  if (!listener.ended && listener.missed) tellSaying(line, listener)
+}
+
+/** Once it is up to date: what is being said belongs to turns that it knows by then. */
+function tellSaying(line: Line, listener: Listener): void {
+  listener.missed = false
+  for (const running of line.running.values()) {
+    if (listener.sessions !== null && !listener.sessions.has(running.row.session)) continue
+    const delta = sayingOf(running)
+    if (delta !== null) listener.sink.delta(delta)
+  }
 }

@@ -11,7 +11,7 @@ import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
-import { AppendFault, type Acts, type Key, type Tool, type Tx } from './ports.ts'
+import { AppendFault, type Acts, type Delta, type Key, type Tool, type Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 
 export type Running = {
@@ -30,6 +30,8 @@ export type Running = {
   said: string
   step: number
   stepOffset: number
+  /** How much of what this step said stands in its answer, which is recorded or waits in the buffer. */
+  answeredOffset: number
   tokensUsed: number
   /** Used by calls that have ended, as far as is known here. */
   tokensBelow: number
@@ -54,13 +56,22 @@ export type Running = {
 
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
-    row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0,
+    row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0, answeredOffset: 0,
     tokensUsed: 0, tokensBelow: 0, tokensTaken: row.tokensBelow, begun: new Map(), summary: null, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }
 
 export const progressOf = (running: Running): Progress => ({ output: running.said, tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow, toolCalls: [...running.toolCalls], iterations: running.iterations })
+
+const tailCharsMax = 200_000
+
+/** What its step has said so far and no event tells yet, for whoever comes in the middle of it; null where there is nothing. Of a very long text the end. */
+export function sayingOf(running: Running): Delta | null {
+  const { row, epoch, step, said, stepOffset } = running
+  const from = Math.max(running.answerBuffered ? 0 : running.answeredOffset, stepOffset - tailCharsMax)
+  return from >= stepOffset ? null : { session: row.session, turn: row.id, epoch, step, offset: from, text: said.slice(said.length - stepOffset + from) }
+}
 
 /** R6: a stale activation is refused. */
 export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(facts: T | null | undefined, running: Running, line: Line): T {

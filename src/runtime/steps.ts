@@ -52,6 +52,7 @@ async function runStep<T extends Json>(
   account(running, usage)
   running.buffer.push({ type: 'step.ended', session: running.row.session, turn: running.row.id, kind, name, key, input: null, ok: true, output: value, usage, startedAt })
   if (kind !== 'tool') running.answerBuffered = true
+  if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
 
@@ -81,6 +82,7 @@ function recall<T extends Json>(line: Line, running: Running, kind: StepKind, va
   account(running, usage)
   const text = kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
   if (typeof text === 'string') emit(line, running, text)
+  if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
 
@@ -89,6 +91,7 @@ function beginStep(running: Running, kind: StepKind): void {
   running.iterations += 1
   running.step += 1
   running.stepOffset = 0
+  running.answeredOffset = 0
   if (running.said !== '' && !running.said.endsWith('\n')) running.said += '\n'
 }
 

@@ -13,7 +13,7 @@ const Query = z.strictObject({
   session: z.union([z.string().min(1).max(200).transform((one) => [one]), z.array(z.string().min(1).max(200)).max(namedMax)]).optional().describe('events of these sessions alone; may be repeated'),
 })
 
-const description = 'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id and are not repeated.'
+const description = 'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id. Whoever comes in the middle of a step is first given what it has said so far, as one delta.'
 
 export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: number): void {
   const schema = shapes({ summary: 'Live events, resumable', description, tag: 'events', querystring: Query }, { 200: { description: 'a stream', content: { 'text/event-stream': { schema: z.string() } } } })

@@ -151,8 +151,9 @@ class PageStore implements Live {
     // While the past is read nobody is told; afterwards everybody is.
     foldEvent(this.ledger, streamed, isNew, isNew ? (topic) => this.topics.touch(topic) : () => undefined)
     this.details.take(streamed)
-    settle(this.said, streamed)
     if (!isNew) return
+    // What is older was recorded before the page listened: nothing of it is being said.
+    settle(this.said, streamed)
     this.#lastSeq = Number(streamed.seq)
     if (this.#lastSeq % pruneEvery === 0) pruneLedger(this.ledger)
     for (const listener of this.#listeners) listener(streamed)

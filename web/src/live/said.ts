@@ -1,4 +1,4 @@
-/** Text as it streams, by turn. It is in no log: what came before the page listened is missing, and the whole text comes when the turn has ended. */
+/** Text as it streams, by turn. It is in no log: the server says first what was said before the page listened, and the whole text comes when the turn has ended. */
 import type { Delta } from '../../../src/client/answers.ts'
 
 /** `gap`: the beginning, or a piece, was not heard. */
@@ -28,9 +28,9 @@ export function streams(): Streams {
   }
 }
 
-/** Another epoch or step begins anew; an offset that was passed before is a rerun; one that lies ahead leaves a gap. */
+/** Another epoch or step begins anew, and so does what is said from its beginning; an offset that was passed before is a rerun; one that lies ahead leaves a gap. */
 export function next(known: Said | undefined, { epoch, step, offset, text }: Delta): Said {
-  if (known === undefined || known.epoch !== epoch || known.step !== step) return { epoch, step, text, gap: offset > 0 }
+  if (offset === 0 || known === undefined || known.epoch !== epoch || known.step !== step) return { epoch, step, text, gap: offset > 0 }
   if (offset < known.text.length && !known.gap) return { ...known, text: known.text.slice(0, offset) + text }
   const whole = known.text + text
   return { ...known, text: whole.length > charsMax ? whole.slice(-charsMax) : whole, gap: known.gap || offset > known.text.length || whole.length > charsMax }
