@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { z } from 'zod'
 import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type Providers } from './adapters/model/providers.ts'
-import { demoAgent } from './adapters/scripted/demo-agent.ts'
+import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from './adapters/scripted/drive.ts'
 import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import { Script } from './adapters/scripted/script.ts'
@@ -69,19 +69,21 @@ function scriptOf(agent: string, given: unknown): Script {
   return parsed.data
 }
 
-/** Agents that doors make run on their model where its provider is there, else on the model of the first configured agent, else on the built-in offline demo agent. */
+/** Agents that doors make run on their model where its provider is there, else on the model of the first configured agent, else on the built-in offline demo agent; on that in any case where it is asked for by name. */
 export function agentMaker(configured: Agents, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }, usable: readonly string[], hosted: { driver: Driver; isThere(session: SessionId): boolean }): AgentMaker {
   const hasProvider = (model: string): boolean => usable.includes(model.split('/')[0] ?? '')
   const onModel = modelDriver(settings)
   const onDemo = scriptedDriver(demoAgent, scripted)
+  const onPacedDemo = scriptedDriver(pacedDemoAgent(scripted.clock), scripted)
   const fallback = configured.names().map((name) => configured.get(name)).find((agent) => agent?.driver === 'model' && agent.model !== undefined && hasProvider(agent.model))?.model
   return {
     define(id, { title, description, prompt, model, tools, driver }) {
       if (driver === 'host') return Agent.parse({ name: id, title, description, prompt, driver, tools, allowSubAgentCalls: true })
+      if (model === pacedModel) return Agent.parse({ name: id, title, description, prompt, driver: 'demo', model, tools, allowSubAgentCalls: true })
       const runs = model !== null && hasProvider(model) ? model : fallback
       return Agent.parse({ name: id, title, description, prompt, driver: runs === undefined ? 'demo' : 'model', ...(runs === undefined ? {} : { model: runs }), tools, allowSubAgentCalls: true })
     },
-    driver: (agent) => (agent.driver === 'host' ? hosted.driver : agent.driver === 'demo' ? onDemo : onModel),
+    driver: (agent) => (agent.driver === 'host' ? hosted.driver : agent.driver === 'demo' ? (agent.model === pacedModel ? onPacedDemo : onDemo) : onModel),
     isThere: (agent, session) => agent.driver !== 'host' || hosted.isThere(session),
   }
 }

@@ -5,6 +5,7 @@ import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
 import { modelSummarise } from './adapters/model/summarise.ts'
+import { pacedModel } from './adapters/scripted/demo-agent.ts'
 import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { agentMaker, agentsOf, checkTools, modelSettings, OptionsError, type AgentOptions } from './agents.ts'
 import { loadConfig, type Config } from './config.ts'
@@ -134,7 +135,7 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
     store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
     subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
   })
-  const exchange = openExchange({ line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
+  const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
   const want = wantedSessions({ hub: hosts, store, clock, isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
   store.onHint((hints) => hints.forEach(want))
   hosts.onAttached((session) => void claimSession(node.line, session).catch((fault: unknown) => warn(String(fault))))

@@ -120,6 +120,8 @@ describe('mail', () => {
     expect((await client.mail.deadLetters()).messages).toEqual([])
     await client.sessions.wait(sessionId)
     const fork = await client.sessions.fork(sessionId)
+    expect(fork.sessionId).toBe(fork.id)
+    expect((await client.server()).cwd).not.toBe('')
     expect((await client.sessions.history(fork.id)).messages.length).toBeGreaterThan(1)
   })
 })

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { AgentList, Health, Numbers, Questions } from '../src/server/answer-shapes.ts'
+import { AgentList, Health, Numbers, Questions, Server } from '../src/server/answer-shapes.ts'
+import { mintSessionToken } from '../src/server/identity.ts'
 import { askRaw, expectNo, expectShape, serve, until } from './http-kit.ts'
 
 describe('questions and agents', () => {
@@ -22,6 +23,16 @@ describe('questions and agents', () => {
 })
 
 describe('the rest', () => {
+  test('the server says where it works, to the user alone', async () => {
+    const { get, open, secret } = await serve({ auth: 'tokens', token: 'secret', cwd: '/srv/project' })
+    const answer = await get('/api/server', { authorization: 'Bearer secret' })
+    expectShape(answer, 200, Server)
+    expect(answer.body).toMatchObject({ version: '9.9.9', cwd: '/srv/project', auth: 'tokens' })
+    expectNo(await get('/api/server'), 401, 'not_authenticated')
+    expectNo(await get('/api/server', { authorization: `Bearer ${mintSessionToken(secret, await open('external'))}` }), 403, 'not_allowed')
+    expect(Object.keys((await get('/health')).body)).toEqual(['status', 'version', 'uptimeSeconds'])
+  })
+
   test('the numbers are the user’s, and are not there where nothing counts', async () => {
     const { get } = await serve({ auth: 'tokens', token: 'secret', numbers: (since) => ({ complete: true, upTo: '1', end: '1', from: since, requests: 1, turns: 1, calls: 0, refused: 0, tokens: { input: 0, output: 0, estimated: false }, agents: [], models: [], context: { calls: 0, passed: 0, history: 0 }, columns: [] }) })
     const asUser = { authorization: 'Bearer secret' }

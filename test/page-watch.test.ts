@@ -127,10 +127,28 @@ async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promi
 
 test.skipIf(isBlind)('the demo of the first page needs one click and ends', async () => {
   site = await openSite(undefined)
-  const { page, faults } = await openPage(await browser.newContext(), site.url)
+  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/start?pace=none')
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.locator('h1').getByText('completed').waitFor()
   await page.getByText('2 calls').waitFor()
+  expect(faults).toEqual([])
+}, patience)
+
+test.skipIf(isBlind)('the demo goes at a pace at which a person can follow: words come one by one, and there is time to step in', async () => {
+  site = await openSite(undefined)
+  const { page, faults } = await openPage(await browser.newContext(), site.url)
+  await page.getByRole('button', { name: 'Run the demo' }).click()
+  await page.getByRole('button', { name: /^Coder call_agent running/ }).waitFor()
+  const [planner] = (await site.client.sessions.list({ active: true })).sessions.filter(({ agentName }) => agentName === 'Planner')
+  await page.goto(`${site.url}/#/sessions/${planner?.id ?? ''}`)
+  await page.getByText('Coder and Reviewer are named here.').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('cancelled').first().waitFor()
+  // A second time it is the same three agents.
+  await page.goto(`${site.url}/#/start`)
+  await page.getByRole('button', { name: 'Run the demo' }).click()
+  await page.getByRole('button', { name: /^Coder call_agent running/ }).waitFor()
+  expect((await site.client.agents()).filter(({ model }) => model === 'demo/paced').map(({ name }) => name)).toEqual(['Planner', 'Coder', 'Reviewer'])
   expect(faults).toEqual([])
 }, patience)
 

@@ -9,6 +9,8 @@ import type { Refusal } from '../model/refusal.ts'
 
 export type Health = { status: 'ok'; version: string; uptimeSeconds: number }
 
+export type ServerView = { version: string; uptimeSeconds: number; cwd: string; auth: 'tokens' | 'open' }
+
 export type NewSession = { cwd: string; agent?: string | undefined; model?: string | undefined; title?: string | undefined; parent?: string | undefined; initialMessage?: string | undefined }
 export type CreatedSession = { sessionId: SessionId; cwd: string; agent: string; model: string | null; messageId: string | null; status: SentMessage['status'] | null }
 

@@ -5,8 +5,9 @@
  * A blocking request takes an AbortSignal; when it aborts, the server sees the client go and cancels what it asked for.
  */
 import { hostConnection, type HostAsk, type HostConnection } from './host.ts'
-import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, FlowEvents, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Numbers, Question, SentMail, SentMessage, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
+import type { Agent, CallAnswer, CallRecord, CreatedSession, Flow, FlowEvents, Health, HistoryEntry, ListedCall, MessageRecord, NewCall, NewMail, NewMessage, NewSession, Numbers, Question, SentMail, SentMessage, ServerView, Session, SessionsAsk, SessionState, StreamedEvent, ToolSpec, TracedTool, WaitEdge } from './answers.ts'
 import { eventStream, type EventsAsk, type OpenSocket } from './event-stream.ts'
+import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { lettaRoutes, type LettaRoutes } from './letta-routes.ts'
 import { requester, type Fetch, type Once, type Request } from './request.ts'
@@ -28,6 +29,8 @@ export type TielineClient = {
   readonly url: string
   /** Asked once, without retries: whether somebody is there. */
   health(once?: Once): Promise<Health>
+  /** What it is, and in which directory sessions work that name none. */
+  server(once?: Once): Promise<ServerView>
   readonly sessions: SessionRoutes
   readonly calls: {
     /** Blocks until the callee has ended, unless it goes on in the background. */
@@ -67,7 +70,7 @@ export type SessionRoutes = {
   /** Until it is idle, or the time is over. */
   wait(id: string, ask?: { timeoutMs?: number }, once?: Once): Promise<SessionState>
   cancel(id: string, ask?: { all?: boolean }, once?: Once): Promise<{ cancelled: number }>
-  fork(id: string, ask?: { back?: number; messageId?: string }, once?: Once): Promise<Session>
+  fork(id: string, ask?: { back?: number; messageId?: string }, once?: Once): Promise<Session & { sessionId: SessionId }>
   adopt(id: string, parent: string | null, once?: Once): Promise<Session>
 }
 
@@ -106,6 +109,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
   return {
     url: options.url,
     health: (once) => request('GET', '/health', { ...once, triesMax: 1 }),
+    server: (once) => request('GET', '/api/server', once),
     sessions: sessionRoutes(request),
     calls: {
       open: (call, once) => request('POST', '/api/calls', { body: call, ...once }),

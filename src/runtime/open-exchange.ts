@@ -26,7 +26,7 @@ import { stateOf, untilResting } from './state.ts'
 import { traceTool } from './trace-tool.ts'
 import { toolsFor, useTool } from './use-tool.ts'
 
-export type ExchangeParts = { line: Line; lists: Lists; book: AgentBook; /** All that an agent can be given. */ toolNames: readonly string[]; /** Providers whose models can be used. */ providers: readonly string[]; /** Tools that clients outside may use. */ doorTools: readonly Tool[]; /** Where sessions work that name no directory. */ cwd: string }
+export type ExchangeParts = { /** Models that need no provider. */ builtIn?: readonly string[]; line: Line; lists: Lists; book: AgentBook; /** All that an agent can be given. */ toolNames: readonly string[]; /** Providers whose models can be used. */ providers: readonly string[]; /** Tools that clients outside may use. */ doorTools: readonly Tool[]; /** Where sessions work that name no directory. */ cwd: string }
 
 export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } {
   const { line, lists, book } = parts
@@ -90,11 +90,11 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
 }
 
 /** A tool or a provider that nobody has would simply never be there. With no provider at all the offline demo answers, whatever was asked for. */
-function agentProblem({ toolNames, providers }: ExchangeParts, { tools, model }: CreateAgentAsk): Refusal | null {
+function agentProblem({ toolNames, providers, builtIn = [] }: ExchangeParts, { tools, model }: CreateAgentAsk): Refusal | null {
   const wrong = (tools ?? []).findIndex((tool) => !tool.endsWith('*') && !toolNames.includes(tool))
   if (wrong >= 0) return badInput(`tools.${wrong}`, tools?.[wrong], `one of ${toolNames.join(', ')}`)
   const provider = model?.split('/')[0] ?? ''
-  if (model === null || providers.length === 0 || (model.includes('/') && providers.includes(provider))) return null
+  if (model === null || builtIn.includes(model) || providers.length === 0 || (model.includes('/') && providers.includes(provider))) return null
   return badInput('model', model, `"provider/model" with one of the providers ${providers.join(', ')}`)
 }
 

@@ -95,6 +95,8 @@ export const AgentList = z.looseObject({ agents: z.array(AgentShape) })
 
 export const Health = z.looseObject({ status: z.literal('ok'), version: z.string(), uptimeSeconds: count })
 
+export const Server = z.looseObject({ version: z.string(), uptimeSeconds: count, cwd: z.string().describe('where sessions work that name no directory'), auth: z.enum(['tokens', 'open']) })
+
 const amounts = { input: count, output: count, estimated: z.boolean().describe('some of it was counted here, because the provider gave no numbers') }
 const Latency = z.looseObject({ count, medianMs: z.number(), p95Ms: z.number(), maxMs: z.number(), sumMs: z.number(), histogram: z.array(z.looseObject({ toMs: z.number(), count })).describe('each counts what took longer than the bound before, and at most `toMs`') })
 export const Numbers = z.looseObject({

@@ -1,14 +1,18 @@
 /** Whether the server lives, and what it counts. */
 import { z } from 'zod'
-import { Health, Numbers } from './answer-shapes.ts'
+import { Health, Numbers, Server } from './answer-shapes.ts'
 import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
 
 const tag = 'status'
 
-export function statusRoutes(app: App, { clock, version, startedAt, metrics, numbers }: Deps): void {
+export function statusRoutes(app: App, { clock, version, startedAt, metrics, numbers, cwd, identity }: Deps): void {
   app.get('/health', { config: { public: true }, schema: shapes({ summary: 'Whether the server lives', tag }, { 200: Health }) }, async (_request, reply) =>
     answer(reply, 200, { status: 'ok', version, uptimeSeconds: Math.max(0, Math.floor((clock.now() - startedAt) / 1000)) }))
+
+  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.now() - startedAt) / 1000))
+  app.get('/api/server', { schema: shapes({ summary: 'What this server is, and where it works', tag }, { 200: Server }) }, async (request, reply) =>
+    answer(reply, 200, onlyUser(whoOf(request), 'see the server') ?? { version, uptimeSeconds: uptimeSeconds(), cwd, auth: identity.mode }))
 
   const description = 'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before somebody asks for the first time; then a long log takes a moment, and `complete` is false.'
   const Since = z.strictObject({ since: z.coerce.number().int().min(0).optional().describe('milliseconds since 1970') })

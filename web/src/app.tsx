@@ -5,6 +5,7 @@ import { after } from './browser-clock.ts'
 import { Count } from './parts/badges.tsx'
 import { Loading } from './parts/states.tsx'
 import { useKeys } from './keys.ts'
+import { draftsOfAgents } from './live/fold-mail.ts'
 import { useLook } from './live/use-live.ts'
 import { ConnectionBar, TokenForm } from './connection-bar.tsx'
 import { KeyHelp } from './key-help.tsx'
@@ -82,8 +83,9 @@ function Header({ address, onHelp }: { address: Address; onHelp: () => void }) {
 function InboxCount() {
   const live = useLook('questions')
   useLook('sessions')
+  useLook('mail')
   const mail = [...live.ledger.sessions.values()].reduce((sum, session) => sum + (session.archived ? 0 : session.buffered), 0)
-  return <Count count={live.ledger.questions.size + mail} label="waiting for you" />
+  return <Count count={live.ledger.questions.size + mail + draftsOfAgents(live.ledger)} label="waiting for you" />
 }
 
 function View({ address }: { address: Address }) {
@@ -94,6 +96,6 @@ function View({ address }: { address: Address }) {
   if (at === 'inbox') return <InboxView tab={id ?? null} />
   if (at === 'numbers') return <NumbersView query={address.query} />
   // Nothing has happened here yet: teach.
-  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0)) return <StartView />
+  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0)) return <StartView query={address.query} />
   return <SessionsView session={id ?? null} query={address.query} />
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { countWords, memorySteps, type StepsOptions, testClock, turnInput } from '../../../test/turn-kit.ts'
 import { world } from '../../../test/world.ts'
 import { Agent } from '../../model/agent.ts'
-import { askedMax, demoAgent } from './demo-agent.ts'
+import { askedMax, demoAgent, pacedDemoAgent } from './demo-agent.ts'
 import { scriptedDriver } from './drive.ts'
 
 const never = new AbortController().signal
@@ -70,6 +70,33 @@ describe('the offline demo agent', () => {
     expect(refused).toMatchObject({ outcome: 'completed', output: expect.stringMatching(/\n\nalpha did not answer \(refused\): Not here\.$/) as unknown })
     const late = await tell('ask alpha', [agent('alpha')], { tools: { call_agent: () => ({ ok: false, value: { response: 'half', outcome: 'timed_out', error: 'no answer within 30 s' } }) } })
     expect(late.output).toMatch(/alpha did not answer \(timed_out\): no answer within 30 s So far it had said: half$/)
+  })
+
+  it('says the same at a pace: word by word, and at once from its record', async () => {
+    let pauses = 0
+    const clock = { now: () => 0, sleep: async () => void (pauses += 1) }
+    const run = async (options: StepsOptions) => {
+      const steps = memorySteps(options)
+      const outcome = await scriptedDriver(pacedDemoAgent(clock), { clock: testClock(), count: countWords }).run(turnInput({ task: 'ask  alpha', callable: [agent('alpha')], agent: agent('me') }), steps, never)
+      return { ...outcome, steps }
+    }
+    const first = await run({ tools: answering })
+    expect(first.output).toBe((await tell('ask  alpha', [agent('alpha')], { tools: answering })).output.replace('Coordinator', 'me'))
+    expect(first.steps.emitted.join('')).toBe(`alpha is named here. I ask, and wait for the answer.${first.output}`)
+    expect(pauses).toBe(first.steps.emitted.length)
+    expect(pauses).toBeGreaterThan(20)
+    const again = await run({ tools: answering, recorded: first.steps.recorded })
+    expect([again.output, again.steps.effects]).toEqual([first.output, 0])
+  })
+
+  it('asks the one of its own kind, where two have one name', async () => {
+    const twins = [Agent.parse({ name: 'a1', title: 'helper' }), Agent.parse({ name: 'a2', title: 'helper', model: 'demo/paced' })]
+    const asked = async (model?: string): Promise<string | undefined> => {
+      const steps = memorySteps({ tools: answering })
+      await scriptedDriver(demoAgent, { clock: testClock(), count: countWords }).run(turnInput({ task: 'ask helper', callable: twins, agent: Agent.parse({ name: 'me', ...(model === undefined ? {} : { model }) }) }), steps, never)
+      return (steps.toolsRun[0]?.input as { agent_id: string } | undefined)?.agent_id
+    }
+    expect([await asked(), await asked('demo/paced')]).toEqual(['a1', 'a2'])
   })
 
   it('says the same again from its record, without asking anybody', async () => {

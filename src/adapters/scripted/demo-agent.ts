@@ -1,19 +1,31 @@
-/** The built-in offline demo agent: it says what it was told, and asks the agents that a message names. It shows calls on a machine without a model, and is the same each time. */
+/** The built-in offline demo agent: it says what it was told, and asks the agents that a message names. It shows calls on a machine without a model, and says the same each time: at once, or at a pace at which a person can follow. */
 import type { Agent } from '../../model/agent.ts'
 import type { Json } from '../../model/json.ts'
+import type { Clock } from '../../runtime/ports.ts'
 import type { ScriptedFunction, ScriptedTurn } from './run-function.ts'
 
 /** R11: a message that names everybody must not become a flood of calls. */
 export const askedMax = 3
 
-export const demoAgent: ScriptedFunction = async (turn) => {
-  const mentions = mentionsIn(turn.task, [turn.agent, ...turn.callable])
+export const demoAgent: ScriptedFunction = (turn) => answer(turn)
+
+/** An agent that a door makes with this model is the demo, whatever providers there are, and can be watched. */
+export const pacedModel = 'demo/paced'
+const wordMs = 45
+
+export const pacedDemoAgent = (clock: Pick<Clock, 'sleep'>): ScriptedFunction => (turn) => answer(turn, () => clock.sleep(wordMs, turn.signal))
+
+async function answer(turn: ScriptedTurn, pace?: () => Promise<void>): Promise<string> {
+  // Of two that have one name, the one that is like this one is meant.
+  const isLike = (agent: Agent): boolean => agent.model === turn.agent.model
+  const mentions = mentionsIn(turn.task, [turn.agent, ...turn.callable.filter(isLike), ...turn.callable.filter((agent) => !isLike(agent))])
   const named = agentsOf(mentions).filter((agent) => agent.name !== turn.agent.name)
   const lines = [`This is ${callName(turn.agent)}, the offline demo agent: no model answers here, so I say what I was told. I was told: "${turn.task}"`]
+  if (pace !== undefined && named.length > 0) await turn.think(`${named.slice(0, askedMax).map(callName).join(' and ')} ${named.length === 1 ? 'is' : 'are'} named here. I ask, and wait for the answer.`, pace)
   for (const agent of named.slice(0, askedMax)) lines.push(await askAgent(turn, agent, messageFor(agent, turn.task, mentions)))
   const left = named.slice(askedMax)
   if (left.length > 0) lines.push(`I ask at most ${askedMax} agents for one message, so I did not ask ${left.map(callName).join(', ')}.`)
-  return turn.think(lines.join('\n\n'))
+  return turn.think(lines.join('\n\n'), pace)
 }
 
 /** One place in the message where an agent is named. */

@@ -11,8 +11,8 @@ export type ScriptedTurn = Pick<TurnInput, 'task' | 'input' | 'prompt' | 'system
   tool(name: string, input: Json): Promise<ToolAnswer>
   /** Shows text as it comes, like the stream of a model. */
   say(text: string): void
-  /** One recorded model step with this text as its answer, shown like one; its usage is what a model would have read and written. */
-  think(text: string): Promise<string>
+  /** One recorded model step with this text as its answer, shown like one; its usage is what a model would have read and written. `pace` is awaited before each word, where somebody is to watch. */
+  think(text: string, pace?: () => Promise<void>): Promise<string>
 }
 
 /** The text it returns is the output of the turn. */
@@ -49,7 +49,7 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
       throw error
     }
   }
-  const think = async (text: string): Promise<string> => {
+  const think = async (text: string, pace?: () => Promise<void>): Promise<string> => {
     iterations += 1
     const request = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration: iterations, idempotencyKey: `${turn.turn.id}-${iterations}` }
     const answer = await noted(
@@ -57,7 +57,7 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
         const usage = estimate(request, text, [])
         const left = steps.tokensLeft()
         if (left !== null && usage.input + usage.output > left) throw new BudgetExhausted(`${left} tokens are left`) // R7
-        steps.emit(text)
+        await speak(text, steps, pace)
         return { value: { text, toolCalls: [], finish: 'stop' }, usage }
       }),
     )
@@ -79,6 +79,15 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
   const { task, input, prompt, system, history, agent, callable } = turn
   const scripted: ScriptedTurn = { task, input, prompt, system, history, tools: turn.tools, agent, callable, signal, tool, say, think }
   return { scripted, iterations: () => iterations, said: () => said, isOurs: (error: unknown) => ours.has(error) }
+}
+
+/** All at once, or word by word. */
+async function speak(text: string, steps: Steps, pace: (() => Promise<void>) | undefined): Promise<void> {
+  if (pace === undefined) return steps.emit(text)
+  for (const word of text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? []) {
+    await pace()
+    steps.emit(word)
+  }
 }
 
 /** A function that does not listen to the signal is left behind; the turn ends without it. */

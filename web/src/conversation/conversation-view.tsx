@@ -45,8 +45,8 @@ function Body({ id, at }: { id: string; at: number | null }) {
   }, [live, id])
   const fork = async (n: number, total: number): Promise<void> => {
     try {
-      const made: { id?: string; sessionId?: string } = await live.client.sessions.fork(id, { back: total - n })
-      go(toSession(made.sessionId ?? made.id ?? id))
+      const { sessionId } = await live.client.sessions.fork(id, { back: total - n })
+      go(toSession(sessionId))
     } catch (error) {
       setForkProblem(error)
     }

@@ -52,6 +52,13 @@ function recount(ledger: Ledger, event: MailEvent, was: boolean, is: boolean): v
   if ((event.type === 'message.accepted' || event.type === 'message.declined' || event.type === 'message.died') && was && !is) session.buffered = Math.max(0, session.buffered - 1)
 }
 
+/** How many wait for a person to release them; the user's own wait for nobody else. */
+export function draftsOfAgents({ mail }: Ledger): number {
+  let count = 0
+  for (const { status, from } of mail.values()) if (status === 'draft' && from !== null && from !== userSession) count += 1
+  return count
+}
+
 /** What a list of the server says about a message. */
 export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): void {
   const known = ledger.mail.get(record.id)

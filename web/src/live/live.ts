@@ -9,6 +9,7 @@ import type { StreamedEvent } from '../../../src/client/answers.ts'
 import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
 import { TielineError } from '../../../src/client/tieline-error.ts'
 import { foldEvent } from './fold-event.ts'
+import { takeMail } from './fold-mail.ts'
 import { called, emptyLedger, takeSession, type Ledger } from './ledger.ts'
 import { pruneLedger } from './prune-ledger.ts'
 import { readLog } from './read-log.ts'
@@ -133,6 +134,7 @@ class PageStore implements Live {
       for (const { id, name } of await this.client.agents()) this.ledger.agentNames.set(id, name)
       await readSessions(this.client, this.ledger, false)
       await readQuestions(this.client, this.ledger)
+      for (const draft of (await this.client.mail.drafts(null)).messages) takeMail(this.ledger, draft, after)
       this.#loaded = { ...this.#loaded, lists: true }
       this.topics.touchAll()
       this.#readFrom = Math.max(0, after - eventsReadMax)

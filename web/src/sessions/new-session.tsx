@@ -11,7 +11,10 @@ export function NewSession({ onClose, agent: given = '' }: { onClose: () => void
   const agents = useLoaded('agents', (signal) => live.client.agents({ signal }))
   const usual = [...live.ledger.sessions.values()].filter(({ cwd }) => cwd !== '').sort((a, b) => b.updatedAt - a.updatedAt)
   const [agent, setAgent] = useState(given)
-  const [cwd, setCwd] = useState(usual[0]?.cwd ?? '')
+  const server = useLoaded('server', (signal) => live.client.server({ signal }))
+  const [typed, setCwd] = useState<string | null>(null)
+  const cwd = typed ?? usual[0]?.cwd ?? server.value?.cwd ?? ''
+  const directories = [...new Set([...usual.map((session) => session.cwd), ...(server.value === null ? [] : [server.value.cwd])])].slice(0, 20)
   const [text, setText] = useState('')
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
@@ -39,7 +42,7 @@ export function NewSession({ onClose, agent: given = '' }: { onClose: () => void
           </select>
         </label>
         <label>Directory <input required value={cwd} list="directories" placeholder="/home/you/project" onChange={(event) => setCwd(event.target.value)} /></label>
-        <datalist id="directories">{[...new Set(usual.map((session) => session.cwd))].slice(0, 20).map((one) => <option key={one} value={one} />)}</datalist>
+        <datalist id="directories">{directories.map((one) => <option key={one} value={one} />)}</datalist>
         <label>First message <textarea rows={4} value={text} onChange={(event) => setText(event.target.value)} placeholder="May be left empty" /></label>
         {error !== null && <Problem what="The session was not opened." error={error} />}
         <div className="form-end"><button type="submit" className="primary" disabled={busy}>Open</button></div>

@@ -10,14 +10,16 @@ const cast = [
 
 const request = 'Build a function that turns titles into slugs. Ask Coder to write it with tests, and Reviewer to check the result.'
 const patienceMs = 10_000
+/** The built-in demo at a pace at which a person can follow it. */
+const pacedModel = 'demo/paced'
 
 /** The flow that it started. */
-export async function runDemo(live: Live): Promise<string> {
+export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
   const there = await live.client.agents()
   const ids: string[] = []
   for (const { name, description, system } of cast) {
-    const known = there.find((agent) => agent.origin === 'api' && agent.name === name)
-    ids.push(known?.id ?? (await live.client.v1.createAgent({ name, description, system })).id)
+    const known = there.find((agent) => agent.origin === 'api' && agent.name === name && (agent.model === pacedModel) === isPaced)
+    ids.push(known?.id ?? (await live.client.v1.createAgent({ name, description, system, ...(isPaced ? { model: pacedModel } : {}) })).id)
   }
   const planner = (await live.client.agents()).find(({ id }) => id === ids[0])
   if (planner?.session == null) throw new Error('the demo agents could not be made')

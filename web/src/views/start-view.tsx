@@ -8,7 +8,8 @@ import { useLoaded } from '../parts/use-loaded.ts'
 import { NewSession } from '../sessions/new-session.tsx'
 import { runDemo } from '../start/run-demo.ts'
 
-export function StartView() {
+/** `pace=none` in the address runs the demo as fast as it goes. */
+export function StartView({ query }: { query: URLSearchParams }) {
   const live = useLook('agents')
   const agents = useLoaded(`agents ${live.topics.version('agents')}`, (signal) => live.client.agents({ signal }))
   const [problem, setProblem] = useState<unknown>(null)
@@ -17,7 +18,7 @@ export function StartView() {
   const demo = async (): Promise<void> => {
     setBusy(true)
     try {
-      go(toFlow(await runDemo(live)))
+      go(toFlow(await runDemo(live, query.get('pace') !== 'none')))
     } catch (error) {
       setProblem(error)
       setBusy(false)
@@ -27,7 +28,7 @@ export function StartView() {
     <section className="page start" aria-label="Start">
       <h1>The line between agents</h1>
       <p className="lead">Agents call each other, write to each other, and wait for each other. Everything they do is one log; this page shows it as it happens.</p>
-      <p><button type="button" className="primary big" disabled={busy} onClick={() => void demo()}>{busy ? 'Starting…' : 'Run the demo'}</button> <span className="hint">Three agents, offline, a few seconds. No key is needed.</span></p>
+      <p><button type="button" className="primary big" disabled={busy} onClick={() => void demo()}>{busy ? 'Starting…' : 'Run the demo'}</button> <span className="hint">Three agents, offline, a quarter of a minute. No key is needed.</span></p>
       {problem !== null && <Problem what="The demo did not start." error={problem} />}
       <h2>Where to look</h2>
       <dl className="teach">
