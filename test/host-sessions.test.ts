@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import type { HostAsk, HostConnection, HostOpening } from '../src/client/host.ts'
 import type { Event } from '../src/model/event.ts'
@@ -13,7 +14,17 @@ afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
 })
 
+let goOn = (): void => undefined
 const agents = {
+  patient: {
+    tools: ['call_agent'], allowSubAgentCalls: true,
+    script: async (turn: ScriptedTurn) => {
+      if (turn.task === 'hang') await new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
+      if (turn.task !== 'go') return 'patient'
+      await new Promise<void>((resolve) => (goOn = resolve))
+      return JSON.stringify((await turn.tool('call_agent', { agent_id: 'ses_mine-one', message: 'and you?' })).value)
+    },
+  },
   helper: { description: 'helps', script: [{ say: 'helped' }] },
   returner: { tools: ['call_agent'], allowSubAgentCalls: true, script: [{ when: { iteration: 1 }, tools: [{ name: 'call_agent', input: { agent_id: 'ses_mine-one', message: 'and you?' } }] }, { say: '{{result.error}}' }] },
 }
@@ -77,17 +88,67 @@ test('whom a session of a program waits for cannot call it back (R5)', async () 
 
 test('no ring of waits closes through a session of a program, across roots (R5)', async () => {
   const { client } = await server()
+  const mine = as(await program(client, { tools: ['call_agent'] }), 'one')
+  // Another root is at work; our session asks it and waits behind that. Then that root calls our session.
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'patient', initialMessage: 'go' })
+  const asked = mine.tools.use('call_agent', { agent_id: sessionId, message: 'and you?' })
+  await expect.poll(async () => (await client.waits()).filter(({ kind }) => kind === 'call').map(({ target }) => target)).toEqual([sessionId])
+  goOn()
+  expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ isActive: false })
+  expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
+  await asked
+  expect(await client.waits()).toEqual([])
+})
+
+test('while a turn of it runs, what a session of a program does with its own token is done in that turn: its depth, its path, its end', async () => {
+  const { client } = await server()
   let answer = (): void => undefined
   const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
-  const host = await program(client, { tools: ['call_agent'], run: () => held })
-  // Another root: it calls our session, which is given the turn and takes its time.
+  const host = await program(client, { run: () => held })
   const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'returner', initialMessage: 'go' })
   await expect.poll(async () => (await client.waits()).map(({ waiter, target }) => [waiter, target])).toEqual([[sessionId, 'ses_mine-one']])
-  const { value } = await as(host, 'one').tools.use('call_agent', { agent_id: sessionId, message: 'and you?' })
-  expect(value).toMatchObject({ outcome: 'refused', error: expect.stringContaining('would wait in a ring') as string })
+  const { value } = await as(host, 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
+  expect(await client.calls.get((value as { call_id: string }).call_id)).toMatchObject({ callerSession: 'ses_mine-one', depth: 2, path: ['returner', 'agent_host-mine', 'helper'] })
+  const back = await as(host, 'one').tools.use('sub_agent', { agent_name: 'returner', task: 'y' })
+  expect(back.value).toMatchObject({ outcome: 'refused', errors: [expect.stringContaining('come back to an agent that is waiting for it')] })
+  const long = as(host, 'one').tools.use('sub_agent', { agent_name: 'patient', task: 'hang' })
+  await expect.poll(async () => (await client.waits()).length).toBe(2)
   answer()
+  expect((await long).value).toMatchObject({ outcome: 'cancelled' })
   await client.sessions.wait(sessionId, { timeoutMs: 5000 })
-  expect(await client.waits()).toEqual([])
+})
+
+test('a turn that may not call on lends no more to the token of its session; what it sends is the turn\'s too', async () => {
+  const { served, client } = await server()
+  let answer = (): void => undefined
+  const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
+  const host = await program(client, { run: () => held, opens: { cwd: process.cwd(), open: async () => ({ id: 'made', cwd: tmpdir() }) } })
+  // `allow_nested_calls` is false by default.
+  const called = client.calls.open({ agent: 'mine', task: 'work' })
+  await expect.poll(() => host.taken('made')).not.toBe(null)
+  const made = host.taken('made')
+  await expect.poll(async () => (await client.sessions.state(made?.sessionId ?? '')).isActive).toBe(true)
+  expect((await as(host, 'made').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })).value).toMatchObject({ outcome: 'refused', errors: [expect.stringContaining('allow_nested_calls')] })
+  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
+  await expect(as(host, 'made').sessions.send(sessionId, { message: 'psst', source: 'agent', fromSession: made?.sessionId ?? '' })).rejects.toMatchObject({ code: 'tool_disabled' })
+  answer()
+  expect(await called).toMatchObject({ output: 'at last' })
+  expect((await eventsOf({ served })).filter(({ type, session }) => type === 'message.sent' && session === sessionId)).toEqual([])
+})
+
+test('calls that a session of a program made between its turns can be waited for in a turn, and the other way round', async () => {
+  const { client } = await server()
+  const answers: Record<string, unknown>[] = []
+  const host = await program(client, { run: async (turn) => {
+    const call = turn.task.startsWith('call_') ? turn.task : ''
+    answers.push((await turn.tool('read_output', { call_id: call })).value as Record<string, unknown>)
+    return JSON.stringify((await turn.tool('sub_agent', { agent_name: 'helper', task: 'x' })).value)
+  } })
+  const { value } = await as(host, 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
+  await client.sessions.send('ses_mine-one', { message: (value as { call_id: string }).call_id })
+  const { lastMessage } = await client.sessions.wait('ses_mine-one', { timeoutMs: 5000 })
+  expect(answers).toMatchObject([{ text: 'helped' }])
+  expect((await as(host, 'one').tools.use('read_output', { call_id: (JSON.parse(lastMessage?.content ?? '{}') as { call_id: string }).call_id })).value).toMatchObject({ text: 'helped' })
 })
 
 test('a tool that its agent was not given is refused in the tool\'s own shape', async () => {

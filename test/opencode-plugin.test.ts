@@ -158,6 +158,28 @@ test('what was accepted inside opencode comes as the next prompt, and the model 
   expect(await ended(w.client, a)).toBe('ok')
 })
 
+test('what is accepted while another message waits for the user is handed over at once: no prompt follows that could be waited for', async () => {
+  const held = gate()
+  const w = await world(async ({ text }) => {
+    await held.opened
+    return `done: ${text}`
+  })
+  await session(w, 'a')
+  const b = await session(w, 'b')
+  await use(w, 'send-message', { session: b, message: 'a question' }, { sessionID: 'a', messageID: 'x' })
+  const typed = w.memory.type('b', 'long work')
+  await expect.poll(() => w.memory.texts('b')).toHaveLength(2)
+  await w.client.sessions.send(b, { message: 'later' })
+  await expect.poll(async () => (await w.client.sessions.state(b)).isActive).toBe(true)
+  const accepted = await use(w, 'buffer', { accept: 'oldest' }, { sessionID: 'b', messageID: 'y' })
+  expect(accepted).toMatchObject({ accepted: true, message: { message: expect.stringContaining('a question') as string } })
+  expect(accepted).not.toHaveProperty('next')
+  held.open()
+  await typed
+  await w.client.sessions.wait(b, { timeoutMs: 10_000 })
+  expect(w.memory.texts('b').filter((text) => text.includes('a question'))).toEqual([])
+})
+
 test('a fork does not count the turn that asked for it, though that is over when it is made', async () => {
   const w: World = await world(async ({ session: at, message, text }) => {
     if (text === 'fork') await use(w, 'send-message', { fork: 2, message: 'from here' }, { sessionID: at, messageID: message })

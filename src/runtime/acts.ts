@@ -1,7 +1,7 @@
 /** What the tools of a turn may ask of the runtime, bound to that turn: nobody can act as somebody else. */
 import { isRefusal } from '../model/call.ts'
 import type { EventOf } from '../model/event.ts'
-import { isCallId, turnOf, type CallId, type SessionId } from '../model/id.ts'
+import { callsBelow, isCallId, turnOf, type CallId, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
@@ -43,10 +43,10 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
 const taskShownMax = 2000
 const textOf = (value: Json | undefined): string => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
-/** A call of this session, or a refusal that says that there is none. */
+/** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
 async function ownCall(line: Line, session: SessionId, call: string) {
   const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
-  return row?.call?.caller === session ? row : ({ code: 'call_unknown', call } satisfies Refusal)
+  return row?.call != null && (row.call.caller === session || row.call.caller === callsBelow(session)) ? row : ({ code: 'call_unknown', call } satisfies Refusal)
 }
 
 async function waitForCall(line: Line, running: Running, call: string, timeoutMs: number): ReturnType<Acts['waitForCall']> {

@@ -2,41 +2,51 @@
  * What a client outside does through a door: a turn of its own session, with the client in place of a driver.
  * So its calls have a caller, a place in a flow, a deadline and a record like anybody's; external sessions may have several such turns at once, since nobody activates them.
  *
- * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do between those is none of ours. Its calls then stand in an external session below it,
+ * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do between those is none of ours. Its calls between turns stand in an external session below it,
  * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and it waits for that session meanwhile, so that no ring closes across roots (R5).
  */
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import { isCallId, type CallId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { callsBelow, isCallId, type CallId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-shapes.ts'
 import { cancel } from './ending.ts'
-import type { ToolUse } from './exchange.ts'
+import type { ToolUse, Who } from './exchange.ts'
 import { starting, type Line } from './line.ts'
 import type { Driver, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
-import { turnRowOf } from './running.ts'
+import { turnRowOf, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
 import { callEnding } from './waiting.ts'
 
 /** Who acts between turns: a client by its own session, or a session that a connected program runs, as its own agent. */
 export type Client = { session: SessionRow; agent: Agent }
 
-/** Whether a session acts as a client does: it is one, or a connected program runs it, which acts in its turns through its connection alone. Null where it is neither. */
+/** Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is neither. */
 export function clientOf(line: Line, session: SessionRow): Client | null {
   if (session.kind === 'external') return { session, agent: externalAgent }
   const agent = line.agents.get(session.agent)
   return agent?.driver === 'host' ? { session, agent } : null
 }
 
-/** Where the calls of a client stand. */
-export const callsIn = ({ kind, id }: Pick<SessionRow, 'kind' | 'id'>): SessionId => (kind === 'external' ? id : `ses_calls-${id.slice(4)}`)
+export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
+
+/**
+ * As whom a checked `who` acts: in the turn of it that runs, else as a client. R7: while a turn of it runs, nobody can tell what a program does for that turn from what it does besides,
+ * so all of it has that turn's place, authority and end.
+ */
+export function actorOf(line: Line, who: Exclude<Who, { kind: 'user' }>, session: SessionRow | null): Actor | Refusal {
+  const running = who.kind === 'turn' ? line.running.get(who.turn) : session?.kind === 'external' ? undefined : [...line.running.values()].find((one) => one.row.session === who.session)
+  if (running !== undefined) return { kind: 'turn', running }
+  const client = session === null || who.kind === 'turn' ? null : clientOf(line, session)
+  return client === null ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'client', ...client }
+}
 
 async function callingSession(line: Line, { session }: Client): Promise<SessionRow> {
-  const id = callsIn(session)
+  const id = session.kind === 'external' ? session.id : callsBelow(session.id)
   const known = id === session.id ? session : await line.store.session(id)
   if (known !== null) return known
   const made = await createSession(line, { agent: externalAgent.name, cwd: session.cwd, title: '', parent: session.id }, { kind: 'user' }, id.slice(4))

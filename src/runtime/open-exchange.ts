@@ -6,7 +6,7 @@ import { looksDrawn } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { createAgent, hostAgent, mainSession, viewOf, type AgentBook } from './agent-book.ts'
 import { askTurn } from './ask-turn.ts'
-import { clientOf } from './client-turn.ts'
+import { actorOf } from './client-turn.ts'
 import type { AgentView, CreateAgentAsk, CreateAnswer, CreateAsk, Exchange, Question, SendAnswer, SendAsk, WaitEdge, Who } from './exchange.ts'
 import { feedOf } from './feed.ts'
 import { flowEventsOf } from './flow-events.ts'
@@ -143,10 +143,8 @@ async function clientSession(line: Line, name: string, cwd: string): Promise<Ses
 export function senderOf(line: Line, who: Who, session: SessionRow | null): Sender | Refusal {
   if (who.kind === 'user') return { kind: 'user' }
   if (session?.archived === 'deleted') return { code: 'session_unknown', session: session.id }
-  const client = session === null ? null : clientOf(line, session)
-  if (client !== null) return { kind: 'client', session: client.session.id, agent: client.agent }
-  const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === who.session)
-  return running === undefined ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'turn', running }
+  const actor = actorOf(line, who, session)
+  return 'code' in actor || actor.kind === 'turn' ? actor : { kind: 'client', session: actor.session.id, agent: actor.agent }
 }
 
 async function create(parts: ExchangeParts, who: Who, ask: CreateAsk): Promise<CreateAnswer | Refusal> {

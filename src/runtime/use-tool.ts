@@ -7,7 +7,7 @@ import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { readOutput, waitAsClient } from './acts.ts'
 import { callableOf } from './callable.ts'
-import { callsIn, clientOf, useInOwnTurn, type Client } from './client-turn.ts'
+import { actorOf, useInOwnTurn, type Actor, type Client } from './client-turn.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import type { Line } from './line.ts'
 import { useInTurn } from './live-turn.ts'
@@ -23,20 +23,15 @@ import { untilResting } from './state.ts'
 /** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
 const offered = ({ line, doorTools }: ExchangeParts, agent: Agent): readonly Tool[] => doorTools.filter((tool) => tool.disabled === undefined && (tool.name !== 'subagent' || line.subagent !== null) && mayUse(fullAuthority, agent.tools, tool.name))
 
-type Place = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
-
-async function placeOf({ line }: ExchangeParts, who: Who): Promise<Place | Refusal> {
+async function placeOf({ line }: ExchangeParts, who: Who): Promise<Actor | Refusal> {
   if (who.kind === 'user') return { code: 'bad_input', field: 'from', given: 'nothing', expected: 'the session that asks' }
   const session = who.kind === 'session' ? await line.store.session(who.session) : null
   if (who.kind === 'session' && (session === null || session.archived === 'deleted')) return { code: 'session_unknown', session: who.session }
-  const client = session === null ? null : clientOf(line, session)
-  if (client !== null) return { kind: 'client', ...client }
-  const running = who.kind === 'turn' ? line.running.get(who.turn) : [...line.running.values()].find((one) => one.row.session === session?.id)
-  return running === undefined ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'turn', running }
+  return actorOf(line, who, session)
 }
 
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
-async function anySessionOf({ line, book, cwd }: ExchangeParts, name: string): Promise<Place | Refusal> {
+async function anySessionOf({ line, book, cwd }: ExchangeParts, name: string): Promise<Actor | Refusal> {
   const agent = book.resolve?.(name)
   if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...book.names()] }
   return { kind: 'client', agent, session: newSession({ agent: agent.name, cwd }, 'the one that you are in' as SessionId, line.clock.now()) }
@@ -92,8 +87,8 @@ function clientActs(line: Line, session: SessionRow, use: ToolUse | null): Acts 
   const signal = use?.signal ?? new AbortController().signal
   return {
     call: needsTurn, refuse: needsTurn,
-    waitForCall: (call, timeoutMs) => waitAsClient(line, callsIn(session), call, timeoutMs, signal),
-    readOutput: (call, offset, limit) => readOutput(line, callsIn(session), call, offset, limit),
+    waitForCall: (call, timeoutMs) => waitAsClient(line, session.id, call, timeoutMs, signal),
+    readOutput: (call, offset, limit) => readOutput(line, session.id, call, offset, limit),
     send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use?.id ?? null),
     spawn: (request) => spawnFor(line, session, request, use?.id ?? null),
     ...mailActsOf(line, session, { sender: { kind: 'client', session: session.id }, session, trace: use?.trace ?? null, cwd: session.cwd }, { session: session.id, running: null }, () => use?.id ?? null),

@@ -3,7 +3,7 @@
  *
  * The program says `hello` with its sessions, and may add or drop some later. We send `turn` when one of them has something to do, `cancel` when it must stop.
  * It sends `delta` as it speaks, `tool` to use a tool with the authority of the turn, and `answer` once. A turn that we send again after a break is the same turn: it is answered, not begun anew.
- * With each session it is given a token. What it does with that token is what the session does by itself, outside of our turns.
+ * With each session it is given a token. What it does with that token is what the session does by itself between our turns; while one of its turns runs, it is done in that turn, with its authority.
  *
  * A program that says in which directory it works is also asked to `open` sessions that were made here for its agent: it makes one of its own, or forks one, and says `session` with ours in `as`.
  */

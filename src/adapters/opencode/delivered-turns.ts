@@ -62,6 +62,11 @@ export class DeliveredTurns {
     return null
   }
 
+  /** Whether the session was given a turn, also one that still waits for its user. */
+  has(session: string): boolean {
+    return this.#live.has(session)
+  }
+
   /** The model has answered by itself. */
   noteReply(turn: HostTurn): void {
     const live = this.#live.get(turn.id)

@@ -7,7 +7,7 @@ import { expandedMessage, isExpanding, type ExpandingDeps } from './expanded-mes
 import type { KnownSessions } from './known-sessions.ts'
 import type { OpencodeTool, ToolUseContext } from './opencode-api.ts'
 
-export type OfferedToolsDeps = Pick<ExpandingDeps, 'opencode' | 'report'> & { sessions: Pick<KnownSessions, 'taken' | 'sending' | 'aside'>; turns: Pick<DeliveredTurns, 'of' | 'noteReply'> }
+export type OfferedToolsDeps = Pick<ExpandingDeps, 'opencode' | 'report'> & { sessions: Pick<KnownSessions, 'taken' | 'sending' | 'aside'>; turns: Pick<DeliveredTurns, 'of' | 'has' | 'noteReply'> }
 
 type Used = { ok: boolean; value: Json }
 
@@ -46,11 +46,13 @@ async function used(deps: OfferedToolsDeps, name: string, args: Record<string, J
 async function usedAs(deps: OfferedToolsDeps, name: string, args: Record<string, Json>, context: ToolUseContext): Promise<Used> {
   const [turn, own] = await Promise.all([deps.turns.of(context), deps.sessions.taken(context.sessionID)])
   if (turn !== null && name === 'send-message' && isReplyTo(args['reply'], turn.messageId)) deps.turns.noteReply(turn)
+  // While a turn is delivered the server hands what is accepted to that turn: no prompt follows.
+  const handed = turn !== null || deps.turns.has(context.sessionID)
   const use = (input: Record<string, Json>): Promise<Used> =>
     // Without a key of its own what it makes has a short id, which a model repeats without a slip.
     turn === null ? own.client.tools.use(name, input, {}, { signal: context.abort, key: null }) : turn.tool(name, input)
   const answer = await (isExpanding(name, args) ? expandedMessage(deps, own, args, context, use) : use(args))
-  return turn === null ? withNext(name, answer) : answer
+  return handed ? answer : withNext(name, answer)
 }
 
 const isReplyTo = (reply: Json | undefined, message: string | null): boolean => Array.isArray(reply) && message !== null && reply.some((id) => typeof id === 'string' && id.replace(/^msg_/, '') === message.replace(/^msg_/, ''))
