@@ -3,8 +3,11 @@
  * The connection comes back by itself. A turn that is sent again after a break is the same turn: it is not begun a second time, and its answer is sent again.
  */
 import type { Json } from '../model/json.ts'
+import { hostFrameBytesMax, hostSessionsPerHelloMax } from '../model/limits.ts'
 import type { TielineClient } from './client.ts'
+import { answerFrame, deltaFrames, failureFrame, fits, sessionFrame, type RunAnswer } from './host-frames.ts'
 import { urlOf, type RequestSettings } from './request.ts'
+import { TielineError } from './tieline-error.ts'
 
 export type HostSession = { /** The program's own id for it. */ id: string; title?: string; cwd: string; parent?: string | null; /** Ours, for one that was made at the server. */ as?: string | null; /** Another program that has it already keeps it, as long as it is there. */ spare?: boolean }
 
@@ -42,14 +45,14 @@ export type HostAsk = {
   /** Makes sessions that were asked for at the server, for its agent and this directory. */
   opens?: { cwd: string; open(asked: HostOpening): Promise<HostSession> }
   /** What it returns is the answer; what it throws makes the turn fail. */
-  run(turn: HostTurn): Promise<string | { output: string; usage?: { input: number; output: number } }>
+  run(turn: HostTurn): Promise<RunAnswer>
   onConnection?: (state: { open: boolean; why: string }) => void
   /** What the server says no to. */
   onError?: (error: { code: string; message: string }) => void
 }
 
 export type HostConnection = {
-  /** Resolves with our id for it. */
+  /** Resolves with our id for it; rejects where the server refuses it, or the connection is closed before. */
   add(session: HostSession): Promise<string>
   remove(id: string): void
   /** Ours of a session that the server has taken, and a client that acts as it: what it does by itself, outside of the turns that it is given. */
@@ -69,8 +72,9 @@ type Frame =
   | ({ type: 'turn' } & Given)
   | { type: 'cancel'; turn: string; cause: string }
   | { type: 'tool.result'; id: string; ok: boolean; value: Json }
-  | { type: 'error'; error: { code: string; message: string } }
-type Running = { abort: AbortController; answer: object | null }
+  | { type: 'error'; error: { code: string; message: string }; about?: { type: string; session?: string; turn?: string; id?: string } }
+type Running = { abort: AbortController; answer: object | null; /** The server did not take its answer, and was told of that instead. */ refused: boolean }
+type Waiter = { resolve: (sessionId: string) => void; reject: (error: Error) => void }
 
 const firstPauseMs = 100
 const pauseMsMax = 5000
@@ -86,7 +90,8 @@ class Connection implements HostConnection {
   readonly #sessions = new Map<string, HostSession>()
   readonly #turns = new Map<string, Running>()
   readonly #taken = new Map<string, { sessionId: string; client: TielineClient }>()
-  readonly #waiting = new Map<string, (sessionId: string) => void>()
+  /** Sessions that the server has not said yes or no to. */
+  readonly #waiting = new Map<string, Waiter[]>()
   readonly #tools = new Map<string, (result: { ok: boolean; value: Json }) => void>()
   readonly #closed = new AbortController()
   #socket: WebSocket | null = null
@@ -107,10 +112,11 @@ class Connection implements HostConnection {
   }
 
   add(session: HostSession): Promise<string> {
+    if (this.#closed.signal.aborted) return Promise.reject(new Error('the connection was closed'))
     this.#sessions.set(session.id, session)
-    return new Promise((resolve) => {
-      this.#waiting.set(session.id, resolve)
-      this.#send({ type: 'session', session: shaped(session) })
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(session.id, [...(this.#waiting.get(session.id) ?? []), { resolve, reject }])
+      this.#send({ type: 'session', session: sessionFrame(session) })
     })
   }
 
@@ -128,6 +134,7 @@ class Connection implements HostConnection {
     this.#closed.abort()
     this.#socket?.close(1000)
     for (const { abort } of this.#turns.values()) abort.abort(new Error('the connection was closed'))
+    for (const id of this.#waiting.keys()) this.#settle(id, ({ reject }) => reject(new Error('the connection was closed')))
   }
 
   async #live(): Promise<void> {
@@ -148,8 +155,7 @@ class Connection implements HostConnection {
       socket.addEventListener('open', () => {
         opened()
         this.#open = true
-        const { agent, description, tools, opens } = this.#ask
-        this.#send({ type: 'hello', agent, ...(description === undefined ? {} : { description }), ...(tools === undefined ? {} : { tools }), ...(opens === undefined ? {} : { opens: opens.cwd }), sessions: [...this.#sessions.values()].map(shaped) })
+        this.#hello()
         this.#ask.onConnection?.({ open: true, why: '' })
       })
       socket.addEventListener('message', (event) => this.#take(JSON.parse(String(event.data)) as Frame))
@@ -162,6 +168,14 @@ class Connection implements HostConnection {
         resolve(event.reason === '' ? `closed (${event.code})` : event.reason)
       })
     })
+  }
+
+  /** Those that one hello has no room for follow it. */
+  #hello(): void {
+    const { agent, description, tools, opens } = this.#ask
+    const sessions = [...this.#sessions.values()].map(sessionFrame)
+    this.#send({ type: 'hello', agent, ...(description === undefined ? {} : { description }), ...(tools === undefined ? {} : { tools }), ...(opens === undefined ? {} : { opens: opens.cwd }), sessions: sessions.slice(0, hostSessionsPerHelloMax) })
+    for (const session of sessions.slice(hostSessionsPerHelloMax)) this.#send({ type: 'session', session })
   }
 
   #take(frame: Frame): void {
@@ -178,8 +192,29 @@ class Connection implements HostConnection {
         this.#tools.get(frame.id)?.({ ok: frame.ok, value: frame.value })
         return void this.#tools.delete(frame.id)
       }
-      case 'error': return this.#ask.onError?.(frame.error)
+      case 'error': return this.#refused(frame)
     }
+  }
+
+  /** Nobody must wait for what the server has refused. */
+  #refused({ error, about }: Frame & { type: 'error' }): void {
+    this.#ask.onError?.(error)
+    if (about?.type === 'session' && about.session !== undefined) {
+      if (!this.#taken.has(about.session)) this.#sessions.delete(about.session)
+      this.#settle(about.session, ({ reject }) => reject(new TielineError(error, 400)))
+    }
+    if (about?.type === 'tool' && about.id !== undefined) this.#take({ type: 'tool.result', id: about.id, ok: false, value: { error: { code: error.code, message: error.message } } })
+    const running = about?.type === 'answer' && about.turn !== undefined ? this.#turns.get(about.turn) : undefined
+    if (running === undefined || about?.turn === undefined || running.answer === null || running.refused) return
+    running.refused = true
+    running.answer = failureFrame(about.turn, `the server did not take the answer: ${error.message}`)
+    this.#send(running.answer)
+  }
+
+  #settle(id: string, how: (waiter: Waiter) => void): void {
+    const waiting = this.#waiting.get(id) ?? []
+    this.#waiting.delete(id)
+    for (const waiter of waiting) how(waiter)
   }
 
   async #make({ type: _type, ...asked }: HostOpening & { type: 'open' }): Promise<void> {
@@ -193,26 +228,23 @@ class Connection implements HostConnection {
 
   #registered({ id, sessionId, token }: Registered): void {
     this.#taken.set(id, { sessionId, client: this.#settings.as(token) })
-    this.#waiting.get(id)?.(sessionId)
-    this.#waiting.delete(id)
+    this.#settle(id, ({ resolve }) => resolve(sessionId))
   }
 
   #begin({ type: _type, ...given }: Given & { type: 'turn' }): void {
     const known = this.#turns.get(given.turn)
     if (known !== undefined) return void (known.answer !== null && this.#send(known.answer))
-    const running: Running = { abort: new AbortController(), answer: null }
+    const running: Running = { abort: new AbortController(), answer: null, refused: false }
     this.#turns.set(given.turn, running)
-    const turn: HostTurn = { ...given, signal: running.abort.signal, say: (text) => this.#send({ type: 'delta', turn: given.turn, text }), tool: (name, input) => this.#tool(given.turn, name, input) }
+    const turn: HostTurn = { ...given, signal: running.abort.signal, say: (text) => deltaFrames(given.turn, text).forEach((frame) => this.#send(frame)), tool: (name, input) => this.#tool(given.turn, name, input) }
     void this.#run(turn, running)
   }
 
   async #run(turn: HostTurn, running: Running): Promise<void> {
-    const frame = { type: 'answer', turn: turn.turn }
     try {
-      const answer = await this.#ask.run(turn)
-      running.answer = typeof answer === 'string' ? { ...frame, output: answer } : { ...frame, output: answer.output, ...(answer.usage === undefined ? {} : { usage: answer.usage }) }
+      running.answer = answerFrame(turn.turn, await this.#ask.run(turn))
     } catch (error) {
-      running.answer = { ...frame, output: '', error: error instanceof Error ? error.message : String(error) }
+      running.answer = failureFrame(turn.turn, error)
     }
     this.#send(running.answer)
     // The oldest answers are forgotten: nobody asks for them again after so many others.
@@ -221,9 +253,12 @@ class Connection implements HostConnection {
 
   #tool(turn: string, name: string, input: Json): Promise<{ ok: boolean; value: Json }> {
     const id = `${turn}-${(this.#toolId += 1)}`
+    const frame = { type: 'tool', turn, id, name, input }
+    if (!this.#open) return Promise.resolve({ ok: false, value: { error: { code: 'call_ended', message: 'there is no connection to the server' } } })
+    if (!fits(frame)) return Promise.resolve({ ok: false, value: { error: { code: 'too_large', message: `the input of ${name} is larger than a frame of ${hostFrameBytesMax} bytes; put it into a file and pass the path` } } })
     return new Promise((resolve) => {
       this.#tools.set(id, resolve)
-      this.#send({ type: 'tool', turn, id, name, input })
+      this.#send(frame)
     })
   }
 
@@ -232,5 +267,3 @@ class Connection implements HostConnection {
     if (this.#open) this.#socket?.send(JSON.stringify(frame))
   }
 }
-
-const shaped = ({ id, title, cwd, parent, as, spare }: HostSession): object => ({ id, title: title ?? '', cwd, ...(parent == null ? {} : { parent }), ...(as == null ? {} : { as }), ...(spare === true ? { spare } : {}) })

@@ -40,5 +40,12 @@ export const subagentIterationsMax = 32
 export const subagentDepthMax = 1
 /** How long a driver may take to stop after its signal aborted, before its turn is ended without it. */
 export const stopGraceMs = 2000
+/** What one frame of a connected program may hold. */
+export const hostFrameBytesMax = 4 * 1024 * 1024
+/** In UTF-16 units: a piece of what it says, why a turn failed, and the title of a session. */
+export const hostDeltaMax = 64 * 1024
+export const hostErrorMax = 10_000
+export const hostTitleMax = 500
+export const hostSessionsPerHelloMax = 1000
 export const waitSecondsDefault = 50
 export const waitSecondsMax = 55

@@ -4,7 +4,7 @@
 const splits = (text: string, at: number): boolean => /^[\ud800-\udbff]$/.test(text.charAt(at - 1)) && /^[\udc00-\udfff]$/.test(text.charAt(at))
 
 /** The longest start of `text` of at most `units` UTF-16 units that does not split a code point. */
-function headUnits(text: string, units: number): string {
+export function headUnits(text: string, units: number): string {
   if (text.length <= units) return text
   return text.slice(0, splits(text, units) ? units - 1 : units)
 }

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { z } from 'zod'
 import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { hostFrameBytesMax } from '../model/limits.ts'
 import type { Who } from '../runtime/exchange.ts'
 import { tooManyListeners, type Feed } from './feed.ts'
 import type { Follower } from './feed-follow.ts'
@@ -12,7 +13,6 @@ import type { RateLimit } from './rate-limit.ts'
 import { isRefusal, wireNo, wireNoOf, type WireNo } from './wire-error.ts'
 
 const frameBytesMax = 64 * 1024
-const doorBytesMax = 4 * 1024 * 1024
 const badFramesMax = 10
 const framesWaitingMax = 16
 const namedMax = 200
@@ -35,7 +35,7 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
   // Pongs are ours to send, so that a peer that only pings and never reads fills no buffer.
   const server = new WebSocketServer({ noServer: true, maxPayload: frameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
   // What a connected program says may be as long as an answer.
-  const wide = new WebSocketServer({ noServer: true, maxPayload: doorBytesMax, perMessageDeflate: false, clientTracking: false })
+  const wide = new WebSocketServer({ noServer: true, maxPayload: hostFrameBytesMax, perMessageDeflate: false, clientTracking: false })
   for (const one of [server, wide]) one.on('wsClientError', (_error, socket) => decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')))
   const sockets = new Set<WebSocket>()
   return {

@@ -11,13 +11,14 @@ import { z } from 'zod'
 import { AgentName } from '../../model/agent.ts'
 import { SessionId } from '../../model/id.ts'
 import { Json } from '../../model/json.ts'
+import { hostDeltaMax, hostErrorMax, hostSessionsPerHelloMax, hostTitleMax } from '../../model/limits.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, 'letters, digits, "_", "-" and ".", at most 100')
 
 export const HostedSession = z.strictObject({
   /** The program's own id for it; ours follows from it, so that it is the same session after a restart. */
   id,
-  title: z.string().max(500).default(''),
+  title: z.string().max(hostTitleMax).default(''),
   cwd: z.string().min(1).max(4096),
   /** The program's own id of the session that made it. */
   parent: id.nullish(),
@@ -30,16 +31,16 @@ export type HostedSession = z.infer<typeof HostedSession>
 
 export const HostFrame = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName.max(50, 'at most 50 letters'), description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(1000).default([]),
+    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName.max(50, 'at most 50 letters'), description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(hostSessionsPerHelloMax).default([]),
     /** Tools that its turns may use through us. */ tools: z.array(z.string().min(1)).max(100).default([]),
     /** The directory in which it makes sessions when it is asked to. */ opens: z.string().min(1).max(4096).nullish(),
   }),
   z.strictObject({ type: z.literal('session'), session: HostedSession }),
   z.strictObject({ type: z.literal('gone'), session: id }),
-  z.strictObject({ type: z.literal('delta'), turn: z.string().max(200), text: z.string().max(64 * 1024) }),
+  z.strictObject({ type: z.literal('delta'), turn: z.string().max(200), text: z.string().max(hostDeltaMax) }),
   z.strictObject({ type: z.literal('tool'), turn: z.string().max(200), id: z.string().min(1).max(200), name: z.string().min(1).max(100), input: Json }),
   z.strictObject({
-    type: z.literal('answer'), turn: z.string().max(200), output: z.string(), /** Why it failed; null where it did not. */ error: z.string().max(10_000).nullish(),
+    type: z.literal('answer'), turn: z.string().max(200), output: z.string(), /** Why it failed; null where it did not. */ error: z.string().max(hostErrorMax).nullish(),
     usage: z.strictObject({ input: z.number().int().min(0), output: z.number().int().min(0) }).nullish(),
   }),
 ])
@@ -47,6 +48,9 @@ export type HostFrame = z.infer<typeof HostFrame>
 
 /** `token` acts as the session. */
 export type Registered = { id: string; sessionId: string; token: string }
+
+/** The program's own ids in a frame: of a session, or of a turn and a use of a tool in it. */
+export type About = { type: string; session?: string; turn?: string; id?: string }
 
 /** What we send. */
 export type ToHost =
@@ -56,4 +60,4 @@ export type ToHost =
   | { type: 'turn'; turn: string; id: string; sessionId: string; prompt: string; task: string; from: string | null; source: string; messageId: string | null; inReplyTo: string | null; system: string; deadline: number; tools: { name: string; description: string; input: Json }[] }
   | { type: 'cancel'; turn: string; cause: string }
   | { type: 'tool.result'; turn: string; id: string; ok: boolean; value: Json }
-  | { type: 'error'; error: { code: string; message: string; field?: string } }
+  | { type: 'error'; error: { code: string; message: string; field?: string }; /** What was refused, so that nobody waits for it. */ about: About }

@@ -4,11 +4,11 @@ import { isRefusal } from '../../model/call.ts'
 import type { SessionId } from '../../model/id.ts'
 import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
-import { HostFrame, type HostedSession, type Registered, type ToHost } from './frames.ts'
+import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
 
-export const hostFrameBytesMax = 4 * 1024 * 1024
 const badFramesMax = 10
+const idShownMax = 1000
 const policyCode = 1008
 
 export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
@@ -44,8 +44,8 @@ class Program {
     this.#ws.on('error', () => undefined)
     this.#ws.on('close', () => this.#deps.hub.detach(this.#host))
     this.#ws.on('message', (data, isBinary) => {
-      const frame = isBinary ? badInput('frame', 'binary data', 'JSON text') : parsed((data as Buffer).toString('utf8'))
-      if (isRefusal(frame)) return this.#refuse(frame)
+      const { frame, about } = isBinary ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed((data as Buffer).toString('utf8'))
+      if (isRefusal(frame)) return this.#refuse(frame, about)
       this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => {
         this.#deps.report(fault)
         this.#ws.close(1011, 'something broke in the server')
@@ -73,13 +73,13 @@ class Program {
 
   async #hello({ agent, description, sessions, tools, opens }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
     const known = await this.#deps.exchange.hostAgent({ name: agent, description, tools })
-    if (isRefusal(known)) return this.#refuse(known)
+    if (isRefusal(known)) return this.#refuse(known, { type: 'hello' })
     this.#agent = known.id
     this.#name = agent
     const registered: (Registered & { sessionId: SessionId; spare: boolean })[] = []
     for (const session of sessions) {
       const opened = await this.#open(session)
-      if (isRefusal(opened)) this.#refuse(opened)
+      if (isRefusal(opened)) this.#say(opened, { type: 'session', session: session.id })
       else registered.push({ id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id), spare: session.spare })
     }
     // It may have gone while its sessions were opened: then nobody would ever take them off again.
@@ -93,7 +93,7 @@ class Program {
 
   async #register(session: HostedSession): Promise<void> {
     const opened = await this.#open(session)
-    if (isRefusal(opened)) return this.#refuse(opened)
+    if (isRefusal(opened)) return this.#refuse(opened, { type: 'session', session: session.id })
     if (this.#ws.readyState !== this.#ws.OPEN) return
     this.#send({ type: 'registered', id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id) })
     this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
@@ -127,15 +127,20 @@ class Program {
 
   #tool({ turn, id, name, input }: Extract<HostFrame, { type: 'tool' }>): void {
     const hosted = this.#turn(turn)
-    void hosted?.tool(name, input).then(
+    if (hosted === null) return this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: 'this turn has ended, or is not one of yours' } } })
+    void hosted.tool(name, input).then(
       ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
       (error: unknown) => this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) } } }),
     )
   }
 
-  #refuse(refusal: Refusal): void {
+  #say(refusal: Refusal, about: About): void {
+    this.#send({ type: 'error', error: { code: refusal.code, message: explain(refusal), ...('field' in refusal ? { field: refusal.field } : {}) }, about })
+  }
+
+  #refuse(refusal: Refusal, about: About): void {
     this.#bad += 1
-    this.#send({ type: 'error', error: { code: refusal.code, message: explain(refusal), ...('field' in refusal ? { field: refusal.field } : {}) } })
+    this.#say(refusal, about)
     if (this.#bad >= badFramesMax) this.#ws.close(policyCode, 'too many bad frames')
   }
 
@@ -144,13 +149,21 @@ class Program {
   }
 }
 
-function parsed(text: string): HostFrame | Refusal {
+function parsed(text: string): { frame: HostFrame | Refusal; about: About } {
   let given: unknown
   try {
     given = JSON.parse(text)
   } catch {
-    return badInput('frame', text, 'JSON')
+    return { frame: badInput('frame', text, 'JSON'), about: { type: 'unknown' } }
   }
   const frame = HostFrame.safeParse(given)
-  return frame.success ? frame.data : refusalOfZod(frame.error, given)
+  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given), about: aboutOf(given) }
+}
+
+/** As far as a frame that cannot be read can be read. */
+function aboutOf(given: unknown): About {
+  const fields = given !== null && typeof given === 'object' ? (given as Record<string, unknown>) : {}
+  const own = fields['session'] !== null && typeof fields['session'] === 'object' ? (fields['session'] as Record<string, unknown>)['id'] : fields['session']
+  const texts = Object.entries({ session: own, turn: fields['turn'], id: fields['id'] }).filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= idShownMax)
+  return { type: typeof fields['type'] === 'string' ? fields['type'].slice(0, 20) : 'unknown', ...Object.fromEntries(texts) }
 }

@@ -63,7 +63,7 @@ export class KnownSessions {
     if (session?.spare !== true) return
     const mine = { ...session, spare: false }
     this.#known.set(id, mine)
-    void this.#deps.link.current()?.host.add(mine)
+    this.#tell(mine)
   }
 
   /** A fork of a session up to a message of it, for one thing; nobody hears of it, and it is gone afterwards. */
@@ -94,7 +94,12 @@ export class KnownSessions {
     const known = this.#known.get(id)
     if (known === undefined || known.title === title) return
     this.#known.set(id, { ...known, title })
-    void this.#deps.link.current()?.host.add({ ...known, title })
+    this.#tell({ ...known, title })
+  }
+
+  /** What the server says no to, the link reports. */
+  #tell(session: HostSession): void {
+    this.#deps.link.current()?.host.add(session).catch(() => undefined)
   }
 
   /** Its mail has no reader any more. */
@@ -162,7 +167,10 @@ export class KnownSessions {
     const parent = session.parentID !== undefined && host.taken(session.parentID) !== null ? session.parentID : null
     const known: HostSession = { id: session.id, title: session.title, cwd: session.directory, parent, as: nameIn(session), spare }
     this.#known.set(session.id, known)
-    await host.add(known)
+    await host.add(known).catch((error: unknown) => {
+      this.#known.delete(session.id)
+      throw error
+    })
     const taken = host.taken(session.id)
     if (taken === null) throw new Error(`the server did not take session ${session.id}`)
     return taken
