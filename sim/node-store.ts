@@ -194,8 +194,8 @@ export class NodeStore implements Store {
     const { bug } = this.#shared
     return bug?.read === undefined ? page : { ...page, events: page.events.filter((stored) => bug.read?.(stored) ?? true) }
   })
-  due: Store['due'] = (now, limit) => this.#read(async () => {
-    const due = await this.#shared.store.due(now, limit)
+  due: Store['due'] = (now, limit, after) => this.#read(async () => {
+    const due = await this.#shared.store.due(now, limit, after)
     return this.#shared.bug?.due?.(due) ?? due
   })
   turn: Store['turn'] = (id) => this.#read(() => this.#shared.store.turn(id))

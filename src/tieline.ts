@@ -19,6 +19,7 @@ import type { Sampling } from './model/trace.ts'
 import { agentBook } from './runtime/agent-book.ts'
 import { alarmOf } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
+import { failQueued } from './runtime/ending.ts'
 import type { Exchange } from './runtime/exchange.ts'
 import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
@@ -136,7 +137,7 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
     subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
   })
   const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
-  const want = wantedSessions({ hub: hosts, store, clock, isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
+  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
   store.onHint((hints) => hints.forEach(want))
   hosts.onAttached((session) => void claimSession(node.line, session).catch((fault: unknown) => warn(String(fault))))
   void putAway(node.line, store, warn)

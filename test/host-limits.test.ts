@@ -90,6 +90,22 @@ test('usage in fractions is counted as whole tokens', async () => {
   expect(await turnOf(w)).toMatchObject({ outcome: 'completed', output: 'fine', tokensUsed: 2 })
 })
 
+test('a session that its program cannot open fails what waits for it, and says why; another program is asked first, and later ones are asked again', async () => {
+  const w = await hosted({ opens: { cwd: tmpdir(), open: () => Promise.reject(new Error('no room')) } })
+  const { sessionId } = await w.client.sessions.create({ cwd: tmpdir(), agent: 'mine', initialMessage: 'one' })
+  await w.client.sessions.send(sessionId, { message: 'two' })
+  expect(await w.client.sessions.wait(sessionId, { timeoutMs: 10_000 })).toMatchObject({ isActive: false, status: 'error' })
+  const { messages } = await w.client.sessions.history(sessionId)
+  expect(messages.map(({ text }) => text).slice(0, 2)).toEqual(['one', `[host_failed: the program could not open ${sessionId}: no room]`])
+  const able = w.client.host({ agent: 'mine', run: async ({ task }) => `did ${task}`, opens: { cwd: tmpdir(), open: async ({ cwd }) => ({ id: 'made', cwd }) } })
+  open.push(() => able.close())
+  await able.ready
+  await w.client.sessions.send(sessionId, { message: 'three' })
+  expect(await w.client.sessions.wait(sessionId, { timeoutMs: 10_000 })).toMatchObject({ status: 'idle', lastMessage: { content: 'did three' } })
+  const second = await w.client.sessions.create({ cwd: tmpdir(), agent: 'mine', initialMessage: 'four' })
+  expect(await w.client.sessions.wait(second.sessionId, { timeoutMs: 10_000 })).toMatchObject({ lastMessage: { content: 'did four' } })
+})
+
 test('a use of a tool that the server cannot read, or that is too large, or whose turn is over, is answered', async () => {
   const answers: Json[] = []
   let late: () => Promise<unknown> = async () => undefined

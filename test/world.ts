@@ -69,7 +69,7 @@ export type World = {
   exchange: Exchange
 }
 
-export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; asks?: boolean; store?: SqliteStore; clock?: VirtualClock }
+export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; asks?: boolean; store?: SqliteStore; clock?: VirtualClock; /** Whether somebody runs the sessions of an agent. */ isThere?: (agent: string) => boolean }
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
@@ -80,7 +80,7 @@ export async function world(options: WorldOptions): Promise<World> {
   const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}` }
   const configured = agentsOf(options.agents, clock, count)
   const made = scriptedDriver(demoAgent, { clock, count })
-  const agents = agentBook(configured, { define: (name, { title, description, prompt, tools }) => Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }), driver: () => made, isThere: () => true })
+  const agents = agentBook(configured, { define: (name, { title, description, prompt, tools }) => Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }), driver: () => made, isThere: ({ name }) => options.isThere?.(name) ?? true })
   await agents.load(store.lists)
   store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]

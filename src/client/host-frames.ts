@@ -38,4 +38,6 @@ export function answerFrame(turn: string, answer: RunAnswer): object {
 
 export const failureFrame = (turn: string, error: unknown): object => ({ type: 'answer', turn, output: '', error: headUnits(error instanceof Error ? error.message : String(error), hostErrorMax) })
 
+export const unopenedFrame = (session: string, why: string): object => ({ type: 'unopened', session, why: headUnits(why, hostErrorMax) })
+
 const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)

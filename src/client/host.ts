@@ -5,7 +5,7 @@
 import type { Json } from '../model/json.ts'
 import { hostFrameBytesMax, hostSessionsPerHelloMax } from '../model/limits.ts'
 import type { TielineClient } from './client.ts'
-import { answerFrame, deltaFrames, failureFrame, fits, sessionFrame, type RunAnswer } from './host-frames.ts'
+import { answerFrame, deltaFrames, failureFrame, fits, sessionFrame, unopenedFrame, type RunAnswer } from './host-frames.ts'
 import { urlOf, type RequestSettings } from './request.ts'
 import { TielineError } from './tieline-error.ts'
 
@@ -222,7 +222,9 @@ class Connection implements HostConnection {
       const made = await this.#ask.opens?.open(asked)
       if (made !== undefined) await this.add({ ...made, as: asked.sessionId })
     } catch (error) {
-      this.#ask.onError?.({ code: 'not_opened', message: `${asked.sessionId} could not be made here: ${error instanceof Error ? error.message : String(error)}` })
+      const why = error instanceof Error ? error.message : String(error)
+      this.#ask.onError?.({ code: 'not_opened', message: `${asked.sessionId} could not be made here: ${why}` })
+      this.#send(unopenedFrame(asked.sessionId, why))
     }
   }
 

@@ -19,7 +19,8 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
   if (line.stopping.signal.aborted || line.claiming.has(session)) return
   line.claiming.add(session)
   try {
-    await endOverdue(line, session)
+    // Nobody can run it now: what is looked at again every second must not cost a transaction.
+    if (!(await endOverdue(line, session))) return
     const claimed = await line.store.transact([`session:${session}`], async (tx) => {
       const facts = await tx.session(session)
       const claim = claimOf(line, facts, tx.now)
@@ -37,11 +38,12 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
   }
 }
 
-/** Queued inputs whose sender waits no longer are not begun. */
-async function endOverdue(line: Line, session: SessionId): Promise<void> {
+/** Queued inputs whose sender waits no longer are not begun. False where all there is waits for somebody to run it. */
+async function endOverdue(line: Line, session: SessionId): Promise<boolean> {
   for (;;) {
-    const { next, running } = await line.store.sessionFacts(session)
-    if (running !== null || next === null || next.call !== null || next.deadline === 0 || next.deadline > line.clock.now()) return
+    const { session: row, next, running } = await line.store.sessionFacts(session)
+    if (running !== null || next === null) return true
+    if (next.call !== null || next.deadline === 0 || next.deadline > line.clock.now()) return row === null || isThere(line, line.agents.get(row.agent), session)
     await cancel(line, next.id, 'timed_out', 'deadline')
   }
 }

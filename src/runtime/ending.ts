@@ -1,6 +1,6 @@
 /** The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each is one transaction (R1, R3). */
 import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from '../model/end.ts'
-import { turnOf, type CallId, type TurnId } from '../model/id.ts'
+import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { TurnRow } from '../model/facts.ts'
 import type { Line } from './line.ts'
 import type { Key } from './ports.ts'
@@ -63,6 +63,21 @@ export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 't
     tx.append(...events)
     return events.length > 0
   })
+}
+
+/** What is queued for a session that nobody can run fails, and says why; it stands in the conversation like any other failure. */
+export async function failQueued(line: Line, session: SessionId, why: string): Promise<void> {
+  for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
+    const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
+    if (opened === undefined || !('grant' in opened)) continue
+    const asked = opened.type === 'call.opened' ? { asked: opened.task, askedTokens: line.count(opened.task), from: opened.grant.path.at(-2)?.agent ?? null } : { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+    await line.store.transact(endKeys(row), async (tx) => {
+      const facts = await tx.turn(row.id)
+      if (facts?.turn.state !== 'queued') return
+      const entry = { n: facts.session.entries + 1, ...asked, startedAt: row.openedAt, answered: `[${why}]`, answeredTokens: line.count(why) }
+      tx.append(...endTurn(facts, [], { outcome: 'failed', output: '', error: why, iterations: 0, toolCalls: [], tokensUsed: 0, tokensBelow: 0, entry }, () => undefined, tx.now, line.limits))
+    })
+  }
 }
 
 /** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */

@@ -51,6 +51,8 @@ export type Line = LinePorts & {
   readonly starting: Set<TurnId>
   /** Sessions whose start or claim broke off: only looking tells what became of it. */
   readonly lost: Set<SessionId>
+  /** How far the sweep has looked through what is due, so that it goes on there and not at the beginning. */
+  readonly swept: { to: SessionId | null }
   /** Turns that were told to stop before they were here. */
   readonly stoppedEarly: Map<TurnId, Outcome>
   /** What clients outside do in their own turns, in place of a driver. */
@@ -90,6 +92,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
     heard: new Map(),
     questionWaiters: new Map(),
     lost: new Set(),
+    swept: { to: null },
     stopping: new AbortController(),
     askPerson,
     start,

@@ -67,7 +67,7 @@ function tell(line: Line, fault: unknown): void {
 }
 
 export async function sweep(line: Line): Promise<void> {
-  // What is found together is written together; more than a few rounds wait for the next second.
+  // What is found together is written together; more than a few rounds wait for the next second, which goes on where this one stopped.
   for (let round = 0; round < roundsPerSweep; round += 1) if (!(await sweepDue(line))) break
   await lookForEndings(line)
   await lookAtRunning(line)
@@ -76,7 +76,8 @@ export async function sweep(line: Line): Promise<void> {
 
 /** True if there is more than was looked at. */
 async function sweepDue(line: Line): Promise<boolean> {
-  const due = await line.store.due(line.clock.now(), duePerSweep)
+  const due = await line.store.due(line.clock.now(), duePerSweep, line.swept.to)
+  line.swept.to = due.next
   // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
   await each(line, due.calls, (call) => expireCall(line, call))
   await each(line, due.turns, async (turn) => {
@@ -88,7 +89,7 @@ async function sweepDue(line: Line): Promise<boolean> {
   const lost = [...line.lost]
   line.lost.clear()
   await each(line, [...new Set([...due.sessions, ...lost])], (session) => claimSession(line, session))
-  return Math.max(due.calls.length, due.turns.length, due.sessions.length, due.lost.length) >= duePerSweep
+  return due.next !== null || Math.max(due.calls.length, due.turns.length, due.lost.length) >= duePerSweep
 }
 
 /** All at once, so that they share a commit; each fault is told and stops nobody else. */

@@ -28,6 +28,8 @@ export type Due = {
   calls: CallId[]
   /** Sessions with something queued and nothing running, or whose runner has lost its lease. */
   sessions: SessionId[]
+  /** Where to go on looking for sessions; null where there are no more. Those that nobody can run now stay due, and must not hide the others. */
+  next: SessionId | null
   /** Running turns past their own deadline. */
   turns: TurnId[]
   /** Turns of clients outside whose node is gone: nobody can run them again. */
@@ -43,7 +45,8 @@ export type Store = {
   lastSeq(): number
   onHint(listener: (hints: readonly Hint[]) => void): () => void
   heartbeat(node: NodeId, ttlMs: number): Promise<void>
-  due(now: Millis, limit: number): Promise<Due>
+  /** At most `limit` of each kind; sessions in the order of their ids, those after `after`. */
+  due(now: Millis, limit: number, after?: SessionId | null): Promise<Due>
   /** Single rows, read outside a transaction: for answers, never for decisions. */
   turn(id: TurnId): Promise<TurnRow | null>
   session(id: SessionId): Promise<SessionRow | null>

@@ -49,6 +49,20 @@ test('one fault of the store stops neither the sweep nor the heartbeat', async (
   expect(until).toBeGreaterThan(w.clock.now())
 })
 
+test('sessions that nobody can run, however many, keep no other from being found by the sweep', async () => {
+  const here = new Set<string>()
+  const w = await world({ agents: { away: {}, back: { script: () => 'at last' } }, isThere: (agent) => here.has(agent) })
+  const create = (agent: string, id: string) => w.exchange.createSession({ kind: 'user' }, { cwd: '/tmp', agent, model: null, title: '', parent: null, initialMessage: 'go', id, trace: null })
+  for (let n = 0; n < 600; n += 1) await create('away', `a${String(n).padStart(4, '0')}`)
+  await create('back', 'z')
+  await w.rest()
+  // Nobody is told: only looking finds it.
+  here.add('back')
+  await w.pass(3000)
+  expect(await w.store.sessionFacts('ses_z')).toMatchObject({ running: null, next: null })
+  expect((await w.events('turn.ended')).map(({ event }) => event.session)).toEqual(['ses_z'])
+})
+
 test('a driver that returns nothing useful ends its turn as failed', async () => {
   const w = await world({ agents: { none: { driver: { run: async () => undefined as never } }, odd: { driver: { run: async () => ({ outcome: 'completed' }) as never } } } })
   expect((await w.run('none', 'go')).error).toContain('driver_broken')

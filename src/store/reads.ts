@@ -24,9 +24,9 @@ function prepareAll(db: DatabaseSync) {
     byCaller: arrays(db.prepare(`select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit +?2`)),
     entries: db.prepare('select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key'),
     overdueCalls: db.prepare(`select id from turns where live = 1 and session > '' and pending = 1 and call_deadline <= ? limit +?`),
-    waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.session > '' and q.state = 'queued'
-      and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') limit +?`),
-    orphaned: db.prepare(`select t.session as session from turns t where t.live = 1 and t.session > '' and t.state = 'running' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit +?2`),
+    waiting: db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.session > ?1 and q.state = 'queued'
+      and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') order by q.session limit +?2`),
+    orphaned: db.prepare(`select distinct t.session as session from turns t where t.live = 1 and t.session > ?3 and t.state = 'running' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) order by t.session limit +?2`),
     lost: db.prepare(`select t.id as id from turns t join sessions s on s.id = t.session where t.live = 1 and t.session > '' and t.state = 'running' and s.kind = 'external' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit +?2`),
     overdueTurns: db.prepare(`select id from turns where live = 1 and session > '' and state = 'running' and deadline <= ? limit +?`),
   }
@@ -56,9 +56,9 @@ export function prepareReads(db: DatabaseSync) {
       const found = new Map(segments.flatMap(({ session, first, last }) => read(session, numbers.filter((n) => first <= n && n <= last))).map((entry) => [entry.n, entry]))
       return numbers.flatMap((n) => found.get(n) ?? [])
     },
-    due: (at: Millis, limit: number): Due => ({
+    due: (at: Millis, limit: number, after: SessionId | null = null): Due => ({
       calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(({ id }): CallId => `call_${id.slice(5)}`),
-      sessions: [...statements.waiting.all(limit), ...statements.orphaned.all(at, limit)].map((row) => (row as { session: SessionId }).session),
+      ...page(idsOf(statements.waiting.all(after ?? '', limit)), idsOf(statements.orphaned.all(at, limit, after ?? '')), limit),
       turns: (statements.overdueTurns.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
       lost: (statements.lost.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
     }),
@@ -71,6 +71,15 @@ export function prepareReads(db: DatabaseSync) {
       return readLog(after, filter, limit, (from, count) => fetch(statements, filter, from, count))
     },
   }
+}
+
+const idsOf = (rows: readonly unknown[]): SessionId[] => rows.map((row) => (row as { session: SessionId }).session)
+
+/** The first of both, in order; where there may be more, `next` is the last of them. */
+function page(waiting: readonly SessionId[], orphaned: readonly SessionId[], limit: number): Pick<Due, 'sessions' | 'next'> {
+  const both = [...new Set([...waiting, ...orphaned])].sort()
+  const sessions = both.slice(0, limit)
+  return { sessions, next: waiting.length === limit || orphaned.length === limit || both.length > limit ? (sessions.at(-1) ?? null) : null }
 }
 
 function eventAt(statements: ReturnType<typeof prepareAll>, seq: number): StoredEvent | null {

@@ -261,7 +261,7 @@ class Sqlite implements SqliteStore {
   sessionFacts: Store['sessionFacts'] = async (id) => sessionFacts(this.#committed, id, this.#now(), null)
   turns: Store['turns'] = async (filter, limit) => this.#reads.turns(filter, limit)
   sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
-  due: Store['due'] = async (at, limit) => this.#reads.due(at, limit)
+  due: Store['due'] = async (at, limit, after) => this.#reads.due(at, limit, after)
   entries: Store['entries'] = async (session, select) => selectEntries(this.#reader, session, select)
 
   entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)

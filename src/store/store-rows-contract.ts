@@ -178,6 +178,20 @@ function due(fresh: Fresh): void {
     expect((await store.due(0, 10)).sessions).toEqual([])
   })
 
+  test('R11: sessions that are due come in pages, each once, those with lost runners among them', async () => {
+    const { store } = await fresh()
+    for (const name of ['a', 'b', 'c', 'd', 'e'] as const) await append(store, created(`ses_${name}`), sent(`ses_${name}`, `turn_${name}`), ...(name === 'b' ? [started('ses_b', 'turn_b', { node: 'node_unheard' })] : []))
+    const pages = []
+    for (let after: SessionId | null = null; ; ) {
+      const { sessions, next } = await store.due(0, 2, after)
+      pages.push(sessions)
+      if (next === null) break
+      after = next
+    }
+    expect(pages.flat()).toEqual(['ses_a', 'ses_b', 'ses_c', 'ses_d', 'ses_e'])
+    expect(pages.every((page) => page.length <= 2)).toBe(true)
+  })
+
   test('R4: the session of a turn whose node has lost its lease is due', async () => {
     const { store, clock } = await fresh()
     await store.heartbeat('node_1', 1000)

@@ -5,7 +5,7 @@
  * It sends `delta` as it speaks, `tool` to use a tool with the authority of the turn, and `answer` once. A turn that we send again after a break is the same turn: it is answered, not begun anew.
  * With each session it is given a token. What it does with that token is what the session does by itself between our turns; while one of its turns runs, it is done in that turn, with its authority.
  *
- * A program that says in which directory it works is also asked to `open` sessions that were made here for its agent: it makes one of its own, or forks one, and says `session` with ours in `as`.
+ * A program that says in which directory it works is also asked to `open` sessions that were made here for its agent: it makes one of its own, or forks one, and says `session` with ours in `as`; or `unopened` with the reason. Then another program is asked, and where none is left, what waits for that session fails.
  */
 import { z } from 'zod'
 import { AgentName } from '../../model/agent.ts'
@@ -37,6 +37,8 @@ export const HostFrame = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('session'), session: HostedSession }),
   z.strictObject({ type: z.literal('gone'), session: id }),
+  /** One of ours that it was asked to open, and could not. */
+  z.strictObject({ type: z.literal('unopened'), session: SessionId, why: z.string().max(hostErrorMax) }),
   z.strictObject({ type: z.literal('delta'), turn: z.string().max(200), text: z.string().max(hostDeltaMax) }),
   z.strictObject({ type: z.literal('tool'), turn: z.string().max(200), id: z.string().min(1).max(200), name: z.string().min(1).max(100), input: Json }),
   z.strictObject({

@@ -30,9 +30,15 @@ export type HostHub = {
   onAttached(listener: (session: SessionId) => void): void
   /** A program that makes sessions when asked is there. */
   join(host: Host): void
-  onJoined(listener: (host: Host) => void): void
+  onJoined(listener: () => void): void
   /** Asks a program of that agent and directory, once; one that has the conversation to go on from, where there is one. */
   want(wanted: Wanted): void
+  /** It could not make what it was asked for: the next one is asked. */
+  cannot(host: Host, session: SessionId, why: string): void
+  /** A program was asked; `late` is called when that has taken too long. */
+  onAsked(listener: (late: (why: string) => void) => void): void
+  /** All that could be asked have failed. */
+  onHopeless(listener: (session: SessionId, why: string) => void): void
 }
 
 export function hostHub(): HostHub {
@@ -96,30 +102,48 @@ export function hostHub(): HostHub {
   }
 }
 
+type Asked = { wanted: Wanted; host: Host; /** Those that could not. */ failed: Set<Host> }
+type Wanting = Pick<HostHub, 'join' | 'onJoined' | 'want' | 'cannot' | 'onAsked' | 'onHopeless'> & { brought: (session: SessionId) => void; left: (host: Host) => void }
+
 /** Programs that make sessions when asked, and which of them was asked for what. */
-function wantingHub(isThere: (session: SessionId) => boolean): Pick<HostHub, 'join' | 'onJoined' | 'want'> & { brought: (session: SessionId) => void; left: (host: Host) => void } {
+function wantingHub(isThere: (session: SessionId) => boolean): Wanting {
   const joined = new Set<Host>()
-  const listeners = new Set<(host: Host) => void>()
+  const listeners = { joined: new Set<() => void>(), asked: new Set<(late: (why: string) => void) => void>(), hopeless: new Set<(session: SessionId, why: string) => void>() }
   /** Who was asked for a session, and has not brought it yet. */
-  const asked = new Map<SessionId, Host>()
+  const asked = new Map<SessionId, Asked>()
+  const ask = (wanted: Wanted, failed: Set<Host>): boolean => {
+    const { session, agent, cwd, title, from } = wanted
+    const host = [...joined].find((one) => !failed.has(one) && one.place?.agent === agent && one.place.cwd === cwd && (from === null || one.sessions.has(from.session)))
+    if (host === undefined) return false
+    const own = from === null ? undefined : host.sessions.get(from.session)
+    const entry: Asked = { wanted, host, failed }
+    asked.set(session, entry)
+    host.send({ type: 'open', sessionId: session, cwd, title, fork: from === null || own === undefined ? null : { id: own, back: from.back } })
+    for (const told of listeners.asked) told((why) => void (asked.get(session) === entry && giveUp(entry, why)))
+    return true
+  }
+  const giveUp = ({ wanted, host, failed }: Asked, why: string): void => {
+    asked.delete(wanted.session)
+    if (!ask(wanted, failed.add(host))) for (const told of listeners.hopeless) told(wanted.session, why)
+  }
   return {
     brought: (session) => void asked.delete(session),
     left(host) {
       joined.delete(host)
-      for (const [session, other] of asked) if (other === host) asked.delete(session)
+      // Nobody else there: whoever joins next is asked.
+      for (const [session, { wanted, host: other, failed }] of asked) if (other === host && asked.delete(session)) ask(wanted, failed)
     },
     join(host) {
       joined.add(host)
-      for (const told of listeners) told(host)
+      for (const told of listeners.joined) told()
     },
-    onJoined: (listener) => void listeners.add(listener),
-    want({ session, agent, cwd, title, from }) {
-      if (isThere(session) || asked.has(session)) return
-      const host = [...joined].find(({ place, sessions }) => place?.agent === agent && place.cwd === cwd && (from === null || sessions.has(from.session)))
-      if (host === undefined) return
-      asked.set(session, host)
-      const own = from === null ? undefined : host.sessions.get(from.session)
-      host.send({ type: 'open', sessionId: session, cwd, title, fork: from === null || own === undefined ? null : { id: own, back: from.back } })
+    onJoined: (listener) => void listeners.joined.add(listener),
+    onAsked: (listener) => void listeners.asked.add(listener),
+    onHopeless: (listener) => void listeners.hopeless.add(listener),
+    want: (wanted) => void (isThere(wanted.session) || asked.has(wanted.session) || ask(wanted, new Set())),
+    cannot(host, session, why) {
+      const entry = asked.get(session)
+      if (entry?.host === host) giveUp(entry, why)
     },
   }
 }

@@ -58,6 +58,7 @@ class Program {
       case 'hello': return this.#hello(frame)
       case 'session': return this.#register(frame.session)
       case 'gone': return this.#gone(frame.session)
+      case 'unopened': return this.#deps.hub.cannot(this.#host, frame.session, frame.why)
       case 'delta': return this.#turn(frame.turn)?.say(frame.text)
       case 'tool': return this.#tool(frame)
       case 'answer': return this.#turn(frame.turn)?.answer({ output: frame.output, error: frame.error ?? null, usage: frame.usage ?? null })
