@@ -100,6 +100,22 @@ test('no ring of waits closes through a session of a program, across roots (R5)'
   expect(await client.waits()).toEqual([])
 })
 
+test('a wait of a session of a program is an edge, by tool and over HTTP: what it waits for cannot wait for it (R5)', async () => {
+  const { client } = await server()
+  const mine = as(await program(client, { tools: ['wait_for_session', 'call_agent'] }), 'one')
+  for (const wait of [
+    (id: string) => mine.tools.use('wait_for_session', { sessionId: id }).then(({ value }) => value), (id: string) => mine.sessions.wait(id, { timeoutMs: 20_000 }),
+  ]) {
+    const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'patient', parent: 'ses_mine-one', initialMessage: 'go' })
+    const waited = [wait(sessionId), wait(sessionId)]
+    await expect.poll(async () => (await client.waits()).map(({ waiter, target }) => `${waiter} ${target}`)).toEqual(expect.arrayContaining(['ses_mine-one ses_calls-mine-one', `ses_calls-mine-one ${sessionId}`]))
+    goOn()
+    expect(await Promise.all(waited)).toMatchObject([{ sessionId, isActive: false }, { sessionId, isActive: false }])
+    expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
+    expect(await client.waits()).toEqual([])
+  }
+})
+
 test('while a turn of it runs, what a session of a program does with its own token is done in that turn: its depth, its path, its end', async () => {
   const { client } = await server()
   let answer = (): void => undefined

@@ -9,8 +9,8 @@ import { callAgent, refusedResult } from './call.ts'
 import type { Line } from './line.ts'
 import type { Acts, CallRequest, CallResult } from './ports.ts'
 import { hashOf } from './recorded.ts'
-import { assertOurs, commit, flush, progressOf, settleBelow, type Running } from './running.ts'
-import { beginWait, sessionActsOf } from './session-acts.ts'
+import { assertOurs, commit, progressOf, settleBelow, type Running } from './running.ts'
+import { beginWait, endWait, sessionActsOf } from './session-acts.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
 export function actsOf(line: Line, running: Running): Acts {
@@ -46,7 +46,7 @@ const textOf = (value: Json | undefined): string => (value === undefined ? '' : 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
 async function ownCall(line: Line, session: SessionId, call: string) {
   const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
-  return row?.call != null && (row.call.caller === session || row.call.caller === callsBelow(session)) ? row : ({ code: 'call_unknown', call } satisfies Refusal)
+  return row?.call != null && (row.call.caller === session || callsBelow(row.call.caller) === session || row.call.caller === callsBelow(session)) ? row : ({ code: 'call_unknown', call } satisfies Refusal)
 }
 
 async function waitForCall(line: Line, running: Running, call: string, timeoutMs: number): ReturnType<Acts['waitForCall']> {
@@ -66,7 +66,7 @@ async function waitForCall(line: Line, running: Running, call: string, timeoutMs
   }
 }
 
-/** For a client outside: nobody can wait for it, so its wait is no edge. */
+/** For a client outside: nobody can wait for it, so its wait is no edge. A session of a connected program waits in a turn (`client-turn.ts`). */
 export async function waitAsClient(line: Line, session: SessionId, call: string, timeoutMs: number, signal: AbortSignal): ReturnType<Acts['waitForCall']> {
   const row = await ownCall(line, session, call)
   if (isRefusal(row)) return row
@@ -92,9 +92,7 @@ async function blockOn(line: Line, running: Running, target: Running['row']['ses
   const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
   if (!(await beginWait(line, running, target, until))) return null
   const ended = await race(line, running.abort.signal, ending, until)
-  running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: ended === null ? 'time is over' : 'the call ended' })
-  // At once: an edge that is over would refuse others for nothing.
-  await flush(line, running)
+  await endWait(line, running, target, ended === null ? 'time is over' : 'the call ended')
   return ended
 }
 

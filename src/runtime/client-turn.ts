@@ -16,10 +16,11 @@ import { isSameButMarks } from '../model/secret-shapes.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import { starting, type Line } from './line.ts'
-import type { Driver, ToolAnswer } from './ports.ts'
+import type { Driver, SessionState, Steps, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
 import { turnRowOf, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
+import { stateOf } from './state.ts'
 import { callEnding } from './waiting.ts'
 
 /** Who acts between turns: a client by its own session, or a session that a connected program runs, as its own agent. */
@@ -55,13 +56,27 @@ async function callingSession(line: Line, { session }: Client): Promise<SessionR
 }
 
 /** Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first try. */
-export async function useInOwnTurn(line: Line, client: Client, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> {
+export const useInOwnTurn = (line: Line, client: Client, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> => inOwnTurn(line, client, tool, input, use, (_turn, steps) => steps.tool(tool, input))
+
+/** A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it is an edge (R5). */
+export async function waitInOwnTurn(line: Line, client: Client, target: SessionId, timeoutMs: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+  const input = { sessionId: target, timeoutMs }
+  const answer = await inOwnTurn(line, client, 'wait_for_session', input, { signal, id: null, trace: null }, async (turn) => {
+    const state = await line.running.get(turn)?.acts.waitForSession(target, timeoutMs)
+    return { ok: true, value: (state ?? null) as Json }
+  })
+  return 'code' in answer || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
+}
+
+type Work = (turn: TurnId, steps: Steps) => Promise<ToolAnswer>
+
+async function inOwnTurn(line: Line, client: Client, tool: string, input: Json, use: ToolUse, work: Work): Promise<ToolAnswer | Refusal> {
   const session = await callingSession(line, client)
   const suffix = use.id ?? line.ids.next()
   const turn: TurnId = `turn_${suffix}`
   let answered: (answer: ToolAnswer) => void = () => undefined
   const answer = new Promise<ToolAnswer>((resolve) => (answered = resolve))
-  const driver = driverOf(line, tool, input, answered)
+  const driver = driverOf(line, work, answered)
   // A second try of the same must not take the place of the first.
   if (!line.clients.has(turn)) line.clients.set(turn, driver)
   try {
@@ -82,27 +97,14 @@ export async function useInOwnTurn(line: Line, client: Client, tool: string, inp
   }
 }
 
-/** How many uses of tools a session waits for; its wait is over with the last. */
-const waits = new WeakMap<Line, Map<SessionId, number>>()
-
-function counted(line: Line, session: SessionId, change: 1 | -1): number {
-  const counts = waits.get(line) ?? new Map<SessionId, number>()
-  waits.set(line, counts)
-  const count = (counts.get(session) ?? 0) + change
-  if (count > 0) counts.set(session, count)
-  else counts.delete(session)
-  return count
-}
-
 async function endWait(line: Line, waiter: SessionId, turn: TurnId, target: SessionId): Promise<void> {
-  if (counted(line, waiter, -1) > 0) return
   await line.store.transact([`session:${waiter}`], async (tx) => tx.append({ type: 'wait.ended', session: waiter, turn, target, reason: 'the tool has answered' }))
 }
 
 /** The answer is the output of the turn, so that a retry finds it. A call in the background keeps the turn open until it has ended: it would end with it. */
-const driverOf = (line: Line, tool: string, input: Json, answered: (answer: ToolAnswer) => void): Driver => ({
-  async run(_turn, steps, signal) {
-    const answer = await steps.tool(tool, input)
+const driverOf = (line: Line, work: Work, answered: (answer: ToolAnswer) => void): Driver => ({
+  async run({ turn }, steps, signal) {
+    const answer = await work(turn.id, steps)
     answered(answer)
     const call = backgroundCall(answer)
     if (call !== null) await untilEnded(line, call, signal)
@@ -135,7 +137,6 @@ async function open(line: Line, client: Client, session: SessionRow, suffix: str
   const text = textOf(tool, input)
   const tokens = line.count(text)
   const isBelow = session.id !== client.session.id
-  if (isBelow) counted(line, client.session.id, 1)
   const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])], async (tx) => {
     if (use.id !== null && (await tx.turn(turn)) !== null) return null
     const sent: EventOf<'message.sent'> = {
@@ -145,14 +146,8 @@ async function open(line: Line, client: Client, session: SessionRow, suffix: str
     const started: EventOf<'turn.started'> = { type: 'turn.started', session: session.id, turn, node: line.node, epoch: 1, deadline: Math.floor(tx.now + line.limits.turnMsMax) }
     tx.append(sent, started, ...(isBelow ? [{ type: 'wait.started' as const, session: client.session.id, turn, target: session.id, until: started.deadline }] : []))
     return { sent, started, at: tx.now }
-  }).catch((fault: unknown) => {
-    if (isBelow) counted(line, client.session.id, -1)
-    throw fault
   })
-  if (opened === null) {
-    if (isBelow) counted(line, client.session.id, -1)
-    return 'known'
-  }
+  if (opened === null) return 'known'
   line.start(turnRowOf(opened.sent, opened.started, opened.at), session, opened.sent, null)
   return 'opened'
 }

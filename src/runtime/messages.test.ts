@@ -241,31 +241,6 @@ test('an orphan is listed as one and can be adopted, but not by its own child', 
   expect(await w.exchange.adopt(child, 'ses_none')).toMatchObject({ code: 'session_unknown' })
 })
 
-test('R5: an agent that waits for a session that waits for it comes back at once with the present state', async () => {
-  const states: unknown[] = []
-  const w = await world({
-    agents: {
-      planner: { script: async (turn) => { states.push((await turn.tool('wait_for_session', { sessionId: child })).value); return 'ok' } },
-      coder: { script: async (turn) => { await w.clock.sleep(100, turn.signal); states.push((await turn.tool('wait_for_session', { sessionId: parent })).value); return 'done' } },
-    },
-  })
-  const child: SessionId = await session(w, 'coder', 'go')
-  const parent: SessionId = await session(w, 'planner', 'go')
-  await resting(w, parent)
-  expect(states[0]).toMatchObject({ sessionId: parent, status: 'streaming', next: expect.stringContaining('wait_for_session') as string })
-  expect(states[1]).toMatchObject({ sessionId: child, status: 'idle', next: null })
-  expect(w.clock.now() - 1_800_000_000_000).toBeLessThan(5000)
-})
-
-test('a wait of 55 seconds at most returns with how to go on', async () => {
-  let state: unknown
-  const w = await world({ agents: { planner: { script: async (turn) => { state = (await turn.tool('wait_for_session', { sessionId: child, timeout_seconds: 500 })).value; return 'ok' } }, coder: { script: async (turn) => { await w.clock.sleep(200_000, turn.signal); return 'done' } } } })
-  const child: SessionId = await session(w, 'coder', 'go')
-  await resting(w, await session(w, 'planner', 'go'))
-  expect(state).toMatchObject({ isActive: true, next: expect.stringContaining(child) as string })
-  expect((await w.events('wait.ended'))[0]?.at).toBe(1_800_000_000_000 + 55_000)
-})
-
 test('an applet speaks with its name', async () => {
   const seen: string[] = []
   const w = await world({ agents: { coder: { script: (turn) => { seen.push(turn.prompt); return 'ok' } } } })

@@ -6,7 +6,7 @@ import { looksDrawn } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { createAgent, hostAgent, mainSession, viewOf, type AgentBook } from './agent-book.ts'
 import { askTurn } from './ask-turn.ts'
-import { actorOf } from './client-turn.ts'
+import { actorOf, waitInOwnTurn } from './client-turn.ts'
 import type { AgentView, CreateAgentAsk, CreateAnswer, CreateAsk, Exchange, Question, SendAnswer, SendAsk, WaitEdge, Who } from './exchange.ts'
 import { feedOf } from './feed.ts'
 import { flowEventsOf } from './flow-events.ts'
@@ -191,6 +191,7 @@ async function sendAs(line: Line, who: Who, ask: SendAsk): Promise<SendAnswer | 
 }
 
 async function waitAs(line: Line, who: Who, id: SessionId, timeoutMs: number, signal: AbortSignal): ReturnType<Exchange['waitForSession']> {
-  const running = who.kind === 'user' ? undefined : [...line.running.values()].find((one) => (who.kind === 'turn' ? one.row.id === who.turn : one.row.session === who.session && one.session.kind !== 'external'))
-  return running === undefined ? untilResting(line, id, line.clock.now() + timeoutMs, signal) : running.acts.waitForSession(id, timeoutMs)
+  const actor = who.kind === 'user' ? null : actorOf(line, who, who.kind === 'session' ? await line.store.session(who.session) : null)
+  if (actor === null || 'code' in actor || (actor.kind === 'client' && actor.session.kind === 'external')) return untilResting(line, id, line.clock.now() + timeoutMs, signal)
+  return actor.kind === 'turn' ? actor.running.acts.waitForSession(id, timeoutMs) : waitInOwnTurn(line, actor, id, timeoutMs, signal)
 }

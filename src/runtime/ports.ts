@@ -141,6 +141,8 @@ export type Tool = {
   effect: ToolEffect
   /** True for tools that call, spawn or send: removed by `allow_nested_calls: false` and at the depth limit. */
   calling: boolean
+  /** True for tools that wait for another session: a wait is an edge of the wait-for graph (R5), and an edge belongs to a turn. */
+  waits?: boolean
   /** Why the configuration keeps it from everybody: it is not shown, and says no when it is used. */
   disabled?: string
   describe(turn: TurnContext): ToolSpec

@@ -8,7 +8,7 @@ import type { Agent } from '../model/agent.ts'
 import type { Event, EventOf, Opening, Outcome } from '../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { Progress } from '../model/end.ts'
-import type { CallId, Millis, TurnId } from '../model/id.ts'
+import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
 import { AppendFault, type Acts, type Delta, type Key, type Tool, type Tx } from './ports.ts'
@@ -39,6 +39,8 @@ export type Running = {
   tokensTaken: number
   /** How often a step with the same request was begun: occurrences are told apart in the order in which they start. */
   readonly begun: Map<string, number>
+  /** How many waits for a session are under way: the edge stays until the last of them is over (R5). */
+  readonly waits: Map<SessionId, number>
   /** The summary that this turn is writing, so that parallel calls share it. */
   summary: Promise<string | null> | null
   readonly toolCalls: Set<string>
@@ -57,7 +59,7 @@ export type Running = {
 export function runningOf(row: TurnRow, session: SessionRow, agent: Agent, input: Running['input'], acts: (running: Running) => Acts): Running {
   const running: Omit<Running, 'acts'> = {
     row, session, agent, epoch: row.epoch, input, abort: new AbortController(), tools: new Map(), recorded: null, buffer: [], answerBuffered: false, said: '', step: 0, stepOffset: 0, answeredOffset: 0,
-    tokensUsed: 0, tokensBelow: 0, tokensTaken: row.tokensBelow, begun: new Map(), summary: null, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
+    tokensUsed: 0, tokensBelow: 0, tokensTaken: row.tokensBelow, begun: new Map(), waits: new Map(), summary: null, toolCalls: new Set(), iterations: 0, pendingBelow: 0, settled: new Set(), toolsRunning: 0, progressAt: row.openedAt, stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })
 }

@@ -73,13 +73,36 @@ async function waitAsTurn(line: Line, running: Running, id: string, timeoutMs: n
   try {
     return await untilResting(line, target, until, running.abort.signal)
   } finally {
-    running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason: line.clock.now() >= until ? 'time is over' : 'the session rests' })
-    // At once: an edge that is over would refuse others for nothing.
-    if (!running.abort.signal.aborted) await flush(line, running)
+    await endWait(line, running, target, line.clock.now() >= until ? 'time is over' : 'the session rests')
   }
 }
 
 export async function beginWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
+  running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
+  const begun = await decideWait(line, running, target, until).catch((fault: unknown) => {
+    oneLess(running, target)
+    throw fault
+  })
+  if (!begun) oneLess(running, target)
+  return begun
+}
+
+/** How many are left. */
+function oneLess({ waits }: Running, target: SessionId): number {
+  const left = (waits.get(target) ?? 1) - 1
+  if (left > 0) waits.set(target, left)
+  else waits.delete(target)
+  return left
+}
+
+/** The last one ends the edge, at once: one that is over would refuse others for nothing. */
+export async function endWait(line: Line, running: Running, target: SessionId, reason: string): Promise<void> {
+  if (oneLess(running, target) > 0) return
+  running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason })
+  if (!running.abort.signal.aborted) await flush(line, running)
+}
+
+async function decideWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
   const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
   return commit(line, running, keys, async (tx, buffered) => {
     const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })

@@ -45,7 +45,7 @@ export async function toolsFor(parts: ExchangeParts, who: Who, agent?: string): 
   return tools.map((tool) => tool.describe(context))
 }
 
-/** A tool that only reads needs no turn of its own; what calls, sends or makes has one, so that it has a place in a flow and a record. */
+/** A tool that only reads needs no turn of its own; what calls has one, so that it has a place in a flow and a record, and what waits too, where somebody could wait for whoever waits. */
 export async function useTool(parts: ExchangeParts, who: Who, name: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> {
   const place = await placeOf(parts, who)
   if ('code' in place) return place
@@ -53,7 +53,7 @@ export async function useTool(parts: ExchangeParts, who: Who, name: string, inpu
   if (place.kind === 'turn') return useInTurn(line, place.running, name, input, use)
   const tool = offered(parts, place.agent).find((one) => one.name === name)
   if (tool === undefined) return refusedHere(parts, name, input, place)
-  if (tool.effect === 'call') return useInOwnTurn(line, place, name, input, use)
+  if (tool.effect === 'call' || (tool.waits === true && place.session.kind !== 'external')) return useInOwnTurn(line, place, name, input, use)
   const stepKey = use.id ?? line.ids.next()
   return tool.run(input, { ...clientContext(line, place), signal: use.signal, acts: clientActs(line, place.session, use), stepKey, shownTokens: line.limits.resultShownTokens })
 }

@@ -33,9 +33,9 @@ export function prepareWrites(db: DatabaseSync) {
     tokens: db.prepare('update turns set tokens_below = tokens_below + ? where id = ? returning state, held, caller_turn'),
     entry: db.prepare('insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps) values (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
-    wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set turn = excluded.turn, until = max(until, excluded.until)'),
+    wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set until = max(until, excluded.until)'),
     rested: db.prepare('delete from waits where waiter = ? and turn = ?'),
-    waited: db.prepare('delete from waits where waiter = ? and target = ? and until <= ?'),
+    waited: db.prepare('delete from waits where waiter = ? and target = ? and turn = ?'),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
     mail: prepareMailWrites(db),
   } satisfies Record<string, StatementSync | ((session: string, count: number) => void) | Record<string, StatementSync>>
@@ -113,8 +113,8 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'call.refused': writes.refuse.run(event.call, event.session, event.turn, seq); return
     case 'call.ended': return endCall(writes, batch, event, seq)
     case 'wait.started': writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until)); return
-    // R5: where two wait for one call, the edge stays until the later of them has stopped.
-    case 'wait.ended': writes.waited.run(event.session, event.target, event.reason === 'time is over' ? batch.at : Number.MAX_SAFE_INTEGER); return
+    // R5: written by the last of a turn's waits for that session.
+    case 'wait.ended': writes.waited.run(event.session, event.target, event.turn); return
     case 'notice.raised': return
   }
 }

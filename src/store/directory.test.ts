@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, sent } from '../../test/store-kit.ts'
 import { StoreFault } from './directory.ts'
-import { migrations } from './schema.ts'
+import { applicationId, migrations } from './schema.ts'
 import { sqliteStore } from './sqlite.ts'
 
 const now = (): number => 0
@@ -90,6 +90,17 @@ test('a second opener in the same process is refused, and the directory is free 
   const second = sqliteStore({ directory, now })
   expect(second.lastSeq()).toBe(1)
   await second.close()
+})
+
+test('a log of the first format is brought to the present one, with whoever waits', async () => {
+  const { directory, file } = scratch()
+  const db = new DatabaseSync(file)
+  db.exec(`${migrations[0] ?? ''}; insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); pragma application_id = ${applicationId}; pragma user_version = 1`)
+  db.close()
+  const store = sqliteStore({ directory, now })
+  await append(store, created('ses_a'))
+  expect(store.db.prepare('select waiter, target, turn, until from waits').all()).toEqual([{ waiter: 'ses_a', target: 'ses_b', turn: 'turn_a', until: 5 }])
+  await store.close()
 })
 
 test('a log of a newer version is refused with both versions, and left as it is', async () => {

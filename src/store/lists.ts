@@ -36,7 +36,7 @@ function prepareAll(db: DatabaseSync) {
     counts: db.prepare(`select (select count(*) from turns where pending = 1 and caller > '') as open_calls, (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`),
     waits: db.prepare(`select t.caller as waiter, t.session as target, t.id as turn, t.opened_at as since, t.call_deadline as until, a.agent as waiter_agent, b.agent as target_agent
       from turns t indexed by turns_pending join sessions a on a.id = t.caller join sessions b on b.id = t.session where t.pending = 1 and t.caller > '' and t.background = 0
-      union all select w.waiter, w.target, null, null, w.until, a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1`),
+      union all select w.waiter, w.target, null, null, max(w.until), a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
     log: db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1'),
   }
 }

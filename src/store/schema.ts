@@ -69,8 +69,16 @@ create table nodes (id text primary key, until integer not null) strict, without
 /** All drafts, for the person who releases them. */
 const second = `create index messages_drafted on messages (updated_seq) where state = 'draft';`
 
+/** Several turns of one session may wait for the same: each has an edge of its own. */
+const third = `
+create table waits_by_turn (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target, turn)) strict, without rowid;
+insert into waits_by_turn select waiter, target, turn, until from waits;
+drop table waits;
+alter table waits_by_turn rename to waits;
+`
+
 /** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
-export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second]
+export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'questions', 'entries'] as const

@@ -12,6 +12,7 @@ const errorOf = (refusal: Refusal): Json => ({ code: refusal.code, message: expl
 type Definition<Input extends z.ZodType> = {
   name: string
   calling: boolean
+  waits?: boolean
   description: (turn: TurnContext) => string
   input: Input
   run: (input: z.output<Input>, context: ToolContext) => Promise<Record<string, Json> | Refusal>
@@ -20,11 +21,11 @@ type Definition<Input extends z.ZodType> = {
 }
 
 /** Each may be repeated after a crash: what it sends or makes has an id that follows from its step. */
-export function sessionTool<Input extends z.ZodType>({ name, calling, description, input, run, nothing }: Definition<Input>): Tool {
+export function sessionTool<Input extends z.ZodType>({ name, calling, waits = false, description, input, run, nothing }: Definition<Input>): Tool {
   const schema = once(() => jsonSchemaOf(input))
   const no = (refusal: Refusal, given: Json): ToolAnswer => ({ ok: false, value: { ...nothing(given), error: errorOf(refusal) } })
   return {
-    name, effect: 'read', calling,
+    name, effect: 'read', calling, waits,
     describe: (turn) => ({ name, description: description(turn), input: schema() }),
     async run(given, context) {
       const parsed = input.safeParse(given)
@@ -78,7 +79,7 @@ const createAgentSession = sessionTool({
 })
 
 const waitForSession = sessionTool({
-  name: 'wait_for_session', calling: false,
+  name: 'wait_for_session', calling: false, waits: true,
   description: () => 'Waits until a session is idle, and returns its state; or the present state when the time is over.',
   input: z.strictObject({ sessionId, timeout_seconds: z.number().min(0).optional().describe(`default ${waitSecondsDefault}, at most ${waitSecondsMax}`) }),
   nothing: stateNothing,

@@ -12,7 +12,7 @@ const schema = once(() => jsonSchemaOf(Input))
 
 export function waitForCallTool(count: CountTokens): Tool {
   return {
-    name: 'wait_for_call', effect: 'read', calling: true,
+    name: 'wait_for_call', effect: 'read', calling: true, waits: true,
     describe: () => ({ name: 'wait_for_call', description: 'Waits for a call that was started with background: true and returns its result, or what it has said so far.', input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
