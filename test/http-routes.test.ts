@@ -1,7 +1,21 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Archived, Call, CallAnswer, Calls, Cancelled, CreatedSession, Flow, FlowEvents, History, Sent, Session, Sessions, State, Waits } from '../src/server/answer-shapes.ts'
 import { mintSessionToken } from '../src/server/identity.ts'
 import { expectNo, expectShape, serve, until } from './http-kit.ts'
+
+test('a call by a tool that the configuration turned off is refused with its own status, and on record', async () => {
+  const config = join(mkdtempSync(join(tmpdir(), 'tieline-off-')), 'tieline.toml')
+  writeFileSync(config, '[tools]\nenable = ["list-session"]\n')
+  const { post, get } = await serve({}, { config, dataDir: ':memory:' })
+  const refused = await post('/api/calls', { agent: 'echo', task: 'x' })
+  expect([refused.status, refused.body.error]).toMatchObject([403, { code: 'tool_disabled', details: { tool: 'sub_agent', call_id: expect.stringMatching(/^call_/) as string } }])
+  expect((await get(`/api/calls/${refused.body.error.details.call_id}`)).body).toMatchObject({ outcome: 'refused', refusal: { code: 'tool_disabled' } })
+  expect((await post('/api/tools/call_agent', { input: { agent_id: 'echo', message: 'x' } })).body).toMatchObject({ ok: false, value: { outcome: 'refused', error: expect.stringContaining('not enabled in the configuration') as string } })
+  expect((await get('/api/calls')).body.calls).toHaveLength(2)
+})
 
 describe('sessions', () => {
   test('are created, listed, read and archived', async () => {

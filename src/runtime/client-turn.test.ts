@@ -77,6 +77,17 @@ test('a client has no tools for files and processes, and a tool that is switched
   expect(names).not.toContain('subagent')
 })
 
+test('a calling tool that is not offered is refused on record, once, whoever tries again', async () => {
+  const w = await world({ agents: { coder: {} } })
+  const who = await client(w)
+  const value = valueOf(await w.until(w.exchange.useTool(who, 'subagent', { task: 'x' }, use({ id: 'once' }))))
+  expect(await w.exchange.call(value['correlation_id'] as string)).toMatchObject({ outcome: 'refused', caller: 'external', callerSession: 'ses_client-test', tool: 'subagent', task: 'x', refusal: { code: 'tool_disabled', tool: 'subagent' } })
+  expect(valueOf(await w.until(w.exchange.useTool(who, 'subagent', { task: 'x' }, use({ id: 'once' }))))).toEqual(value)
+  await w.rest()
+  expect((await w.events('call.refused')).length).toBe(1)
+  expect((await w.events('turn.ended')).map(({ event }) => event.outcome)).toEqual(['completed'])
+})
+
 test('a client writes to a session and spawns one; both are its own, one hop deep', async () => {
   const w = await world({ agents: { coder: { script: (turn) => `did ${turn.task}` } } })
   const who = await client(w)

@@ -70,7 +70,8 @@ export async function waitInOwnTurn(line: Line, client: Client, target: SessionI
 
 type Work = (turn: TurnId, steps: Steps) => Promise<ToolAnswer>
 
-async function inOwnTurn(line: Line, client: Client, tool: string, input: Json, use: ToolUse, work: Work): Promise<ToolAnswer | Refusal> {
+/** What a client does, as a turn of its session: `work` is done in place of a driver. */
+export async function inOwnTurn(line: Line, client: Client, tool: string, input: Json, use: ToolUse, work: Work): Promise<ToolAnswer | Refusal> {
   const session = await callingSession(line, client)
   const suffix = use.id ?? line.ids.next()
   const turn: TurnId = `turn_${suffix}`

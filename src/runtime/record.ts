@@ -71,9 +71,10 @@ async function refusedRecord(store: Store, id: string): Promise<CallRecord | nul
   const stored = await store.refused(id)
   if (stored?.event.type !== 'call.refused') return null
   const { event, at } = stored
+  const by = event.turn === null ? null : await store.turn(event.turn)
   return {
-    call: event.call, flow: null, tool: event.tool, caller: '', callerSession: event.session, target: event.agent, targetSession: null, task: event.task, taskHash: event.taskHash, input: null,
+    call: event.call, flow: by?.flow ?? null, tool: event.tool, caller: by?.grant.agent ?? '', callerSession: event.session, target: event.agent, targetSession: null, task: event.task, taskHash: event.taskHash, input: null,
     requested: event.requested, outcome: 'refused', success: false, output: '', output_preview: '', outputBytes: 0, truncated: false, errors: [explain(event.refusal)], toolCalls: [], tokensUsed: 0,
-    iterations: 0, depth: 0, path: [], allowedTools: null, nested: false, tokensMax: null, deadline: null, created_at: at, endedAt: at, durationMs: 0, context: null, refusal: event.refusal,
+    iterations: 0, depth: by === null ? 0 : by.grant.depth + 1, path: by === null ? [] : [...by.grant.path.map((hop) => hop.agent), event.agent], allowedTools: null, nested: false, tokensMax: null, deadline: null, created_at: at, endedAt: at, durationMs: 0, context: null, refusal: event.refusal,
   }
 }

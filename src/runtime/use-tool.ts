@@ -7,7 +7,7 @@ import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { readOutput, waitAsClient } from './acts.ts'
 import { callableOf } from './callable.ts'
-import { actorOf, useInOwnTurn, type Actor, type Client } from './client-turn.ts'
+import { actorOf, inOwnTurn, useInOwnTurn, type Actor, type Client } from './client-turn.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import type { Line } from './line.ts'
 import { useInTurn } from './live-turn.ts'
@@ -15,6 +15,7 @@ import { mailActsOf } from './mail-acts.ts'
 import type { ExchangeParts } from './open-exchange.ts'
 import type { Acts, Tool, ToolAnswer, ToolContext, ToolSpec, TurnContext } from './ports.ts'
 import type { Running } from './running.ts'
+import { keyOf } from './recorded.ts'
 import { newSession } from './send.ts'
 import { sendTo, spawn, stateNamed } from './session-acts.ts'
 import { refusedAnswer } from './steps.ts'
@@ -52,23 +53,25 @@ export async function useTool(parts: ExchangeParts, who: Who, name: string, inpu
   const { line } = parts
   if (place.kind === 'turn') return useInTurn(line, place.running, name, input, use)
   const tool = offered(parts, place.agent).find((one) => one.name === name)
-  if (tool === undefined) return refusedHere(parts, name, input, place)
+  if (tool === undefined) return refusedHere(parts, name, input, place, use)
   if (tool.effect === 'call' || (tool.waits === true && place.session.kind !== 'external')) return useInOwnTurn(line, place, name, input, use)
   const stepKey = use.id ?? line.ids.next()
   return tool.run(input, { ...clientContext(line, place), signal: use.signal, acts: clientActs(line, place.session, use), stepKey, shownTokens: line.limits.resultShownTokens })
 }
 
-/** In its own shape where there is such a tool at all. */
-async function refusedHere({ line, doorTools }: ExchangeParts, name: string, input: Json, client: Client): Promise<ToolAnswer> {
+/** In its own shape where there is such a tool at all; a call that was not allowed is on record, like any other. */
+async function refusedHere({ line, doorTools }: ExchangeParts, name: string, input: Json, client: Client, use: ToolUse): Promise<ToolAnswer | Refusal> {
   const tool = doorTools.find((one) => one.name === name)
   const refusal: Refusal = { code: 'tool_disabled', tool: name, why: tool?.disabled ?? (tool?.name === 'subagent' ? 'no agent is configured for it; set [subagent] agent' : 'it is not offered here') }
   if (tool?.refuse === undefined) return refusedAnswer(refusal)
-  const refuse: Acts['refuse'] = async (_tool, _requested, no) => ({ call: `call_${line.ids.next()}`, agent: '', outcome: 'refused', output: '', truncated: false, errors: [refusedText(no)], toolCalls: [], tokensUsed: 0, durationMs: 0, iterations: 0, path: [], refusal: no })
-  const context: ToolContext = { ...clientContext(line, client), signal: new AbortController().signal, acts: { ...clientActs(line, client.session, null), refuse }, stepKey: '', shownTokens: line.limits.resultShownTokens }
-  return tool.refuse(refusal, input, context)
+  const refuse = (more: Pick<ToolContext, 'acts' | 'stepKey'> & Partial<ToolContext>): Promise<ToolAnswer> => tool.refuse?.(refusal, input, { ...context, ...more }) ?? Promise.resolve(refusedAnswer(refusal))
+  const context = { ...clientContext(line, client), signal: use.signal, shownTokens: line.limits.resultShownTokens }
+  if (tool.effect !== 'call') return refuse({ acts: clientActs(line, client.session, use), stepKey: '' })
+  return inOwnTurn(line, client, name, input, use, async (turn) => {
+    const running = line.running.get(turn)
+    return running === undefined ? refusedAnswer(refusal) : refuse({ turn: running.row, acts: running.acts, stepKey: keyOf('tool', name, input) })
+  })
 }
-
-const refusedText = (refusal: Refusal): string => (refusedAnswer(refusal).value as { error: { message: string } }).error.message
 
 const contextOf = (line: Line, running: Running): TurnContext => ({ turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent) })
 
@@ -83,15 +86,15 @@ function clientContext(line: Line, { session, agent }: Client): TurnContext {
 
 const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
 
-function clientActs(line: Line, session: SessionRow, use: ToolUse | null): Acts {
-  const signal = use?.signal ?? new AbortController().signal
+function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
+  const { signal } = use
   return {
     call: needsTurn, refuse: needsTurn,
     waitForCall: (call, timeoutMs) => waitAsClient(line, session.id, call, timeoutMs, signal),
     readOutput: (call, offset, limit) => readOutput(line, session.id, call, offset, limit),
-    send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use?.id ?? null),
-    spawn: (request) => spawnFor(line, session, request, use?.id ?? null),
-    ...mailActsOf(line, session, { sender: { kind: 'client', session: session.id }, session, trace: use?.trace ?? null, cwd: session.cwd }, { session: session.id, running: null }, () => use?.id ?? null),
+    send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use.id),
+    spawn: (request) => spawnFor(line, session, request, use.id),
+    ...mailActsOf(line, session, { sender: { kind: 'client', session: session.id }, session, trace: use.trace, cwd: session.cwd }, { session: session.id, running: null }, () => use.id),
     state: (id) => stateNamed(line, id),
     async waitForSession(id, timeoutMs) {
       const state = await stateNamed(line, id)
