@@ -76,8 +76,8 @@ function tokens(ledger: Ledger, parent: LedgerTurn, event: Opened): Broken {
 }
 
 function bounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: number, limits: Limits): Broken {
-  const open = ledger.pendingOf(parent.session).size
-  if (open >= limits.callsPerCallerMax) return `R11: ${parent.session} opens its ${open + 1}th call`
+  const open = [...ledger.pendingOf(parent.session)].filter((turn) => turn.call?.background === false).length
+  if (!event.background && open >= limits.callsPerCallerMax) return `R11: ${parent.session} opens its ${open + 1}th call`
   const queued = ledger.queuedOf(event.target)
   if (queued >= limits.queuedPerSessionMax) return `R11: ${event.target} gets its ${queued + 1}th waiting input`
   const flow = ledger.flow(event.flow)

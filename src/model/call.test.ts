@@ -72,6 +72,10 @@ test('R11: a call that would make one more session than the flow may is refused,
   expect(codeOf(decide(withFacts(permitted(), { descendants: 100 })))).toBe('granted')
 })
 
+test('R11: a call in the background is not one of those that its caller blocks on', () => {
+  expect(codeOf(decide(withRequest(withFacts(permitted(), { openCalls: 10 }), { background: true })))).toBe('granted')
+})
+
 test('R5: calling oneself is a call to oneself, as an agent and as a session', () => {
   const self = { agent: Agent.parse({ name: 'caller' }) }
   expect(refusal(withRequest(permitted(), { targetName: 'caller', targetAgent: self.agent, session: 'ses_other' }))).toEqual({ code: 'self_call', agent: 'caller' })

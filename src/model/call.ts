@@ -128,7 +128,7 @@ function deadlock(request: OpenRequest, { caller, target }: OpenFacts): Refusal 
 }
 
 function bounds(request: OpenRequest, facts: OpenFacts, { limits, now }: OpenWorld): Refusal | null {
-  if (facts.openCalls >= limits.callsPerCallerMax) return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
+  if (!request.background && facts.openCalls >= limits.callsPerCallerMax) return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
   if (request.fresh && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
   if (facts.callsLastMinute >= limits.callsPerMinute) {
     return { code: 'rate_limited', what: 'calls', perMinute: limits.callsPerMinute, retryInMs: Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now) }

@@ -72,6 +72,7 @@ export type OpenFacts = {
   /** A call with this id already, from an earlier try of the same request. */
   known: boolean
   caller: TurnFacts
+  /** Those that the caller blocks on: what goes on in the background is none of them. */
   openCalls: number
   /** Sessions that calls of this flow created. */
   descendants: number

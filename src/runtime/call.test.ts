@@ -51,6 +51,20 @@ test('R11: ten simultaneous calls from one caller are accepted and the eleventh 
   expect((await w.events('call.refused'))[0]?.event.refusal).toMatchObject({ code: 'too_many_calls', open: 10, openMax: 10 })
 })
 
+test('R11: calls in the background are none of the ten that a caller waits for, and end with their turn', async () => {
+  const script: ScriptedFunction = async (turn) => {
+    const later = await Promise.all(Array.from({ length: 12 }, (_, n) => turn.tool('sub_agent', { agent_name: 'worker', task: `later ${n}`, background: true })))
+    const now = await Promise.all(Array.from({ length: 11 }, (_, n) => turn.tool('sub_agent', { agent_name: 'worker', task: `now ${n}` })))
+    return JSON.stringify([later, now].map((answers) => answers.map((answer) => valueOf(answer)['outcome'])))
+  }
+  const w = await world({ agents: { boss: { script }, worker: { script: async (turn) => { await w.clock.sleep(turn.task.startsWith('later') ? 100_000 : 1000, turn.signal); return 'ok' } } } })
+  const [later, now] = JSON.parse((await w.run('boss', 'go')).output) as (string | null)[][]
+  expect(later).toEqual(Array.from({ length: 12 }, () => null))
+  expect(now?.toSorted()).toEqual([...Array.from({ length: 10 }, () => 'completed'), 'refused'])
+  await w.rest()
+  expect((await w.events('call.ended')).filter(({ event }) => event.outcome === 'cancelled').length).toBe(12)
+})
+
 test('R5: of two roots that call A to B and B to A at the same time exactly one is refused with the path, every time, and neither waits for its deadline', async () => {
   const asks = (other: string): ScriptedFunction => async (turn) => (turn.task === 'ping' ? 'pong' : turn.task === 'hello' ? 'hi' : JSON.stringify((await turn.tool('call_agent', { agent_id: other, message: 'ping' })).value))
   const w = await world({ agents: { a: { script: asks('b') }, b: { script: asks('a') }, opener: { script: async (turn) => { await turn.tool('call_agent', { agent_id: 'a', message: 'hello' }); await turn.tool('call_agent', { agent_id: 'b', message: 'hello' }); return 'open' } } } })

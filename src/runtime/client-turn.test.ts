@@ -129,6 +129,20 @@ test('what a live turn asked for through a door ends when its client goes, and t
   expect(await w.until(run)).toMatchObject({ output: 'still here' })
 })
 
+test('of two uses that are word for word the same, only the one whose client goes is cancelled', async () => {
+  const w = await world({ agents: { driven: { script: async (turn) => { await w.clock.sleep(60_000, turn.signal); return 'still here' } }, coder: { script: async (turn) => { await w.clock.sleep(20_000, turn.signal); return 'late' } } } })
+  const run = w.ask('driven', 'go')
+  await w.rest()
+  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  const gone = new AbortController()
+  const [stays, leaves] = [use(), use({ signal: gone.signal })].map((one) => w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, one))
+  await w.rest()
+  gone.abort()
+  expect(valueOf(await w.until(leaves as Promise<ToolAnswer>))).toMatchObject({ outcome: 'cancelled' })
+  expect(valueOf(await w.until(stays as Promise<ToolAnswer>))).toMatchObject({ outcome: 'completed', output: 'late' })
+  await w.until(run)
+})
+
 test('turns of a client whose node died end lost, all of them', async () => {
   const w = await world({ agents: { coder: { script: async (turn) => { await w.clock.sleep(1e7, turn.signal); return 'ok' } } } })
   const who = await client(w)

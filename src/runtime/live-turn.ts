@@ -4,9 +4,8 @@ import { cancel } from './ending.ts'
 import type { ToolUse } from './exchange.ts'
 import type { Line } from './line.ts'
 import type { ToolAnswer } from './ports.ts'
-import { keyOf } from './recorded.ts'
 import type { Running } from './running.ts'
-import { stepsOf } from './steps.ts'
+import { runTool } from './steps.ts'
 
 /** Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own driver asks again. */
 const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
@@ -23,19 +22,22 @@ export function useInTurn(line: Line, running: Running, tool: string, input: Jso
 }
 
 async function run(line: Line, running: Running, tool: string, input: Json, signal: AbortSignal): Promise<ToolAnswer> {
-  const leave = (): void => void endCalls(line, running, keyOf('tool', tool, input)).catch(line.report)
+  let key = ''
+  const leave = (): void => void endCalls(line, running, key).catch(line.report)
   if (signal.aborted) return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
   signal.addEventListener('abort', leave, { once: true })
   try {
-    return await stepsOf(line, running).tool(tool, input)
+    return await runTool(line, running, tool, input, (own) => (key = own))
   } finally {
     signal.removeEventListener('abort', leave)
   }
 }
 
-/** The calls of this step only: the turn itself goes on. */
+const pendingMax = 1000
+
+/** The calls of this step only, not of another that asks for the same: the turn itself goes on. */
 async function endCalls(line: Line, running: Running, key: string): Promise<void> {
-  for (const row of await line.store.turns({ callerTurn: running.row.id }, line.limits.callsPerCallerMax)) {
-    if (row.call?.key.split('#')[0] === key) await cancel(line, row.id, 'cancelled', 'the client went away')
+  for (const row of await line.store.turns({ callerTurn: running.row.id }, pendingMax)) {
+    if (row.call?.key === key) await cancel(line, row.id, 'cancelled', 'the client went away')
   }
 }

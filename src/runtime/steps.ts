@@ -117,11 +117,13 @@ function emit(line: Line, running: Running, text: string): void {
   }
 }
 
-async function runTool(line: Line, running: Running, name: string, input: Json): Promise<ToolAnswer> {
+/** `onKey` is told at once as which step it runs. */
+export async function runTool(line: Line, running: Running, name: string, input: Json, onKey?: (key: string) => void): Promise<ToolAnswer> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal = tool === undefined ? unavailable(line, running, name) : forbidden(line, running, name)
   const key = occurrence(running, keyOf('tool', name, input))
+  onKey?.(key)
   if (tool === undefined || refusal !== null) {
     const no = refusal ?? unavailable(line, running, name)
     return tool?.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))

@@ -35,7 +35,7 @@ export function prepareFacts(db: DatabaseSync) {
       left join turns q on q.id = (select id from turns where live = 1 and session = s.id and state = 'queued' order by opened_seq limit 1)
       where s.id = ?`),
     open: prepare(`select ${turn}, ${session},
-        (select count(*) from turns where pending = 1 and caller = t.session),
+        (select count(*) from turns where pending = 1 and caller = t.session and background = 0),
         coalesce((select sum(made) from turns where flow = t.flow and caller is not null), 0) + (select count(*) from sessions where flow = t.flow),
         (select count(*) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
         (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and caller is not null),

@@ -87,6 +87,12 @@ function opening(fresh: Fresh): void {
     expect((await openFacts(store, 'call_x', 'turn_a', null))?.openCalls).toBe(1)
   })
 
+  test('R11: calls in the background are not among those that a caller waits for', async () => {
+    const { store } = await fresh()
+    await append(store, ...running('a'), ...called('a', 'b'), ...called('a', 'c', { background: true }))
+    expect((await openFacts(store, 'call_x', 'turn_a', null))?.openCalls).toBe(1)
+  })
+
   test('R11: descendants are the sessions that calls of the flow made, ever, on all levels', async () => {
     const { store } = await fresh()
     await append(store, ...running('a'), created('ses_p'), ...called('a', 'b'), ...called('b', 'c'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_p', to: 'ses_p' }))
