@@ -27,7 +27,7 @@ const deadlineOf = (turn: LedgerTurn): number => Math.min(turn.deadline, turn.ca
 function permitted(parent: LedgerTurn, event: Opened): Broken {
   const caller = agents.get(parent.grant.agent)
   const self = event.tool === 'subagent' && event.grant.agent === parent.grant.agent && caller?.allowSubAgentCalls === true
-  if (caller === undefined || (!self && !mayCallAgent(caller, event.grant.agent))) return `R7: ${parent.grant.agent} may not call ${event.grant.agent}`
+  if (caller === undefined || (!self && !mayCallAgent(caller, { name: event.grant.agent }))) return `R7: ${parent.grant.agent} may not call ${event.grant.agent}`
   return parent.grant.authority.nested ? null : `R7: ${parent.id} was called with allow_nested_calls: false and calls`
 }
 

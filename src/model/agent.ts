@@ -32,6 +32,7 @@ export const Agent = z.strictObject({
   tools: z.array(z.string().min(1)).default([]),
   ask: z.array(z.string().min(1)).default([]),
   allowSubAgentCalls: z.boolean().default(false),
+  /** Names as calls use them: an agent's own, or its title where a door made it. A configuration can name only those that it has. */
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
   limits: AgentLimits.default({}),
@@ -42,5 +43,5 @@ export type Agent = z.infer<typeof Agent>
 /** Clients at a door act as a session of this agent: it may call, and is never run. */
 export const externalAgent: Agent = Agent.parse({ name: 'external', description: 'A client outside', driver: 'none', tools: ['*'], allowSubAgentCalls: true, maxDepth: 64 })
 
-export const mayCallAgent = (caller: Agent, target: string): boolean =>
-  caller.allowSubAgentCalls && (caller.mayCall === undefined || caller.mayCall.includes(target))
+export const mayCallAgent = (caller: Agent, { name, title }: { name: string; title?: string | undefined }): boolean =>
+  caller.allowSubAgentCalls && (caller.mayCall === undefined || caller.mayCall.includes(name) || (title !== undefined && caller.mayCall.includes(title)))

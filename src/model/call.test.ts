@@ -76,6 +76,13 @@ test('R11: a call in the background is not one of those that its caller blocks o
   expect(codeOf(decide(withRequest(withFacts(permitted(), { openCalls: 10 }), { background: true })))).toBe('granted')
 })
 
+test('whom an agent may call is said by name or by title, as calls themselves name agents', () => {
+  const made = withRequest(permitted(), { targetName: 'agent_1', targetAgent: Agent.parse({ name: 'agent_1', title: 'helper' }) })
+  expect(codeOf(decide(withAgent(made, { mayCall: ['helper'] })))).toBe('granted')
+  expect(codeOf(decide(withAgent(made, { mayCall: ['agent_1'] })))).toBe('granted')
+  expect(codeOf(decide(withAgent(made, { mayCall: ['other'] })))).toBe('not_allowed')
+})
+
 test('R5: calling oneself is a call to oneself, as an agent and as a session', () => {
   const self = { agent: Agent.parse({ name: 'caller' }) }
   expect(refusal(withRequest(permitted(), { targetName: 'caller', targetAgent: self.agent, session: 'ses_other' }))).toEqual({ code: 'self_call', agent: 'caller' })

@@ -78,7 +78,7 @@ function permission(request: OpenRequest, { caller: { turn } }: OpenFacts, { cal
   const target = request.targetAgent?.name ?? request.targetName
   // `subagent` without a configured agent runs the caller's own definition, which needs no leave of its own.
   if (request.tool === 'subagent' && target === callerAgent.name) return null
-  if (!mayCallAgent(callerAgent, target)) return { code: 'not_allowed', agent: callerAgent.name, what: `call ${target}`, allowed: callerAgent.mayCall ?? [] }
+  if (!mayCallAgent(callerAgent, request.targetAgent ?? { name: target })) return { code: 'not_allowed', agent: callerAgent.name, what: `call ${target}`, allowed: callerAgent.mayCall ?? [] }
   return null
 }
 

@@ -79,7 +79,7 @@ function permission(request: SendRequest, { sender, callback }: SendFacts, { sen
   if (sender !== null && !sender.turn.grant.authority.nested) return { code: 'tool_disabled', tool: request.tool ?? 'send_agent_message', why: 'this call was made with allow_nested_calls: false' }
   const target = request.targetAgent?.name ?? ''
   if (!senderAgent.allowSubAgentCalls) return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
-  return mayCallAgent(senderAgent, target) ? null : { code: 'not_allowed', agent: senderAgent.name, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
+  return mayCallAgent(senderAgent, request.targetAgent ?? { name: target }) ? null : { code: 'not_allowed', agent: senderAgent.name, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
 }
 
 /** A user's own turn is 0; a client outside is like one, so what it sends is 1. */

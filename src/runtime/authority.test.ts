@@ -5,6 +5,24 @@ import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 const names = (turn: Parameters<ScriptedFunction>[0]): string => turn.tools.map(({ name }) => name).sort().join(' ')
 const call = (agent: string, input: Record<string, unknown> = {}): ScriptedFunction => async (turn) => String(valueOf(await turn.tool('sub_agent', { agent_name: agent, task: `for ${agent}`, ...input } as never))['output'])
 
+test('an agent that may call a name may call, write to and be shown the agent that a door made under that name', async () => {
+  const shown: string[] = []
+  const w = await world({ agents: {
+    planner: { mayCall: ['helper'], script: async (turn) => {
+      shown.push(...turn.callable.map(({ title, name }) => title ?? name))
+      const answer = await turn.tool('call_agent', { agent_id: 'helper', message: 'hello' })
+      const sent = await turn.tool('send_agent_message', { sessionId: 'ses_main-agent_h', message: 'a word' })
+      const no = await turn.tool('call_agent', { agent_id: 'stranger', message: 'hello' })
+      return JSON.stringify([valueOf(answer)['success'], valueOf(sent)['status'], valueOf(no)['error']])
+    } },
+    stranger: {},
+  } })
+  await w.exchange.createAgent({ name: 'helper', system: '', description: '', model: null, tools: null, id: 'h' })
+  const { output } = await w.run('planner', 'go')
+  expect(JSON.parse(output)).toEqual([true, expect.stringMatching(/dispatched|queued/), expect.stringContaining('planner may not call stranger. Allowed: helper')])
+  expect(shown).toEqual(['helper'])
+})
+
 test('R7: a callee gets its own tools met with what its caller allowed, and never more', async () => {
   const w = await world({ agents: { boss: { tools: ['sub_agent'], script: call('child', { allowed_tools: ['read', 'shell', 'write'] }) }, child: { tools: ['read', 'list', 'shell'], script: names } } })
   expect((await w.run('boss', 'go')).output).toBe('read shell')

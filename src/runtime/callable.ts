@@ -1,5 +1,5 @@
 /** Whom an agent may call. */
-import type { Agent } from '../model/agent.ts'
+import { mayCallAgent, type Agent } from '../model/agent.ts'
 import type { Line } from './line.ts'
 
 const callable = new WeakMap<Agent, { names: readonly string[]; agents: readonly Agent[] }>()
@@ -9,8 +9,7 @@ export function callableOf(line: Line, agent: Agent): readonly Agent[] {
   const all = line.agents.names()
   const known = callable.get(agent)
   if (known?.names === all) return known.agents
-  const names = agent.allowSubAgentCalls ? all.filter((name) => name !== agent.name && (agent.mayCall === undefined || agent.mayCall.includes(name))) : []
-  const agents = names.map((name) => line.agents.get(name)).filter((found) => found !== undefined)
+  const agents = all.flatMap((name) => line.agents.get(name) ?? []).filter((found) => found.name !== agent.name && mayCallAgent(agent, found))
   callable.set(agent, { names: all, agents })
   return agents
 }
