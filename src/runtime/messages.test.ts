@@ -1,5 +1,7 @@
 /** Messages between sessions, spawned sessions, states and waits: on virtual time. */
+import { mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { SessionId } from '../model/id.ts'
 import { limitsDefault } from '../model/limits.ts'
@@ -226,6 +228,14 @@ test('a spawned session that did nothing for as long as is configured (24 hours 
   expect(await w.exchange.sessionView(root)).toMatchObject({ archived: false })
   await w.exchange.send(user, letter(child?.id as SessionId, 'again'))
   expect(await w.exchange.sessionView(child?.id as SessionId)).toMatchObject({ archived: false })
+})
+
+test('a spawned session works in the directory that was named, which is relative to its maker\'s; any directory may be', async () => {
+  const w = await world({ agents: { planner: { script: async (turn) => JSON.stringify([(await turn.tool('create_agent_session', { cwd: turn.task, agent: 'coder' })).value]) }, coder: {} } })
+  const [top, below] = [mkdtempSync(join(tmpdir(), 'tieline-spawn-')), 'deeper']
+  mkdirSync(join(top, below))
+  for (const [given, is] of [[below, join(top, below)], ['.', top], ['/', '/']] as const) expect(JSON.parse((await w.run('planner', given, { cwd: top })).output)).toMatchObject([{ cwd: is, error: null }])
+  expect(JSON.parse((await w.run('planner', 'src', { cwd: top })).output)).toMatchObject([{ error: { code: 'bad_input', message: expect.stringContaining('a directory that exists') as string } }])
 })
 
 test('an orphan is listed as one and can be adopted, but not by its own child', async () => {

@@ -1,4 +1,5 @@
 /** What a turn may do with other sessions: write to them, spawn them, look at them, wait for them. */
+import { resolve } from 'node:path'
 import { fingerprint } from '../model/fingerprint.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { isSessionId, type SessionId } from '../model/id.ts'
@@ -35,19 +36,20 @@ export async function sendTo(line: Line, sender: Sender, to: string, text: strin
   return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
 }
 
-/** A spawned session belongs to whoever made it. Its first message passes the same rules as any other. */
+/** A spawned session belongs to whoever made it, and works in any directory that is named, relative to its maker's. Its first message passes the same rules as any other. */
 export async function spawn(line: Line, sender: Sender, parent: SessionRow, request: SpawnRequest, id: string | null): ReturnType<Acts['spawn']> {
-  if (!isDirectory(request.cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
+  const cwd = resolve(parent.cwd, request.cwd)
+  if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
   const name = request.agent ?? parent.agent
   const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
   if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...line.agents.names()] }
-  const to = { agent: agent.name, cwd: request.cwd, model: request.model, parent: parent.id }
+  const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
   if (request.initialMessage === null) {
     const row = await createSession(line, to, sender, id)
     return 'code' in row ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
   }
   const sent = await send(line, { to, text: request.initialMessage, sender, id: id === null ? null : `msg_${id}` })
-  return 'code' in sent ? sent : { sessionId: sent.session, cwd: request.cwd, agent: agent.name, messageId: sent.message }
+  return 'code' in sent ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */
