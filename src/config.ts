@@ -1,4 +1,5 @@
 /** The configuration: found, read, checked as a whole, and completed from the environment. Every problem is told at once, each with its key. */
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
@@ -71,7 +72,7 @@ const ConfigFile = z.strictObject({
 export type Config = Omit<z.infer<typeof ConfigFile>, 'agents'> & { agents: Agent[]; scripts: Record<string, unknown> }
 
 /** `token` comes from the environment only: secrets have no place in the file. */
-export type LoadedConfig = { config: Config; file: string | null; token: string | null; warnings: string[] }
+export type LoadedConfig = { config: Config; file: string | null; /** Of what stands in the file, so that a change of it is noticed. */ digest: string | null; token: string | null; warnings: string[] }
 
 export type ConfigSource = {
   /** Named by a flag; it wins over TIELINE_CONFIG, and must exist. */
@@ -104,7 +105,7 @@ export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
   const problems = crossProblems(config)
   if (problems.length > 0) throw new ConfigError(place, problems)
   const warnings = [...(found?.warnings ?? []), ...serverWarnings(config), ...(await promptWarnings(config, source.loadTokenizer))]
-  return { config, file: found?.path ?? null, token: textOf(source.env['TIELINE_TOKEN']) ?? null, warnings }
+  return { config, file: found?.path ?? null, digest: found === null ? null : hash('sha256', found.text, 'base64url'), token: textOf(source.env['TIELINE_TOKEN']) ?? null, warnings }
 }
 
 /** What the OpenCode plugin starts keeps mail as AgentFS databases too, unless the file says otherwise. */

@@ -71,7 +71,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     })
     const { url } = http
     const listening = http
-    const forget = await announce(dataDir, url)
+    const forget = await announce(dataDir, url, loaded)
     const leaving = new AbortController()
     void warmUp(leaving.signal)
     return {
@@ -167,10 +167,10 @@ async function kept(file: string, make: () => string): Promise<string> {
   return made
 }
 
-/** Where the server of this directory listens, for whoever looks for it. */
-async function announce(dataDir: string, url: string): Promise<() => Promise<void>> {
+/** Where the server of this directory listens, and what it was configured with, for whoever looks for it. */
+async function announce(dataDir: string, url: string, { file: config, digest }: LoadedConfig): Promise<() => Promise<void>> {
   const file = join(dataDir, 'server.json')
-  await writeFile(`${file}.new`, `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now() })}\n`, { mode: 0o600 })
+  await writeFile(`${file}.new`, `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`, { mode: 0o600 })
   await rename(`${file}.new`, file)
   return () => rm(file, { force: true })
 }

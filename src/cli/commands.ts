@@ -18,6 +18,7 @@ import { run } from './run.ts'
 import { send } from './send.ts'
 import { serve } from './serve.ts'
 import { sessions } from './sessions.ts'
+import { stop } from './stop.ts'
 import { tail } from './tail.ts'
 
-export const commands: readonly Command[] = [demo, init, doctor, serve, run, chat, call, send, inbox, accept, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]
+export const commands: readonly Command[] = [demo, init, doctor, serve, stop, run, chat, call, send, inbox, accept, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]

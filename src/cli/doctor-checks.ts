@@ -6,7 +6,7 @@ import { flagText, UsageError, type CommandInput } from './command.ts'
 import type { Finding } from './doctor.ts'
 import { isInUse, mcpClients, ownProcess, type Surroundings } from './init-entries.ts'
 import { planFor } from './init-plan.ts'
-import { emptiedWords, logState, placeOf, type Place } from './place.ts'
+import { emptiedWords, logState, otherConfig, placeOf, type Place } from './place.ts'
 import { isPortFree } from './port.ts'
 import { runningServer } from './reach.ts'
 
@@ -26,7 +26,7 @@ export async function findings(input: DoctorInput, at: Surroundings): Promise<Fi
   if (place instanceof UsageError) return [node, problem('configuration', place.message, 'Correct these keys; the README and "tieline init --starter" show a configuration.')]
   const running = await runningServer(place)
   return [
-    node, configFinding(place), await dataFinding(place, running), await portFinding(place, running), ...keyFindings(place, input.env), ...(await agentFindings(place, input.env)), ...(await clientFindings(input, at)),
+    node, configFinding(place, running), await dataFinding(place, running), await portFinding(place, running), ...keyFindings(place, input.env), ...(await agentFindings(place, input.env)), ...(await clientFindings(input, at)),
   ]
 }
 
@@ -39,9 +39,12 @@ export function nodeFinding(version: string): Finding {
   return isNew ? ok('node', version) : problem('node', `${version} is too old`, `Install Node ${nodeNeeded.join('.')} or newer.`)
 }
 
-function configFinding({ file, warnings, config }: Place): Finding {
+function configFinding(place: Place, running: Running): Finding {
+  const { file, warnings, config } = place
   const says = file === null ? 'no file: the defaults, and the offline demo agent' : `${file}, ${config.agents.length === 1 ? 'one agent' : `${config.agents.length} agents`}`
   if (warnings.length > 0) return warning('configuration', [says, ...warnings].join('\n'), 'Correct these keys.')
+  const other = running === null ? null : otherConfig(place, running.file)
+  if (other !== null) return warning('configuration', `${says}; ${other.says}`, other.todo)
   return file === null ? warning('configuration', says, 'Write a tieline.toml: "tieline init --starter" makes one.') : ok('configuration', says)
 }
 

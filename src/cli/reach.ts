@@ -14,7 +14,7 @@ import { flagText, isSilent, UsageError, type CommandInput } from './command.ts'
 import { leave } from './leave.ts'
 import { patientFetch } from './patient-fetch.ts'
 import { isPortFree, isPortTaken } from './port.ts'
-import { emptiedWords, logState, placeOf, readServerFile, readToken, type Place } from './place.ts'
+import { emptiedWords, logState, placeOf, otherConfig, readServerFile, readToken, type Place, type ServerFile } from './place.ts'
 
 export type Reached = {
   client: TielineClient
@@ -41,7 +41,11 @@ export async function reachServer(input: ReachInput): Promise<Reached> {
   if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
   for (const until = systemClock.now() + raceMs; ; await systemClock.sleep(lookAgainMs, input.signal)) {
     const running = await runningServer(place)
-    if (running !== null) return connected(running.client, false, firstAgent(place))
+    if (running !== null) {
+      const other = otherConfig(place, running.file)
+      if (other !== null && input.flags['quiet'] !== true) input.err.write(`tieline: ${other.says}. ${other.todo}\n`)
+      return connected(running.client, false, firstAgent(place))
+    }
     try {
       return await started(input, place)
     } catch (error) {
@@ -70,12 +74,12 @@ export async function withServer<T>(input: ReachInput, work: (reached: Reached) 
 }
 
 /** The server that owns a data directory, if one is there and answers. A file that a dead one left behind is not believed. */
-export async function runningServer(place: Pick<Place, 'dataDir' | 'token'>): Promise<{ client: TielineClient; health: Health; pid: number | null } | null> {
+export async function runningServer(place: Pick<Place, 'dataDir' | 'token'>): Promise<{ client: TielineClient; health: Health; pid: number | null; file: ServerFile } | null> {
   const file = await readServerFile(place.dataDir)
   if (file === null || (file.pid !== null && !isAlive(file.pid))) return null
   const client = clientOf(file.url, place.token ?? (await readToken(place.dataDir)))
   try {
-    return { client, health: await client.health(), pid: file.pid }
+    return { client, health: await client.health(), pid: file.pid, file }
   } catch (error) {
     if (error instanceof ServerUnreachable || error instanceof TielineError) return null
     throw error
@@ -129,7 +133,7 @@ export async function startServer(options: ServeOptions, usual: { host: string; 
 }
 
 /** Signal 0 is only asked about. A process of somebody else is alive too. */
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
