@@ -12,7 +12,6 @@ import type { Config } from './config.ts'
 import { Agent } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
 import { nearestOf } from './model/nearest.ts'
-import { explain, refusalOfZod } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/agent-book.ts'
 import type { Alarm } from './runtime/alarm.ts'
@@ -46,7 +45,7 @@ export function agentsOf(config: Config | null, inCode: Record<string, AgentOpti
   for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {
     const kind = typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
     const parsed = Agent.safeParse({ ...rest, name, driver: kind })
-    if (!parsed.success) throw new OptionsError(explain(refusalOfZod(parsed.error, { ...rest, name }, `agents.${name}`)))
+    if (!parsed.success) throw new OptionsError(problemsOf(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'))
     agents.set(name, parsed.data)
     drivers.set(name, typeof driver === 'object' ? driver : kind === 'model' ? onModel : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted))
   }

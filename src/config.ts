@@ -46,7 +46,7 @@ type AgentEntry = z.infer<typeof AgentEntry>
 
 const ToolParameters = z.record(z.string(), z.record(z.string(), Json))
 
-const ConfigFile = z.strictObject({
+export const ConfigFile = z.strictObject({
   server: Server.prefault({}),
   providers: z.record(ProviderName, Provider).default({}),
   agents: z.record(AgentName, AgentEntry).default({}),

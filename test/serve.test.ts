@@ -8,6 +8,17 @@ test('a tool that nobody has is a typing error, and the nearest one is named', a
   await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow('agents.a.tools: there is no tool "raed"; the nearest known one is "read"')
 })
 
+test('an unknown field of an agent is told with the nearest known one', async () => {
+  await expect(tieline({ agents: { a: { tols: [], script: () => 'x' } as object } })).rejects.toThrow('agents.a.tols: unknown key; the nearest known one is "tools".')
+})
+
+test('a run is awaited like any promise', async () => {
+  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  let done = false
+  expect(await line.run('a', 'go').finally(() => (done = true)).catch(() => null)).toMatchObject({ output: 'x' })
+  expect(done).toBe(true)
+})
+
 test('tools of MCP servers and wildcards need not be known beforehand', async () => {
   await using line = await tieline({ agents: { a: { tools: ['files_read', 'sub_*'], mcpServers: { files: { command: 'false' } }, script: () => 'x' } }, onWarning: () => undefined })
   expect(line.running()).toBe(0)

@@ -47,7 +47,9 @@ async function watched<T>(watch: Watch, job: () => Promise<T>): Promise<T> {
 
 /** Until Ctrl-C, which is how this is meant to end. */
 async function stayUp(input: CommandInput, url: string, place: Place): Promise<void> {
-  input.out.write(`The server stays up, so that you can look around:\n  ${url}\n  tieline tail --data-dir ${place.log}\n  tieline chat --data-dir ${place.log} --agent planner\nCtrl-C ends it.\n`)
+  // Whoever came here by npm has no such command of their own yet.
+  const program = input.env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
+  input.out.write(`The server stays up, so that you can look around:\n  ${url}\n  ${program} tail --data-dir ${place.log}\n  ${program} chat --data-dir ${place.log} --agent planner\nCtrl-C ends it.\n`)
   await untilInterrupted(input)
 }
 

@@ -20,7 +20,7 @@ export type RunResult = {
 }
 
 /** Await it for the result; iterate it for the events of its flow, which end with the result. */
-export type Run = PromiseLike<RunResult> & AsyncIterable<StoredEvent> & {
+export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> & AsyncIterable<StoredEvent> & {
   /** Resolves when the request is recorded, or to the refusal. */
   readonly accepted: Promise<Sent | Refusal>
   cancel(cause?: string): Promise<boolean>
@@ -42,6 +42,8 @@ export function startRun(line: Line, request: SendRequest): Run {
     accepted,
     // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its events.
     then: (yes, no) => result.then(yes, no),
+    catch: (no) => result.catch(no),
+    finally: (done) => result.finally(done),
     async cancel(cause = 'asked by the user') {
       const sent = await accepted
       return 'code' in sent ? false : cancel(line, sent.turn, 'cancelled', cause)
