@@ -111,11 +111,12 @@ export function isInUse(client: McpClient, at: Surroundings): 'project' | 'machi
 const foldersIn = ({ env }: Surroundings): string[] => (env['PATH'] ?? '').split(process.platform === 'win32' ? ';' : ':').filter((path) => path !== '')
 const programNames = (name: string): string[] => (process.platform === 'win32' ? [`${name}.cmd`, `${name}.exe`] : [name])
 
-/** How a client starts us: by name where that works in every shell, otherwise by the files that run now. */
+/** How a client starts us: by name where that works in every shell, by npx where the project has us, otherwise by the files that run now, which only this machine has. */
 export function ownProcess(at: Surroundings, own: { node: string; script: string }): Extract<Way, { kind: 'process' }> {
   const folders = foldersIn(at)
   // npm puts its own folders before everything while it runs a script: nobody else has them.
   if (folders.some((path) => !path.includes('node_modules') && !path.includes('_npx') && programNames(serverName).some((name) => existsSync(join(path, name))))) return { kind: 'process', command: serverName, args: ['mcp'] }
+  if (programNames(serverName).some((name) => existsSync(join(at.cwd, 'node_modules', '.bin', name)))) return { kind: 'process', command: 'npx', args: [serverName, 'mcp'] }
   if (own.script.includes('_npx')) return { kind: 'process', command: 'npx', args: ['-y', serverName, 'mcp'] }
   return { kind: 'process', command: own.node, args: [own.script, 'mcp'] }
 }

@@ -1,6 +1,6 @@
 /** What `tieline init` would write: worked out whole before anything is touched. A file that is not understood is left alone, and whoever asked gets the entry to paste. */
 import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import type { McpClient, Scope, Surroundings, Target, Way } from './init-entries.ts'
@@ -26,12 +26,16 @@ export async function planFor(clients: readonly McpClient[], at: Surroundings, s
   for (const client of clients) {
     const first = client.target(at, scope, way)
     const before = texts.get(first.file) ?? (await readIfThere(first.file))
-    const plan = planOne(client, first, before, client.note(scope, way))
+    const plan = planOne(client, first, before, [client.note(scope, way), machineNote(scope, way)].filter((text) => text !== null).join(' ') || null)
     if (plan.state === 'write') texts.set(plan.file, plan.after)
     planned.push(plan)
   }
   return planned
 }
+
+/** Files of a project are shared. */
+const machineNote = (scope: Scope, way: Way): string | null =>
+  scope === 'project' && way.kind === 'process' && isAbsolute(way.command) ? 'It names files of this machine: where tieline is installed in the project or for everybody, "tieline init" writes an entry that works elsewhere too.' : null
 
 function planOne(client: McpClient, first: Target, before: string | null, note: string | null): Planned {
   const plain = { what: client.title, file: first.file, before, after: before ?? '', note }

@@ -202,6 +202,8 @@ test('the command is the program by name where every shell finds it, and otherwi
   expect(ownProcess({ ...at, env: { PATH: dirname(program) } }, own)).toEqual({ kind: 'process', command: 'tieline', args: ['mcp'] })
   const hidden = await put('x/node_modules/.bin/tieline', '')
   expect(ownProcess({ ...at, env: { PATH: dirname(hidden) } }, own)).toEqual({ kind: 'process', command: '/opt/node', args: [own.script, 'mcp'] })
+  const inProject = await put('has/node_modules/.bin/tieline', '')
+  expect(ownProcess({ ...at, cwd: join(dirname(inProject), '..', '..') }, own)).toEqual({ kind: 'process', command: 'npx', args: ['tieline', 'mcp'] })
   expect(ownProcess(at, { ...own, script: '/home/me/.npm/_npx/1/node_modules/tieline/bin/tieline.js' })).toEqual({ kind: 'process', command: 'npx', args: ['-y', 'tieline', 'mcp'] })
 })
 
