@@ -42,6 +42,7 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
       return facts
     },
     question: (id) => tx.question(id),
+    traced: (session, key) => tx.traced(session, key),
     async message(id) {
       const facts = await tx.message(id)
       if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`)) covered(id, `message:${suffixOf(id)}`)

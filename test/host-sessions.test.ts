@@ -273,6 +273,12 @@ test('what a program does with tools of its own is written down where its sessio
   expect((await eventsOf({ served })).filter(({ type }) => type.startsWith('step.'))).toMatchObject([
     { type: 'step.started', session: 'ses_mine-one', turn: null, name: 'bash', key: 'c1', input: { command: 'false' } }, { type: 'step.ended', ok: false, output: 'exit 1', startedAt: 5 },
   ])
+  // Tried again, late or out of order, it is written down once.
+  await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' }, ended: { ok: false, output: 'exit 1', startedAt: 5 } })
+  await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' } })
+  await mine.tools.trace('ses_mine-one', { key: 'c9', tool: 'bash' })
+  await mine.tools.trace('ses_mine-one', { key: 'c9', tool: 'bash' })
+  expect((await eventsOf({ served })).flatMap((event) => (event.type === 'step.started' || event.type === 'step.ended' ? [`${event.type} ${event.key}`] : []))).toEqual(['step.started c1', 'step.ended c1', 'step.started c9'])
   await expect(mine.tools.trace('ses_mine-two', { key: 'c2', tool: 'bash' })).rejects.toMatchObject({ code: 'not_allowed' })
   const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
   await expect(client.tools.trace(sessionId, { key: 'c3', tool: 'bash' })).rejects.toMatchObject({ code: 'bad_input' })

@@ -177,6 +177,20 @@ test('declined and dead letters say so, and are listed', async () => {
   expect((await post('/api/messages', { from: own, session: target, message: 'gone' })).body.error.code).toBe('session_unknown')
 })
 
+test('a draft that is thrown away twice is thrown away, whoever throws it: the second answer is the first', async () => {
+  const served = await serve()
+  const { post, open } = served
+  const [own, target] = [await open('external'), await open('echo')]
+  for (const [id, headers] of [['by-user', {}], ['by-owner', tokenOf(served, own)]] as const) {
+    await post('/api/messages', { ...(id === 'by-user' ? { from: own } : {}), session: target, message: 'x', id, draft: true }, headers)
+    const key = { ...headers, 'idempotency-key': `decline ${id}` }
+    const [first, second] = [await post(`/api/messages/${id}/decline`, {}, key), await post(`/api/messages/${id}/decline`, {}, key)]
+    expect([first.status, first.body]).toMatchObject([200, { id, status: 'declined' }])
+    expect([second.status, second.body]).toEqual([first.status, first.body])
+  }
+  expect((await post('/api/messages/by-owner/decline', {}, tokenOf(served, await open('external', { id: 'other' })))).status).toBe(403)
+})
+
 test('a part of an id that fits two sessions lists the candidates', async () => {
   const { post, open } = await serve()
   await open('echo', { id: 'alpha-one' })

@@ -16,7 +16,7 @@ const linesMax = 300
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
   runtime: ['model'],
-  store: ['src/runtime/ports.ts', 'model'],
+  store: ['src/runtime/ports.ts', 'src/runtime/lists-port.ts', 'model'],
   tools: ['runtime', 'model', 'src/own-files.ts'],
   adapters: ['runtime', 'tools', 'client', 'model', 'src/own-files.ts'],
   server: ['runtime', 'model'],

@@ -109,8 +109,8 @@ export function acceptMessage(known: MessageFacts, { by, turn, opens, act, token
 
 /** What waits may be declined by whoever may accept it, a draft by its owner. The sender is told. */
 export function declineMessage(known: MessageRow, by: SessionId | null): Event[] | Refusal {
-  // Declined before by the same: tried again, it is what it was.
-  if (known.status === 'declined' && known.acceptedBy === (by ?? 'user')) return []
+  // Declined before: tried again, it is what it was, and who did it is on record.
+  if (known.status === 'declined') return []
   if (known.status === 'draft') return [{ type: 'message.declined', session: known.owner, turn: null, message: known.id, by, from: known.from }]
   if (!isWaiting(known) || known.to === null) return taken(known)
   return [

@@ -5,7 +5,8 @@ import type { Millis, SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { AgentView, CreateAgentAsk } from './exchange.ts'
 import type { Line } from './line.ts'
-import type { Agents, Driver, Hint, Lists } from './ports.ts'
+import type { Lists } from './lists-port.ts'
+import type { Agents, Driver, Hint } from './ports.ts'
 import { createdEvent, newSession } from './send.ts'
 
 type Made = { agent: Agent; at: Millis }

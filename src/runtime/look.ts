@@ -6,7 +6,7 @@ import { opensTurn } from '../model/opening.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { FlowView, HistoryEntry, SessionsAsk, SessionView } from './exchange.ts'
 import type { Line } from './line.ts'
-import type { Lists, SessionListing } from './ports.ts'
+import type { Lists, SessionListing } from './lists-port.ts'
 import { recordOf } from './record.ts'
 import { agentNameOf, outcomeOf, statusOf } from './state.ts'
 

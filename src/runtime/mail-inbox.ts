@@ -3,7 +3,7 @@ import type { EventOf } from '../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax } from '../model/limits.ts'
-import { acceptMessage, buryMessages, changeable, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
+import { acceptMessage, buryMessages, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
@@ -112,7 +112,8 @@ function startOf(line: Line, { session, running, next }: SessionFacts, events: r
 export async function declineMail(line: Line, reader: Reader, id: MessageId): Promise<Refusal | null> {
   const seen = await line.lists.mail.message(id)
   if (seen === null) return { code: 'message_unknown', message: id }
-  const allowed = seen.status === 'draft' ? changeable(seen, reader.session ?? 'user') === null : await covers(line, reader, seen.to)
+  // A draft is its owner's and the user's, also after it was thrown away: a second try finds that done.
+  const allowed = seen.sent === null ? reader.session === null || seen.owner === reader.session : await covers(line, reader, seen.to)
   if (!allowed) return { code: 'message_not_yours', message: seen.id }
   const keys: Key[] = [`message:${suffixOf(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
   return line.store.transact(keys, async (tx) => {

@@ -2,12 +2,12 @@
 import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
-import type { Answer, Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
+import type { Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
 import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
-import type { InboxAsk, MailActs, MailLists } from './mail-port.ts'
+import type { InboxAsk, MailActs } from './mail-port.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
 
@@ -63,30 +63,6 @@ export type Store = {
   close(): Promise<void>
 }
 
-/** For looking around: lists that no decision rests on. */
-export type Lists = {
-  /** Sessions that are not a call's own, newest first, with what a list shows of them. */
-  listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
-  /** Ids of sessions that contain a text. */
-  sessionsLike(part: string, limit: number): Promise<SessionId[]>
-  children(parent: SessionId): Promise<SessionRow[]>
-  /** Spawned sessions that have done nothing since then, and have nothing live below them. */
-  restingSince(before: Millis, limit: number): Promise<SessionId[]>
-  /** Agents that doors made, by their `agent.created`. */
-  agentRows(): Promise<{ created: EventOf<'agent.created'>; at: Millis; deleted: boolean }[]>
-  openQuestions(): Promise<StoredEvent[]>
-  question(id: string): Promise<{ asked: StoredEvent; answer: Answer | null; by: string | null } | null>
-  /** Calls that somebody waits for, and inputs that wait for their session. */
-  counts(): Promise<{ openCalls: number; queued: number }>
-  /** Who waits for whom at this moment. */
-  waits(at: Millis): Promise<WaitRow[]>
-  readonly mail: MailLists
-}
-
-export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
-export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
-export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }
-
 export type EntrySelect = { filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>; now: Millis; tokensMax: number }
 export type EntryPage = {
   /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
@@ -107,6 +83,8 @@ export type Tx = {
   /** For a message: its sender, its target, and what its flow has sent. */
   send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
   question(id: string): Promise<QuestionFacts | null>
+  /** How far a use of a tool by a program outside is on record. */
+  traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
   message(id: MessageId): Promise<MessageFacts | null>
   /** What waits for a session. */
   inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>

@@ -5,7 +5,8 @@ import { canonical, type Json } from '../model/json.ts'
 import type { Limits } from '../model/limits.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Line } from './line.ts'
-import type { Agents, Clock, Lists, Store, Tools, Tx } from './ports.ts'
+import type { Lists } from './lists-port.ts'
+import type { Agents, Clock, Store, Tools, Tx } from './ports.ts'
 import type { RecordedCall } from './recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
@@ -91,7 +92,7 @@ export async function transactThen<T>(replaying: Replaying, work: (tx: Tx) => Pr
         targetAgent: recorded.type === 'call.opened' ? ports.agents.get(recorded.grant.agent) : undefined,
       })
     },
-    send: () => Promise.reject(new Error('a replay sends nothing')), question: async () => null, message: async () => null, inbox: async () => [], accepted: async () => null, mail: async () => ({ session: null, pending: false, waiting: 0, drafts: 0 }),
+    send: () => Promise.reject(new Error('a replay sends nothing')), question: async () => null, traced: async () => null, message: async () => null, inbox: async () => [], accepted: async () => null, mail: async () => ({ session: null, pending: false, waiting: 0, drafts: 0 }),
     append: (...events) => void appended.push(...events),
   })
   for (const event of appended) {

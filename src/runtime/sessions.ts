@@ -7,7 +7,7 @@ import { openSession } from '../model/send.ts'
 import { cancel } from './ending.ts'
 import type { Line } from './line.ts'
 import { buried } from './mail-inbox.ts'
-import type { Lists } from './ports.ts'
+import type { Lists } from './lists-port.ts'
 import { createdEvent, newSession, worldOf, type NewSession, type Sender } from './send.ts'
 import { assertOurs } from './running.ts'
 

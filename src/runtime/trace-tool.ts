@@ -1,4 +1,4 @@
-/** Tools that a program outside uses by itself: they are written down where their session stands, outside of any turn, because they were no step of ours. What began and never ended is in the log too. */
+/** Tools that a program outside uses by itself: they are written down where their session stands, outside of any turn, because they were no step of ours. What began and never ended is in the log too. The program's own key is that of one use: tried again, it is written once. */
 import type { Event } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
@@ -17,6 +17,9 @@ export async function traceTool(line: Line, session: SessionId, { key, tool, inp
   if (bytes > bytesMax) return { code: 'too_large', field: 'input and output', bytes, bytesMax }
   const step = { session, turn: null, kind: 'tool' as const, name: tool, key, input }
   const event: Event = ended === null ? { type: 'step.started', ...step } : { type: 'step.ended', ...step, ...ended, usage: null }
-  await line.store.transact([`session:${session}`], async (tx) => tx.append(event))
+  await line.store.transact([`session:${session}`], async (tx) => {
+    const known = await tx.traced(session, key)
+    if (known === null || (known === 'begun' && ended !== null)) tx.append(event)
+  })
   return { recorded: true }
 }

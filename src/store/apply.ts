@@ -36,6 +36,7 @@ export function prepareWrites(db: DatabaseSync) {
     wait: db.prepare('insert into waits (waiter, target, turn, until) values (?, ?, ?, ?) on conflict do update set until = max(until, excluded.until)'),
     rested: db.prepare('delete from waits where waiter = ? and turn = ?'),
     waited: db.prepare('delete from waits where waiter = ? and target = ? and turn = ?'),
+    traced: db.prepare('insert into traced (session, key, ended) values (?, ?, ?) on conflict do update set ended = max(ended, excluded.ended)'),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
     mail: prepareMailWrites(db),
   } satisfies Record<string, StatementSync | ((session: string, count: number) => void) | Record<string, StatementSync>>
@@ -107,7 +108,7 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'turn.started': if (event.turn !== null && batch.started.has(event.turn)) writes.start.run(event.node, event.epoch, event.deadline, event.turn); return
     case 'turn.cancelled': writes.cancel.run(event.outcome, event.turn); return
     case 'turn.ended': return endTurn(writes, batch, event, seq)
-    case 'step.started': return
+    case 'step.started': if (event.turn === null) writes.traced.run(event.session, event.key, 0); return
     case 'step.ended': return endStep(writes, event)
     case 'call.opened': return openCall(writes, batch, event, seq)
     case 'call.refused': writes.refuse.run(event.call, event.session, event.turn, seq); return
@@ -158,6 +159,7 @@ function endCall(writes: Writes, batch: Batch, event: EventOf<'call.ended'>, seq
 }
 
 function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
+  if (event.turn === null) writes.traced.run(event.session, event.key, 1)
   if (event.kind === 'summary' && event.ok) {
     const output = event.output as { text: string; entries: number }
     writes.summary.run(output.text, output.entries, event.session)

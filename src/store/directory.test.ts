@@ -92,14 +92,15 @@ test('a second opener in the same process is refused, and the directory is free 
   await second.close()
 })
 
-test('a log of the first format is brought to the present one, with whoever waits', async () => {
+test('a log of the first format is brought to the present one, with whoever waits and what was written down', async () => {
   const { directory, file } = scratch()
   const db = new DatabaseSync(file)
-  db.exec(`${migrations[0] ?? ''}; insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); pragma application_id = ${applicationId}; pragma user_version = 1`)
+  db.exec(`${migrations[0] ?? ''}; insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`)
   db.close()
   const store = sqliteStore({ directory, now })
   await append(store, created('ses_a'))
   expect(store.db.prepare('select waiter, target, turn, until from waits').all()).toEqual([{ waiter: 'ses_a', target: 'ses_b', turn: 'turn_a', until: 5 }])
+  expect(store.db.prepare('select session, key, ended from traced').all()).toEqual([{ session: 'ses_a', key: 'k', ended: 0 }])
   await store.close()
 })
 

@@ -50,6 +50,7 @@ export function prepareFacts(db: DatabaseSync) {
           select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
           select 1 from up where id = ?4)`),
     target: prepare(`select ${session}, (select count(*) from turns where live = 1 and session = s.id and state = 'queued') from sessions s where s.id = ?`),
+    traced: prepare('select ended from traced where session = ? and key = ?'),
     question: prepare('select q.turn, t.session, q.answer, q.answered_by, t.state from questions q join turns t on t.id = q.turn where q.id = ?'),
     reach: db.prepare(reach),
     mail: prepareMail(db),
@@ -60,6 +61,13 @@ export function prepareFacts(db: DatabaseSync) {
   }
 }
 export type FactStatements = ReturnType<typeof prepareFacts>
+
+/** What a program outside has written down of one use of a tool. */
+export function tracedFacts(statements: FactStatements, session: SessionId, key: string, held: ReadonlySet<string> | null): 'begun' | 'ended' | null {
+  need(held, [`session:${session}`])
+  const raw = statements.traced.get(session, key) as RawArray | undefined
+  return raw === undefined ? null : raw[0] === 1 ? 'ended' : 'begun'
+}
 
 export function questionFacts(statements: FactStatements, id: string, held: ReadonlySet<string> | null): QuestionFacts | null {
   const raw = statements.question.get(id) as RawArray | undefined

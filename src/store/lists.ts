@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Answer, Event, StoredEvent } from '../model/event.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
-import type { Lists, WaitRow, SessionListing } from '../runtime/ports.ts'
+import type { Lists, WaitRow, SessionListing } from '../runtime/lists-port.ts'
 import { mailLists } from './mail.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 

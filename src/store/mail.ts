@@ -4,7 +4,8 @@ import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { suffixOf, userSession } from '../model/mail.ts'
-import type { Lists, Tx } from '../runtime/ports.ts'
+import type { Lists } from '../runtime/lists-port.ts'
+import type { Tx } from '../runtime/ports.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const columns = [

@@ -9,12 +9,13 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
-import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Lists, type Store, type Tx } from '../runtime/ports.ts'
+import type { Lists } from '../runtime/lists-port.ts'
+import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
-import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, turnFacts } from './facts.ts'
+import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, tracedFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareLists } from './lists.ts'
 import { prepareReads } from './reads.ts'
@@ -212,6 +213,7 @@ class Sqlite implements SqliteStore {
       open: async (query) => openFacts(facts, query, at, held),
       send: async (query) => sendFacts(facts, query, at, held),
       question: async (id) => questionFacts(facts, id, held),
+      traced: async (session, key) => tracedFacts(facts, session, key, held),
       message: async (id) => messageFacts(facts, id, held),
       inbox: async (id, ask) => inboxFacts(facts, id, ask, held),
       accepted: async (act) => acceptedFacts(facts, act, held),

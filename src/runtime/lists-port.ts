@@ -1,0 +1,28 @@
+/** The part of the ports that is about looking around: lists that no decision rests on. */
+import type { Answer, EventOf, StoredEvent } from '../model/event.ts'
+import type { SessionRow } from '../model/facts.ts'
+import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { MailLists } from './mail-port.ts'
+
+export type Lists = {
+  /** Sessions that are not a call's own, newest first, with what a list shows of them. */
+  listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
+  /** Ids of sessions that contain a text. */
+  sessionsLike(part: string, limit: number): Promise<SessionId[]>
+  children(parent: SessionId): Promise<SessionRow[]>
+  /** Spawned sessions that have done nothing since then, and have nothing live below them. */
+  restingSince(before: Millis, limit: number): Promise<SessionId[]>
+  /** Agents that doors made, by their `agent.created`. */
+  agentRows(): Promise<{ created: EventOf<'agent.created'>; at: Millis; deleted: boolean }[]>
+  openQuestions(): Promise<StoredEvent[]>
+  question(id: string): Promise<{ asked: StoredEvent; answer: Answer | null; by: string | null } | null>
+  /** Calls that somebody waits for, and inputs that wait for their session. */
+  counts(): Promise<{ openCalls: number; queued: number }>
+  /** Who waits for whom at this moment. */
+  waits(at: Millis): Promise<WaitRow[]>
+  readonly mail: MailLists
+}
+
+export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
+export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
+export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }
