@@ -42,6 +42,7 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
       return facts
     },
     question: (id) => tx.question(id),
+    notices: (session) => tx.notices(session),
     traced: (session, key) => tx.traced(session, key),
     async message(id) {
       const facts = await tx.message(id)

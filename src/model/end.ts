@@ -14,8 +14,8 @@ export type TurnResult = { outcome: Outcome; output: string; error: string | nul
 export type Progress = { output: string; tokensUsed: number; tokensBelow: number; toolCalls: readonly string[]; iterations: number }
 export type ProgressOf = (turn: TurnId) => Progress | undefined
 
-/** The turn's driver has stopped: the turn ends, its call with it if it is still pending, and what it left pending below. */
-export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[], result: TurnResult, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {
+/** The turn's driver has stopped: the turn ends, its call with it if it is still pending, and what it left pending below. `heir` hears of what comes too late: the caller, or the nearest above it that is still there. */
+export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[], result: TurnResult, progressOf: ProgressOf, now: Millis, limits: Limits, heir: SessionId | null = null): Event[] {
   const { text: output } = cutBytes(result.output, limits.resultBytesMax)
   const events: Event[] = [
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
@@ -28,7 +28,7 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
   if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.
   if (turn.call.outcome === 'timed_out' && result.outcome === 'completed' && session.kind === 'persistent') {
-    events.push({ type: 'notice.raised', session: inboxOf(turn), turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
+    events.push({ type: 'notice.raised', session: heir ?? turn.call.caller, turn: null, about: turn.call.id, text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}` })
   }
   return events
 }
@@ -38,9 +38,6 @@ function failureNotice(turn: TurnRow, session: TurnFacts['session'], { outcome, 
   if (session.parent === null || session.kind !== 'persistent' || outcome === 'completed' || outcome === 'cancelled') return []
   return [{ type: 'notice.raised', session: session.parent, turn: null, about: session.id, text: `${turn.grant.agent} in ${session.id} ended ${outcome}: ${error ?? 'no reason was given'}` }]
 }
-
-/** A caller that a call had made is gone with it; the root of the path is still there. */
-const inboxOf = ({ call, grant, session }: TurnRow): SessionId => (grant.path.length > 2 ? (grant.path[0]?.session ?? session) : (call?.caller ?? session))
 
 /** Deadline, cancel or loss: the call ends now, whatever its turn is doing. */
 export function endCall({ turn, session }: TurnFacts, below: readonly BelowRow[], outcome: Outcome, error: string, cause: string, progressOf: ProgressOf, now: Millis, limits: Limits): Event[] {

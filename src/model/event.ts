@@ -45,6 +45,10 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
+/** What a session was told since its last turn, given to the turn that this opens; `upTo` is the number of the last of them. */
+export const Notices = z.strictObject({ upTo: z.number().int(), texts: z.array(z.strictObject({ about: z.string(), text: z.string() })) })
+export type Notices = z.infer<typeof Notices>
+
 /** Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back. */
 export const MailTarget = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('session'), session: SessionId }), z.strictObject({ kind: z.literal('new') }), z.strictObject({ kind: z.literal('fork'), back: z.number().int().min(0) }),
@@ -54,7 +58,7 @@ export type MailTarget = z.infer<typeof MailTarget>
 /** A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing else. */
 const letter = {
   message: MessageId, flow: FlowId, /** Null for the user and for applets. */ from: SessionId.nullable(), /** The sender's turn, whose budget it was taken from. */ senderTurn: TurnId.nullable(), source: MessageSource, applet: z.string().nullable(),
-  inReplyTo: MessageId.nullable(), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant,
+  inReplyTo: MessageId.nullable(), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant, notices: Notices.optional(),
   /** A person sent what a session had drafted; left out where its sender did. */ releasedBy: z.literal('user').optional(),
 }
 
@@ -103,7 +107,7 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('call.opened', {
     call: CallId, key: z.string(), flow: FlowId, target: SessionId, tool: z.string(), task: z.string(), taskHash: z.string(), input: Json, background: z.boolean(),
-    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(),
+    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(), notices: Notices.optional(),
   }),
   event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, refusal: Refusal }),
   event('call.ended', {

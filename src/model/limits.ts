@@ -33,6 +33,10 @@ export const limitsDefault: Limits = Limits.parse({})
 export const historyTokensMax = 32_000
 /** R11: messages that may wait in one inbox. */
 export const inboxMax = 1000
+/** R11: notices that are kept for a session until a turn has them, how many one turn is given, and how much of each. */
+export const noticesKeptMax = 100
+export const noticesShownMax = 10
+export const noticePointsMax = 2000
 export const iterationsDefault = 16
 export const iterationsMax = 64
 export const subagentIterationsDefault = 8

@@ -8,7 +8,7 @@
  * M5: One id is one message, whoever tries again.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
  */
-import type { Event, EventOf, MailTarget, MessageSource } from './event.ts'
+import type { Event, EventOf, MailTarget, MessageSource, Notices } from './event.ts'
 import type { MessageFacts, MessageRow, MessageStatus } from './facts.ts'
 import type { MessageId, Millis, SessionId, TurnId } from './id.ts'
 import type { Refusal } from './refusal.ts'
@@ -95,15 +95,15 @@ export const answeredEvent = (known: MessageRow, reply: MessageId, turn: TurnId 
 })
 
 /** Who accepts: a session, or the user (null). `turn` is the accepting turn where the receiver itself accepts in one, and the new one where the message opens it. */
-export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null; /** Of its text, where it opens a turn. */ tokens: number }
+export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null; /** Of its text, where it opens a turn. */ tokens: number; /** For the turn that it opens. */ notices?: Notices | null }
 
 /** M2: accepted and delivered are decided at once, so that no message lies between the two. */
-export function acceptMessage(known: MessageFacts, { by, turn, opens, act, tokens }: Acceptance): Event[] | Refusal {
+export function acceptMessage(known: MessageFacts, { by, turn, opens, act, tokens, notices = null }: Acceptance): Event[] | Refusal {
   const { sent, to } = known
   if (!isWaiting(known) || sent === null || to === null) return taken(known)
   return [
     { type: 'message.accepted', session: to, turn: opens ? null : turn, message: known.id, by, act, from: known.from },
-    { ...sent, type: 'message.delivered', session: to, turn, opens, tokens },
+    { ...sent, type: 'message.delivered', session: to, turn, opens, tokens, ...(notices === null ? {} : { notices }) },
   ]
 }
 

@@ -5,7 +5,7 @@
 import { isRefusal, openCall, type OpenDecision, type OpenRequest } from '../model/call.ts'
 import type { Manifest } from '../model/context.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
-import type { Event, EventOf } from '../model/event.ts'
+import type { Event, EventOf, Notices } from '../model/event.ts'
 import type { OpenFacts, SessionRow } from '../model/facts.ts'
 import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
@@ -119,8 +119,8 @@ async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opene
       tx.append(...buffered, refusedEvent(caller, plan, refusal))
       return refusal
     }
-    const opened = openedEvent(caller, plan, decision.grant, decision.deadline)
     const isNew = target.fresh || facts.target?.session === null
+    const opened = openedEvent(caller, plan, decision.grant, decision.deadline, isNew ? null : await tx.notices(target.session))
     const started = isThere(line, line.agents.get(session.agent), target.session) && (isNew || (await isIdle(tx, target.session))) ? startedEvent(line, target, call, target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax) : null
     tx.append(...buffered, opened, ...(isNew ? [createdEvent(session, call)] : []), ...(started === null ? [] : [started]))
     return { opened, started, session, at: tx.now }
@@ -181,12 +181,12 @@ const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
 
 const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: null, summary: null, workspace: null }
 
-function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadline: number): Opened {
+function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadline: number, notices: Notices | null): Opened {
   const { context, request } = plan
   return {
     type: 'call.opened', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, flow: caller.row.flow, target: plan.target.session, tool: request.tool, task: request.task,
     taskHash: plan.taskHash, input: request.input ?? null, background: request.background, outputSchema: request.outputSchema ?? null, requested: plan.requested, deadline, grant,
-    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment,
+    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment, ...(notices === null ? {} : { notices }),
   }
 }
 

@@ -3,7 +3,7 @@ import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type Turn
 import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { TurnRow } from '../model/facts.ts'
 import type { Line } from './line.ts'
-import type { Key } from './ports.ts'
+import type { Key, Tx } from './ports.ts'
 import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
 import { recordedOf } from './recorded.ts'
 
@@ -22,8 +22,18 @@ export async function finishTurn(line: Line, running: Running, result: TurnResul
     const facts = factsOf(running, assertOurs(await tx.activation(running.row.id), running, line))
     // Only this activation can have opened calls below, so there is nothing to look for if it saw them all end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
-    tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits))
+    const heir = facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed' ? await heirOf(tx, facts.turn) : null
+    tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits, heir))
   })
+}
+
+/** Along the path, from the caller up: a session that a call made is there only while that call is pending. */
+async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
+  for (const { session } of grant.path.slice(0, -1).toReversed()) {
+    const { session: row, running } = await tx.session(session)
+    if (row !== null && row.archived !== 'deleted' && (row.kind !== 'ephemeral' || running?.call?.pending === true)) return session
+  }
+  return null
 }
 
 /** R4: any node may do this, at the deadline or long after. */

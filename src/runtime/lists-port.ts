@@ -2,7 +2,7 @@
 import type { Answer, EventOf, StoredEvent } from '../model/event.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
-import type { MailLists } from './mail-port.ts'
+import type { MailLists, Notice } from './mail-port.ts'
 
 export type Lists = {
   /** Sessions that are not a call's own, newest first, with what a list shows of them. */
@@ -20,6 +20,8 @@ export type Lists = {
   counts(): Promise<{ openCalls: number; queued: number }>
   /** Who waits for whom at this moment. */
   waits(at: Millis): Promise<WaitRow[]>
+  /** What a session was told that no turn of it was given yet, newest last. */
+  notices(session: SessionId, limit: number): Promise<Notice[]>
   readonly mail: MailLists
 }
 

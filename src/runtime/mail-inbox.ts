@@ -2,11 +2,12 @@
 import type { EventOf } from '../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
-import { inboxMax } from '../model/limits.ts'
+import { inboxMax, noticesShownMax } from '../model/limits.ts'
 import { acceptMessage, buryMessages, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
+import type { Notice } from './mail-port.ts'
 import type { Key, Tx } from './ports.ts'
 import { assertOurs, commit, turnRowOf, type Running } from './running.ts'
 
@@ -28,10 +29,10 @@ export async function covers(line: Line, { session }: Reader, other: SessionId |
 
 const notYours = (reader: Reader, session: SessionId): Refusal => ({ code: 'not_allowed', agent: `Session ${reader.session ?? ''}`, what: `read the inbox of ${session}`, allowed: ['its own inbox', 'those of the sessions below it'] })
 
-export async function readInbox(line: Line, reader: Reader, session: SessionId, replies: boolean | null, limit: number): Promise<{ messages: MessageFacts[]; total: number } | Refusal> {
+export async function readInbox(line: Line, reader: Reader, session: SessionId, replies: boolean | null, limit: number): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[] } | Refusal> {
   if (!(await covers(line, reader, session))) return notYours(reader, session)
-  const [messages, { waiting }] = await Promise.all([line.lists.mail.inbox(session, { replies, newest: false, limit }), line.lists.mail.counts(session)])
-  return { messages, total: messages.length < limit ? messages.length : waiting }
+  const [messages, { waiting }, notices] = await Promise.all([line.lists.mail.inbox(session, { replies, newest: false, limit }), line.lists.mail.counts(session), line.lists.notices(session, noticesShownMax)])
+  return { messages, total: messages.length < limit ? messages.length : waiting, notices }
 }
 
 export type AcceptAsk = { session: SessionRow; which: Which; replies: boolean | null; /** The act's own id. */ act: string | null }
@@ -73,7 +74,8 @@ async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, re
   const full = opens ? roomIn(line, target, session.id) : null
   if (full !== null) return full
   const turn: TurnId | null = opens ? `turn_${suffixOf(picked.id)}` : (own?.row.id ?? null)
-  const events = acceptMessage(picked, { by: reader.session, turn, opens, act, tokens: opens ? line.count(picked.text) : picked.sent?.tokens ?? 0 })
+  const notices = opens ? await tx.notices(session.id) : null
+  const events = acceptMessage(picked, { by: reader.session, turn, opens, act, tokens: opens ? line.count(picked.text) : picked.sent?.tokens ?? 0, notices })
   if (!Array.isArray(events)) return events
   const start = opens && turn !== null ? startOf(line, target, events, turn, tx.now) : null
   if (start !== null) {

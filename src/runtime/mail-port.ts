@@ -22,6 +22,9 @@ export type MailLists = {
   stranded(limit: number): Promise<SessionId[]>
 }
 
+/** What a session was told that nobody asked for, and about what. */
+export type Notice = { about: string; text: string }
+
 /** What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise. */
 export type MailAsk = {
   message: string
@@ -48,7 +51,7 @@ export type MailActs = {
   listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
   sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
   /** `session` null is one's own. */
-  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number } | Refusal>
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[] } | Refusal>
   /** Null where nothing waits. The same key takes no second message. */
   acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
 }

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
-import type { Event, EventOf, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
+import type { Event, EventOf, Notices, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
 import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
@@ -83,6 +83,8 @@ export type Tx = {
   /** For a message: its sender, its target, and what its flow has sent. */
   send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
   question(id: string): Promise<QuestionFacts | null>
+  /** What a session was told that no turn of it was given yet. */
+  notices(session: SessionId): Promise<Notices | null>
   /** How far a use of a tool by a program outside is on record. */
   traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
   message(id: MessageId): Promise<MessageFacts | null>

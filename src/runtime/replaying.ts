@@ -92,7 +92,7 @@ export async function transactThen<T>(replaying: Replaying, work: (tx: Tx) => Pr
         targetAgent: recorded.type === 'call.opened' ? ports.agents.get(recorded.grant.agent) : undefined,
       })
     },
-    send: () => Promise.reject(new Error('a replay sends nothing')), question: async () => null, traced: async () => null, message: async () => null, inbox: async () => [], accepted: async () => null, mail: async () => ({ session: null, pending: false, waiting: 0, drafts: 0 }),
+    send: () => Promise.reject(new Error('a replay sends nothing')), question: async () => null, notices: async () => (call?.event.type === 'call.opened' ? (call.event.notices ?? null) : null), traced: async () => null, message: async () => null, inbox: async () => [], accepted: async () => null, mail: async () => ({ session: null, pending: false, waiting: 0, drafts: 0 }),
     append: (...events) => void appended.push(...events),
   })
   for (const event of appended) {

@@ -92,6 +92,8 @@ function gatherer(): (events: readonly Event[]) => Gathered {
     const free = known ?? freeFields(event)
     if (known === undefined) fields.set(event.type, free)
     for (const name of free) visit(event[name as keyof Event])
+    // The one field that is not in every event of its type.
+    if ('notices' in event && !free.includes('notices')) visit(event.notices)
   }
   return (events) => {
     texts = ['']
@@ -127,6 +129,7 @@ function visitCommon(event: Event, push: (text: string) => void, visit: (value: 
     // Of the manifest only these are texts.
     visit(event.context.summary)
     visit(event.context.workspace)
+    visit(event.notices)
   } else return event.type === 'turn.started'
   return true
 }

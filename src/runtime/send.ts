@@ -2,7 +2,7 @@
 import { fingerprint } from '../model/fingerprint.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { isRefusal } from '../model/call.ts'
-import type { Event, EventOf, Grant, MessageSource } from '../model/event.ts'
+import type { Event, EventOf, Grant, MessageSource, Notices } from '../model/event.ts'
 import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suffixOf, userSession, type Author, type Draft } from '../model/mail.ts'
@@ -127,7 +127,8 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
     target: session, fresh: made?.row ?? null, targetAgent: agent, client: clientOf(sender), now: request.now ?? false, taskHash: sender.kind === 'turn' ? hashOf(request.text) : '', maxTokens: request.maxTokens, inbox, reply: answered !== null, released: sender.kind === 'released', tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
   }, { ...facts, waiting: waiting ?? 0, pending: pending ?? false }, worldOf(line, sender, tx.now))
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
-  const sent = sentEvent(sending, inbox ? null : turn, grant, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
+  const told = inbox || made !== null ? null : await tx.notices(session)
+  const sent = sentEvent(sending, inbox ? null : turn, grant, told, request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs))
   const rests = !inbox && facts.target.running === null && facts.target.next === null && isThere(line, agent, session)
   const started = rests ? startedEvent(line, session, turn, Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax))) : null
   tx.append(
@@ -211,12 +212,12 @@ async function sentBefore(line: Line, { request, sender, session, owner }: Sendi
 
 const sourceOf = (sender: Sender): MessageSource => (sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent')
 
-function sentEvent({ request, sender, suffix, session, flow, tokens }: Sending, turn: TurnId | null, grant: Grant, deadline: number | null): EventOf<'message.sent'> {
+function sentEvent({ request, sender, suffix, session, flow, tokens }: Sending, turn: TurnId | null, grant: Grant, notices: Notices | null, deadline: number | null): EventOf<'message.sent'> {
   const fromTurn = sender.kind === 'turn' ? sender.running : null
   return {
     type: 'message.sent', session, turn, message: request.id ?? `msg_${suffix}`, flow, from: fromTurn?.row.session ?? clientOf(sender), senderTurn: fromTurn?.row.id ?? null,
     source: sourceOf(sender), applet: sender.kind === 'applet' ? sender.name : null, inReplyTo: request.inReplyTo ?? null, text: request.text, tokens, deadline,
-    trace: request.trace ?? null, grant, ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
+    trace: request.trace ?? null, grant, ...(notices === null ? {} : { notices }), ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
   }
 }
 

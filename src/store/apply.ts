@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Event, EventOf, OpeningMessage } from '../model/event.ts'
 import { turnOf, type Millis } from '../model/id.ts'
+import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
+import { preview } from '../model/text.ts'
 import { applyMail, prepareMailWrites } from './apply-mail.ts'
 import { indexEntries } from './keyword-index.ts'
 
@@ -37,6 +39,9 @@ export function prepareWrites(db: DatabaseSync) {
     rested: db.prepare('delete from waits where waiter = ? and turn = ?'),
     waited: db.prepare('delete from waits where waiter = ? and target = ? and turn = ?'),
     traced: db.prepare('insert into traced (session, key, ended) values (?, ?, ?) on conflict do update set ended = max(ended, excluded.ended)'),
+    notice: db.prepare('insert into notices (session, seq, about, text) values (?, ?, ?, ?)'),
+    noticed: db.prepare('delete from notices where session = ? and seq <= ?'),
+    noticesMax: db.prepare('delete from notices where session = ?1 and seq <= (select seq from notices where session = ?1 order by seq desc limit 1 offset ?2)'),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
     mail: prepareMailWrites(db),
   } satisfies Record<string, StatementSync | ((session: string, count: number) => void) | Record<string, StatementSync>>
@@ -116,7 +121,7 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'wait.started': writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until)); return
     // R5: written by the last of a turn's waits for that session.
     case 'wait.ended': writes.waited.run(event.session, event.target, event.turn); return
-    case 'notice.raised': return
+    case 'notice.raised': return raiseNotice(writes, event, seq)
   }
 }
 
@@ -128,10 +133,17 @@ function startOf(batch: Batch, turn: string): { state: string; node: string | nu
   return { state: 'running', node: started.node, epoch: started.epoch, deadline: started.deadline }
 }
 
+/** R11: of those that nobody was given, the newest are kept. */
+function raiseNotice(writes: Writes, { session, about, text }: EventOf<'notice.raised'>, seq: number): void {
+  writes.notice.run(session, seq, about, preview(text, noticePointsMax))
+  writes.noticesMax.run(session, noticesKeptMax)
+}
+
 /** A message brings back a session that was only put away; one that waits in the inbox has no turn yet. */
 function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: number): void {
   writes.revive.run(event.session)
   if (event.turn === null) return
+  if (event.notices !== undefined) writes.noticed.run(event.session, event.notices.upTo)
   const { state, node, epoch, deadline } = startOf(batch, event.turn)
   writes.message.run(event.turn, event.session, event.flow, state, batch.at, seq, node, epoch, state === 'running' ? deadline : (event.deadline ?? 0))
 }
@@ -144,6 +156,7 @@ function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, s
     turnOf(event.call), event.target, event.flow, state, event.session, event.turn, event.background ? 1 : 0, event.deadline, event.key, batch.at, seq,
     batch.made.has(event.target) ? 1 : 0, held, node, epoch, deadline,
   )
+  if (event.notices !== undefined) writes.noticed.run(event.target, event.notices.upTo)
   if (held > 0) add(batch, event.turn, held)
   if (!batch.made.has(event.target)) writes.revive.run(event.target)
 }

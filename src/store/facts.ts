@@ -1,7 +1,9 @@
 /** Facts for the rules: one statement each, and only within the keys that the transaction holds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Notices } from '../model/event.ts'
 import type { Activation, BelowRow, Hop, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
+import { noticesShownMax } from '../model/limits.ts'
 import { isWaiting, suffixOf } from '../model/mail.ts'
 import { NeedsKeys, type Key, type Tx } from '../runtime/ports.ts'
 import { acceptedWith, countsOf, messageOf, prepareMail, waitingIn } from './mail.ts'
@@ -50,6 +52,7 @@ export function prepareFacts(db: DatabaseSync) {
           select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
           select 1 from up where id = ?4)`),
     target: prepare(`select ${session}, (select count(*) from turns where live = 1 and session = s.id and state = 'queued') from sessions s where s.id = ?`),
+    notices: prepare('select seq, about, text from notices where session = ? order by seq desc limit +?'),
     traced: prepare('select ended from traced where session = ? and key = ?'),
     question: prepare('select q.turn, t.session, q.answer, q.answered_by, t.state from questions q join turns t on t.id = q.turn where q.id = ?'),
     reach: db.prepare(reach),
@@ -61,6 +64,14 @@ export function prepareFacts(db: DatabaseSync) {
   }
 }
 export type FactStatements = ReturnType<typeof prepareFacts>
+
+/** The newest that no turn was given, oldest first; null where there are none. */
+export function noticeFacts(statements: FactStatements, session: SessionId, held: ReadonlySet<string> | null): Notices | null {
+  need(held, [`session:${session}`])
+  const rows = statements.notices.all(session, noticesShownMax) as unknown as RawArray[]
+  const [newest] = rows
+  return newest === undefined ? null : { upTo: newest[0] as number, texts: rows.toReversed().map(([, about, text]) => ({ about: about as string, text: text as string })) }
+}
 
 /** What a program outside has written down of one use of a tool. */
 export function tracedFacts(statements: FactStatements, session: SessionId, key: string, held: ReadonlySet<string> | null): 'begun' | 'ended' | null {

@@ -37,6 +37,7 @@ function prepareAll(db: DatabaseSync) {
     waits: db.prepare(`select t.caller as waiter, t.session as target, t.id as turn, t.opened_at as since, t.call_deadline as until, a.agent as waiter_agent, b.agent as target_agent
       from turns t indexed by turns_pending join sessions a on a.id = t.caller join sessions b on b.id = t.session where t.pending = 1 and t.caller > '' and t.background = 0
       union all select w.waiter, w.target, null, null, max(w.until), a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
+    notices: db.prepare('select about, text from notices where session = ? order by seq desc limit +?'),
     log: db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1'),
   }
 }
@@ -68,6 +69,7 @@ export function prepareLists(db: DatabaseSync): Lists {
       const asked = row === undefined ? null : eventAt(row.seq)
       return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
     },
+    notices: async (id, limit) => (statements.notices.all(id, limit) as { about: string; text: string }[]).map(({ about, text }) => ({ about, text })).toReversed(),
     mail: mailLists(db),
     async counts() {
       const { open_calls: openCalls, queued } = statements.counts.get() as { open_calls: number; queued: number }

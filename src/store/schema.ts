@@ -69,7 +69,7 @@ create table nodes (id text primary key, until integer not null) strict, without
 /** All drafts, for the person who releases them. */
 const second = `create index messages_drafted on messages (updated_seq) where state = 'draft';`
 
-/** Several turns of one session may wait for the same: each has an edge of its own. `traced` are uses of tools that programs outside wrote down, so that a second try writes nothing. */
+/** Several turns of one session may wait for the same: each has an edge of its own. `traced` are uses of tools that programs outside wrote down, so that a second try writes nothing. `notices` are those that no turn was given yet; the beginning of each is enough. */
 const third = `
 create table waits_by_turn (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target, turn)) strict, without rowid;
 insert into waits_by_turn select waiter, target, turn, until from waits;
@@ -78,10 +78,12 @@ alter table waits_by_turn rename to waits;
 create table traced (session text not null, key text not null, ended integer not null, primary key (session, key)) strict, without rowid;
 insert into traced select e.value ->> 'session', e.value ->> 'key', max(e.value ->> 'type' = 'step.ended') from log l, json_each(l.events) e
   where e.value ->> 'type' in ('step.started', 'step.ended') and e.value ->> 'turn' is null group by 1, 2;
+create table notices (session text not null, seq integer not null, about text not null, text text not null, primary key (session, seq)) strict, without rowid;
+insert into notices select e.value ->> 'session', l.seq - json_array_length(l.events) + 1 + e.key, e.value ->> 'about', substr(e.value ->> 'text', 1, 2000) from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
 `
 
 /** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'traced', 'questions', 'entries'] as const
+export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'traced', 'notices', 'questions', 'entries'] as const

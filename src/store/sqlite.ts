@@ -15,7 +15,7 @@ import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
 import { selectEntries } from './entries.ts'
-import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, tracedFacts, turnFacts } from './facts.ts'
+import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, noticeFacts, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, tracedFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareLists } from './lists.ts'
 import { prepareReads } from './reads.ts'
@@ -213,6 +213,7 @@ class Sqlite implements SqliteStore {
       open: async (query) => openFacts(facts, query, at, held),
       send: async (query) => sendFacts(facts, query, at, held),
       question: async (id) => questionFacts(facts, id, held),
+      notices: async (session) => noticeFacts(facts, session, held),
       traced: async (session, key) => tracedFacts(facts, session, key, held),
       message: async (id) => messageFacts(facts, id, held),
       inbox: async (id, ask) => inboxFacts(facts, id, ask, held),
