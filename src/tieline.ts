@@ -196,7 +196,11 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
   },
   export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
   events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
-  calls: async (limit) => (await import('./runtime/listing.ts')).listCalls(store, limit),
+  async calls(limit) {
+    const [{ listCalls }, agents] = [await import('./runtime/listing.ts'), await store.lists.agentRows()]
+    const titles = new Map(agents.map(({ created }) => [created.agent, created.definition.title]))
+    return (await listCalls({ store, lists: store.lists, nameOf: (agent) => titles.get(agent) ?? agent }, { session: null, limit })).calls
+  },
   sessions: (limit) => store.sessions({}, limit),
 })
 

@@ -17,6 +17,30 @@ test('a call by a tool that the configuration turned off is refused with its own
   expect((await get('/api/calls')).body.calls).toHaveLength(2)
 })
 
+test('calls are read page by page, newest first, each once, with the names of agents; nobody reads the log for it', async () => {
+  const served = await serve()
+  const { post, get, line } = served
+  const made = await line.exchange.createAgent({ name: 'helper', system: '', description: '', model: null, tools: null, id: null })
+  const id = 'id' in made ? made.id : ''
+  for (let n = 0; n < 3; n += 1) await post('/api/calls', { agent: n === 1 ? 'nobody' : n === 2 ? id : 'echo', task: `task ${n}` })
+  const boss = await served.open('boss', { initialMessage: 'go' })
+  await until(async () => (await get(`/api/sessions/${boss}/state`)).body.isActive === false, 'boss rests')
+  const read = line.store.read.bind(line.store)
+  line.store.read = () => Promise.reject(new Error('the log was read'))
+  const tasks: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = await get(`/api/calls?limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`)
+    expectShape(page, 200, Calls)
+    expect(page.body.calls.length).toBeLessThanOrEqual(1)
+    tasks.push(...page.body.calls.map((call: { task: string; outcome: string; callerName: string; agentName: string }) => `${call.task} ${call.outcome} ${call.callerName} ${call.agentName}`))
+    cursor = page.body.next
+  }
+  expect(tasks).toEqual(['a part completed boss echo', 'task 2 completed external helper', 'task 1 refused external nobody', 'task 0 completed external echo'])
+  expect((await get(`/api/sessions/${boss}/calls`)).body).toMatchObject({ calls: [{ task: 'a part' }], next: null })
+  expectNo(await get('/api/calls?cursor=x'), 400, 'bad_input')
+  line.store.read = read
+})
+
 describe('sessions', () => {
   test('are created, listed, read and archived', async () => {
     const { post, get, ask } = await serve()

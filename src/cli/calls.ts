@@ -22,5 +22,5 @@ export const calls: Command = {
 
 export function callLine(call: ListedCall): string {
   const end = call.outcome === null ? 'pending' : call.outcome === 'completed' ? 'OK' : call.outcome.replaceAll('_', ' ')
-  return `${call.call}  [${oneLine(call.caller)} -> ${oneLine(call.agent)}] ${end} (${call.durationMs === null ? 'running' : timeWords(call.durationMs)}, ${call.tokensUsed} tokens)${call.flow === null ? '' : `  ${call.flow}`}  ${cutWidth(firstLine(call.task), taskWidth)}`
+  return `${call.call}  [${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${call.durationMs === null ? 'running' : timeWords(call.durationMs)}, ${call.tokensUsed} tokens)${call.flow === null ? '' : `  ${call.flow}`}  ${cutWidth(firstLine(call.task), taskWidth)}`
 }

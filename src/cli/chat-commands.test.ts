@@ -1,14 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import type { ListedCall, MessageRecord } from '../client/answers.ts'
+import { callLine } from './calls.ts'
 import { accepted, historyLines, withDraft } from './chat-commands.ts'
 
 const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number | null): ListedCall => ({
-  call: `call_${agent}`, flow: 'flow_1', caller: 'planner', agent, tool: 'sub_agent', task: 'x', outcome, error: null, tokensUsed: 1, createdAt: 0, durationMs,
+  call: `call_${agent}`, flow: 'flow_1', caller: 'agent_1', callerName: 'planner', agent: `agent_${agent}`, agentName: agent, tool: 'sub_agent', task: 'x', outcome, error: null, tokensUsed: 1, createdAt: 0, durationMs,
 })
 
 test('the history has the shape that people know, oldest first', () => {
   expect(historyLines([call('tester', null, null), call('reviewer', 'timed_out', 3400), call('coder', 'completed', 12_000)])).toEqual(['[planner -> coder] OK (12)', '[planner -> reviewer] FAILED (3)', '[planner -> tester] RUNNING (0)'])
   expect(historyLines([])).toEqual(['No calls yet.'])
+})
+
+test('a list of calls has the names of agents, not their ids', () => {
+  expect(callLine(call('coder', 'completed', 12_000))).toBe('call_coder  [planner -> coder] OK (12s, 1 tokens)  flow_1  x')
 })
 
 describe('which message is accepted', () => {

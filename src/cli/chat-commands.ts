@@ -75,7 +75,7 @@ async function linesOf(conversation: Conversation, line: string): Promise<string
 
 /** `[planner -> coder] OK (12)`: the number is seconds. */
 export const historyLines = (calls: readonly ListedCall[]): string[] =>
-  orNone(calls.toReversed().map((call) => `[${oneLine(call.caller)} -> ${oneLine(call.agent)}] ${call.outcome === null ? 'RUNNING' : call.outcome === 'completed' ? 'OK' : 'FAILED'} (${Math.round((call.durationMs ?? 0) / 1000)})`), 'No calls yet.')
+  orNone(calls.toReversed().map((call) => `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${call.outcome === null ? 'RUNNING' : call.outcome === 'completed' ? 'OK' : 'FAILED'} (${Math.round((call.durationMs ?? 0) / 1000)})`), 'No calls yet.')
 
 /** The message that is meant, by its id, so that nobody else's is taken when the list changes meanwhile. */
 export function accepted(messages: readonly MessageRecord[], which: string): string[] | Said {

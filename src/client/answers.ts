@@ -91,7 +91,7 @@ export type NewCall = {
 /** The same keys in every outcome; `outcome` is null while a call in the background goes on. */
 export type CallAnswer = { agent_name: string; success: boolean; output: string; tool_calls: string[]; tokens_used: number; duration_seconds: number; errors: string[]; call_id: string; outcome: Outcome | null; truncated: boolean }
 
-export type ListedCall = { call: string; flow: string | null; caller: string; agent: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: Millis; durationMs: number | null }
+export type ListedCall = { call: string; flow: string | null; caller: string; callerName: string; agent: string; agentName: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: Millis; durationMs: number | null }
 
 export type CallRecord = {
   call: string

@@ -35,7 +35,10 @@ export type TielineClient = {
   readonly calls: {
     /** Blocks until the callee has ended, unless it goes on in the background. */
     open(call: NewCall, once?: Once): Promise<CallAnswer>
+    /** Newest first. */
     list(ask?: { session?: string; limit?: number }, once?: Once): Promise<ListedCall[]>
+    /** One page, which may be short; `next` is the cursor of the one after it. */
+    page(ask?: { session?: string; limit?: number; cursor?: string }, once?: Once): Promise<{ calls: ListedCall[]; next: string | null }>
     get(id: string, once?: Once): Promise<CallRecord>
   }
   flow(id: string, once?: Once): Promise<Flow>
@@ -102,6 +105,26 @@ export type MailRoutes = {
   deadLetters(ask?: { before?: number }, once?: Once): Promise<{ messages: MessageRecord[]; next: number | null }>
 }
 
+const callsListed = 50
+
+function callRoutes(request: Request): TielineClient['calls'] {
+  const page: TielineClient['calls']['page'] = ({ session, ...query } = {}, once) => request('GET', session === undefined ? '/api/calls' : `${place(session)}/calls`, { query, ...once })
+  return {
+    open: (call, once) => request('POST', '/api/calls', { body: call, ...once }),
+    page,
+    async list({ session, limit = callsListed } = {}, once) {
+      const calls: ListedCall[] = []
+      for (let cursor: string | null = ''; cursor !== null && calls.length < limit; ) {
+        const found: { calls: ListedCall[]; next?: string | null } = await page({ ...(session === undefined ? {} : { session }), limit: limit - calls.length, ...(cursor === '' ? {} : { cursor }) }, once)
+        calls.push(...found.calls)
+        cursor = found.next ?? null
+      }
+      return calls
+    },
+    get: (id, once) => request('GET', `/api/calls/${encodeURIComponent(id)}`, once),
+  }
+}
+
 export function tielineClient(options: ClientOptions): TielineClient {
   const settings = { url: options.url, token: options.token ?? null, name: options.name ?? null, fetch: options.fetch ?? ((url, init) => fetch(url, init)), surroundings: options.surroundings ?? ordinary }
   const request = requester(settings)
@@ -111,11 +134,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     health: (once) => request('GET', '/health', { ...once, triesMax: 1 }),
     server: (once) => request('GET', '/api/server', once),
     sessions: sessionRoutes(request),
-    calls: {
-      open: (call, once) => request('POST', '/api/calls', { body: call, ...once }),
-      list: async ({ session, limit } = {}, once) => (await request<{ calls: ListedCall[] }>('GET', session === undefined ? '/api/calls' : `${place(session)}/calls`, { query: { limit }, ...once })).calls,
-      get: (id, once) => request('GET', `/api/calls/${encodeURIComponent(id)}`, once),
-    },
+    calls: callRoutes(request),
     flow: (id, once) => request('GET', `/api/flows/${encodeURIComponent(id)}`, once),
     flowEvents: (id, ask, once) => request('GET', `/api/flows/${encodeURIComponent(id)}/events`, { query: { ...ask }, ...once }),
     waits: async (once) => (await request<{ waits: WaitEdge[] }>('GET', '/api/waits', once)).waits,

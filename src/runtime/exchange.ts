@@ -11,7 +11,7 @@ import type { CallId, FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { FlowEvents } from './flow-events.ts'
-import type { ListedCall } from './listing.ts'
+import type { CallsFilter, ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
 import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
 import type { Delta, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
@@ -200,7 +200,10 @@ export type Exchange = {
   traceTool(session: SessionId, traced: TracedTool): Promise<{ recorded: true } | Refusal>
 
   call(id: string): Promise<CallRecord | null>
-  calls(filter: { session: SessionId | null; limit: number }): Promise<ListedCall[]>
+  /** Newest first, one page. */
+  calls(filter: CallsFilter): Promise<ListedCall[]>
+  /** The same, with where to go on. A page may be short. */
+  callsPage(filter: CallsFilter): Promise<{ calls: ListedCall[]; next: number | null }>
   flow(id: string): Promise<FlowView | null>
   /** Every event of a flow, oldest first, a page at a time; null where there is no such flow. */
   flowEvents(id: string, after: number, limit: number): Promise<FlowEvents | null>

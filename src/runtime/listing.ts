@@ -1,30 +1,34 @@
-/** What is in a log, newest first: calls with their ends, for lists. */
-import type { Outcome } from '../model/event.ts'
+/** Calls for lists, newest first: from the rows of calls, each with its two events. */
+import type { Outcome, StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import { opensTurn } from '../model/opening.ts'
 import { explain } from '../model/refusal.ts'
+import type { CallPage, Lists } from './lists-port.ts'
 import type { Store } from './ports.ts'
-import { readAll } from './scope.ts'
 
-/** `outcome` is null while a call is pending. */
-export type ListedCall = { call: string; flow: string | null; caller: string; agent: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: number; durationMs: number | null }
+/** `outcome` is null while a call is pending. Agents that a door made have an id, and a name besides. */
+export type ListedCall = {
+  call: string; flow: string | null; caller: string; callerName: string; agent: string; agentName: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: number; durationMs: number | null
+}
 
-/** With a session only the calls that it made or that were made to it. */
-export async function listCalls(store: Pick<Store, 'read'>, limit: number, session: SessionId | null = null): Promise<ListedCall[]> {
-  const calls = new Map<string, ListedCall>()
-  const agents = new Map<string | null, string>()
-  for (const { at, event } of await readAll(store, 0, { types: ['message.sent', 'message.delivered', 'call.opened', 'call.refused', 'call.ended'] })) {
-    if (opensTurn(event)) agents.set(event.turn, event.grant.agent)
-    if (session !== null && event.session !== session && !(event.type === 'call.opened' && event.target === session) && event.type !== 'call.ended') continue
-    if (event.type === 'call.opened') {
-      agents.set(`turn_${event.call.slice(5)}`, event.grant.agent)
-      calls.set(event.call, { call: event.call, flow: event.flow, caller: event.grant.path.at(-2)?.agent ?? '', agent: event.grant.agent, tool: event.tool, task: event.task, outcome: null, error: null, tokensUsed: 0, createdAt: at, durationMs: null })
-    }
-    if (event.type === 'call.refused') {
-      calls.set(event.call, { call: event.call, flow: null, caller: agents.get(event.turn) ?? '', agent: event.agent, tool: event.tool, task: event.task, outcome: 'refused', error: explain(event.refusal), tokensUsed: 0, createdAt: at, durationMs: 0 })
-    }
-    const known = event.type === 'call.ended' ? calls.get(event.call) : undefined
-    if (event.type === 'call.ended' && known !== undefined) Object.assign(known, { outcome: event.outcome, error: event.errors[0] ?? null, tokensUsed: event.tokensUsed, durationMs: event.endedAt - event.openedAt })
+export type CallsFilter = { session: SessionId | null; limit: number; /** `next` of the page before. */ before?: number | null }
+type Parts = { store: Pick<Store, 'turn'>; lists: Pick<Lists, 'calls'>; /** What people call an agent. */ nameOf: (agent: string) => string }
+
+export async function listCalls({ store, lists, nameOf }: Parts, { session, limit, before = null }: CallsFilter): Promise<{ calls: ListedCall[]; next: number | null }> {
+  const page = await lists.calls({ session, before }, limit)
+  const calls = await Promise.all(page.calls.map((call) => listed(store, nameOf, call)))
+  return { calls: calls.filter((call) => call !== null), next: page.next }
+}
+
+async function listed(store: Parts['store'], nameOf: Parts['nameOf'], { first, ended, flow }: CallPage['calls'][number]): Promise<ListedCall | null> {
+  const named = (caller: string, agent: string): Pick<ListedCall, 'caller' | 'callerName' | 'agent' | 'agentName'> => ({ caller, callerName: nameOf(caller), agent, agentName: nameOf(agent) })
+  const { at, event }: StoredEvent = first
+  if (event.type === 'call.refused') {
+    const turn = event.turn === null ? null : await store.turn(event.turn)
+    return { call: event.call, flow, ...named(turn?.grant.agent ?? '', event.agent), tool: event.tool, task: event.task, outcome: 'refused', error: explain(event.refusal), tokensUsed: 0, createdAt: at, durationMs: 0 }
   }
-  return [...calls.values()].toReversed().slice(0, limit)
+  if (event.type !== 'call.opened') return null
+  return {
+    call: event.call, flow: event.flow, ...named(event.grant.path.at(-2)?.agent ?? '', event.grant.agent), tool: event.tool, task: event.task, outcome: ended?.outcome ?? null, error: ended?.errors[0] ?? null,
+    tokensUsed: ended?.tokensUsed ?? 0, createdAt: at, durationMs: ended === null ? null : ended.endedAt - ended.openedAt,
+  }
 }

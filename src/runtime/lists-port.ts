@@ -1,7 +1,7 @@
 /** The part of the ports that is about looking around: lists that no decision rests on. */
 import type { Answer, EventOf, StoredEvent } from '../model/event.ts'
 import type { SessionRow } from '../model/facts.ts'
-import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { CallId, FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { MailLists, Notice } from './mail-port.ts'
 
 export type Lists = {
@@ -20,11 +20,15 @@ export type Lists = {
   counts(): Promise<{ openCalls: number; queued: number }>
   /** Who waits for whom at this moment. */
   waits(at: Millis): Promise<WaitRow[]>
+  /** Calls, opened or refused, newest first; of a session those that it made and those that were made to it. A page may be short, `next` says where to go on. */
+  calls(ask: CallsAsk, limit: number): Promise<CallPage>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
   readonly mail: MailLists
 }
 
+export type CallsAsk = { session: SessionId | null; before: number | null }
+export type CallPage = { calls: { /** `call.opened` or `call.refused`. */ first: StoredEvent; ended: EventOf<'call.ended'> | null; /** Of a refused one. */ flow: FlowId | null }[]; next: number | null }
 export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
 export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
 export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }

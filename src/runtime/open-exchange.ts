@@ -33,6 +33,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
   const { line, lists, book } = parts
   const feed = feedOf(line)
   const known = async (id: SessionId): Promise<SessionRow | Refusal> => (await line.store.session(id)) ?? { code: 'session_unknown', session: id }
+  const callsPage: Exchange['callsPage'] = (filter) => listCalls({ store: line.store, lists, nameOf: (agent) => line.agents.get(agent)?.title ?? agent }, filter)
   return {
     createSession: (who, ask) => create(parts, who, ask),
     clientSession: (name, cwd) => clientSession(line, name, cwd),
@@ -66,10 +67,8 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     useTool: (who, name, input, use) => useTool(parts, who, name, input, use),
     traceTool: (session, traced) => traceTool(line, session, traced),
     call: (id) => recordOf(line.store, id),
-    async calls({ session, limit }) {
-      const calls = await listCalls(line.store, session === null ? limit : Infinity, session)
-      return calls.slice(0, limit)
-    },
+    calls: async (filter) => (await callsPage(filter)).calls,
+    callsPage,
     flow: (id) => flowOf(line, id),
     flowEvents: (id, after, limit) => flowEventsOf(line.store, id, after, limit),
     waits: async () => (await lists.waits(line.clock.now())).map((row): WaitEdge => ({ ...row, kind: row.call === null ? 'wait' : 'call' })),

@@ -47,10 +47,10 @@ export const CallAnswer = z.looseObject({
 }).meta({ id: 'CallResult' })
 
 export const Listed = z.looseObject({
-  call: z.string(), flow: z.string().nullable(), caller: z.string(), agent: z.string(), tool: z.string(), task: z.string(), outcome: Outcome.nullable(), error: z.string().nullable(), tokensUsed: count, createdAt: millis,
+  call: z.string(), flow: z.string().nullable(), caller: z.string(), callerName: z.string().describe('what people call it'), agent: z.string(), agentName: z.string(), tool: z.string(), task: z.string(), outcome: Outcome.nullable(), error: z.string().nullable(), tokensUsed: count, createdAt: millis,
   durationMs: z.number().nullable(),
 }).meta({ id: 'ListedCall' }) satisfies z.ZodType<ListedCall>
-export const Calls = z.looseObject({ calls: z.array(Listed) })
+export const Calls = z.looseObject({ calls: z.array(Listed), next: z.string().nullable().describe('`cursor` of the next page, which may be short; null at the end') })
 
 const Manifest = z.looseObject({
   tokensMax: z.number(), tokens: z.number(), parts: z.record(z.string(), z.number()),

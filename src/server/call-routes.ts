@@ -5,7 +5,9 @@ import { ContextFilter } from '../model/context.ts'
 import { Outcome } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
+import type { SessionId } from '../model/id.ts'
 import type { Who } from '../runtime/exchange.ts'
+import type { ListedCall } from '../runtime/listing.ts'
 import type { ToolAnswer } from '../runtime/ports.ts'
 import { AnyJson, Call, CallAnswer, Calls, Flow, FlowEvents, Waits } from './answer-shapes.ts'
 import { clientNameOf } from './client-name.ts'
@@ -90,23 +92,29 @@ async function sayRefused({ exchange }: Deps, value: Record<string, Json>, reply
 }
 
 const Limit = z.coerce.number().int().min(1).transform((limit) => Math.min(limit, listMax)).optional()
+const Cursor = z.string().regex(/^\d{1,15}$/, '`next` of the page before').optional().describe('`next` of the page before')
+
+async function callsPage({ exchange }: Deps, session: SessionId | null, { limit, cursor }: { limit?: number | undefined; cursor?: string | undefined }): Promise<{ calls: ListedCall[]; next: string | null }> {
+  const { calls, next } = await exchange.callsPage({ session, limit: limit ?? 50, before: cursor === undefined ? null : Number(cursor) })
+  return { calls, next: next === null ? null : String(next) }
+}
 
 function listRoutes(app: App, deps: Deps): void {
   const { exchange } = deps
-  const ListQuery = z.strictObject({ session: z.string().min(1).max(200).optional().describe('calls of this session alone'), limit: Limit })
+  const ListQuery = z.strictObject({ session: z.string().min(1).max(200).optional().describe('calls of this session alone'), limit: Limit, cursor: Cursor })
   app.get('/api/calls', { schema: shapes({ summary: 'Calls, newest first', tag, querystring: ListQuery }, { 200: Calls }) }, async (request, reply) => {
     const who = whoOf(request)
     const given = request.query.session ?? (who.kind === 'session' ? who.session : null)
     if (given === null && who.kind !== 'user') return answer(reply, 403, notYours(who, 'list calls'))
     const found = given === null ? null : await openSession(deps, who, given)
     if (found !== null && isRefusal(found)) return answer(reply, 404, found)
-    return answer(reply, 200, { calls: await exchange.calls({ session: found?.id ?? null, limit: request.query.limit ?? 50 }) })
+    return answer(reply, 200, await callsPage(deps, found?.id ?? null, request.query))
   })
 
-  app.get('/api/sessions/:id/calls', { schema: shapes({ summary: 'Calls of a session, newest first', tag, params: IdPath, querystring: z.strictObject({ limit: Limit }) }, { 200: Calls }) }, async (request, reply) => {
+  app.get('/api/sessions/:id/calls', { schema: shapes({ summary: 'Calls of a session, newest first', tag, params: IdPath, querystring: z.strictObject({ limit: Limit, cursor: Cursor }) }, { 200: Calls }) }, async (request, reply) => {
     const found = await openSession(deps, whoOf(request), request.params.id)
     if (isRefusal(found)) return answer(reply, 404, found)
-    return answer(reply, 200, { calls: await exchange.calls({ session: found.id, limit: request.query.limit ?? 50 }) })
+    return answer(reply, 200, await callsPage(deps, found.id, request.query))
   })
 
   app.get('/api/calls/:id', { schema: shapes({ summary: 'The record of a call', tag, params: IdPath }, { 200: Call }) }, async (request, reply) => {

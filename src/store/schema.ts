@@ -75,6 +75,8 @@ create table waits_by_turn (waiter text not null, target text not null, turn tex
 insert into waits_by_turn select waiter, target, turn, until from waits;
 drop table waits;
 alter table waits_by_turn rename to waits;
+create index turns_calls on turns (opened_seq) where caller is not null;
+create index refused_seq on refused (seq);
 create table traced (session text not null, key text not null, ended integer not null, primary key (session, key)) strict, without rowid;
 insert into traced select e.value ->> 'session', e.value ->> 'key', max(e.value ->> 'type' = 'step.ended') from log l, json_each(l.events) e
   where e.value ->> 'type' in ('step.started', 'step.ended') and e.value ->> 'turn' is null group by 1, 2;
