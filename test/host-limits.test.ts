@@ -49,6 +49,13 @@ test('many sessions that are refused do not cost a program its connection, nor t
   expect(await host.add({ id: 'two', cwd: tmpdir() })).toBe('ses_mine-two')
 })
 
+test('more sessions than one hello can hold follow it', async () => {
+  const sessions = Array.from({ length: 1001 }, (_, n) => ({ id: `s${n}`, cwd: tmpdir() }))
+  const { host, errors } = await hosted({ sessions })
+  await expect.poll(() => host.taken('s1000')?.sessionId, { timeout: 15_000 }).toBe('ses_mine-s1000')
+  expect([host.taken('s0')?.sessionId, errors]).toEqual(['ses_mine-s0', []])
+})
+
 test('what was added and not yet answered ends with the connection', async () => {
   const { host } = await hosted()
   const added = host.add({ id: 'two', cwd: tmpdir() })
