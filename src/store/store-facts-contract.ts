@@ -176,6 +176,15 @@ function waiting(fresh: Fresh): void {
     expect(await path(store, 'turn_a', 'ses_b')).toBeNull()
   })
 
+  test('R5: where two turns of a session wait for one, each has its own edge, and the end of one leaves the other', async () => {
+    const { store } = await fresh()
+    for (const name of ['a', 'b']) await append(store, ...running(name))
+    await append(store, waited('ses_b', 'turn_b', 'ses_a'), waited('ses_b', 'turn_b2', 'ses_a'), rested('ses_b', 'turn_b2', 'ses_a'))
+    expect(await path(store, 'turn_a', 'ses_b')).toEqual(['ses_b', 'ses_a'])
+    await append(store, rested('ses_b', 'turn_b', 'ses_a'))
+    expect(await path(store, 'turn_a', 'ses_b')).toBeNull()
+  })
+
   test('R5: a background call is nothing that its caller waits for', async () => {
     const { store } = await fresh()
     for (const name of ['a', 'b']) await append(store, ...running(name))
