@@ -136,7 +136,8 @@ function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | 
   const totals = totalsView({ clock: systemClock, store: line.store, exchange: line.exchange, report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)) })
   return {
     metrics,
-    numbers(since: number | null): Numbers {
+    async numbers(since: number | null): Promise<Numbers> {
+      await totals.begun()
       const { upTo, end, ...sums } = totals.read(since)
       return { ...sums, upTo: String(upTo), end: String(end) }
     },

@@ -34,7 +34,7 @@ describe('the rest', () => {
   })
 
   test('the numbers are the user’s, and are not there where nothing counts', async () => {
-    const { get } = await serve({ auth: 'tokens', token: 'secret', numbers: (since) => ({ complete: true, upTo: '1', end: '1', from: since, requests: 1, turns: 1, calls: 0, refused: 0, tokens: { input: 0, output: 0, estimated: false }, agents: [], models: [], context: { calls: 0, passed: 0, history: 0 }, columns: [] }) })
+    const { get } = await serve({ auth: 'tokens', token: 'secret', numbers: async (since) => ({ complete: true, upTo: '1', end: '1', from: since, requests: 1, turns: 1, calls: 0, refused: 0, tokens: { input: 0, output: 0, estimated: false }, agents: [], models: [], context: { calls: 0, passed: 0, history: 0 }, columns: [] }) })
     const asUser = { authorization: 'Bearer secret' }
     expectShape(await get('/api/numbers', asUser), 200, Numbers)
     expect((await get('/api/numbers?since=5', asUser)).body).toMatchObject({ from: 5, requests: 1 })

@@ -27,7 +27,7 @@ export type Deps = {
   closing: AbortSignal
   metrics: (() => Promise<string>) | null
   /** What the log adds up to, all of it or since a time. */
-  numbers: ((since: number | null) => Numbers) | null
+  numbers: ((since: number | null) => Promise<Numbers>) | null
 }
 
 declare module 'fastify' {

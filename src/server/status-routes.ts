@@ -19,7 +19,7 @@ export function statusRoutes(app: App, { clock, version, startedAt, metrics, num
   app.get('/api/numbers', { schema: shapes({ summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies', description, tag, querystring: Since }, { 200: Numbers }) }, async (request, reply) => {
     const refusal = onlyUser(whoOf(request), 'read the numbers')
     if (refusal !== null) return answer(reply, 403, refusal)
-    return numbers === null ? say(reply, wireNo('not_found', 'This server counts nothing.')) : answer(reply, 200, numbers(request.query.since ?? null))
+    return numbers === null ? say(reply, wireNo('not_found', 'This server counts nothing.')) : answer(reply, 200, await numbers(request.query.since ?? null))
   })
 
   app.get('/metrics', { schema: shapes({ summary: 'Counters, as Prometheus reads them', tag }, {}) }, async (request, reply) => {

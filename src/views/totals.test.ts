@@ -53,6 +53,8 @@ test('nothing is read before somebody asks, each event is counted once, and late
   const { w, view, run, read } = await opened()
   await run('call')
   expect(view.read(null)).toMatchObject({ complete: false, upTo: 0, requests: 0 })
+  await w.until(view.begun())
+  expect(view.read(null)).toMatchObject({ complete: true, requests: 1 })
   expect(await read()).toMatchObject({ requests: 1, calls: 1 })
   await run('call')
   expect(view.read(null)).toMatchObject({ complete: true, requests: 2, calls: 2, upTo: w.store.lastSeq() })

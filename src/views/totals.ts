@@ -24,7 +24,7 @@ export type Totals = Sums & {
   columns: Column[]
 }
 
-export type TotalsView = { /** Since a time, by the minute and at most a day ago; null is all. */ read(since: Millis | null): Totals; close(): void }
+export type TotalsView = { /** Since a time, by the minute and at most a day ago; null is all. */ read(since: Millis | null): Totals; /** Begins to count, and waits a moment: a log that is not long is counted by then. */ begun(): Promise<void>; close(): void }
 
 export type TotalsDeps = { clock: Clock; store: Pick<Store, 'read' | 'lastSeq'>; exchange: Pick<Exchange, 'subscribe'>; report: (fault: unknown) => void }
 
@@ -38,6 +38,7 @@ const agesMax = 96
 /** So much at a time: about a millisecond of work, and several of rest. */
 const sliceEvents = 200
 const restMs = 4
+const patienceMs = 300
 
 export const totalsView = (deps: TotalsDeps): TotalsView => new LogTotals(deps)
 
@@ -66,6 +67,12 @@ class LogTotals implements TotalsView {
     const minutes = [...this.#minutes].filter(([at]) => at >= first)
     for (const [, minute] of minutes) sums.add(minute)
     return { ...sums.read(), ...place, from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)), columns: columnsOf(minutes, first, this.#deps.clock.now()) }
+  }
+
+  async begun(): Promise<void> {
+    if (this.#state === 'asleep') this.#begin()
+    const { clock } = this.#deps
+    for (const until = clock.now() + patienceMs; this.#state === 'reading' && clock.now() < until && !this.#stopped.signal.aborted; ) await clock.sleep(restMs)
   }
 
   close(): void {
