@@ -169,6 +169,30 @@ test.skipIf(isBlind)('a link to nothing, and a server that is away, say what to 
   site = null
 }, patience)
 
+test.skipIf(isBlind)('while the server is away every part of the page can still be looked at, and says what is missing', async () => {
+  site = await openSite({ echo })
+  const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Kept', initialMessage: 'one' })
+  await site.client.sessions.wait(sessionId)
+  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/sessions')
+  await page.getByRole('link', { name: 'Kept' }).waitFor()
+  await page.waitForLoadState('networkidle')
+  await site.stop()
+  await page.getByText('The connection to the server was lost').waitFor()
+  const visit = (hash: string) => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`)
+  for (const [place, words] of [['#/inbox/drafts', 'Not all drafts could be read.'], ['#/numbers', 'The numbers could not be read.'], ['#/flows/flow_x', 'The flow could not be read.'], ['#/start', 'The agents could not be read.'], ['#/waits', 'The waits could not be read.'], ['#/flows', 'one'], [`#/sessions/${sessionId}`, 'The conversation could not be read.']] as const) {
+    await visit(place)
+    await page.getByText(words).first().waitFor()
+  }
+  // What could not be read is read by itself when the server is back.
+  await visit('#/numbers')
+  await page.getByText('The numbers could not be read.').waitFor()
+  await site.restart()
+  await page.locator('.big-numbers').waitFor()
+  await visit(`#/sessions/${sessionId}`)
+  await page.getByText('You said: one').waitFor()
+  expect(faults).toEqual([])
+}, patience)
+
 test.skipIf(isBlind)('a server that wants a token is given one, by hand or by link', async () => {
   site = await openSite({ echo }, { host: '0.0.0.0' })
   const token = site.served.token as string

@@ -1,9 +1,9 @@
 /** The frame of the page: where one is, whether it is live, and the view. */
-import { lazy, Suspense, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { hrefOf, useAddress, type Address } from './address.ts'
 import { after } from './browser-clock.ts'
 import { Count } from './parts/badges.tsx'
-import { Loading } from './parts/states.tsx'
+import { Boundary, lateView } from './parts/late-view.tsx'
 import { useKeys } from './keys.ts'
 import { draftsOfAgents } from './live/fold-mail.ts'
 import { useLook } from './live/use-live.ts'
@@ -12,12 +12,14 @@ import { KeyHelp } from './key-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import { SessionsView } from './views/sessions-view.tsx'
 
-const StartView = lazy(() => import('./views/start-view.tsx').then((file) => ({ default: file.StartView })))
-const FlowsView = lazy(() => import('./views/flows-view.tsx').then((file) => ({ default: file.FlowsView })))
-const FlowView = lazy(() => import('./flow/flow-view.tsx').then((file) => ({ default: file.FlowView })))
-const WaitsView = lazy(() => import('./views/waits-view.tsx').then((file) => ({ default: file.WaitsView })))
-const InboxView = lazy(() => import('./views/inbox-view.tsx').then((file) => ({ default: file.InboxView })))
-const NumbersView = lazy(() => import('./views/numbers-view.tsx').then((file) => ({ default: file.NumbersView })))
+const late = {
+  start: lateView(async () => (await import('./views/start-view.tsx')).StartView),
+  flows: lateView(async () => (await import('./views/flows-view.tsx')).FlowsView),
+  flow: lateView(async () => (await import('./flow/flow-view.tsx')).FlowView),
+  waits: lateView(async () => (await import('./views/waits-view.tsx')).WaitsView),
+  inbox: lateView(async () => (await import('./views/inbox-view.tsx')).InboxView),
+  numbers: lateView(async () => (await import('./views/numbers-view.tsx')).NumbersView),
+}
 
 const views = [
   { name: 'sessions', title: 'Sessions', key: 's' },
@@ -49,6 +51,11 @@ export function App() {
     },
     ...(went ? Object.fromEntries(views.map(({ key, name }) => [key, () => open(name)])) : {}),
   })
+  // All parts are fetched once the page stands, so that none is missing when the server is away.
+  const isRead = useLook('flows').loaded().log
+  useEffect(() => {
+    if (isRead) for (const part of Object.values(late)) part.fetch().catch(() => undefined)
+  }, [isRead])
   const connection = live.connection()
   if (connection.state === 'refused' && connection.needsToken) return <TokenForm why={connection.why} />
   return (
@@ -56,7 +63,7 @@ export function App() {
       <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
       <Header address={address} onHelp={() => setHelping(true)} />
       <ConnectionBar />
-      <main id="main" tabIndex={-1}><Suspense fallback={<Loading what="this part of the page" />}><View address={address} /></Suspense></main>
+      <main id="main" tabIndex={-1}><Boundary place={address.path.join('/')}><View address={address} /></Boundary></main>
       {helping && <KeyHelp views={views} onClose={() => setHelping(false)} />}
     </div>
   )
@@ -91,11 +98,11 @@ function InboxCount() {
 function View({ address }: { address: Address }) {
   const live = useLook('sessions')
   const [at, id] = address.path
-  if (at === 'flows') return id === undefined ? <FlowsView /> : <FlowView key={id} id={id} query={address.query} />
-  if (at === 'waits') return <WaitsView />
-  if (at === 'inbox') return <InboxView tab={id ?? null} />
-  if (at === 'numbers') return <NumbersView query={address.query} />
+  if (at === 'flows') return id === undefined ? <late.flows.View /> : <late.flow.View key={id} id={id} query={address.query} />
+  if (at === 'waits') return <late.waits.View />
+  if (at === 'inbox') return <late.inbox.View tab={id ?? null} />
+  if (at === 'numbers') return <late.numbers.View query={address.query} />
   // Nothing has happened here yet: teach.
-  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0)) return <StartView query={address.query} />
+  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0)) return <late.start.View query={address.query} />
   return <SessionsView session={id ?? null} query={address.query} />
 }

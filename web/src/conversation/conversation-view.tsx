@@ -43,6 +43,10 @@ function Body({ id, at }: { id: string; at: number | null }) {
     setHistory(opened)
     return () => opened.stop()
   }, [live, id])
+  const isOpen = useLook('connection').connection().state === 'open'
+  useEffect(() => {
+    if (isOpen && history !== null && history.problem() !== null) history.retry()
+  }, [isOpen, history])
   const fork = async (n: number, total: number): Promise<void> => {
     try {
       const { sessionId } = await live.client.sessions.fork(id, { back: total - n })

@@ -15,7 +15,7 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
   const thread = threadOf(live.ledger, mail)
   return (
     <>
-      <p className="card-head"><Who session={mail.from} mail={mail} /> <span className="arrow" aria-label="to">→</span> {mail.to === null ? <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em> : mail.to === userSession ? <strong>You</strong> : <SessionLink id={mail.to} />} <time className="hint" title={wholeTime(mail.updatedAt)}>{clockTime(mail.updatedAt)}</time>{mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}{mail.isReleased && <span className="hint">released by you</span>}</p>
+      <p className="card-head"><Who session={mail.from} mail={mail} /> <span className="arrow" aria-label="to">→</span> {mail.to === null ? <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em> : mail.to === userSession ? <strong>You</strong> : <SessionLink id={mail.to} />} {mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}{mail.isReleased && <span className="hint">released by you</span>} <time className="hint" title={wholeTime(mail.updatedAt)}>{clockTime(mail.updatedAt)}</time></p>
       {children ?? <Markdown text={mail.text} />}
       {mail.cause !== '' && <p className="error-line">{mail.cause}</p>}
       {(mail.inReplyTo !== null || thread.length > 1) && <Thread mail={mail} thread={thread} />}

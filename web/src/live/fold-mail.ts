@@ -15,13 +15,19 @@ export const isWaiting = ({ status }: Pick<MailFact, 'status'>): boolean => stat
 export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: Moment): void {
   const known = ledger.mail.get(event.message)
   // What was read from a list is newer than what comes later from the past.
-  if (known !== undefined && known.seq > seq) return
+  if (known !== undefined && known.seq > seq) return recall(known, event)
   const fact: MailFact = known ?? { id: event.message, status: 'draft', owner: '', from: null, to: null, target: '', inReplyTo: null, source: 'user', applet: null, initial: '', text: '', createdAt: at, updatedAt: at, by: null, cause: '', revisions: 0, version: '', isReleased: false, seq }
   const wasWaiting = isWaiting(fact)
   change(ledger, fact, event)
   Object.assign(fact, { updatedAt: at, seq, version: nanosOf(at, seq) })
   ledger.mail.set(event.message, fact)
   if (isNew) recount(ledger, event, wasWaiting || known === undefined, isWaiting(fact))
+}
+
+/** What a list does not say. */
+function recall(known: MailFact, event: MailEvent): void {
+  if (event.type === 'message.revised') known.revisions += 1
+  if (event.type === 'message.sent') Object.assign(known, { applet: event.applet, isReleased: event.releasedBy === 'user' })
 }
 
 function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {

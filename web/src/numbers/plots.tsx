@@ -48,12 +48,14 @@ export function Ranges({ rows, ticks }: { rows: readonly { name: string; from: n
   )
 }
 
+const columnMax = 40
 const size = { width: 560, height: 170, left: 44, bottom: 22 }
 
 /** Columns over time: calls below, those that were refused on top. */
 export function Columns({ columns, word }: { columns: readonly { parts: readonly { size: number; tone: string }[]; title: string }[]; word: { first: string; last: string } }) {
   const whole = Math.max(1, ...columns.map(({ parts }) => parts.reduce((sum, part) => sum + part.size, 0)))
-  const width = (size.width - size.left) / Math.max(1, columns.length)
+  const width = Math.min(columnMax, (size.width - size.left) / Math.max(1, columns.length))
+  const end = size.left + columns.length * width
   const height = size.height - size.bottom
   const tall = (count: number): number => (count / whole) * (height - 8)
   return (
@@ -63,7 +65,7 @@ export function Columns({ columns, word }: { columns: readonly { parts: readonly
         const below = parts.slice(0, at).reduce((sum, one) => sum + one.size, 0)
         return <rect key={at} className={`fill-${part.tone}`} x={size.left + index * width + 0.5} width={Math.max(1, width - 1)} y={height - tall(below + part.size)} height={tall(part.size)} />
       })}</g>)}
-      <text x={size.left} y={size.height - 6}>{word.first}</text><text x={size.width} y={size.height - 6} textAnchor="end">{word.last}</text>
+      <text x={size.left} y={size.height - 6}>{word.first}</text>{end > size.width / 2 && <text x={end} y={size.height - 6} textAnchor="end">{word.last}</text>}
     </svg>
   )
 }

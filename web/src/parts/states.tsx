@@ -10,10 +10,12 @@ export const Loading = ({ what }: { what: string }) => <p className="loading" ro
 
 export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+const sentence = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+
 export function Problem({ error, what, retry }: { error: unknown; what: string; retry?: (() => void) | undefined }) {
   return (
     <div className="problem" role="alert">
-      <p><strong>{what}</strong> {wordsOf(error)}</p>
+      <p><strong>{what}</strong> {sentence(wordsOf(error))}</p>
       <p className="hint">{hintOf(error)}</p>
       {retry !== undefined && <button type="button" onClick={retry}>Try again</button>}
     </div>

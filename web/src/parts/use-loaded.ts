@@ -1,5 +1,7 @@
-/** Something of the server, read when it is first looked at and again when `key` changes; what was there stays until the new is. */
+/** Something of the server, read when it is first looked at and again when `key` changes, or when a server that was away is back; what was there stays until the new is. */
 import { useCallback, useEffect, useState } from 'react'
+import { ServerUnreachable } from '../../../src/client/tieline-error.ts'
+import { useLook } from '../live/use-live.ts'
 
 export type Loaded<T> = { value: T | null; error: unknown; loading: boolean; again: () => void }
 
@@ -16,6 +18,10 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
     return () => controller.abort()
     // `load` is made anew with each drawing; what it reads is named by the key.
   }, [key, round])
+  const isOpen = useLook('connection').connection().state === 'open'
+  useEffect(() => {
+    if (isOpen && state.error instanceof ServerUnreachable) setRound((known) => known + 1)
+  }, [isOpen])
   const again = useCallback(() => setRound((known) => known + 1), [])
   return { value: state.value, error: state.error, loading: state.loading, again }
 }
