@@ -49,7 +49,7 @@ function doing(event: Event, names: Names): string {
     case 'session.archived': return `session ${event.session} was archived (${event.cause})`
     case 'session.claimed': return `was taken up by ${event.node}`
     case 'session.forked': return `shares the first ${event.entries} messages of ${event.from}`
-    case 'message.drafted': case 'message.revised': return event.type === 'message.revised' && event.by === 'user' ? `its draft ${event.message} was changed by the user: ${short(event.text)}` : `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`
+    case 'message.drafted': case 'message.revised': return event.type === 'message.revised' && event.revisedBy === 'user' ? `its draft ${event.message} was changed by the user: ${short(event.text)}` : `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`
     case 'message.accepted': return `accepted ${event.message}${event.by === event.session ? '' : `, by ${event.by === null ? 'the user' : names.session(event.by)}`}`
     case 'message.delivered': return `has ${event.message} of ${event.from === null ? event.source : names.session(event.from)}: ${short(event.text)}`
     case 'message.answered': return `answered ${event.message} with ${event.reply}`

@@ -82,7 +82,7 @@ export const Event = z.discriminatedUnion('type', [
   event('message.revised', {
     message: MessageId, target: MailTarget, inReplyTo: MessageId.nullable(), text: z.string(), how: z.enum(['written', 'elaborated', 'iterated']),
     /** What the expansion was told beyond the text. */ instructions: z.string().nullable(), /** Why the text stayed as it was. */ note: z.string().nullable(), act: z.string().nullable(),
-    /** A person changed what a session had drafted; left out where its owner did. */ by: z.literal('user').optional(), /** The turn that had written it, whose authority it keeps. */ writtenIn: TurnId.nullable().optional(),
+    /** A person changed what a session had drafted; left out where its owner did. */ revisedBy: z.literal('user').optional(), /** The turn that had written it, whose authority it keeps. */ writtenIn: TurnId.nullable().optional(),
   }),
   /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
   event('message.sent', letter),

@@ -65,7 +65,7 @@ export function draftMessage(known: MessageFacts | null, author: Author, draft: 
   }
   const refusal = changeable(known, author.session)
   if (refusal !== null) return refusal
-  if (author.by !== undefined) Object.assign(revised, { by: author.by, writtenIn: known.writtenIn })
+  if (author.by !== undefined) Object.assign(revised, { revisedBy: author.by, writtenIn: known.writtenIn })
   const again = draft.act !== null && known.draftAct === draft.act
   const same = known.text === draft.text && sameTarget(known.target, draft.target) && known.inReplyTo === draft.inReplyTo && draft.note === null && draft.how === 'written'
   return again || same ? [] : [{ ...revised, message: known.id }]

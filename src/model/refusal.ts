@@ -63,7 +63,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
   task_repeated: (r) => `This is the task you were given, word for word, handed on to ${r.agent}. Do it, or hand on a smaller part of it.`,
   message_already_sent: (r) => `Message ${r.message} was sent already and cannot be changed. Send a new one.`,
-  message_changed: (r) => `Message ${r.message} was changed after you read it. Read it again, and decide then.`,
+  message_changed: (r) => `Message ${r.message} was changed after you read it. Check what it says now, and try again.`,
   message_taken: (r) => `Message ${r.message} does not wait any more: it was ${r.how} by ${r.by}. List the inbox and take another.`,
   flow_expired: (r) => `The last input of a user is ${r.ageSeconds} s old; agents may write to each other for ${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
   too_large: (r) => `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are taken. Shorten it, or put it into a file and pass the path.`,

@@ -13,7 +13,7 @@ test('M3: a person changes and sends the draft of an idle agent; it is still fro
   expect(await w.exchange.mail.release(user, plan(), null, null)).toEqual({ id: 'plan', session: b, status: 'buffered', draft: false, buffered: true })
   expect(await w.exchange.mail.release(user, plan(), null, null)).toMatchObject({ status: 'buffered' })
   const [drafted] = await w.events('message.drafted')
-  expect((await w.events('message.revised')).map(({ event }) => event)).toMatchObject([{ session: a, turn: null, text: 'second', by: 'user', writtenIn: drafted?.event.turn }])
+  expect((await w.events('message.revised')).map(({ event }) => event)).toMatchObject([{ session: a, turn: null, text: 'second', revisedBy: 'user', writtenIn: drafted?.event.turn }])
   expect((await w.events('message.sent')).filter(({ event }) => event.message === 'plan').map(({ event }) => event)).toMatchObject([{ session: b, from: a, source: 'agent', text: 'second', releasedBy: 'user', senderTurn: null }])
   expect((await w.events('turn.started')).length).toBe(turns)
   expect(await w.exchange.state(a)).toMatchObject({ isActive: false })
@@ -29,7 +29,7 @@ test('what its owner writes itself is not marked as a person’s', async () => {
   await w.use(a, 'send-message', { session: b, message: 'first', id: 'plan', draft: true })
   await w.use(a, 'send-message', { message: 'second', id: 'plan', draft: true })
   await w.use(a, 'send-message', { message: 'second', id: 'plan' })
-  for (const { event } of [...(await w.events('message.revised')), ...(await w.events('message.sent'))]) expect(['by' in event, 'releasedBy' in event, 'writtenIn' in event]).toEqual([false, false, false])
+  for (const { event } of [...(await w.events('message.revised')), ...(await w.events('message.sent'))]) expect(['revisedBy' in event, 'releasedBy' in event, 'writtenIn' in event]).toEqual([false, false, false])
 })
 
 test('a person throws away the draft of an agent, and the agent cannot send it any more', async () => {

@@ -19,7 +19,7 @@ export type SecretGuard = {
 
 /** Fields of events that are ours: ids, names, places and numbers, never an agent's text. */
 export const ownFields: ReadonlySet<string> = new Set([
-  'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'releasedBy', 'by', 'writtenIn',
+  'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn',
 ])
 
 /** R11: names of fields that were looked at once. */

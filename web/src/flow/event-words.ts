@@ -10,7 +10,7 @@ const short = (text: string): string => firstLine(text, textMax)
 const words: Words = {
   'message.sent': (event, agent) => `${agent} is asked${event.releasedBy === 'user' ? ' by a draft that you released' : ''}: ${short(event.text)}`,
   'message.drafted': (event, agent) => `${agent} drafts a message: ${short(event.text)}`,
-  'message.revised': (event, agent) => `${event.by === 'user' ? 'you change' : `${agent} changes`} a draft${event.by === 'user' ? ` of ${agent}` : ''}: ${short(event.text)}`,
+  'message.revised': (event, agent) => `${event.revisedBy === 'user' ? 'you change' : `${agent} changes`} a draft${event.revisedBy === 'user' ? ` of ${agent}` : ''}: ${short(event.text)}`,
   'message.delivered': (event, agent) => `${agent} is given a message: ${short(event.text)}`,
   'turn.started': (_event, agent) => `${agent} begins`,
   'turn.cancelled': (event, agent) => `${agent} is told to stop: ${event.cause}`,
