@@ -105,7 +105,7 @@ async function endOrphan(line: Line, session: SessionId): Promise<void> {
     const facts = await tx.session(session)
     if (facts.session === null || facts.running?.id !== running.id || !isDead(line, facts.running, facts.runnerAlive)) return
     const outcome = facts.running.stopping ?? 'lost'
-    const result = { outcome, error: `${outcome}: the node that ran it is gone`, ...progress, entry: null }
+    const result = { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }
     tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
   })
 }
@@ -120,6 +120,6 @@ export async function endLost(line: Line, turn: TurnId): Promise<void> {
     const facts = await tx.turn(turn)
     if (facts === null || facts.turn.state !== 'running' || facts.turn.node !== row.node) return
     const outcome = facts.turn.stopping ?? 'lost'
-    tx.append(...endTurn(facts, await tx.below(turn), { outcome, error: `${outcome}: the node that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
+    tx.append(...endTurn(facts, await tx.below(turn), { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
   })
 }

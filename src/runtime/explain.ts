@@ -135,7 +135,7 @@ function doingOf(event: StoredEvent['event'] | undefined): string {
     case 'step.ended': return event.kind === 'tool' ? `has the result of ${event.name}, and asks its driver what to do next` : `has an answer of ${event.name}, and goes on with it`
     case 'call.ended': return `has the end of a call (${event.outcome}), and goes on with it`
     case 'call.refused': return `was refused a call to ${event.agent} (${event.refusal.code}), and goes on without it`
-    case 'session.claimed': return 'was taken over by another node, and runs again from its record'
+    case 'session.claimed': return 'was taken up again after the process that ran it was gone, and goes on from its record'
     case 'question.asked': return `asks a person whether it may use ${event.tool}`
     case 'question.answered': return `was answered by a person (${event.answer}), and goes on`
     case undefined: case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':

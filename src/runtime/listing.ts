@@ -19,7 +19,7 @@ export async function listCalls({ store, lists, nameOf }: Parts, { session, limi
   return { calls: calls.filter((call) => call !== null), next: page.next }
 }
 
-async function listed(store: Parts['store'], nameOf: Parts['nameOf'], { first, ended, flow }: CallPage['calls'][number]): Promise<ListedCall | null> {
+async function listed(store: Parts['store'], nameOf: Parts['nameOf'], { first, ended, used, flow }: CallPage['calls'][number]): Promise<ListedCall | null> {
   const named = (caller: string, agent: string): Pick<ListedCall, 'caller' | 'callerName' | 'agent' | 'agentName'> => ({ caller, callerName: nameOf(caller), agent, agentName: nameOf(agent) })
   const { at, event }: StoredEvent = first
   if (event.type === 'call.refused') {
@@ -29,6 +29,6 @@ async function listed(store: Parts['store'], nameOf: Parts['nameOf'], { first, e
   if (event.type !== 'call.opened') return null
   return {
     call: event.call, flow: event.flow, ...named(event.grant.path.at(-2)?.agent ?? '', event.grant.agent), tool: event.tool, task: event.task, outcome: ended?.outcome ?? null, error: ended?.errors[0] ?? null,
-    tokensUsed: ended?.tokensUsed ?? 0, createdAt: at, durationMs: ended === null ? null : ended.endedAt - ended.openedAt,
+    tokensUsed: Math.max(ended?.tokensUsed ?? 0, used), createdAt: at, durationMs: ended === null ? null : ended.endedAt - ended.openedAt,
   }
 }

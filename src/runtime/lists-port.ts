@@ -28,7 +28,7 @@ export type Lists = {
 }
 
 export type CallsAsk = { session: SessionId | null; before: number | null }
-export type CallPage = { calls: { /** `call.opened` or `call.refused`. */ first: StoredEvent; ended: EventOf<'call.ended'> | null; /** Of a refused one. */ flow: FlowId | null }[]; next: number | null }
+export type CallPage = { calls: { /** `call.opened` or `call.refused`. */ first: StoredEvent; ended: EventOf<'call.ended'> | null; /** What its turn had used when it stopped, which may be after the call had ended. */ used: number; /** Of a refused one. */ flow: FlowId | null }[]; next: number | null }
 export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
 export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
 export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }

@@ -51,17 +51,19 @@ export async function recordOf(store: Store, id: string): Promise<CallRecord | n
   const opened = await store.event(row.openedSeq)
   if (opened?.event.type !== 'call.opened') return null
   const stored = row.call?.pending === false && row.endedSeq !== null ? await store.event(row.endedSeq) : null
-  return openedRecord(opened.event, opened.at, stored?.event.type === 'call.ended' ? stored.event : null)
+  // A call that ended from outside may end before it is known what its turn has used.
+  const used = row.state === 'ended' ? row.tokensUsed + row.tokensBelow : 0
+  return openedRecord(opened.event, opened.at, stored?.event.type === 'call.ended' ? stored.event : null, used)
 }
 
-function openedRecord(opened: EventOf<'call.opened'>, at: number, ended: EventOf<'call.ended'> | null): CallRecord {
+function openedRecord(opened: EventOf<'call.opened'>, at: number, ended: EventOf<'call.ended'> | null, used: number): CallRecord {
   const { grant } = opened
   const output = ended?.output ?? ''
   return {
     call: opened.call, flow: opened.flow, tool: opened.tool, caller: grant.path.at(-2)?.agent ?? '', callerSession: opened.session, target: grant.agent, targetSession: opened.target,
     task: opened.task, taskHash: opened.taskHash, input: opened.input, requested: opened.requested, outcome: ended?.outcome ?? null, success: ended?.outcome === 'completed', output,
     output_preview: preview(output, previewPoints), outputBytes: ended?.outputBytes ?? 0, truncated: ended?.truncated ?? false, errors: ended?.errors ?? [], toolCalls: ended?.toolCalls ?? [],
-    tokensUsed: ended?.tokensUsed ?? 0, iterations: ended?.iterations ?? 0, depth: grant.depth, path: grant.path.map((hop) => hop.agent), allowedTools: grant.authority.tools,
+    tokensUsed: Math.max(ended?.tokensUsed ?? 0, used), iterations: ended?.iterations ?? 0, depth: grant.depth, path: grant.path.map((hop) => hop.agent), allowedTools: grant.authority.tools,
     nested: grant.authority.nested, tokensMax: grant.tokensMax, deadline: opened.deadline, created_at: at, endedAt: ended?.endedAt ?? null,
     durationMs: ended === null ? null : ended.endedAt - ended.openedAt, context: opened.context, refusal: null,
   }

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { valueOf, world, type World } from '../../test/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
+import { cancel } from './ending.ts'
+import { listCalls } from './listing.ts'
 import type { Driver, Tool } from './ports.ts'
+import { recordOf } from './record.ts'
 
 /** A node that is gone without a word: it hears, says and does nothing more. */
 function freeze(w: World): void {
@@ -140,6 +143,26 @@ test('a turn that was told to stop and whose node is gone is ended by another, a
   await w.pass(12_000)
   const outcomes = (await w.events('turn.ended')).map(({ event }) => event.outcome)
   expect(outcomes.sort()).toEqual(['completed', 'timed_out'])
+})
+
+test('what a call has used is on record also where it was ended before anybody could count it', async () => {
+  const asked: string[] = []
+  const child = asking(asked, () => new Promise(() => undefined))
+  const w = await world({ agents: { boss: { script: async (turn) => String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work' }))['outcome']) }, child: { driver: child } }, tools: [counted([])] })
+  const run = w.ask('boss', 'go')
+  await w.rest()
+  freeze(w)
+  const other = await w.addNode()
+  const [opened] = await w.events('call.opened')
+  const sent = await run.accepted
+  if ('code' in sent || opened === undefined) throw new Error('nothing was opened')
+  await cancel(other.line, sent.turn, 'cancelled', 'asked by the user')
+  await w.pass(12_000)
+  const [ended] = await w.events('call.ended')
+  expect(ended?.event).toMatchObject({ outcome: 'cancelled', tokensUsed: 0 })
+  expect(await recordOf(w.store, opened.event.call)).toMatchObject({ outcome: 'cancelled', tokensUsed: 20 })
+  const { calls } = await listCalls({ store: w.store, lists: other.line.lists, nameOf: (agent) => agent }, { session: null, limit: 10 })
+  expect(calls).toMatchObject([{ outcome: 'cancelled', tokensUsed: 20 }])
 })
 
 test('queued inputs of a busy session run one at a time and in order, also when every hint is lost', async () => {

@@ -115,5 +115,5 @@ function endOfRecord(replaying: Replaying, strays: readonly Stray[]): void {
 function stopOf({ ended, cancelled }: RecordedTurn): string | null {
   if (ended === null) return 'the record ends before the turn does'
   if (cancelled?.event.type === 'turn.cancelled') return `the turn was stopped (${cancelled.event.outcome}: ${cancelled.event.cause})`
-  return ended.outcome === 'lost' ? 'the node that ran the turn was lost' : null
+  return ended.outcome === 'lost' ? 'the process that ran the turn was lost' : null
 }

@@ -37,8 +37,8 @@ function prepareAll(db: DatabaseSync) {
     waits: db.prepare(`select t.caller as waiter, t.session as target, t.id as turn, t.opened_at as since, t.call_deadline as until, a.agent as waiter_agent, b.agent as target_agent
       from turns t indexed by turns_pending join sessions a on a.id = t.caller join sessions b on b.id = t.session where t.pending = 1 and t.caller > '' and t.background = 0
       union all select w.waiter, w.target, null, null, max(w.until), a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
-    calls: db.prepare(`select c.id as id, c.seq as seq, c.ended as ended from (
-        select t.id as id, t.opened_seq as seq, case t.pending when 0 then t.ended_seq end as ended, t.caller as caller, t.session as target from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1 order by t.opened_seq desc limit ?4) c
+    calls: db.prepare(`select c.id as id, c.seq as seq, c.ended as ended, c.used as used from (
+        select t.id as id, t.opened_seq as seq, case t.pending when 0 then t.ended_seq end as ended, case t.state when 'ended' then t.tokens_used + t.tokens_below else 0 end as used, t.caller as caller, t.session as target from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1 order by t.opened_seq desc limit ?4) c
       where ?2 is null or c.caller = ?2 or c.target = ?2 or c.caller = ?3 limit +?5`),
     refusals: db.prepare(`select r.seq as seq, r.flow as flow from (select x.seq as seq, x.flow as flow, x.caller as caller from refused x where x.seq < ?1 order by x.seq desc limit ?4) r where ?2 is null or r.caller = ?2 or r.caller = ?3 limit +?5`),
     callsFloor: db.prepare('select t.opened_seq as seq from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1 order by t.opened_seq desc limit 1 offset ?2'),
@@ -95,12 +95,12 @@ function callPage(statements: ReturnType<typeof prepareAll>, eventAt: (seq: numb
   const filter = [from, of, of === null ? null : callsBelow(of), lookedThroughMax, limit] as const
   const floors = [statements.callsFloor, statements.refusalsFloor].map((floor) => (floor.get(from, lookedThroughMax - 1) as { seq: number } | undefined)?.seq ?? 0)
   const floor = of === null ? 0 : Math.max(...floors)
-  const opened = (statements.calls.all(...filter) as { seq: number; ended: number | null }[]).map((row) => ({ ...row, flow: null }))
-  const refused = (statements.refusals.all(...filter) as { seq: number; flow: string }[]).map((row) => ({ ...row, ended: null }))
+  const opened = (statements.calls.all(...filter) as { seq: number; ended: number | null; used: number }[]).map((row) => ({ ...row, flow: null }))
+  const refused = (statements.refusals.all(...filter) as { seq: number; flow: string }[]).map((row) => ({ ...row, ended: null, used: 0 }))
   const rows = [...opened, ...refused].filter(({ seq }) => seq >= floor).sort((a, b) => b.seq - a.seq).slice(0, limit)
-  const calls = rows.flatMap(({ seq, ended, flow }): CallPage['calls'] => {
+  const calls = rows.flatMap(({ seq, ended, used, flow }): CallPage['calls'] => {
     const [first, last] = [eventAt(seq), ended === null ? null : eventAt(ended)]
-    return first === null ? [] : [{ first, ended: last?.event.type === 'call.ended' ? last.event : null, flow: flow as FlowId | null }]
+    return first === null ? [] : [{ first, ended: last?.event.type === 'call.ended' ? last.event : null, used, flow: flow as FlowId | null }]
   })
   return { calls, next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : floor > 0 ? floor : null }
 }
