@@ -45,7 +45,7 @@ export function StartView({ query }: { query: URLSearchParams }) {
         ))}</ul>
       )}
       <h2>From elsewhere</h2>
-      <p>Agents of your own go into <code>tieline.toml</code> (<code>tieline init</code> writes one). Other programs come in by <a href="/docs/">HTTP</a>, by MCP at <code>{location.origin}/mcp</code>, or with <code>tieline call</code>.</p>
+      <p>Agents of your own go into <code>tieline.toml</code> (<code>tieline init --starter</code> writes one). Other programs come in by <a href="/docs/">HTTP</a>, by MCP at <code>{location.origin}/mcp</code>, or with <code>tieline call</code>.</p>
       {chosen !== null && <NewSession agent={chosen} onClose={() => setChosen(null)} />}
     </section>
   )
