@@ -1,6 +1,6 @@
-/** What clients outside do with mail in a plan: send, send again, accept at the same moment on two nodes, and try again when nobody told them what became of it. */
+/** What clients and people outside do with mail in a plan: send, send again, draft and release, accept at the same moment on two nodes, and try again when nobody told them what became of it. */
 import { acceptMail } from '../src/runtime/mail-inbox.ts'
-import { sendMail } from '../src/runtime/mail.ts'
+import { releaseMail, releasing, sendMail } from '../src/runtime/mail.ts'
 import type { Line } from '../src/runtime/line.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { mainOf, nameOf } from './agents.ts'
@@ -15,8 +15,16 @@ export const mailId = (id: number): string => `mail-${id}`
 export async function sendAs(line: Line, store: SqliteStore, act: Extract<MailAct, { do: 'send' }>): Promise<string> {
   const session = outsiders[act.id % outsiders.length] as SessionId
   const row = await store.session(session)
-  const sent = await sendMail(line, { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' }, { session: mainOf(nameOf(act.to)), message: taskOf(act.script, `mail ${act.id}`), id: mailId(act.id) })
-  return 'code' in sent ? sent.code : 'sent'
+  const sent = await sendMail(line, { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' }, { session: mainOf(nameOf(act.to)), message: taskOf(act.script, `mail ${act.id}`), id: mailId(act.id), draft: act.draft === true })
+  return act.draft === true ? release(line, mailId(act.id)) : 'code' in sent ? sent.code : 'sent'
+}
+
+/** By a person, whoever wrote it; it may have been released before, here or on another node. */
+async function release(line: Line, id: string): Promise<string> {
+  const place = await releasing(line, id)
+  if (place === null) return 'unknown'
+  const released = await releaseMail(line, { ...place, act: null, trace: null, cwd: '/' }, { id, read: null })
+  return 'code' in released ? released.code : 'released'
 }
 
 /** Null where nothing was accepted. */

@@ -93,7 +93,7 @@ function racing(random: Random, acts: Act[], index: number): void {
 /** Few inboxes, so that several are after the same message. */
 function makeMail(random: Random): MailAct[] {
   const sends = Array.from({ length: 4 + random.below(5) }, (_, id): MailAct => ({
-    do: 'send', at: random.below(horizonMs), node: random.below(3), to: random.below(2), id, script: scriptCount - 1 - random.below(3), ...(random.chance(50) && { againMs: random.below(800) }),
+    do: 'send', at: random.below(horizonMs), node: random.below(3), to: random.below(2), id, script: scriptCount - 1 - random.below(3), ...(id % 2 === 1 && { draft: true }), ...(random.chance(50) && { againMs: random.below(800) }),
   }))
   const accepts = Array.from({ length: 4 + random.below(6) }, (): MailAct => ({
     do: 'accept', at: random.below(horizonMs), node: random.below(3), of: random.below(2), ...(random.chance(50) && { id: random.below(3) }), ...(random.chance(30) && { newest: true }), ...(random.chance(60) && { twin: true }),

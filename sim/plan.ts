@@ -47,7 +47,7 @@ export type Root = z.infer<typeof Root>
 
 /** What clients outside do with mail. */
 export const MailAct = z.discriminatedUnion('do', [
-  z.strictObject({ do: z.literal('send'), at: ms, node: z.number().int(), to: z.number().int(), id: z.number().int(), script: z.number().int(), /** Sent again with the same id, after so long, on the next node. */ againMs: ms.optional() }),
+  z.strictObject({ do: z.literal('send'), at: ms, node: z.number().int(), to: z.number().int(), id: z.number().int(), script: z.number().int(), /** Kept as a draft, which a person then releases. */ draft: z.boolean().optional(), /** Sent again with the same id, after so long, on the next node. */ againMs: ms.optional() }),
   z.strictObject({ do: z.literal('accept'), at: ms, node: z.number().int(), of: z.number().int(), id: z.number().int().optional(), newest: z.boolean().optional(), /** Somebody else does the same at the same moment, on the next node. */ twin: z.boolean().optional() }),
 ])
 export type MailAct = z.infer<typeof MailAct>

@@ -14,7 +14,7 @@ export const seedResultOf = (seed: number, verdict: Verdict): SeedResult => ({
 export const faultNames = [
   'crash', 'restart', 'freeze', 'thaw', 'stale.refused', 'cut.hang', 'cut.throw', 'disk.slow', 'commit.failed', 'commit.unknown', 'hint.lost', 'hint.late', 'hint.doubled',
   'driver.slow', 'driver.hang', 'driver.deaf', 'driver.fail', 'driver.empty', 'driver.late', 'driver.twice', 'driver.twice_refused', 'driver.lie_high', 'driver.lie_none',
-  'agent.timeout', 'agent.rejected', 'agent.not_found', 'agent.busy', 'agent.network_delay', 'ring.refused', 'cancel.done', 'cancel.late', 'keys.rerun', 'mail.accepted', 'mail.taken', 'mail.reply', 'mail.again',
+  'agent.timeout', 'agent.rejected', 'agent.not_found', 'agent.busy', 'agent.network_delay', 'ring.refused', 'cancel.done', 'cancel.late', 'keys.rerun', 'mail.accepted', 'mail.released', 'mail.taken', 'mail.reply', 'mail.again',
 ] as const
 
 export class Totals {

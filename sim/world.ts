@@ -137,7 +137,7 @@ export class World {
       this.#try(act.node, async (node) => {
         const became = await sendAs(node.line, this.store, act)
         count(this.counts, `mail.${became}`)
-        if (became === 'sent') this.checker.mailed(mailId(act.id))
+        if (became === 'sent' || became === 'released') this.checker.mailed(mailId(act.id))
       }, () => (this.#mailLeft -= 1))
       if (act.againMs !== undefined) {
         this.#mailLeft += 1
