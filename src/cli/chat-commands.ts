@@ -53,7 +53,13 @@ const mailCommands = ['inbox', 'accept', 'drafts']
 
 export function chatHelp(): string[] {
   const width = Math.max(...Object.keys(commands).map((name) => name.length))
-  return Object.entries(commands).map(([name, { help }]) => `  /${name.padEnd(width)}  ${help}`)
+  return [...Object.entries(commands).map(([name, { help }]) => `  /${name.padEnd(width)}  ${help}`), `  ${'Ctrl-C'.padEnd(width + 1)}  cancel what the agent does; twice leaves`]
+}
+
+/** The command that a line asks for; null for a message. */
+export const commandNamed = (line: string): string | null => {
+  const name = line.startsWith('/') ? (line.slice(1).trim().split(/\s+/)[0] ?? '') : null
+  return name === 'exit' ? 'quit' : name
 }
 
 export async function chatCommand(conversation: Conversation, line: string): Promise<Said> {
@@ -62,8 +68,9 @@ export async function chatCommand(conversation: Conversation, line: string): Pro
 }
 
 async function linesOf(conversation: Conversation, line: string): Promise<string[] | Said> {
-  const [name = '', ...words] = line.slice(1).trim().split(/\s+/)
-  const found = commands[name === 'exit' ? 'quit' : name]
+  const words = line.slice(1).trim().split(/\s+/).slice(1)
+  const name = commandNamed(line) ?? ''
+  const found = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (found === undefined) return [`There is no command "/${oneLine(name)}"; ${nearestOf(`/${name}`, Object.keys(commands).map((known) => `/${known}`))}. A message cannot begin with a slash.`]
   try {
     return await found.run(conversation, words.join(' '))

@@ -10,7 +10,8 @@ export const chat: Command = {
   flags: conversationFlags,
   more: [
     'Each line is a message. Commands begin with a slash:', '', ...chatHelp(), '',
-    'Ctrl-C cancels what the agent does, twice leaves. Without a terminal every line of the input is a message, and the conversation ends with the input; --json prints an object for each answer.', '',
+    'While the agent works, commands are done at once, and a message waits until it is done.',
+    'Without a terminal every line of the input is a message that waits for the answer to the one before it (only a /cancel that comes meanwhile is done at once), and the conversation ends with the input; --json prints an object for each answer.', '',
     'Examples:', '  tieline chat', '  tieline chat --agent planner --cwd ~/project', '  printf "What is in SPEC.md?\\n" | tieline chat --quiet',
   ],
   run: async (input) => (await import('./chat-talk.ts')).runChat(input),

@@ -5,10 +5,11 @@ import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { awayMsMaxOf } from './connection.ts'
 import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInput } from './command.ts'
+import type { Lines } from './prompt.ts'
 import { personHere } from './question.ts'
 import { hasGone, reachServer, type Reached } from './reach.ts'
 import type { Tree } from './tree.ts'
-import { newMessageId, openWatch, sending, type Watch, type WatchOptions, type Work, type WorkResult } from './watch.ts'
+import { newMessageId, openWatch, sending, type AskPerson, type Watch, type WatchOptions, type Work, type WorkResult } from './watch.ts'
 
 export type Conversation = {
   session: string
@@ -19,13 +20,15 @@ export type Conversation = {
   send(text: string, timeoutMs: number | null, signal: AbortSignal): Promise<WorkResult>
   /** The same for a message that waits to be accepted. */
   accept(message: string, signal: AbortSignal): Promise<WorkResult>
+  /** Prints a text, above what is drawn where something is. */
+  note(text: string): void
   /** What the last message caused. */
   tree(): Tree
   close(): Promise<void>
 }
 
 /** Where the work is shown; `conversation` keeps calls as lines and takes the tree away. */
-export type Showing = { out: CommandInput['out']; conversation: boolean }
+export type Showing = { out: CommandInput['out']; conversation: boolean; /** Where somebody types meanwhile. */ lines?: Pick<Lines, 'typed' | 'aside'> }
 
 /** Servers may go one after the other, when many commands end together. */
 const triesMax = 5
@@ -54,6 +57,7 @@ export async function openConversation(input: CommandInput, showing: Showing): P
   return {
     ...place,
     client: () => reached.client,
+    note: (text) => (isSilent(input) ? void showing.out.write(`${text}\n`) : watch.note(text)),
     tree: () => watch.tree(),
     send(text, timeoutMs, signal) {
       const id = newMessageId()
@@ -84,9 +88,13 @@ async function opened(input: CommandInput, showing: Showing): Promise<Pick<Conve
   }
 }
 
-export const watchOptions = (input: CommandInput, reached: Pick<Reached, 'remote'>, { out, conversation }: Showing): WatchOptions => ({
-  out: isSilent(input) ? null : out, live: wantsLive(out, input.env), colour: wantsColour(out, input.env), conversation, askPerson: personHere(input), awayMsMax: awayMsMaxOf(reached),
+export const watchOptions = (input: CommandInput, reached: Pick<Reached, 'remote'>, { out, conversation, lines }: Showing): WatchOptions => ({
+  out: isSilent(input) ? null : out, live: wantsLive(out, input.env), colour: wantsColour(out, input.env), conversation, typed: lines?.typed ?? null, askPerson: askedAside(personHere(input), lines), awayMsMax: awayMsMaxOf(reached),
 })
+
+/** Who types while an agent works has the terminal; a question takes it for a while. */
+const askedAside = (ask: AskPerson | undefined, lines: Showing['lines']): AskPerson | undefined =>
+  ask === undefined || lines === undefined ? ask : (question, signal) => lines.aside(() => ask(question, signal))
 
 /** The session that was named, or a new one in the directory of the user. */
 async function sessionFor(reached: Reached, { flags, signal }: Pick<CommandInput, 'flags' | 'signal'>): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {

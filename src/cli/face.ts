@@ -4,6 +4,7 @@ import { plainLines } from './plain-lines.ts'
 import { openScreen, type Screen, type Terminal } from './screen.ts'
 import { spinnerMs, treeLines } from './tree-lines.ts'
 import { withoutClients, type Happened, type Tree } from './tree.ts'
+import type { TypedLine } from './typing.ts'
 
 export type Face = {
   /** `before` is the tree as it was before the event. */
@@ -20,6 +21,8 @@ export type FaceStyle = {
   colour: boolean
   /** A conversation keeps its calls as lines, and takes the tree away when a turn is over; otherwise the tree stays as the last thing that was drawn. */
   conversation?: boolean
+  /** What somebody types meanwhile, below everything else that is drawn. */
+  typed?: TypedLine | null
 }
 
 export function faceOn(out: Terminal | null, tree: () => Tree, style: FaceStyle): Face {
@@ -36,8 +39,8 @@ const plainFace = (out: Pick<Terminal, 'write'>): Face => ({
   close: async () => undefined,
 })
 
-function liveFace(terminal: Terminal, tree: () => Tree, { colour, conversation = false }: FaceStyle): Face {
-  let drawing = startDrawing(terminal, tree, colour)
+function liveFace(terminal: Terminal, tree: () => Tree, { colour, conversation = false, typed = null }: FaceStyle): Face {
+  let drawing = startDrawing(terminal, tree, colour, typed)
   return {
     event: (before, happened) => {
       const lines = conversation ? plainLines(before, happened) : []
@@ -49,17 +52,22 @@ function liveFace(terminal: Terminal, tree: () => Tree, { colour, conversation =
       try {
         return await ask()
       } finally {
-        drawing = startDrawing(terminal, tree, colour)
+        drawing = startDrawing(terminal, tree, colour, typed)
       }
     },
     close: () => drawing.stop(!conversation),
   }
 }
 
-function startDrawing(terminal: Terminal, tree: () => Tree, colour: boolean): { screen: Screen; stop(keep: boolean): Promise<void> } {
+function startDrawing(terminal: Terminal, tree: () => Tree, colour: boolean, typed: TypedLine | null): { screen: Screen; stop(keep: boolean): Promise<void> } {
   const screen = openScreen(terminal)
   const done = new AbortController()
-  const draw = (): void => screen.draw(treeLines(withoutClients(tree()), systemClock.now(), { ...screen.size(), colour }))
+  const draw = (): void => {
+    const { width, rows } = screen.size()
+    const below = typed === null ? [] : [typed.line(width, colour)]
+    screen.draw([...treeLines(withoutClients(tree()), systemClock.now(), { width, rows: Math.max(1, rows - below.length), colour }), ...below])
+  }
+  const release = typed?.onChange(draw)
   const drawing = (async () => {
     while (!done.signal.aborted) {
       draw()
@@ -69,6 +77,7 @@ function startDrawing(terminal: Terminal, tree: () => Tree, colour: boolean): { 
   return {
     screen,
     async stop(keep) {
+      release?.()
       done.abort()
       await drawing
       if (keep) draw()

@@ -111,7 +111,7 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
         face = silentFace
       }
     },
-    note: (text) => face.note(text),
+    note: (text) => (face === silentFace ? void options.out?.write(`${text}\n`) : face.note(text)),
     tree: () => tree,
     cursor: () => cursor,
     async close() {
