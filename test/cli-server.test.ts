@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -96,7 +96,12 @@ describe('serve', () => {
     await server.says(`with the token in ${join(data, 'token')}`)
     expect(await cli(cwd, 'run', 'tea', '--quiet')).toMatchObject({ code: 0, out: 'helper said hello 世界\n' })
     expect(await cli(cwd, 'call', 'helper', 'x', '--quiet')).toMatchObject({ code: 0, out: 'hello 世界\n' })
+    // The calls below are shown, and work where the user is.
+    const folder = mkdtempSync(join(cwd, 'folder-'))
+    expect(await cli(cwd, 'call', 'boss', 'tea', '--cwd', folder)).toMatchObject({ code: 0, err: expect.stringMatching(/^external calling boss with task: tea\nboss calling helper with task: Now: tea\n[\s\S]*boss returned: SUCCESS/) as unknown })
     const { url } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { url: string }
+    const listed = await fetch(`${url}/api/sessions?archived=true`, { headers: { authorization: `Bearer ${readFileSync(join(data, 'token'), 'utf8').trim()}` } })
+    expect(((await listed.json()) as { sessions: { cwd: string; kind: string }[] }).sessions).toContainEqual(expect.objectContaining({ cwd: folder, kind: 'external' }))
     expect(await cli(project().cwd, 'sessions', '--server', url)).toMatchObject({ code: 1, err: expect.stringContaining('Set TIELINE_TOKEN') as unknown })
     expect(await start(project().cwd, ['sessions', '--server', url], { TIELINE_TOKEN: readFileSync(join(data, 'token'), 'utf8').trim() }).ended).toMatchObject({ code: 0 })
     server.child.kill('SIGINT')

@@ -18,7 +18,7 @@ import { agents, refusalOf, scratch, started } from './client-kit.ts'
 test('what the server says and what the client expects are one shape', () => {
   expectTypeOf<wire.Session>().toEqualTypeOf<SessionView>()
   expectTypeOf<wire.SessionState>().toEqualTypeOf<SessionState>()
-  expectTypeOf<wire.CreatedSession>().toEqualTypeOf<CreateAnswer>()
+  expectTypeOf<Omit<wire.CreatedSession, 'token'>>().toEqualTypeOf<CreateAnswer>()
   expectTypeOf<wire.SentMessage>().toEqualTypeOf<SendAnswer>()
   expectTypeOf<wire.HistoryEntry>().toEqualTypeOf<HistoryEntry>()
   expectTypeOf<wire.ListedCall>().toEqualTypeOf<ListedCall>()

@@ -44,6 +44,18 @@ describe('with tokens', () => {
 })
 
 describe('the token of a session', () => {
+  test('is given to the user who opens an external one, and acts as that session alone', async () => {
+    const { post } = await serve({ auth: 'tokens', token: 'right' })
+    const user = { authorization: 'Bearer right' }
+    const { body: { sessionId, token } } = await post('/api/sessions', { cwd: '/tmp', agent: 'external' }, user) as { body: { sessionId: string; token: string } }
+    expect((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, user)).body).toMatchObject({ token: null })
+    // Whoever is a session itself gets no other's.
+    expect((await post('/api/sessions', { cwd: '/tmp', agent: 'external' }, { authorization: `Bearer ${token}` })).body?.token ?? null).toBeNull()
+    const called = await post('/api/calls', { agent: 'echo', task: 'x' }, { authorization: `Bearer ${token}` })
+    expect(called.status).toBe(200)
+    expect(noOf(await post('/api/calls', { from: `${sessionId}0`, agent: 'echo', task: 'x' }, { authorization: `Bearer ${token}` }))[0]).not.toBe(200)
+  })
+
   const withToken = (secret: Uint8Array, session: `ses_${string}`): Record<string, string> => ({ authorization: `Bearer ${mintSessionToken(secret, session)}` })
 
   test('that was changed, or signed by another server, is nobody\'s, also where no token is needed', async () => {

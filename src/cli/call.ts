@@ -1,9 +1,7 @@
 /** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
 import { resolve } from 'node:path'
-import type { CallAnswer, NewCall } from '../client/answers.ts'
-import type { TielineClient } from '../client/client.ts'
+import type { CallAnswer, CreatedSession, NewCall } from '../client/answers.ts'
 import { surroundings } from '../client/surroundings.ts'
-import { TielineError } from '../client/tieline-error.ts'
 import { endWords } from './amounts.ts'
 import { flagText, lineOf, printJson, type Command, type CommandInput } from './command.ts'
 import { timeoutFlag, timeoutOf } from './flags.ts'
@@ -45,19 +43,21 @@ async function runCall(input: CommandInput): Promise<number> {
 }
 
 /** The same for every try: a server that takes up where another one stopped knows the call by its key, and gives its answer. */
-type Caller = { session: string | null; key: string }
+type Caller = { session: CreatedSession | null; key: string }
 
 async function answerTo(input: CommandInput, reached: Reached, caller: Caller, call: NewCall): Promise<CallAnswer> {
-  const [{ watchOptions }, { openWatch }] = await Promise.all([import('./conversation.ts'), import('./watch.ts')])
+  const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([import('./conversation.ts'), import('./watch.ts'), import('./reach.ts')])
   const { client } = reached
-  caller.session ??= (await client.sessions.create({ cwd: resolve(flagText(input.flags['cwd']) ?? '.'), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })).sessionId
-  const from = caller.session
+  caller.session ??= await client.sessions.create({ cwd: resolve(flagText(input.flags['cwd']) ?? '.'), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })
+  const { sessionId: from, token } = caller.session
+  // With its own token it speaks for itself, also where the server believes nobody who only names it.
+  const asCaller = clientOf(client.url, token)
   const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
   try {
     watch.include(from)
     return await watch.shown(async () => {
       try {
-        return await opened(client, { from, ...call }, { signal: input.signal, key: caller.key })
+        return await asCaller.calls.open(call, { signal: input.signal, key: caller.key })
       } finally {
         // The answer, or our going, is known before the events that end the tree.
         await watch.settled()
@@ -67,15 +67,5 @@ async function answerTo(input: CommandInput, reached: Reached, caller: Caller, c
     await watch.close()
     // It was only there to make this call; that it stays harms nobody.
     await client.sessions.archive(from).catch(() => undefined)
-  }
-}
-
-/** A server with tokens lets nobody speak for a session without that session's own: then the call comes from the session that it keeps for this program. */
-async function opened(client: TielineClient, { from, ...call }: NewCall, once: { signal: AbortSignal; key: string }): Promise<CallAnswer> {
-  try {
-    return await client.calls.open({ from, ...call }, once)
-  } catch (error) {
-    if (!(error instanceof TielineError) || error.code !== 'not_allowed' || !error.message.includes('(from)')) throw error
-    return client.calls.open(call, once)
   }
 }

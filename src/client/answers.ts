@@ -12,7 +12,7 @@ export type Health = { status: 'ok'; version: string; uptimeSeconds: number }
 export type ServerView = { version: string; uptimeSeconds: number; cwd: string; auth: 'tokens' | 'open' }
 
 export type NewSession = { cwd: string; agent?: string | undefined; model?: string | undefined; title?: string | undefined; parent?: string | undefined; initialMessage?: string | undefined }
-export type CreatedSession = { sessionId: SessionId; cwd: string; agent: string; model: string | null; messageId: string | null; status: SentMessage['status'] | null }
+export type CreatedSession = { sessionId: SessionId; cwd: string; agent: string; model: string | null; messageId: string | null; status: SentMessage['status'] | null; /** Acts as the session, where it is an external one that the user opened. */ token: string | null }
 
 export type SessionStatus = 'idle' | 'streaming' | 'error'
 export type Session = {

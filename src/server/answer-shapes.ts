@@ -15,7 +15,7 @@ const millis = z.number().describe('milliseconds since 1970')
 const Status = z.enum(['idle', 'streaming', 'error'])
 const MessageStatus = z.enum(['dispatched', 'queued', 'buffered'])
 
-export const CreatedSession = z.looseObject({ sessionId: SessionId, cwd: z.string(), agent: z.string(), model: z.string().nullable(), messageId: z.string().nullable(), status: MessageStatus.nullable() })
+export const CreatedSession = z.looseObject({ sessionId: SessionId, cwd: z.string(), agent: z.string(), model: z.string().nullable(), messageId: z.string().nullable(), status: MessageStatus.nullable(), token: z.string().nullable().describe('of an external session that the user opened: acts as that session') })
 
 export const Session = z.looseObject({
   id: SessionId, agent: z.string(), agentName: z.string(), title: z.string(), cwd: z.string(), model: z.string().nullable(), kind: SessionKind, status: Status, active: z.boolean(),

@@ -16,6 +16,8 @@ export type Identity = {
   /** `open`: everybody on this machine who brings no capability token is the user. */
   readonly mode: 'tokens' | 'open'
   of(request: Asking): Who | Refusal
+  /** What acts as that session, and as nobody else. */
+  tokenOf(session: SessionId): string
 }
 
 export type IdentityOptions = { auth: 'tokens' | 'open'; token: string | null; secret: Uint8Array }
@@ -36,6 +38,7 @@ export function identityOf(options: IdentityOptions): Identity {
   const expected = options.token === null ? null : digest(options.token)
   return {
     mode: options.auth,
+    tokenOf: (session) => mintSessionToken(options.secret, session),
     of(request) {
       const tokens = tokensIn(request)
       // The narrowest token decides: whoever brings the user's and a session's acts as the session. A broken one never falls back to the user.

@@ -1,5 +1,6 @@
 /** Sessions: create, list, read, archive, adopt; their state, waiting for them, and cancelling what they do. */
 import { z } from 'zod'
+import { externalAgent } from '../model/agent.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -45,7 +46,10 @@ function createRoutes(app: App, deps: Deps): void {
     const { cwd, agent = null, model = null, title = '', initialMessage = null } = request.body
     const parent = await parentOf(deps, who, request.body.parent ?? null)
     if (isRefusal(parent)) return answer(reply, 400, parent)
-    return answer(reply, 201, await exchange.createSession(who, { cwd, agent, model, title, parent: parent.id, initialMessage, id: act.id, trace: traceOf(request) }))
+    const made = await exchange.createSession(who, { cwd, agent, model, title, parent: parent.id, initialMessage, id: act.id, trace: traceOf(request) })
+    if (isRefusal(made)) return answer(reply, 201, made)
+    // A client of the user acts through an external session, which a server with tokens lets nobody do without that session's own.
+    return answer(reply, 201, { ...made, token: who.kind === 'user' && made.agent === externalAgent.name ? deps.identity.tokenOf(made.sessionId) : null })
   })
 
   app.get('/api/sessions', { schema: shapes({ summary: 'List sessions, newest first', tag, querystring: ListQuery }, { 200: Sessions }) }, async (request, reply) => {
