@@ -2,6 +2,7 @@
 import { accept } from './accept.ts'
 import { call } from './call.ts'
 import { calls } from './calls.ts'
+import { cancel } from './cancel.ts'
 import { chat } from './chat.ts'
 import type { Command } from './command.ts'
 import { demo } from './demo.ts'
@@ -21,4 +22,4 @@ import { sessions } from './sessions.ts'
 import { stop } from './stop.ts'
 import { tail } from './tail.ts'
 
-export const commands: readonly Command[] = [demo, init, doctor, serve, stop, run, chat, call, send, inbox, accept, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]
+export const commands: readonly Command[] = [demo, init, doctor, serve, stop, run, chat, call, send, inbox, accept, cancel, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, mcp]

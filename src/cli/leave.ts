@@ -1,8 +1,10 @@
 /** How a server that a command started for itself ends: not under the hands of others. */
 import { systemClock } from '../runtime/system-clock.ts'
 import type { Served } from '../serve.ts'
+import { leftWords } from './amounts.ts'
 import { isSilent, type CommandInput } from './command.ts'
 import { patientFetch } from './patient-fetch.ts'
+import { oneLine } from './width.ts'
 
 /** Whoever only watches is left after this time: it finds the next server, or is it. */
 const unusedMsMax = 3000
@@ -27,12 +29,30 @@ export async function leave(own: Served, input: LeaveInput): Promise<void> {
 
 async function untilIdle({ line }: Served, input: LeaveInput): Promise<void> {
   const { err, signal } = input
-  if (!isSilent(input)) err.write(`tieline: ${line.running() === 1 ? 'a turn still runs' : `${line.running()} turns still run`} here; waiting for the end (Ctrl-C leaves what is undone for the next time)\n`)
+  if (!isSilent(input)) err.write(`tieline: ${waitingWords(await workingNow(line), line.running())}\n`)
   const aborted = Promise.withResolvers<void>()
   const stop = (): void => aborted.resolve()
   signal.addEventListener('abort', stop, { once: true })
   await Promise.race([line.idle(), aborted.promise])
   signal.removeEventListener('abort', stop)
+}
+
+export type Working = { agent: string; session: string; leftMs: number }
+
+const namedMax = 3
+
+/** Sessions of calls are not looked at: who called them is named. */
+async function workingNow(line: Served['line']): Promise<Working[]> {
+  const { sessions } = await line.exchange.sessions({ dir: null, active: true, agent: null, parent: null, archived: false, cursor: null, limit: namedMax })
+  const turns = await Promise.all(sessions.map(({ id }) => line.store.sessionFacts(id)))
+  return turns.flatMap(({ running }) => (running === null ? [] : [{ agent: running.grant.agent, session: running.session, leftMs: running.deadline - systemClock.now() }]))
+}
+
+/** Whose turn it is, how long it may take, and how to end it or to leave it. */
+export function waitingWords(working: readonly Working[], count: number): string {
+  const [first] = working
+  const who = first === undefined ? (count === 1 ? 'a turn still runs' : `${count} turns still run`) : `${working.map(({ agent, session, leftMs }) => `${oneLine(agent)} still works in ${session} (${leftWords(leftMs)})`).join(', ')}`
+  return `${who}, begun by another command or left by an earlier one; this server waits for it. Ctrl-C leaves it, and the next server goes on with it${first === undefined ? '' : `; "tieline cancel ${first.session}" ends it`}.`
 }
 
 /** Every command that works on a server listens to its events: who is connected may be about to ask for something. */

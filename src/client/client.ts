@@ -72,7 +72,8 @@ export type SessionRoutes = {
   state(id: string, once?: Once): Promise<SessionState>
   /** Until it is idle, or the time is over. */
   wait(id: string, ask?: { timeoutMs?: number }, once?: Once): Promise<SessionState>
-  cancel(id: string, ask?: { all?: boolean }, once?: Once): Promise<{ cancelled: number }>
+  /** The turn that runs; `all` also those that wait, `turn` that one alone. */
+  cancel(id: string, ask?: { all?: boolean; turn?: string }, once?: Once): Promise<{ cancelled: number }>
   fork(id: string, ask?: { back?: number; messageId?: string }, once?: Once): Promise<Session & { sessionId: SessionId }>
   adopt(id: string, parent: string | null, once?: Once): Promise<Session>
 }

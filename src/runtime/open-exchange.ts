@@ -57,9 +57,9 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     history: (id, before, limit) => historyOf(line, id, before, limit),
     state: (id) => stateOf(line, id),
     waitForSession: (who, id, timeoutMs, signal) => waitAs(line, who, id, timeoutMs, signal),
-    async cancel(id, all, cause) {
+    async cancel(id, all, cause, turn = null) {
       const row = await known(id)
-      return 'code' in row ? row : { cancelled: await cancelSession(line, id, all, cause) }
+      return 'code' in row ? row : { cancelled: await cancelSession(line, id, all, cause, turn) }
     },
     ask: (id, text, use) => askTurn(line, id, text, use),
     mail: exchangeMail({ line, cwd: parts.cwd, senderOf }),

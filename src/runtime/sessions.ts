@@ -1,7 +1,7 @@
 /** The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put away when nobody has used them for long. */
 import { externalAgent } from '../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../model/facts.ts'
-import type { SessionId } from '../model/id.ts'
+import type { SessionId, TurnId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
 import { cancel } from './ending.ts'
@@ -54,11 +54,11 @@ export async function archiveSession(line: Line, lists: Lists, session: SessionI
 }
 
 /** The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end. */
-export async function cancelSession(line: Line, session: SessionId, all: boolean, cause: string): Promise<number> {
+export async function cancelSession(line: Line, session: SessionId, all: boolean, cause: string, only: TurnId | null = null): Promise<number> {
   let cancelled = 0
   // What is queued goes first, or the next one would start when the present one ends.
   for (const turn of (await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)).toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))) {
-    if (turn.state === 'running' || all) cancelled += (await cancel(line, turn.id, 'cancelled', cause)) ? 1 : 0
+    if (only === null ? turn.state === 'running' || all : turn.id === only) cancelled += (await cancel(line, turn.id, 'cancelled', cause)) ? 1 : 0
   }
   return cancelled
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { externalAgent } from '../model/agent.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
-import type { SessionId } from '../model/id.ts'
+import type { SessionId, TurnId } from '../model/id.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/exchange.ts'
 import { Archived, Cancelled, CreatedSession, Session, Sessions, State } from './answer-shapes.ts'
@@ -112,7 +112,7 @@ function stateRoutes(app: App, deps: Deps): void {
   })
 
   const cancels = new Map<string, ReturnType<typeof exchange.cancel>>()
-  const Cancel = z.strictObject({ all: z.boolean().optional().describe('what is queued too') }).default({})
+  const Cancel = z.strictObject({ all: z.boolean().optional().describe('what is queued too'), turn: z.string().max(200).optional().describe('this turn alone, whether it runs or waits') }).default({})
   app.post('/api/sessions/:id/cancel', { schema: shapes({ summary: 'End the current turn and everything below it', tag, params: IdPath, body: Cancel }, { 200: Cancelled }) }, async (request, reply) => {
     const who = whoOf(request)
     const act = actIdOf(request, who)
@@ -123,7 +123,7 @@ function stateRoutes(app: App, deps: Deps): void {
     const before = act.id === null ? undefined : cancels.get(act.id)
     if (before !== undefined) return answer(reply, 200, await before)
     if (cancels.size >= cancelsMax) cancels.clear()
-    const cancelled = exchange.cancel(found.id, request.body.all ?? false, who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user')
+    const cancelled = exchange.cancel(found.id, request.body.all ?? false, who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user', (request.body.turn as TurnId | undefined) ?? null)
     if (act.id !== null) cancels.set(act.id, cancelled)
     return answer(reply, 200, await cancelled)
   })
