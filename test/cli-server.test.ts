@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { cli, json, patience, project, start, type Started } from './cli-kit.ts'
 
@@ -62,6 +64,16 @@ describe('with a server that runs', () => {
     expect([(await all.ended).code, (await now.ended).code]).toEqual([0, 0])
     const seqs = (await all.ended).out.trim().split('\n').map((line) => Number((JSON.parse(line) as { seq: string }).seq))
     expect(seqs).toEqual(seqs.map((_, index) => index + 1))
+  })
+
+  test('tail ends when its reader has gone, though nothing more happens', async () => {
+    await cli(place.cwd, 'run', 'tea', '--quiet')
+    const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+    const piped = spawn('sh', ['-c', `"${process.execPath}" "${main}" tail --after 0 --json | head -1`], { cwd: place.cwd, env: { ...process.env, HOME: place.cwd } })
+    let said = ''
+    piped.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+    expect(await once(piped, 'close')).toEqual([0, null])
+    expect(JSON.parse(said)).toMatchObject({ seq: '1' })
   })
 
   test('it can be named by its address, and a wrong one is told', async () => {

@@ -31,6 +31,12 @@ describe('with a server of its own', () => {
     const unknown = await cli(cwd, 'call', 'nobody', 'x', '--json')
     expect(unknown.code).toBe(1)
     expect(json(unknown)).toMatchObject({ error: { code: 'agent_unknown', message: expect.stringContaining('Known agents: boss, helper') as unknown } })
+    // Why it failed is said once.
+    for (const [name, why] of [['helper', 'broken on purpose'], ['nobody', 'There is no agent "nobody"']] as const) {
+      const { code, err } = await cli(cwd, 'call', name, 'break')
+      expect([code, err.split(why).length, err.trim().split('\n').at(-1)]).toEqual([1, 2, `tieline: ${name}: ${name === 'helper' ? 'failed' : 'refused'}`])
+    }
+    expect((await cli(cwd, 'call', 'helper', 'break', '--quiet')).err).toContain('broken on purpose')
     // What was only there to make the calls is put away.
     expect((await cli(cwd, 'sessions')).out).toMatch(/external, archived/)
   })

@@ -1,11 +1,13 @@
 /** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
 import { resolve } from 'node:path'
 import type { CallAnswer, CreatedSession, NewCall } from '../client/answers.ts'
+import { TielineError } from '../client/tieline-error.ts'
 import { surroundings } from '../client/surroundings.ts'
-import { endWords } from './amounts.ts'
 import { flagText, lineOf, printJson, type Command, type CommandInput } from './command.ts'
+import { lastWords } from './report.ts'
 import { timeoutFlag, timeoutOf } from './flags.ts'
 import type { Reached } from './reach.ts'
+import { nodesOf } from './tree.ts'
 
 export const call: Command = {
   name: 'call',
@@ -25,17 +27,22 @@ export const call: Command = {
 async function runCall(input: CommandInput): Promise<number> {
   const timeoutMs = timeoutOf(input)
   const { withServer } = await import('./reach.ts')
-  const caller: Caller = { session: null, key: surroundings.draw() }
+  const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
   const [agent = '', task = ''] = input.words
   try {
     return await withServer(input, async (reached) => {
       const answer = await answerTo(input, reached, caller, { agent, task, allow_nested_calls: true, ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }) })
       if (input.flags['json'] === true) printJson(input.out, answer)
       else if (answer.output !== '') input.out.write(lineOf(answer.output))
-      if (!answer.success && input.flags['json'] !== true) input.err.write(`tieline: ${answer.agent_name}: ${endWords(answer.outcome ?? 'failed', answer.errors[0] ?? null)}\n`)
+      if (!answer.success && input.flags['json'] !== true) input.err.write(lastWords(input, answer.agent_name, { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null }, true))
       return answer.success ? 0 : 1
     })
   } catch (error) {
+    // The refusal of this call was shown like any other end of a call.
+    if (caller.refusal !== null && error instanceof TielineError && error.message === caller.refusal && input.flags['json'] !== true) {
+      input.err.write(lastWords(input, agent, { outcome: 'refused', error: error.message }, true))
+      return 1
+    }
     if (!input.signal.aborted) throw error
     input.err.write(`tieline: ${agent}: cancelled\n`)
     return 1
@@ -43,7 +50,7 @@ async function runCall(input: CommandInput): Promise<number> {
 }
 
 /** The same for every try: a server that takes up where another one stopped knows the call by its key, and gives its answer. */
-type Caller = { session: CreatedSession | null; key: string }
+type Caller = { session: CreatedSession | null; key: string; /** Why the call was not allowed, as far as that was shown. */ refusal: string | null }
 
 async function answerTo(input: CommandInput, reached: Reached, caller: Caller, call: NewCall): Promise<CallAnswer> {
   const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([import('./conversation.ts'), import('./watch.ts'), import('./reach.ts')])
@@ -61,6 +68,7 @@ async function answerTo(input: CommandInput, reached: Reached, caller: Caller, c
       } finally {
         // The answer, or our going, is known before the events that end the tree.
         await watch.settled()
+        caller.refusal = nodesOf(watch.tree()).find(({ outcome }) => outcome === 'refused')?.errors[0] ?? null
       }
     })
   } finally {

@@ -1,7 +1,18 @@
 /** What is printed when a run is over. Pure. */
 import type { Outcome } from '../model/event.ts'
 import { countWords, endWords, timeWords } from './amounts.ts'
+import { isSilent, wantsLive, type CommandInput } from './command.ts'
+import { displayWidth, oneLine } from './width.ts'
 import { nodesOf, tokensOf, type Tree } from './tree.ts'
+
+/** How it ended, in the last line. Why stands there only where it was not shown above: in plain lines where `inLines`, in the tree of a terminal where it was not cut. */
+export function lastWords(input: Pick<CommandInput, 'flags' | 'env' | 'err'>, agent: string, { outcome, error }: { outcome: Outcome; error: string | null }, inLines: boolean): string {
+  const { err, env } = input
+  const words = endWords(outcome, error)
+  const seen = !isSilent(input) && (wantsLive(err, env) ? displayWidth(words) + branchWidth < (err.columns ?? 80) : inLines)
+  return `tieline: ${oneLine(agent)}: ${seen ? endWords(outcome, null) : words}\n`
+}
+const branchWidth = 8
 
 /** Each call as data, in the order in which they were made, callers first. */
 export const callsOf = (tree: Tree) =>

@@ -1,5 +1,4 @@
 /** `tieline run "<task>"`: gives an agent a task, shows its calls while they happen, and prints its output. */
-import { endWords } from './amounts.ts'
 import { lineOf, printJson, type Command, type CommandInput } from './command.ts'
 import { conversationFlags, timeoutFlag, timeoutOf } from './flags.ts'
 
@@ -17,13 +16,13 @@ export const run: Command = {
 
 async function runTask(input: CommandInput): Promise<number> {
   const timeoutMs = timeoutOf(input)
-  const [{ openConversation }, { callsOf }] = await Promise.all([import('./conversation.ts'), import('./report.ts')])
+  const [{ openConversation }, { callsOf, lastWords }] = await Promise.all([import('./conversation.ts'), import('./report.ts')])
   const conversation = await openConversation(input, { out: input.err, conversation: false })
   try {
     const result = await conversation.send(input.words[0] ?? '', timeoutMs, input.signal)
     if (input.flags['json'] === true) printJson(input.out, { agent: conversation.agent, ...result, calls: callsOf(conversation.tree()) })
     else if (result.output !== '') input.out.write(lineOf(result.output))
-    if (!result.success && input.flags['json'] !== true) input.err.write(`tieline: ${conversation.agent}: ${endWords(result.outcome, result.error)}\n`)
+    if (!result.success && input.flags['json'] !== true) input.err.write(lastWords(input, conversation.agent, result, false))
     return result.success ? 0 : 1
   } finally {
     await conversation.close()

@@ -1,6 +1,8 @@
 /** `tieline tail [session]`: events as they happen, one line each. */
+import { fstatSync } from 'node:fs'
 import type { StreamedEvent } from '../client/answers.ts'
 import type { TielineClient } from '../client/client.ts'
+import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, type Command, type CommandInput } from './command.ts'
 import type { Reached } from './reach.ts'
 
@@ -20,7 +22,9 @@ async function runTail(input: CommandInput): Promise<number> {
   const here = { ...input, signal: AbortSignal.any([input.signal, leaving.signal]) }
   const from = { after: flagText(input.flags['after']) ?? null }
   const names = newNames()
+  const knocking = input.flags['json'] === true && isPipe(input.out) ? knocker(input.out, here.signal) : null
   const print = (happened: StreamedEvent): void => {
+    knocking?.printed()
     names.learn(happened.event)
     if (input.flags['json'] === true) printJson(input.out, happened)
     else input.out.write(`${eventLine(happened, names)}\n`)
@@ -35,7 +39,42 @@ async function runTail(input: CommandInput): Promise<number> {
     if (here.signal.aborted && error === here.signal.reason) return 0
     throw error
   } finally {
+    knocking?.stop()
     release?.()
+  }
+}
+
+function isPipe(out: CommandInput['out']): boolean {
+  const { fd } = out as { fd?: number }
+  if (fd === undefined) return false
+  const found = fstatSync(fd)
+  return found.isFIFO() || found.isSocket()
+}
+
+const knockMsMin = 500
+const knockMsMax = 60_000
+
+/**
+ * A reader that has left (`| head -1`) is noticed only when something is written, and nothing may happen for hours. So, after each event and then ever more rarely, a space is written:
+ * before an object of JSON it means nothing, and it makes no line. Text has nothing of the kind, so there the next event shows it.
+ */
+function knocker(out: Pick<CommandInput['out'], 'write'>, signal: AbortSignal): { printed(): void; stop(): void } {
+  const over = new AbortController()
+  let waitMs = knockMsMin
+  let soon = new AbortController()
+  const knock = async (): Promise<void> => {
+    for (; !over.signal.aborted && !signal.aborted; waitMs = Math.min(waitMs * 2, knockMsMax)) {
+      await systemClock.sleep(waitMs, AbortSignal.any([soon.signal, over.signal, signal])).then(() => out.write(' '), () => undefined)
+      if (!soon.signal.aborted) continue
+      soon = new AbortController()
+      waitMs = knockMsMin / 2
+    }
+  }
+  void knock()
+  return {
+    // Many events in a row do not begin it anew each.
+    printed: () => (waitMs > knockMsMin ? soon.abort() : undefined),
+    stop: () => over.abort(),
   }
 }
 
