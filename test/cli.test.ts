@@ -134,7 +134,7 @@ describe('chat', () => {
 
 describe('doctor', () => {
   test('finds what is wrong and says what to do, with exit code 1', async () => {
-    const { cwd } = project({ agents: { a: { model: 'acme/x' }, b: { model: 'openai/gpt' }, c: { driver: 'scripted', script: [] } }, providers: { local: { kind: 'openai-compatible', baseURL: 'http://127.0.0.1:1/v1', apiKeyEnv: 'LOCAL_KEY' } } })
+    const { cwd } = project({ agents: { a: { model: 'acme/x' }, b: { model: 'openai/gpt' }, c: { driver: 'scripted', script: [{ say: 'x' }] }, d: { model: 'local/x' } }, providers: { local: { kind: 'openai-compatible', baseURL: 'http://127.0.0.1:1/v1', apiKeyEnv: 'LOCAL_KEY' } } })
     const { code, out } = await start(cwd, ['doctor'], { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: 'sk-secret-value' }).ended
     expect(code).toBe(1)
     expect(out).toMatch(/^problem +agents +a: there is no provider "acme"\n +→ Add \[providers\.acme\]/m)
@@ -142,6 +142,7 @@ describe('doctor', () => {
     expect(out).toMatch(/^ok +agents +c: scripted$/m)
     expect(out).toMatch(/^ok +keys +set: ANTHROPIC_API_KEY$/m)
     expect(out).toMatch(/^warning +keys +providers\.local: LOCAL_KEY is not set/m)
+    expect(out).toMatch(/^problem +providers +local: nothing listens at http:\/\/127\.0\.0\.1:1\/v1\n +→ Start the server of the models there/m)
     expect(out).not.toContain('sk-secret-value')
   })
 
@@ -159,6 +160,14 @@ describe('doctor', () => {
     expect(await cli(emptied.cwd, 'calls')).toMatchObject({ code: 2, err: expect.stringContaining('is empty (0 bytes)') as unknown })
     expect(await cli(emptied.cwd, 'run', 'tea')).toMatchObject({ code: 0, err: expect.stringContaining('is empty (0 bytes)') as unknown })
   })
+})
+
+test('a call of an agent that a program must run says that it waits for one', async () => {
+  const { cwd } = project({ agents: { far: { driver: 'host' } } })
+  const calling = start(cwd, ['call', 'far', 'x'])
+  await calling.says('far waits for a program to connect as this agent')
+  calling.child.kill('SIGINT')
+  expect(await calling.ended).toMatchObject({ code: 130 })
 })
 
 describe('mcp', () => {

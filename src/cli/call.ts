@@ -1,13 +1,17 @@
 /** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
 import { resolve } from 'node:path'
 import type { CallAnswer, CreatedSession, NewCall } from '../client/answers.ts'
+import { systemClock } from '../runtime/system-clock.ts'
 import { TielineError } from '../client/tieline-error.ts'
+import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
 import { flagText, lineOf, printJson, type Command, type CommandInput } from './command.ts'
 import { lastWords } from './report.ts'
 import { timeoutFlag, timeoutOf } from './flags.ts'
 import type { Reached } from './reach.ts'
 import { nodesOf } from './tree.ts'
+import type { Watch } from './watch.ts'
+import { oneLine } from './width.ts'
 
 export const call: Command = {
   name: 'call',
@@ -59,9 +63,11 @@ async function answerTo(input: CommandInput, reached: Reached, caller: Caller, c
   const { sessionId: from, token } = caller.session
   // With its own token it speaks for itself, also where the server believes nobody who only names it.
   const asCaller = clientOf(client.url, token)
+  const over = new AbortController()
   const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
   try {
     watch.include(from)
+    void saidWhoIsMissing(client, watch, over.signal).catch(() => undefined)
     return await watch.shown(async () => {
       try {
         return await asCaller.calls.open(call, { signal: input.signal, key: caller.key })
@@ -72,8 +78,19 @@ async function answerTo(input: CommandInput, reached: Reached, caller: Caller, c
       }
     })
   } finally {
+    over.abort()
     await watch.close()
     // It was only there to make this call; that it stays harms nobody.
     await client.sessions.archive(from).catch(() => undefined)
   }
+}
+
+const queuedMsMax = 1000
+
+/** What waits for its turn so long may wait for a program that nobody has started. */
+async function saidWhoIsMissing(client: TielineClient, watch: Watch, signal: AbortSignal): Promise<void> {
+  await systemClock.sleep(queuedMsMax, signal)
+  const queued = nodesOf(watch.tree()).filter(({ state }) => state === 'queued').map(({ agent }) => agent)
+  const hosted = queued.length === 0 ? [] : (await client.agents({ signal })).filter(({ name, driver }) => driver === 'host' && queued.includes(name))
+  for (const { name } of hosted) watch.note(`tieline: ${oneLine(name)} waits for a program to connect as this agent (its driver is "host"); start that program, or end this with Ctrl-C`)
 }

@@ -1,7 +1,13 @@
 /** What `tieline doctor` looks at, one function for each thing. */
 import { accessSync, constants, existsSync } from 'node:fs'
+import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import { Script } from '../adapters/scripted/script.ts'
 import type { Agent } from '../model/agent.ts'
+import { fullAuthority, mayUse } from '../model/authority.ts'
+import { nearestOf } from '../model/nearest.ts'
+import { systemClock } from '../runtime/system-clock.ts'
+import { isLoopback } from '../server/host-guard.ts'
 import { flagText, UsageError, type CommandInput } from './command.ts'
 import type { Finding } from './doctor.ts'
 import { isInUse, mcpClients, ownProcess, type Surroundings } from './init-entries.ts'
@@ -121,11 +127,14 @@ async function agentFindings(place: Place, env: DoctorInput['env']): Promise<Fin
   } catch (error) {
     return [problem('agents', error instanceof Error ? error.message : String(error), 'Correct this in the configuration.')]
   }
-  return place.config.agents.map((agent) => agentFinding(agent, place.config.providers, env))
+  const { agents, scripts, providers } = place.config
+  return [...agents.map((agent) => agentFinding(agent, providers, env, scripts[agent.name])), ...(await providerFindings(place.config))]
 }
 
-export function agentFinding(agent: Agent, providers: Providers, env: DoctorInput['env']): Finding {
+export function agentFinding(agent: Agent, providers: Providers, env: DoctorInput['env'], script?: unknown): Finding {
   const what = 'agents'
+  if (agent.driver === 'scripted') return scriptFinding(agent, script)
+  if (agent.driver === 'host') return warning(what, `${agent.name}: host, so a program must connect as this agent`, `Start the program that runs ${agent.name}; until it is connected, calls wait for it until their deadline.`)
   if (agent.driver !== 'model') return ok(what, `${agent.name}: ${agent.driver}`)
   if (agent.model === undefined) return problem(what, `${agent.name} has no model`, `Set agents.${agent.name}.model = "provider/model".`)
   const at = agent.model.indexOf('/')
@@ -135,6 +144,43 @@ export function agentFinding(agent: Agent, providers: Providers, env: DoctorInpu
   if (variable === undefined) return problem(what, `${agent.name}: there is no provider "${provider}"`, `Add [providers.${provider}], or use one of ${[...Object.keys(providers), ...Object.keys(usualKeys)].join(', ')}.`)
   if (variable !== null && !isSet(env, variable)) return problem(what, `${agent.name}: ${agent.model} needs a key`, `Set ${variable} where the server is started.`)
   return ok(what, `${agent.name}: ${agent.model}`)
+}
+
+/** What a script says was checked when it was read; whether the agent has the tools that it names shows only when it runs. */
+function scriptFinding(agent: Agent, script: unknown): Finding {
+  const rules = Script.safeParse(script ?? []).data ?? []
+  if (rules.length === 0) return problem('agents', `${agent.name}: scripted, without a script: every task fails`, `Add a rule: [[agents.${agent.name}.script]] with say = "…".`)
+  const named = rules.flatMap(({ tools = [] }) => tools.map(({ name }) => name))
+  const wrong = named.find((name) => !mayUse(fullAuthority, agent.tools, name))
+  if (wrong === undefined) return ok('agents', `${agent.name}: scripted`)
+  const nearest = agent.tools.length === 0 ? 'it has no tools' : nearestOf(wrong, agent.tools)
+  return problem('agents', `${agent.name}: its script uses the tool "${wrong}", which it does not have; ${nearest}`, `Correct the name in agents.${agent.name}.script, or add the tool to agents.${agent.name}.tools.`)
+}
+
+const answerMsMax = 1000
+
+/** Servers of models on this machine are often not started. Others are not asked: that would cost, or tell them something. */
+async function providerFindings({ agents, providers }: Place['config']): Promise<Finding[]> {
+  const found = await Promise.all(Object.entries(providers).map(async ([name, { baseURL }]): Promise<Finding[]> => {
+    const url = baseURL !== undefined && URL.canParse(baseURL) ? new URL(baseURL) : null
+    if (url === null || !isLoopback(url.hostname)) return []
+    if (await answersAt(url)) return [ok('providers', `${name}: something listens at ${baseURL}`)]
+    const used = agents.some(({ model }) => model?.startsWith(`${name}/`) === true)
+    return [(used ? problem : warning)('providers', `${name}: nothing listens at ${baseURL}`, `Start the server of the models there (Ollama, llama.cpp, vLLM, …), or correct providers.${name}.baseURL.`)]
+  }))
+  return found.flat()
+}
+
+async function answersAt({ hostname, port, protocol }: URL): Promise<boolean> {
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) })
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+  const over = new AbortController()
+  void systemClock.sleep(answerMsMax, over.signal).then(() => resolve(false), () => undefined)
+  const answers = await promise
+  over.abort()
+  socket.destroy()
+  return answers
 }
 
 /** Entries of MCP clients that point to us, in this project and of this user. */

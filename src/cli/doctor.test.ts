@@ -12,7 +12,7 @@ describe('the doctor', () => {
   })
 
   test.each([
-    [{ driver: 'scripted' }, {}, 'ok', 'a: scripted'],
+    [{ driver: 'host' }, {}, 'warning', 'a: host, so a program must connect'],
     [{}, {}, 'problem', 'a has no model'],
     [{ model: 'gpt' }, {}, 'problem', 'names no provider'],
     [{ model: 'openai/' }, {}, 'problem', 'names no provider'],
@@ -25,6 +25,16 @@ describe('the doctor', () => {
   ])('says of an agent %j with the keys %j: %s', (given, env, state, says) => {
     const providers = { local: { kind: 'openai-compatible', baseURL: 'http://127.0.0.1:1' }, keyed: { kind: 'openai', apiKeyEnv: 'MY_KEY' } } as const
     expect(agentFinding(agent(given), providers, env)).toMatchObject({ state, says: expect.stringContaining(says) as unknown })
+  })
+
+  test.each([
+    [[], undefined, 'problem', 'a: scripted, without a script'],
+    [[], [], 'problem', 'a: scripted, without a script'],
+    [['shell'], [{ tools: [{ name: 'shel' }] }], 'problem', 'its script uses the tool "shel", which it does not have; the nearest'],
+    [[], [{ tools: [{ name: 'shell' }] }], 'problem', 'which it does not have; it has no tools'],
+    [['files_*', 'shell'], [{ tools: [{ name: 'shell' }, { name: 'files_read' }] }, { say: 'x' }], 'ok', 'a: scripted'],
+  ])('says of a scripted agent with the tools %j and the script %j: %s', (tools, script, state, says) => {
+    expect(agentFinding(agent({ driver: 'scripted', tools }), {}, {}, script)).toMatchObject({ state, says: expect.stringContaining(says) as unknown })
   })
 
   test('puts what to do under what is wrong', () => {

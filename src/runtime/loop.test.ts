@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { countWords, entry, memorySteps, toolSpec, turnInput } from '../../test/turn-kit.ts'
 import { ProviderFault } from './faults.ts'
-import { type Ask, framePeer, type LoopAnswer, type LoopMessage, type ModelRequest, runLoop, toolCallsPerAnswerMax, usageEstimator } from './loop.ts'
+import { failedWords, type Ask, framePeer, type LoopAnswer, type LoopMessage, type ModelRequest, runLoop, toolCallsPerAnswerMax, usageEstimator } from './loop.ts'
 
 const estimate = usageEstimator(() => 0)
 
@@ -73,6 +73,11 @@ describe('runLoop', () => {
     })
     await expect(runLoop(turnInput(), steps, never, answers(call('bad', 'slow')), 'm', estimate)).rejects.toThrow('disk is full')
     expect(ended).toBe(true)
+  })
+
+  it('names the tool that failed to the last when the iteration limit is reached', async () => {
+    expect(failedWords([{ role: 'tool', id: '1', name: 'shel', ok: false, value: { error: 'there is none' } }])).toBe('; the last tool, shel, failed: {"error":"there is none"}')
+    expect(failedWords([{ role: 'tool', id: '1', name: 'shell', ok: true, value: 'x' }])).toBe('')
   })
 
   it('keeps the last text when the iteration limit is reached, and does not run the last tools', async () => {

@@ -8,6 +8,7 @@
 import type { Entry } from '../model/context.ts'
 import type { Usage } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
+import { preview } from '../model/text.ts'
 import type { CountTokens } from '../model/text.ts'
 import { BudgetExhausted, ProviderFault } from './faults.ts'
 import type { ModelAnswer, Steps, ToolSpec, TurnInput, TurnOutcome } from './ports.ts'
@@ -73,7 +74,16 @@ export async function runLoop(turn: TurnInput, steps: Steps, signal: AbortSignal
     if (error instanceof BudgetExhausted) return end('budget_exhausted', 'the token budget is used up', '')
     throw error
   }
-  return end('failed', `iteration limit of ${turn.maxIterations} reached`, '')
+  return end('failed', `iteration limit of ${turn.maxIterations} reached${failedWords(tail)}`, '')
+}
+
+const failedPointsMax = 200
+
+/** What failed to the last is most likely why it went on and on. */
+export function failedWords(tail: readonly LoopMessage[]): string {
+  const failed = tail.every((message) => message.role === 'tool' && !message.ok) ? tail[0] : undefined
+  if (failed?.role !== 'tool') return ''
+  return `; the last tool, ${failed.name}, failed: ${preview(typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value), failedPointsMax)}`
 }
 
 function request(turn: TurnInput, steps: Steps, ask: Ask, modelName: string, messages: readonly LoopMessage[], tail: LoopMessage[], iteration: number, estimate: EstimateUsage): Promise<Answered> {
