@@ -211,6 +211,11 @@ describe('mistakes', () => {
     const told: Ended[] = []
     for (const [args] of cases) told.push(await cli(cwd, ...args))
     expect(told.map(({ code, out, err }, index) => [code, out, err.trim().split('\n').length, err.includes(cases[index]?.[1] ?? '') ? 'told' : err])).toEqual(cases.map(() => [2, '', 1, 'told']))
+    writeFileSync(join(cwd, 'f'), '')
+    for (const [dir, words] of [['f', `${join(cwd, 'f')} is a file, but a directory is needed`], ['f/x', `${join(cwd, 'f/x')} cannot be there`]] as const) {
+      const { code, err } = await cli(cwd, 'run', 'x', '--data-dir', dir)
+      expect([code, err.trim().split('\n').length, err]).toEqual([1, 1, expect.stringContaining(words)])
+    }
     expect(await cli(cwd, 'send', 'ses_nope', 'x')).toMatchObject({ code: 1, err: expect.stringContaining('There is no session "ses_nope"') as unknown })
   })
 })

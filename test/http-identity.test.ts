@@ -51,8 +51,7 @@ describe('the token of a session', () => {
     expect((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, user)).body).toMatchObject({ token: null })
     // Whoever is a session itself gets no other's.
     expect((await post('/api/sessions', { cwd: '/tmp', agent: 'external' }, { authorization: `Bearer ${token}` })).body?.token ?? null).toBeNull()
-    const called = await post('/api/calls', { agent: 'echo', task: 'x' }, { authorization: `Bearer ${token}` })
-    expect(called.status).toBe(200)
+    expect((await post('/api/calls', { agent: 'echo', task: 'x' }, { authorization: `Bearer ${token}` })).status).toBe(200)
     expect(noOf(await post('/api/calls', { from: `${sessionId}0`, agent: 'echo', task: 'x' }, { authorization: `Bearer ${token}` }))[0]).not.toBe(200)
   })
 

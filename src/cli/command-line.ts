@@ -3,6 +3,7 @@ import { askedFor } from './arguments.ts'
 import { printJson, UsageError } from './command.ts'
 import { commands } from './commands.ts'
 import { helpText } from './help.ts'
+import { faultWords } from './system-fault.ts'
 import { version } from '../version.ts'
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
@@ -34,7 +35,7 @@ export async function main(args: readonly string[]): Promise<number> {
 type Told = { code?: unknown; field?: unknown; details?: unknown }
 
 function tell(error: unknown, asJson: boolean): void {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = faultWords(error) ?? (error instanceof Error ? error.message : String(error))
   const { code = 'fault', field = null, details = null } = (error ?? {}) as Told
   if (asJson) printJson(process.stdout, { error: { code, message, field, details } })
   else console.error(`tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}`)

@@ -2,12 +2,10 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import { Script } from '../adapters/scripted/script.ts'
 import type { Agent } from '../model/agent.ts'
 import { fullAuthority, mayUse } from '../model/authority.ts'
 import { nearestOf } from '../model/nearest.ts'
 import { systemClock } from '../runtime/system-clock.ts'
-import { isLoopback } from '../server/host-guard.ts'
 import { flagText, UsageError, type CommandInput } from './command.ts'
 import type { Finding } from './doctor.ts'
 import { isInUse, mcpClients, ownProcess, type Surroundings } from './init-entries.ts'
@@ -148,7 +146,7 @@ export function agentFinding(agent: Agent, providers: Providers, env: DoctorInpu
 
 /** What a script says was checked when it was read; whether the agent has the tools that it names shows only when it runs. */
 function scriptFinding(agent: Agent, script: unknown): Finding {
-  const rules = Script.safeParse(script ?? []).data ?? []
+  const rules = Array.isArray(script) ? (script as { tools?: { name: string }[] }[]) : []
   if (rules.length === 0) return problem('agents', `${agent.name}: scripted, without a script: every task fails`, `Add a rule: [[agents.${agent.name}.script]] with say = "…".`)
   const named = rules.flatMap(({ tools = [] }) => tools.map(({ name }) => name))
   const wrong = named.find((name) => !mayUse(fullAuthority, agent.tools, name))
@@ -163,7 +161,7 @@ const answerMsMax = 1000
 async function providerFindings({ agents, providers }: Place['config']): Promise<Finding[]> {
   const found = await Promise.all(Object.entries(providers).map(async ([name, { baseURL }]): Promise<Finding[]> => {
     const url = baseURL !== undefined && URL.canParse(baseURL) ? new URL(baseURL) : null
-    if (url === null || !isLoopback(url.hostname)) return []
+    if (url === null || !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(url.hostname)) return []
     if (await answersAt(url)) return [ok('providers', `${name}: something listens at ${baseURL}`)]
     const used = agents.some(({ model }) => model?.startsWith(`${name}/`) === true)
     return [(used ? problem : warning)('providers', `${name}: nothing listens at ${baseURL}`, `Start the server of the models there (Ollama, llama.cpp, vLLM, …), or correct providers.${name}.baseURL.`)]
