@@ -128,6 +128,12 @@ describe('serve', () => {
     expect(await cli(cwd, 'serve', '--port', taken)).toMatchObject({ code: 2, err: expect.stringContaining(`port ${taken} of 127.0.0.1 is taken by another program`) as unknown })
     expect(await cli(cwd, 'serve', '--port', '99999')).toMatchObject({ code: 2, err: expect.stringContaining('a port from 0 to 65535') as unknown })
     expect(await cli(cwd, 'serve', '--log-level', 'loud')).toMatchObject({ code: 2, err: expect.stringContaining('one of debug, info, warn, error, silent') as unknown })
+    const tieline = start(project().cwd, ['serve', '--json'])
+    await tieline.says('"url"')
+    const { port } = new URL((JSON.parse(tieline.out()) as { url: string }).url)
+    expect(await cli(cwd, 'serve', '--port', port)).toMatchObject({ code: 2, err: expect.stringContaining('is taken by another Tieline server (version ') as unknown })
+    tieline.child.kill('SIGINT')
+    await tieline.ended
     // Others need a server, not this port.
     expect(await start(cwd, ['run', 'tea', '--quiet'], { TIELINE_PORT: taken }).ended).toMatchObject({ code: 0, out: 'helper said hello 世界\n', err: '' })
     other.close()

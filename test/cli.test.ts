@@ -206,6 +206,9 @@ describe('mistakes', () => {
       [['export', '--out', 'no/such/folder/x.jsonl'], `there is no folder ${join(cwd, 'no/such/folder')}; make it first`],
       [['demo', '--server', 'http://127.0.0.1:1'], '--server means nothing to demo'],
       [['replay', 'flow_nope'], 'there is no flow "flow_nope" in this log'],
+      [['run', ' '], '<task>: an empty text was given'],
+      [['call', 'helper', ''], '<task>: an empty text was given'],
+      [['run', 'x', '--cwd', 'nope'], `--cwd: "${join(cwd, 'nope')}" is no directory`],
       [['send', 'ses_nope'], 'send needs "<text>".'],
     ]
     const told: Ended[] = []

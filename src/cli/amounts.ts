@@ -13,6 +13,13 @@ export function timeWords(ms: number): string {
   return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`
 }
 
+/** `12s ago`, `5m ago`, `3h ago`, `2d ago`. */
+export function agoWords(ms: number): string {
+  const seconds = Math.floor(Math.max(0, ms) / 1000)
+  const [count, unit] = seconds < 60 ? [seconds, 's'] : seconds < 3600 ? [seconds / 60, 'm'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
+  return `${Math.floor(count)}${unit} ago`
+}
+
 /** Time that is left, in the largest unit that changes calmly. */
 export function leftWords(ms: number): string {
   const seconds = Math.ceil(Math.max(0, ms) / 1000)

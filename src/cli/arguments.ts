@@ -20,6 +20,7 @@ export function askedFor(args: readonly string[], commands: readonly Command[]):
   const [name, ...rest] = words
   const command = commands.find((candidate) => candidate.name === name) ?? null
   const options = tokens.filter((token) => token.kind === 'option')
+  if (name === 'version') return { kind: 'version' }
   if (command === null && name !== undefined && name !== 'help') return { kind: 'mistake', text: `unknown command "${name}"; ${nearestOf(name, commands.map((known) => known.name))}.`, command: null }
   if (name === 'help') return { kind: 'help', command: commands.find((candidate) => candidate.name === rest[0]) ?? null }
   if (options.some((token) => nameOf(token) === 'version')) return { kind: 'version' }

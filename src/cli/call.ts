@@ -1,13 +1,12 @@
 /** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
-import { resolve } from 'node:path'
 import type { CallAnswer, CreatedSession, NewCall } from '../client/answers.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
-import { flagText, lineOf, printJson, type Command, type CommandInput } from './command.ts'
+import { lineOf, printJson, type Command, type CommandInput } from './command.ts'
 import { lastWords } from './report.ts'
-import { timeoutFlag, timeoutOf } from './flags.ts'
+import { cwdOf, taskOf, timeoutFlag, timeoutOf } from './flags.ts'
 import type { Reached } from './reach.ts'
 import { nodesOf } from './tree.ts'
 import type { Watch } from './watch.ts'
@@ -32,7 +31,8 @@ async function runCall(input: CommandInput): Promise<number> {
   const timeoutMs = timeoutOf(input)
   const { withServer } = await import('./reach.ts')
   const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
-  const [agent = '', task = ''] = input.words
+  const [agent = ''] = input.words
+  const task = taskOf(input.words[1])
   try {
     return await withServer(input, async (reached) => {
       const answer = await answerTo(input, reached, caller, { agent, task, allow_nested_calls: true, ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }) })
@@ -59,7 +59,7 @@ type Caller = { session: CreatedSession | null; key: string; /** Why the call wa
 async function answerTo(input: CommandInput, reached: Reached, caller: Caller, call: NewCall): Promise<CallAnswer> {
   const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([import('./conversation.ts'), import('./watch.ts'), import('./reach.ts')])
   const { client } = reached
-  caller.session ??= await client.sessions.create({ cwd: resolve(flagText(input.flags['cwd']) ?? '.'), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })
+  caller.session ??= await client.sessions.create({ cwd: cwdOf(input), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })
   const { sessionId: from, token } = caller.session
   // With its own token it speaks for itself, also where the server believes nobody who only names it.
   const asCaller = clientOf(client.url, token)

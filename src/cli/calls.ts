@@ -1,6 +1,7 @@
 /** `tieline calls`: calls, newest first. */
 import type { ListedCall } from '../client/answers.ts'
-import { timeWords } from './amounts.ts'
+import { systemClock } from '../runtime/system-clock.ts'
+import { agoWords, timeWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
 import { limitFlag, limitOf } from './flags.ts'
 import { cutWidth, firstLine, oneLine } from './width.ts'
@@ -15,12 +16,12 @@ export const calls: Command = {
     const { look } = await import('./recorded-log.ts')
     const found = await look(input, { server: (client) => client.calls.list({ limit }, input), log: (log) => log.calls(limit) })
     if (input.flags['json'] === true) printJson(input.out, found)
-    else input.out.write(found.length === 0 ? 'There are no calls in this log.\n' : `${found.map(callLine).join('\n')}\n`)
+    else input.out.write(found.length === 0 ? 'There are no calls in this log.\n' : `${[...(input.out.isTTY === true ? ['CALL  [CALLER -> CALLED] END (TIME, TOKENS)  BEGUN  FLOW  TASK'] : []), ...found.map(callLine)].join('\n')}\n`)
     return 0
   },
 }
 
 export function callLine(call: ListedCall): string {
   const end = call.outcome === null ? 'pending' : call.outcome === 'completed' ? 'OK' : call.outcome.replaceAll('_', ' ')
-  return `${call.call}  [${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${call.durationMs === null ? 'running' : timeWords(call.durationMs)}, ${call.tokensUsed} tokens)${call.flow === null ? '' : `  ${call.flow}`}  ${cutWidth(firstLine(call.task), taskWidth)}`
+  return `${call.call}  [${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${call.durationMs === null ? 'running' : timeWords(call.durationMs)}, ${call.tokensUsed} tokens)  ${agoWords(systemClock.now() - call.createdAt)}${call.flow === null ? '' : `  ${call.flow}`}  ${cutWidth(firstLine(call.task), taskWidth)}`
 }

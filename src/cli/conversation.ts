@@ -1,10 +1,10 @@
 /** One session as a person talks with it: messages go in, results come out, and a server that goes away is found or started again. */
-import { resolve } from 'node:path'
 import type { CreatedSession } from '../client/answers.ts'
 import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { awayMsMaxOf } from './connection.ts'
 import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInput } from './command.ts'
+import { cwdOf } from './flags.ts'
 import type { Lines } from './prompt.ts'
 import { personHere } from './question.ts'
 import { hasGone, reachServer, type Reached } from './reach.ts'
@@ -97,10 +97,10 @@ const askedAside = (ask: AskPerson | undefined, lines: Showing['lines']): AskPer
   ask === undefined || lines === undefined ? ask : (question, signal) => lines.aside(() => ask(question, signal))
 
 /** The session that was named, or a new one in the directory of the user. */
-async function sessionFor(reached: Reached, { flags, signal }: Pick<CommandInput, 'flags' | 'signal'>): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
+async function sessionFor(reached: Reached, { flags, env, signal }: Pick<CommandInput, 'flags' | 'env' | 'signal'>): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
   const named = flagText(flags['session'])
   const [agent, cwd] = [flagText(flags['agent']), flagText(flags['cwd'])]
-  if (named === undefined) return newSession(reached, resolve(cwd ?? '.'), agent, signal)
+  if (named === undefined) return newSession(reached, cwdOf({ flags, env }), agent, signal)
   if (agent !== undefined || cwd !== undefined) throw new UsageError('--session goes on with a session that has its agent and its directory already: leave out --agent and --cwd.')
   const found = await reached.client.sessions.get(named, { signal })
   return { session: found.id, agent: found.agentName, cwd: found.cwd }

@@ -1,4 +1,6 @@
 /** Flags that several commands take, and how their values are read. */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { flagText, UsageError, type CommandInput, type Flag } from './command.ts'
 
 export const conversationFlags = {
@@ -15,6 +17,19 @@ export function timeoutOf({ flags }: Pick<CommandInput, 'flags'>): number | null
   const seconds = typeof given === 'string' && given.trim() !== '' ? Number(given) : Number.NaN
   if (!(seconds > 0) || !Number.isFinite(seconds)) throw new UsageError(`--timeout: "${given}" was given, but a number of seconds above 0 is needed, such as 30 or 0.5.`)
   return seconds * 1000
+}
+
+export function taskOf(word: string | undefined): string {
+  if ((word ?? '').trim() === '') throw new UsageError('<task>: an empty text was given, but one that says what to do is needed.')
+  return word ?? ''
+}
+
+/** The directory to work in, as a whole path. On a server elsewhere it is that machine's. */
+export function cwdOf({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): string {
+  const cwd = resolve(flagText(flags['cwd']) ?? '.')
+  const here = flags['server'] === undefined && (env['TIELINE_SERVER'] ?? '') === ''
+  if (flags['cwd'] !== undefined && here && statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) throw new UsageError(`--cwd: "${cwd}" is no directory; name one that is there.`)
+  return cwd
 }
 
 const shownUsually = 20

@@ -27,10 +27,12 @@ async function runImport(input: CommandInput): Promise<number> {
     throw new UsageError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   })
   const { openLog } = await import('../tieline.ts')
-  const log = await openLog({ dataDir, from })
+  const log = await openLog({ dataDir, from }).catch((cause: unknown) => {
+    throw new Error(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  })
   await log.close()
   const { imported } = log
   if (input.flags['json'] === true) printJson(input.out, { dataDir, ...imported })
-  else input.out.write(`${dataDir}: ${imported?.events ?? 0} events of ${imported?.turns ?? 0} turns${imported?.of == null ? '' : `. Next: tieline replay ${imported.of} --data-dir ${dataDir}`}\n`)
+  else input.out.write(`${dataDir}: ${imported?.events ?? 0} events of ${imported?.turns === 1 ? 'one turn' : `${imported?.turns ?? 0} turns`}${imported?.of == null ? '' : `. Next: tieline replay ${imported.of} --data-dir ${dataDir}`}\n`)
   return 0
 }

@@ -1,6 +1,6 @@
 /** `tieline run "<task>"`: gives an agent a task, shows its calls while they happen, and prints its output. */
 import { lineOf, printJson, type Command, type CommandInput } from './command.ts'
-import { conversationFlags, timeoutFlag, timeoutOf } from './flags.ts'
+import { conversationFlags, taskOf, timeoutFlag, timeoutOf } from './flags.ts'
 
 export const run: Command = {
   name: 'run',
@@ -15,11 +15,11 @@ export const run: Command = {
 }
 
 async function runTask(input: CommandInput): Promise<number> {
-  const timeoutMs = timeoutOf(input)
+  const [timeoutMs, task] = [timeoutOf(input), taskOf(input.words[0])]
   const [{ openConversation }, { callsOf, lastWords }] = await Promise.all([import('./conversation.ts'), import('./report.ts')])
   const conversation = await openConversation(input, { out: input.err, conversation: false })
   try {
-    const result = await conversation.send(input.words[0] ?? '', timeoutMs, input.signal)
+    const result = await conversation.send(task, timeoutMs, input.signal)
     if (input.flags['json'] === true) printJson(input.out, { agent: conversation.agent, ...result, calls: callsOf(conversation.tree()) })
     else if (result.output !== '') input.out.write(lineOf(result.output))
     if (!result.success && input.flags['json'] !== true) input.err.write(lastWords(input, conversation.agent, result, false))

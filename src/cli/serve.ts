@@ -32,7 +32,7 @@ async function runServe(input: CommandInput): Promise<number> {
   const options = { ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, host, port: port ?? place.config.server.port, onWarning: (text: string) => void input.err.write(`tieline: ${text}\n`), log: logTo(input.err, level) }
   const ended = untilInterrupted(input)
   const served = await start(options).catch(async (error: unknown) => {
-    if (isPortTaken(error)) throw new UsageError(`port ${options.port} of ${host} is taken by another program: choose another with --port PORT, or 0 for any that is free.`, { cause: error })
+    if (isPortTaken(error)) throw new UsageError(`port ${options.port} of ${host} is taken by ${await takerOf(options.port)}: choose another with --port PORT, or 0 for any that is free.`, { cause: error })
     const { runningServer } = await import('./reach.ts')
     const running = await runningServer(place)
     if (running !== null) throw new UsageError(`a server runs on ${place.dataDir} already, at ${running.client.url}: use that one, or choose another directory with --data-dir DIR.`, { cause: error })
@@ -40,10 +40,25 @@ async function runServe(input: CommandInput): Promise<number> {
   })
   const tokenFile = served.token === null || place.token !== null ? null : join(served.dataDir, 'token')
   if (input.flags['json'] === true) printJson(input.out, { url: served.url, dataDir: served.dataDir, tokenFile, pid: process.pid })
-  else if (input.flags['quiet'] !== true) input.out.write(`Tieline listens on ${served.url}${served.token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`}. Ctrl-C ends it.\n`)
+  else if (input.flags['quiet'] !== true) input.out.write(`Tieline listens on ${served.url}${isWildcard(host) ? `, and on every other address of this machine (${host})` : ''}${served.token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`}. Ctrl-C ends it.\n`)
   await ended
   await served.close()
   return 0
+}
+
+const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::'
+
+const healthMsMax = 1000
+
+/** Another Tieline says so itself; a program that says nothing is not waited for. */
+async function takerOf(port: number): Promise<string> {
+  const { clientOf } = await import('./reach.ts')
+  const url = `http://127.0.0.1:${port}`
+  const over = new AbortController()
+  void systemClock.sleep(healthMsMax, over.signal).then(() => over.abort(), () => undefined)
+  const health = await clientOf(url, null).health({ signal: over.signal }).catch(() => null)
+  over.abort()
+  return health === null || typeof health.version !== 'string' ? 'another program' : `another Tieline server (version ${health.version}, at ${url}), which serves another data directory`
 }
 
 /** To be ended is what a server waits for, so that is no failure. */

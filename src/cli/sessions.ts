@@ -1,5 +1,7 @@
 /** `tieline sessions`: sessions, newest first. */
 import type { Session } from '../client/answers.ts'
+import { systemClock } from '../runtime/system-clock.ts'
+import { agoWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
 import { limitFlag, limitOf } from './flags.ts'
 import { oneLine } from './width.ts'
@@ -18,7 +20,7 @@ export const sessions: Command = {
       log: async (log) => (await log.sessions(limit)).map((session) => ({ session, line: recordedLine(session) })),
     })
     if (input.flags['json'] === true) printJson(input.out, lines.map(({ session }) => session))
-    else input.out.write(lines.length === 0 ? 'There are no sessions in this log.\n' : `${lines.map(({ line }) => line).join('\n')}\n`)
+    else input.out.write(lines.length === 0 ? 'There are no sessions in this log.\n' : `${[...(input.out.isTTY === true ? ['SESSION  AGENT  STATE  LAST USED  TITLE OR DIRECTORY'] : []), ...lines.map(({ line }) => line)].join('\n')}\n`)
     return 0
   },
 }
@@ -28,7 +30,7 @@ type Named = { id: string; agent: string; kind: string; title: string; cwd: stri
 const lineOf = (session: Named, state: string): string => `${session.id}  ${oneLine(session.agent)}  ${state}  ${oneLine(session.title === '' ? session.cwd : session.title)}`
 
 export const sessionLine = (session: Session): string =>
-  lineOf({ ...session, agent: session.agentName }, [session.kind === 'persistent' ? session.status : `${session.kind}, ${session.status}`, ...(session.buffered > 0 ? [`${session.buffered} to accept`] : []), ...(session.orphan ? ['orphan'] : [])].join(', '))
+  lineOf({ ...session, agent: session.agentName }, `${[session.kind === 'persistent' ? session.status : `${session.kind}, ${session.status}`, ...(session.buffered > 0 ? [`${session.buffered} to accept`] : []), ...(session.orphan ? ['orphan'] : [])].join(', ')}  ${agoWords(systemClock.now() - session.updatedAt)}`)
 
-export const recordedLine = (session: Named & { archived: boolean | string; entries: number }): string =>
-  lineOf(session, `${session.kind}${session.archived === false ? '' : ', archived'}  ${session.entries} entries`)
+export const recordedLine = (session: Named & { archived: boolean | string; entries: number; createdAt: number }): string =>
+  lineOf(session, `${session.kind}${session.archived === false ? '' : ', archived'}  ${session.entries === 1 ? 'one entry' : `${session.entries} entries`}  made ${agoWords(systemClock.now() - session.createdAt)}`)
