@@ -69,6 +69,6 @@ test('the help names every command and every flag', () => {
 test('a flag takes a value in all commands or in none', () => {
   const kinds = (flag: string, among: readonly Command[]): Set<boolean> => new Set(among.flatMap((command) => (command.flags[flag] === undefined ? [] : [command.flags[flag].value !== undefined])))
   expect(commands.flatMap((command) => Object.keys(command.flags)).filter((flag) => kinds(flag, commands).size > 1)).toEqual([])
-
-  test('version is a word too', () => expect(askedFor(['version'], [])).toEqual({ kind: 'version' }))
 })
+
+test('version is a word too', () => expect(askedFor(['version'], [])).toEqual({ kind: 'version' }))

@@ -32,5 +32,6 @@ const lineOf = (session: Named, state: string): string => `${session.id}  ${oneL
 export const sessionLine = (session: Session): string =>
   lineOf({ ...session, agent: session.agentName }, `${[session.kind === 'persistent' ? session.status : `${session.kind}, ${session.status}`, ...(session.buffered > 0 ? [`${session.buffered} to accept`] : []), ...(session.orphan ? ['orphan'] : [])].join(', ')}  ${agoWords(systemClock.now() - session.updatedAt)}`)
 
+/** Only a persistent session has a conversation: what a call's own did stands in the call. */
 export const recordedLine = (session: Named & { archived: boolean | string; entries: number; createdAt: number }): string =>
-  lineOf(session, `${session.kind}${session.archived === false ? '' : ', archived'}  ${session.entries === 1 ? 'one entry' : `${session.entries} entries`}  made ${agoWords(systemClock.now() - session.createdAt)}`)
+  lineOf(session, `${session.kind}${session.archived === false ? '' : ', archived'}${session.kind === 'persistent' ? `  ${session.entries === 1 ? 'one entry' : `${session.entries} entries`}` : ''}  made ${agoWords(systemClock.now() - session.createdAt)}`)
