@@ -1,6 +1,6 @@
 /** A real opencode with our plugin, in an empty home, with a scripted model; driven over its own HTTP. */
 import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -107,6 +107,7 @@ function prepare(home: string, directory: string, model: string, secret: string)
   mkdirSync(installed, { recursive: true })
   copyFileSync(join(root, 'package.json'), join(installed, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'))
-  execFileSync(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', join(root, 'tsconfig.build.json'), '--outDir', join(installed, 'dist'), '--noCheck'], { stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  for (const folder of ['bin', 'dist']) cpSync(join(root, folder), join(installed, folder), { recursive: true })
   writeFileSync(join(directory, 'tieline.toml'), `[agents.coder]\ndescription = "knows the secret word"\ndriver = "scripted"\nscript = [{ say = "The secret word is ${secret}." }]\n`)
 }

@@ -10,5 +10,8 @@ function packageDirOf(directory: string): string {
 export const packageDir = packageDirOf(import.meta.dirname)
 const isSource = import.meta.filename.endsWith('.ts')
 
+/** What starts the command line, with whatever version of Node that is new enough. */
+export const ownProgram = isSource ? join(packageDir, 'src', 'cli', 'main.ts') : join(packageDir, 'bin', 'tieline.js')
+
 /** A module of ours by its name without ending, such as `tools/search-worker`. */
 export const ownFile = (name: string): string => join(packageDir, isSource ? 'src' : 'dist', `${name}.${isSource ? 'ts' : 'js'}`)

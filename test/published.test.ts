@@ -44,6 +44,7 @@ test('the server with its page and the description of its API', async () => {
     expect(await text('/health')).toContain('"ok"')
     expect(await text('/')).toContain('<div id="page">')
     expect(await text('/openapi.json')).toContain('/api/sessions')
+    expect(await text('/docs/swagger-ui-bundle.js')).toContain('SwaggerUIBundle')
   } finally {
     child.kill('SIGTERM')
     await once(child, 'exit')

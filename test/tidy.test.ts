@@ -19,7 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   store: ['src/runtime/ports.ts', 'src/runtime/lists-port.ts', 'model'],
   tools: ['runtime', 'model', 'src/own-files.ts'],
   adapters: ['runtime', 'tools', 'client', 'model', 'src/own-files.ts'],
-  server: ['runtime', 'model'],
+  server: ['runtime', 'model', 'src/own-files.ts'],
   views: ['src/runtime/ports.ts', 'src/runtime/exchange.ts', 'src/runtime/redact.ts', 'model', 'src/own-files.ts'],
   client: ['model'],
   cli: ['client', 'model', 'src/adapters/mcp/serve-stdio.ts', 'src/agents.ts', 'src/serve.ts', 'src/tieline.ts', 'src/config.ts', 'src/config-problem.ts', 'src/version.ts', 'src/runtime/system-clock.ts'],

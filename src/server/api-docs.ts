@@ -1,8 +1,10 @@
 /** The description of the API, made from the routes' own schemas, and a page to try it that needs no network. */
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { RouteOptions } from 'fastify'
+import { packageDir } from '../own-files.ts'
 import { headersOf } from './response-headers.ts'
 import type { App } from './route.ts'
 
@@ -16,7 +18,8 @@ export function describeApi(app: App, version: string): () => Promise<string> {
 
 /** What the page loads; the files come with the package, and are read when somebody first looks. */
 const assets: Readonly<Record<string, string>> = { 'swagger-ui.css': 'text/css; charset=utf-8', 'swagger-ui-bundle.js': 'text/javascript; charset=utf-8', 'favicon-32x32.png': 'image/png' }
-const assetDirectory = (): string => join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json')), 'static')
+const built = join(packageDir, 'dist', 'api-page')
+const assetDirectory = (): string => (existsSync(built) ? built : join(dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json')), 'static'))
 
 const page = `<!doctype html>
 <html lang="en">

@@ -8,7 +8,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { tielineClient } from '../../client/client.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
-import { ownFile, packageDir } from '../../own-files.ts'
+import { ownProgram, packageDir } from '../../own-files.ts'
 import { findNode } from './find-node.ts'
 
 export type FoundServer = { url: string; token: string | null }
@@ -104,7 +104,7 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
 async function begin(node: string, dataDir: string, log: string, flags: readonly string[], { cwd, env }: ServerPlace): Promise<ChildProcess> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = await open(log, 'a', 0o600)
-  const child = spawn(node, [ownFile('cli/main'), 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
+  const child = spawn(node, [ownProgram, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
   child.on('error', () => undefined)
   child.unref()
   await file.close()
