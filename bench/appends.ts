@@ -14,7 +14,8 @@ const rounds = 5
 const concurrency = 128
 const rawBatch = 100
 
-const notice = (session: SessionId, n: number): EventOf<'notice.raised'> => ({ type: 'notice.raised', session, turn: null, about: `call_${n}`, text: `Something happened that this session should hear of, number ${n}. `.repeat(4) })
+/** An event that only the log keeps: no view changes with it. */
+const step = (session: SessionId, n: number): EventOf<'step.started'> => ({ type: 'step.started', session, turn: 'turn_bench', kind: 'tool', name: 'shell', key: `key-${n}`, input: `Something is about to happen that must be on record first, number ${n}. `.repeat(4) })
 
 type Lane = { run(endAt: number): Promise<number>; close(): Promise<void> }
 
@@ -27,7 +28,7 @@ function ours(directory: string): Lane {
       const lane = async (_: unknown, index: number): Promise<void> => {
         const session: SessionId = `ses_append-${index}`
         do {
-          await store.transact([`session:${session}`], async (tx) => tx.append(notice(session, events)))
+          await store.transact([`session:${session}`], async (tx) => tx.append(step(session, events)))
           events += 1
         } while (performance.now() < endAt)
       }
@@ -47,7 +48,7 @@ function raw(directory: string): Lane {
       let events = 0
       do {
         begin.run()
-        for (let index = 0; index < rawBatch; index += 1) insert.run(Date.now(), JSON.stringify([notice('ses_append-1', events + index)]))
+        for (let index = 0; index < rawBatch; index += 1) insert.run(Date.now(), JSON.stringify([step('ses_append-1', events + index)]))
         commit.run()
         events += rawBatch
       } while (performance.now() < endAt)
