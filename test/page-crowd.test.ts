@@ -1,23 +1,13 @@
 /** Much at once: fifty sessions that stream, and a conversation of ten thousand messages. What is measured is printed; the bounds are wide, since machines differ. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 import type { Event } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
-import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { agent, eachWithItsSite, gates, isBlind, openPage, type Site, type Turn } from './page-kit.ts'
 
 const patience = 180_000
 
-let browser: Browser
-let site: Site | null = null
-beforeAll(async () => {
-  if (!isBlind) browser = await launch()
-}, patience)
-afterAll(() => browser?.close())
-afterEach(async () => {
-  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
-  await site?.stop()
-  site = null
-}, patience)
+const { newContext, newSite } = eachWithItsSite(patience)
 
 /** Frames that were drawn and tasks that held the page up, from now on. */
 const measure = `(() => { const seen = { frames: 0, long: [], from: performance.now() }; window.seen = seen; new PerformanceObserver((list) => { for (const one of list.getEntries()) seen.long.push(one.duration) }).observe({ type: 'longtask' }); const frame = () => { seen.frames += 1; requestAnimationFrame(frame) }; requestAnimationFrame(frame) })()`
@@ -30,7 +20,7 @@ const words = 'The line was quiet, and then it was not; every word that went ove
 test.skipIf(isBlind)('fifty sessions stream at once, and the page answers', async () => {
   const gate = gates()
   const count = 50
-  site = await openSite({ talker: agent(async (turn: Turn) => {
+  const site = await newSite({ talker: agent(async (turn: Turn) => {
     const done = gate.wait('end', turn.signal).then(() => true)
     for (let index = 0; index < 5000; index += 1) {
       turn.say(`${words.slice((index * 7) % 60, ((index * 7) % 60) + 12)} `)
@@ -39,7 +29,7 @@ test.skipIf(isBlind)('fifty sessions stream at once, and the page answers', asyn
     return turn.think('That was all.')
   }) })
   const { client, cwd } = site
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/sessions')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/sessions')
   const sessions = await Promise.all(Array.from({ length: count }, async (_, index) => (await client.sessions.create({ cwd, agent: 'talker', title: `Talker ${index}`, initialMessage: 'Talk.' })).sessionId))
   await page.getByText(`${count} sessions`).waitFor()
   await page.locator('.tree-slot a').nth(3).click()
@@ -71,10 +61,10 @@ test.skipIf(isBlind)('fifty sessions stream at once, and the page answers', asyn
 }, patience)
 
 test.skipIf(isBlind)('ten thousand messages scroll, and any of them has a link', async () => {
-  site = await openSite({ echo: agent((turn: Turn) => turn.think(`You said: ${turn.task}`)) })
+  const site = await newSite({ echo: agent((turn: Turn) => turn.think(`You said: ${turn.task}`)) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Long' })
   await fill(site, sessionId, 5000)
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.getByText('Answer 5000').waitFor()
   await page.evaluate(measure)
   // With the wheel through some pages, then far jumps, as somebody does who looks for something.

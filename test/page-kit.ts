@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
 import { serve, type Served, type ServeOptions } from '../src/serve.ts'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
@@ -42,16 +43,40 @@ export async function openSite(agents: ServeOptions['agents'], options: Partial<
   const open = (port: number): Promise<Served> => serve({ ...(agents === undefined ? {} : { agents }), dataDir, port, cwd, limitsOfHttp: { requestsPerMinute: 1_000_000 }, onWarning: () => undefined, ...options })
   const served = await open(0)
   const url = served.url
+  let stopped: Promise<void> | null = null
   const site: Site = {
     served, url, cwd, client: tielineClient({ url }),
-    stop: () => site.served.close(),
+    stop: () => (stopped ??= site.served.close()),
     async restart(whileAway) {
-      await site.served.close()
+      await site.stop()
       await whileAway?.()
       site.served = await open(Number(new URL(url).port))
+      stopped = null
     },
   }
   return site
+}
+
+/** One browser for a file of tests; after each test its pages and its site are gone. */
+export function eachWithItsSite(patience: number): { newContext: Browser['newContext']; newSite: typeof openSite } {
+  let browser: Browser | null = null
+  let site: Site | null = null
+  beforeAll(async () => {
+    if (!isBlind) browser = await launch()
+  }, patience)
+  afterAll(() => browser?.close())
+  afterEach(async () => {
+    await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
+    await site?.stop()
+    site = null
+  }, patience)
+  return {
+    newContext(...options) {
+      if (browser === null) throw new Error('there is no browser')
+      return browser.newContext(...options)
+    },
+    newSite: async (...what) => (site = await openSite(...what)),
+  }
 }
 
 /** A page that is watched: whatever goes wrong in it is in `faults`. */

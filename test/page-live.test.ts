@@ -1,21 +1,11 @@
 /** The page stays true: over a connection that breaks, in a second tab, for a link, and where there is nothing or something wrong. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { agent, eachWithItsSite, gates, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 90_000
 
-let browser: Browser
-let site: Site | null = null
-beforeAll(async () => {
-  if (!isBlind) browser = await launch()
-}, patience)
-afterAll(() => browser?.close())
-afterEach(async () => {
-  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
-  await site?.stop()
-  site = null
-})
+const { newContext, newSite } = eachWithItsSite(patience)
 
 const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 
@@ -23,9 +13,9 @@ const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 const texts = (page: Page): Promise<string[]> => page.locator('.entry .md').allInnerTexts()
 
 test.skipIf(isBlind)('a connection that breaks is taken up again, and nothing is missed or doubled', async () => {
-  site = await openSite({ echo })
+  const site = await newSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Kept', initialMessage: 'one' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.getByText('You said: one').waitFor()
   await site.restart(() => page.getByText('The connection to the server was lost').waitFor())
   // The page is not back yet: this happens while it is away.
@@ -46,14 +36,14 @@ test.skipIf(isBlind)('a connection that breaks is taken up again, and nothing is
 
 test.skipIf(isBlind)('a turn that runs while the server is restarted is watched to its end', async () => {
   const gate = gates()
-  site = await openSite({ slow: agent(async (turn: Turn) => {
+  const site = await newSite({ slow: agent(async (turn: Turn) => {
     await gate.wait('begin', turn.signal)
     await turn.think('I have begun.')
     await gate.wait('end', turn.signal)
     return turn.think('I have ended.')
   }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'slow', initialMessage: 'Go.' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.getByText('Go.').waitFor()
   gate.open('begin')
   await page.getByText('I have begun.').waitFor()
@@ -67,7 +57,7 @@ test.skipIf(isBlind)('a turn that runs while the server is restarted is watched 
 
 test.skipIf(isBlind)('a page that is opened in the middle of a turn shows what was said before, once, and what comes after', async () => {
   const gate = gates()
-  site = await openSite({ talker: agent(async (turn: Turn) => {
+  const site = await newSite({ talker: agent(async (turn: Turn) => {
     turn.say('The first words, ')
     turn.say('and some more, ')
     await gate.wait('middle', turn.signal)
@@ -80,7 +70,7 @@ test.skipIf(isBlind)('a page that is opened in the middle of a turn shows what w
   }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'talker', initialMessage: 'Talk.' })
   await gate.reached('middle')
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.locator('.streaming', { hasText: 'The first words, and some more,' }).waitFor()
   gate.open('middle')
   await page.locator('.streaming', { hasText: /^The first words, and some more, and the last\.$/ }).waitFor()
@@ -97,12 +87,12 @@ test.skipIf(isBlind)('a page that is opened in the middle of a turn shows what w
 }, patience)
 
 test.skipIf(isBlind)('a second tab is in step by itself', async () => {
-  site = await openSite({ echo, careful: agent(async (turn: Turn) => {
+  const site = await newSite({ echo, careful: agent(async (turn: Turn) => {
     await turn.tool('shell', { command: 'true' })
     return turn.think('Done.')
   }, { ask: ['shell'] }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Both' })
-  const context = await browser.newContext()
+  const context = await newContext()
   const one = await openPage(context, site.url, `#/sessions/${sessionId}`)
   const two = await openPage(context, site.url, `#/sessions/${sessionId}`)
   await one.page.getByLabel('Message', { exact: true }).fill('hello')
@@ -117,12 +107,12 @@ test.skipIf(isBlind)('a second tab is in step by itself', async () => {
 }, patience)
 
 test.skipIf(isBlind)('a turn that waits for a person is cancelled: its question goes, and the server can stop', async () => {
-  site = await openSite({ careful: agent(async (turn: Turn) => {
+  const site = await newSite({ careful: agent(async (turn: Turn) => {
     await turn.tool('shell', { command: 'true' })
     return turn.think('Done.')
   }, { ask: ['shell'] }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go.' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.getByText('asks you').first().waitFor()
   await page.getByRole('button', { name: 'Cancel turn' }).click()
   await page.locator('.answer .badge', { hasText: 'cancelled' }).waitFor()
@@ -131,20 +121,19 @@ test.skipIf(isBlind)('a turn that waits for a person is cancelled: its question 
   await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go again.' })
   await page.getByRole('button', { name: 'Deny' }).waitFor()
   await site.stop()
-  site = null
   expect(faults).toEqual([])
 }, patience)
 
 test.skipIf(isBlind)('what is chosen stands in the address, and a link shows it to somebody else', async () => {
-  site = await openSite({ echo, other: echo })
+  const site = await newSite({ echo, other: echo })
   for (const title of ['Alpha', 'Beta']) await site.client.sessions.create({ cwd: site.cwd, agent: title === 'Alpha' ? 'echo' : 'other', title, initialMessage: `hi ${title}` })
-  const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
+  const { page } = await openPage(await newContext(), site.url, '#/sessions')
   await page.getByRole('searchbox', { name: 'Search sessions' }).fill('alp')
   await page.getByRole('link', { name: 'Alpha' }).waitFor()
   await page.getByRole('link', { name: 'Beta' }).waitFor({ state: 'detached' })
   await page.getByRole('link', { name: 'Alpha' }).click()
   await page.getByText('You said: hi Alpha').waitFor()
-  const somebody = await openPage(await browser.newContext(), page.url().split('/#')[0] as string, `#${page.url().split('#')[1] as string}`)
+  const somebody = await openPage(await newContext(), page.url().split('/#')[0] as string, `#${page.url().split('#')[1] as string}`)
   await somebody.page.getByText('You said: hi Alpha').waitFor()
   expect(await somebody.page.getByRole('link', { name: 'Beta' }).count()).toBe(0)
   await page.getByRole('link', { name: '#2' }).click()
@@ -152,8 +141,8 @@ test.skipIf(isBlind)('what is chosen stands in the address, and a link shows it 
 }, patience)
 
 test.skipIf(isBlind)('a link to nothing, and a server that is away, say what to do', async () => {
-  site = await openSite({ echo })
-  const { page } = await openPage(await browser.newContext(), site.url, '#/sessions/ses_nothing')
+  const site = await newSite({ echo })
+  const { page } = await openPage(await newContext(), site.url, '#/sessions/ses_nothing')
   await page.getByText('There is no such session.').waitFor()
   await page.goto(`${site.url}/#/flows/flow_nothing`)
   await page.getByText('There is no such flow.').waitFor()
@@ -166,14 +155,13 @@ test.skipIf(isBlind)('a link to nothing, and a server that is away, say what to 
   await page.getByLabel('Directory').fill('/tmp')
   await page.getByRole('button', { name: 'Open', exact: true }).click()
   await page.getByText('Start it again with “tieline serve”').waitFor()
-  site = null
 }, patience)
 
 test.skipIf(isBlind)('while the server is away every part of the page can still be looked at, and says what is missing', async () => {
-  site = await openSite({ echo })
+  const site = await newSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Kept', initialMessage: 'one' })
   await site.client.sessions.wait(sessionId)
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/sessions')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/sessions')
   await page.getByRole('link', { name: 'Kept' }).waitFor()
   await page.waitForLoadState('networkidle')
   await site.stop()
@@ -194,15 +182,15 @@ test.skipIf(isBlind)('while the server is away every part of the page can still 
 }, patience)
 
 test.skipIf(isBlind)('a server that wants a token is given one, by hand or by link', async () => {
-  site = await openSite({ echo }, { host: '0.0.0.0' })
+  const site = await newSite({ echo }, { host: '0.0.0.0' })
   const token = site.served.token as string
   expect(token).not.toBe(null)
-  const context = await browser.newContext()
+  const context = await newContext()
   const { page } = await openPage(context, site.url)
   await page.getByLabel('Token').fill(token)
   await page.getByRole('button', { name: 'Use it' }).click()
   await page.getByRole('heading', { name: 'The line between agents' }).waitFor()
-  const linked = await openPage(await browser.newContext(), site.url, `#token=${token}`)
+  const linked = await openPage(await newContext(), site.url, `#token=${token}`)
   await linked.page.getByRole('heading', { name: 'The line between agents' }).waitFor()
   expect(linked.page.url()).not.toContain(token)
 }, patience)

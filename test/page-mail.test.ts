@@ -2,33 +2,22 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { expect, test } from 'vitest'
+import { agent, eachWithItsSite, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 60_000
 
-let browser: Browser
-let site: Site | null = null
-beforeAll(async () => {
-  if (!isBlind) browser = await launch()
-}, patience)
-afterAll(() => browser?.close())
-afterEach(async () => {
-  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
-  await site?.stop()
-  site = null
-})
+const { newContext, newSite } = eachWithItsSite(patience)
 
 const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 
 test.skipIf(isBlind)('mail that waits is accepted and answered, or declined; the counts follow', async () => {
-  site = await openSite({ echo, writer: agent(async (turn: Turn) => {
+  const site = await newSite({ echo, writer: agent(async (turn: Turn) => {
     await turn.tool('send-message', { message: 'A letter of the writer', session: turn.task })
     return turn.think('Written.')
   }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.getByLabel('Delivery').selectOption('buffer')
   await page.getByLabel('Message', { exact: true }).fill('A letter of mine')
   await page.getByRole('button', { name: 'Send' }).click()
@@ -49,19 +38,19 @@ test.skipIf(isBlind)('mail that waits is accepted and answered, or declined; the
 }, patience)
 
 test.skipIf(isBlind)('mail that came long before the page is there too', async () => {
-  site = await openSite({ echo })
+  const site = await newSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
   await site.client.sessions.send(sessionId, { message: 'Old letter', delivery: 'buffer' })
-  const { page } = await openPage(await browser.newContext(), site.url, '#/inbox/mail')
+  const { page } = await openPage(await newContext(), site.url, '#/inbox/mail')
   await page.getByText('Old letter').waitFor()
   expect(await page.locator('.card').count()).toBe(1)
 }, patience)
 
 test.skipIf(isBlind)('a draft is changed and released, once', async () => {
-  site = await openSite({ echo })
+  const site = await newSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
   await site.client.mail.send({ message: 'First words', session: sessionId, draft: true, id: 'letter' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/inbox/drafts')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/inbox/drafts')
   await page.getByLabel('Text of the draft').fill('Better words')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('revised 1×').waitFor()
@@ -73,14 +62,14 @@ test.skipIf(isBlind)('a draft is changed and released, once', async () => {
   await page.getByRole('link', { name: /^Mail/ }).click()
   await page.getByRole('button', { name: 'Accept' }).click()
   await page.getByText('No mail waits.').waitFor()
-  await expect.poll(async () => (await site?.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe('You said: Better words')
+  await expect.poll(async () => (await site.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe('You said: Better words')
   expect(faults).toEqual([])
 }, patience)
 
 test.skipIf(isBlind)('the draft of an agent is changed and released by a person, while the agent rests; another is thrown away; one that changed meanwhile is not released unread', async () => {
   const config = join(mkdtempSync(join(tmpdir(), 'tieline-page-')), 'tieline.toml')
   writeFileSync(config, '[tools.defaults.send-message]\ndraft = true\n')
-  site = await openSite({ echo, writer: agent(async (turn: Turn) => {
+  const site = await newSite({ echo, writer: agent(async (turn: Turn) => {
     const [id = '', session = '', message = ''] = turn.task.split('|')
     await turn.tool('send-message', { id, session, message })
     return turn.think('Drafted.')
@@ -88,7 +77,7 @@ test.skipIf(isBlind)('the draft of an agent is changed and released by a person,
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Receiver' })
   const writer = await site.client.sessions.create({ cwd: site.cwd, agent: 'writer', title: 'Writer', initialMessage: `one|${sessionId}|Words of the agent` })
   await site.client.sessions.wait(writer.sessionId)
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/inbox/drafts')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/inbox/drafts')
   const card = page.locator('.card.from-agent')
   await card.getByLabel('Text of the draft').fill('Words of a person')
   await site.client.sessions.send(writer.sessionId, { message: `one|${sessionId}|Other words of the agent` })
@@ -112,7 +101,7 @@ test.skipIf(isBlind)('the draft of an agent is changed and released by a person,
 }, patience)
 
 test.skipIf(isBlind)('a message is forked from, and what failed below is a notice', async () => {
-  site = await openSite({
+  const site = await newSite({
     echo, parent: agent(async (turn: Turn) => {
       await turn.tool('create_agent_session', { cwd: turn.task, initialMessage: 'Try.', agent: 'failer' })
       return turn.think('It is on its own now.')
@@ -125,7 +114,7 @@ test.skipIf(isBlind)('a message is forked from, and what failed below is a notic
     await site.client.sessions.send(sessionId, { message: word })
     await site.client.sessions.wait(sessionId)
   }
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await page.locator('.entry', { hasText: 'You said: two' }).getByRole('button', { name: 'Fork' }).click()
   await expect.poll(() => page.url(), { timeout: 20_000 }).not.toContain(sessionId)
   await page.locator('.entry', { hasText: 'You said: two' }).waitFor()
@@ -141,10 +130,10 @@ test.skipIf(isBlind)('a message is forked from, and what failed below is a notic
 }, patience)
 
 test.skipIf(isBlind)('a letter whose receiver is gone is a dead one', async () => {
-  site = await openSite({ echo })
+  const site = await newSite({ echo })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Soon gone' })
   await site.client.sessions.send(sessionId, { message: 'Too late', delivery: 'buffer' })
-  const { page } = await openPage(await browser.newContext(), site.url, '#/inbox/dead')
+  const { page } = await openPage(await newContext(), site.url, '#/inbox/dead')
   await page.getByText('No dead letters.').waitFor()
   await site.client.sessions.archive(sessionId)
   await page.getByText('Too late').waitFor()

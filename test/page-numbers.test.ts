@@ -1,21 +1,10 @@
 /** The numbers of the page are those of the whole log, however much of it the page has read. */
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { expect, test } from 'vitest'
+import { agent, eachWithItsSite, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 60_000
 
-let browser: Browser
-let site: Site | null = null
-beforeAll(async () => {
-  if (!isBlind) browser = await launch()
-}, patience)
-afterAll(() => browser?.close())
-afterEach(async () => {
-  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
-  await site?.stop()
-  site = null
-})
+const { newContext, newSite } = eachWithItsSite(patience)
 
 const team = {
   planner: agent(async (turn: Turn) => {
@@ -26,11 +15,11 @@ const team = {
 }
 
 test.skipIf(isBlind)('calls that are older than what the page has read are counted, and new ones follow', async () => {
-  site = await openSite(team)
+  const site = await newSite(team)
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'planner', title: 'Old', initialMessage: 'go' })
   await site.client.sessions.wait(sessionId)
   await site.served.line.store.transact([`session:${sessionId}`], async (tx) => tx.append(...Array.from({ length: 11_000 }, () => ({ type: 'notice.raised' as const, session: sessionId, turn: null, about: '', text: 'later' }))))
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/numbers')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/numbers')
   const number = (name: string) => page.locator('.big-numbers div', { hasText: name }).locator('dd')
   await expect.poll(() => number('Calls').innerText(), { timeout: 20_000 }).toBe('1')
   await expect.poll(() => page.getByText('Still counting').count(), { timeout: 20_000 }).toBe(0)
@@ -45,7 +34,7 @@ test.skipIf(isBlind)('calls that are older than what the page has read are count
 }, patience)
 
 test.skipIf(isBlind)('where nothing happened yet the numbers say so', async () => {
-  site = await openSite(team)
-  const { page } = await openPage(await browser.newContext(), site.url, '#/numbers')
+  const site = await newSite(team)
+  const { page } = await openPage(await newContext(), site.url, '#/numbers')
   await page.getByText('Nothing happened in this time.').waitFor()
 }, patience)

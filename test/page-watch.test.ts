@@ -1,21 +1,10 @@
 /** A person looks at the page while agents work: everything is there without a reload, and the person can step in. */
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { agent, gates, isBlind, launch, openPage, openSite, type Gates, type Site, type Turn } from './page-kit.ts'
+import { expect, test } from 'vitest'
+import { agent, eachWithItsSite, gates, isBlind, openPage, type Gates, type Turn } from './page-kit.ts'
 
 const patience = 60_000
 
-let browser: Browser
-let site: Site | null = null
-beforeAll(async () => {
-  if (!isBlind) browser = await launch()
-}, patience)
-afterAll(() => browser?.close())
-afterEach(async () => {
-  await Promise.all(browser?.contexts().map((context) => context.close()) ?? [])
-  await site?.stop()
-  site = null
-})
+const { newContext, newSite } = eachWithItsSite(patience)
 
 /** A planner that calls a coder and then a reviewer; each stops at its gate. */
 const team = (gate: Gates) => ({
@@ -40,8 +29,8 @@ const team = (gate: Gates) => ({
 
 test.skipIf(isBlind)('a request is watched from its first word to its last: conversation, flow, replay', async () => {
   const gate = gates()
-  site = await openSite(team(gate))
-  const { page, faults } = await openPage(await browser.newContext(), site.url)
+  const site = await newSite(team(gate))
+  const { page, faults } = await openPage(await newContext(), site.url)
   // Nothing happened here yet, so the page teaches.
   await page.getByRole('button', { name: 'Run the demo' }).waitFor()
 
@@ -90,13 +79,13 @@ test.skipIf(isBlind)('a request is watched from its first word to its last: conv
 test.skipIf(isBlind)('a flow that is older than what the page reads is watched and replayed whole', async () => {
   const gate = gates()
   for (const name of ['planner', 'coder', 'reviewer']) gate.open(name)
-  site = await openSite(team(gate))
+  const site = await newSite(team(gate))
   const made = await site.client.sessions.create({ cwd: site.cwd, agent: 'planner', title: 'Slugs', initialMessage: 'Build it.' })
   await site.client.sessions.wait(made.sessionId)
   const [call] = await site.client.calls.list({ session: made.sessionId })
   const { events } = await site.client.flowEvents(call?.flow ?? '')
   await site.served.line.store.transact([`session:${made.sessionId}`], async (tx) => tx.append(...Array.from({ length: 11_000 }, () => ({ type: 'notice.raised' as const, session: made.sessionId, turn: null, about: '', text: 'later' }))))
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/flows/${call?.flow ?? ''}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/flows/${call?.flow ?? ''}`)
   await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
   expect(await page.locator('.replay-words').innerText()).toContain(`${events.length}/${events.length}`)
   await page.getByRole('slider', { name: 'Event' }).fill('0')
@@ -126,8 +115,8 @@ async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promi
 }
 
 test.skipIf(isBlind)('the demo of the first page needs one click and ends', async () => {
-  site = await openSite(undefined)
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/start?pace=none')
+  const site = await newSite(undefined)
+  const { page, faults } = await openPage(await newContext(), site.url, '#/start?pace=none')
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.locator('h1').getByText('completed').waitFor()
   await page.getByText('2 calls').waitFor()
@@ -135,8 +124,8 @@ test.skipIf(isBlind)('the demo of the first page needs one click and ends', asyn
 }, patience)
 
 test.skipIf(isBlind)('the demo goes at a pace at which a person can follow: words come one by one, and there is time to step in', async () => {
-  site = await openSite(undefined)
-  const { page, faults } = await openPage(await browser.newContext(), site.url)
+  const site = await newSite(undefined)
+  const { page, faults } = await openPage(await newContext(), site.url)
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.getByRole('button', { name: /^Coder call_agent running/ }).waitFor()
   const [planner] = (await site.client.sessions.list({ active: true })).sessions.filter(({ agentName }) => agentName === 'Planner')
@@ -153,27 +142,27 @@ test.skipIf(isBlind)('the demo goes at a pace at which a person can follow: word
 }, patience)
 
 test.skipIf(isBlind)('a question is answered, and the tool runs', async () => {
-  site = await openSite({ careful: agent(async (turn: Turn) => {
+  const site = await newSite({ careful: agent(async (turn: Turn) => {
     const answer = await turn.tool('shell', { command: 'echo it ran' })
     return turn.think(answer.ok ? 'It was allowed.' : 'It was denied.')
   }, { ask: ['shell'] }) })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/inbox/questions')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/inbox/questions')
   for (const [word, said] of [['Allow once', 'It was allowed.'], ['Deny', 'It was denied.']] as const) {
     const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Run it.' })
     await page.getByText('echo it ran').waitFor()
     await page.getByRole('button', { name: word }).click()
     await page.getByText('No questions.').waitFor()
-    await expect.poll(async () => (await site?.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe(said)
+    await expect.poll(async () => (await site.client.sessions.history(sessionId))?.messages.at(-1)?.text, { timeout: 20_000 }).toBe(said)
   }
   expect(faults).toEqual([])
 }, patience)
 
 test.skipIf(isBlind)('a call is cancelled from the flow, with all below it', async () => {
   const gate = gates()
-  site = await openSite(team(gate))
+  const site = await newSite(team(gate))
   gate.open('planner')
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'planner', initialMessage: 'Build it.' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await gate.reached('coder')
   await page.locator('.conversation-acts').getByRole('link', { name: 'Flow' }).click()
   await page.getByRole('button', { name: /^coder sub_agent running/ }).click()
@@ -188,13 +177,13 @@ test.skipIf(isBlind)('a call is cancelled from the flow, with all below it', asy
 
 test.skipIf(isBlind)('a turn is cancelled where one reads it, and what was written behind it goes on', async () => {
   const gate = gates()
-  site = await openSite({ slow: agent(async (turn: Turn) => {
+  const site = await newSite({ slow: agent(async (turn: Turn) => {
     if (turn.task !== 'first') return turn.think(`Done: ${turn.task}`)
     await gate.wait('first', turn.signal)
     return 'never'
   }) })
   const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'slow', initialMessage: 'first' })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
+  const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
   await gate.reached('first')
   await page.getByLabel('Message', { exact: true }).fill('second')
   await page.getByLabel('Message', { exact: true }).press('Control+Enter')
@@ -217,8 +206,8 @@ test.skipIf(isBlind)('a refused call says why, with the ring that it would have 
     await turn.tool('call_agent', { agent_id: other, message: `from ${turn.agent.name}: what about ${turn.task.slice(0, 10)}`, timeout_ms: 5000 })
     return turn.think('I have asked.')
   })
-  site = await openSite({ left: ask('right'), right: ask('left') })
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/waits')
+  const site = await newSite({ left: ask('right'), right: ask('left') })
+  const { page, faults } = await openPage(await newContext(), site.url, '#/waits')
   await page.getByText('Nobody waits for anybody.').waitFor()
   await site.client.sessions.create({ cwd: site.cwd, agent: 'left', initialMessage: 'tea' })
   await page.locator('.ring', { hasText: 'left' }).waitFor()
@@ -229,11 +218,11 @@ test.skipIf(isBlind)('a refused call says why, with the ring that it would have 
 
 test.skipIf(isBlind)('who waits for whom is drawn while it lasts, with what is at the end of it', async () => {
   const gate = gates()
-  site = await openSite(team(gate))
+  const site = await newSite(team(gate))
   gate.open('planner')
   await site.client.sessions.create({ cwd: site.cwd, agent: 'planner', initialMessage: 'Build it.' })
   await gate.reached('coder')
-  const { page, faults } = await openPage(await browser.newContext(), site.url, '#/waits')
+  const { page, faults } = await openPage(await newContext(), site.url, '#/waits')
   await page.getByText('1 session waits.').waitFor()
   await page.locator('.ends').getByText(/coder\s+has worked for/).waitFor()
   gate.open('coder')
