@@ -1,7 +1,7 @@
 /** The package as it is published, unpacked in an empty folder without anything that it depends on: the command line is whole, and finds its own files. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -49,4 +49,14 @@ test('the server with its page and the description of its API', async () => {
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
+})
+
+test('an older Node says what is needed, or hands over to the one that npm has put beside it', async () => {
+  const older = 'data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.2" } })'
+  const asked = (): Promise<{ stdout: string }> => run(process.execPath, ['--import', older, program, '--version'], { cwd: work, env })
+  await expect(asked()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('tieline needs Node 24.15 or newer, and this is 20.1.2') as unknown })
+  const beside = join(place, 'package', 'node_modules', 'node', 'bin')
+  mkdirSync(beside, { recursive: true })
+  symlinkSync(process.execPath, join(beside, 'node'))
+  expect((await asked()).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
 })

@@ -27,7 +27,7 @@ export async function findings(input: DoctorInput, at: Surroundings): Promise<Fi
     if (error instanceof UsageError) return error
     throw error
   })
-  if (place instanceof UsageError) return [node, problem('configuration', place.message, 'Correct these keys; the README and "tieline init --starter" show a configuration.')]
+  if (place instanceof UsageError) return [node, problem('configuration', place.message, 'Correct these keys: docs/configuration.md has them all, and "tieline init --starter" writes a file to start from.')]
   const running = await runningServer(place)
   return [
     node, configFinding(place, running), await dataFinding(place, running), await portFinding(place, running), ...keyFindings(place, input.env), ...(await agentFindings(place, input.env)), ...(await clientFindings(input, at)),

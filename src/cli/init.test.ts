@@ -207,6 +207,15 @@ test('the command is the program by name where every shell finds it, and otherwi
   expect(ownProcess(at, { ...own, script: '/home/me/.npm/_npx/1/node_modules/tieline/bin/tieline.js' })).toEqual({ kind: 'process', command: 'npx', args: ['-y', 'tieline', 'mcp'] })
 })
 
+test('an entry of a project that only works on this machine says so; one of the user need not', async () => {
+  await run({ client: 'gemini', yes: true })
+  expect(printed).toContain('names files of this machine')
+  printed = ''
+  await run({ client: 'gemini', user: true, yes: true })
+  await run({ client: 'claude', yes: true, server: 'http://127.0.0.1:8283' })
+  expect(printed).not.toContain('names files of this machine')
+})
+
 test('a configuration and a data directory that were named go along, as whole paths', async () => {
   await run({ client: 'gemini', yes: true, config: 'my.toml', 'data-dir': '/data' })
   expect(await readJson('project/.gemini/settings.json')).toMatchObject({ mcpServers: { tieline: { args: [own.script, 'mcp', '--config', join(at.cwd, 'my.toml'), '--data-dir', '/data'] } } })
