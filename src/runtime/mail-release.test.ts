@@ -145,3 +145,13 @@ test('M3: a change and a release at the same moment: what was changed in time is
     expect([known.message, known.draft, 'code' in released ? released.code : 'sent']).toEqual(expected)
   }
 })
+
+test('two people who change what both have read: one does, and the other is told', async () => {
+  const w = await mailWorld()
+  const [a, b] = [await w.open('planner'), await w.open('coder')]
+  await w.use(a, 'send-message', { session: b, message: 'first', id: 'plan', draft: true })
+  const { updated_at: read } = await w.ok(w.exchange.mail.message(user, 'plan'))
+  const both = await Promise.all(['one', 'other'].map((text) => w.exchange.mail.revise(user, plan(read), text, null)))
+  expect(both).toMatchObject([{ message: 'one', status: 'draft' }, { code: 'message_changed', message: 'plan' }])
+  expect(await w.exchange.mail.message(user, 'plan')).toMatchObject({ message: 'one' })
+})
