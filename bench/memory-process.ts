@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
 import type { Event } from '../src/model/event.ts'
 import { startNode } from '../src/runtime/node.ts'
 import { limitsDefault } from '../src/model/limits.ts'
@@ -35,7 +36,7 @@ async function measure(): Promise<MemoryResult> {
   const agents = { get: () => undefined, names: () => [], driver: () => { throw new Error('nothing runs here') } }
   const node = await startNode({
     store, lists: store.lists, clock: systemClock, ids: systemIds(() => systemClock.now()), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
-    describeWorkspace: async () => ({ text: '' }), subagent: null, asks: false, report: (fault) => console.error(fault),
+    describeWorkspace: async () => ({ text: '' }), schemas: inlineSchemas, subagent: null, asks: false, report: (fault) => console.error(fault),
   })
   const before = weigh()
   for (let first = 0; first < sessions; first += perTransaction) {

@@ -9,7 +9,7 @@ const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
 const program = join(root, 'dist/program')
 const apiPage = join(root, 'dist/api-page')
 /** What others import, and what we start by its path. */
-const entries = ['index', 'client/client', 'serve', 'adapters/opencode/plugin', 'tools/search-worker', 'views/agentfs-worker']
+const entries = ['index', 'client/client', 'serve', 'adapters/opencode/plugin', 'tools/search-worker', 'views/agentfs-worker', 'adapters/schemas/schema-worker']
 
 /** The one encoding that is used: the whole of gpt-tokenizer would be 30 MB at every install. */
 async function bundleTokenizer(): Promise<void> {

@@ -1,4 +1,5 @@
 /** The simulated world: several real nodes on one real store in memory, on virtual time, with the faults of a plan. */
+import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
 import type { Event } from '../src/model/event.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { cancel } from '../src/runtime/ending.ts'
@@ -98,7 +99,7 @@ export class World {
     const driver = scriptDriver(this.plan, clock, { count: (what) => count(this.counts, what), result: (call, outcome) => this.checker.answered(call, outcome) })
     const ports: LinePorts = {
       store: new NodeStore(this.#shared, host, `node_${name}-1`), lists: this.#shared.store.lists, clock, ids, agents: { get: (agent) => agents.get(agent), names: () => agentNames, driver: () => driver }, tools: { of: async () => tools },
-      limits: this.limits, count: countWords, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: null, asks: false, report: (fault) => this.#reported(fault),
+      limits: this.limits, count: countWords, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), schemas: inlineSchemas, subagent: null, asks: false, report: (fault) => this.#reported(fault),
     }
     void startNode(this.#shared.bug?.ports?.(ports) ?? ports).then((node) => {
       if (host.life === life) this.#nodes[host.index] = node

@@ -6,6 +6,7 @@ import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
 import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
+import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
 import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { agentMaker, agentsOf, checkTools, modelSettings, OptionsError, type AgentOptions } from './agents.ts'
 import { loadConfig, type Config } from './config.ts'
@@ -132,8 +133,9 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
   checkTools(agents, toolbox.names)
   const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
+  const schemas = workerSchemas()
   const node = await startNode({
-    store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace,
+    store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace, schemas,
     subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
   })
   const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
@@ -146,6 +148,7 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
     await node.stop()
     alarm.stop()
     await toolbox.close()
+    await schemas.close()
     await store.close()
   }
   return {
@@ -204,10 +207,14 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
   sessions: (limit) => store.sessions({}, limit),
 })
 
+const replayedCheckMsMax = 8000
+
 /** No tool is run by a replay, so no server of tools is started: those that are missing are known by what they left in the record. */
 function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, config: Config | null, options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>, agents: Agents): ReplayPorts {
   const tools = configuredTools([...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])], config?.tools ?? toolSettingsDefault)
-  return { store, clock, count, agents, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
+  // A check that ended in time then must not miss its time on a slower machine.
+  const schemas = workerSchemas({ msMax: replayedCheckMsMax })
+  return { store, clock, count, agents, schemas, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
 }
 
 /** What a turn was opened by, if by a message. */

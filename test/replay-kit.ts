@@ -11,8 +11,8 @@ const quietMs = 60
 
 /** The world's configuration, without its store, its node and its time. */
 export const portsOf = (w: World, store: SqliteStore = w.store): ReplayPorts => {
-  const { agents, tools, limits, count, subagent } = w.node.line
-  return { store, agents, tools, limits, count, subagent, clock: systemClock, quietMs }
+  const { agents, tools, limits, count, subagent, schemas } = w.node.line
+  return { store, agents, tools, limits, count, subagent, schemas, clock: systemClock, quietMs }
 }
 
 export const replayed = (w: World, id: string, store?: SqliteStore): Promise<Replay> => replay(portsOf(w, store), id)

@@ -32,7 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/config.ts': ['src/config-problem.ts', 'model'],
   'src/config-problem.ts': ['model'],
 }
-const adapters = ['scripted', 'model', 'acp', 'opencode', 'a2a', 'host', 'mcp', 'letta', 'tokens']
+const adapters = ['scripted', 'model', 'acp', 'opencode', 'a2a', 'host', 'mcp', 'letta', 'tokens', 'schemas']
 
 /** Tests and contract suites put the real parts of several layers together. */
 const isTest = (path: string): boolean => /\.test\.ts$|-contract\.ts$/.test(path)

@@ -1,6 +1,7 @@
 /** A small world on virtual time: the real runtime on the real store in memory, with agents that are functions. Time moves only when nothing else can happen. */
 import type { z } from 'zod'
 import { demoAgent } from '../src/adapters/scripted/demo-agent.ts'
+import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
 import { scriptedDriver } from '../src/adapters/scripted/drive.ts'
 import type { ScriptedFunction } from '../src/adapters/scripted/run-function.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
@@ -12,7 +13,7 @@ import { agentBook } from '../src/runtime/agent-book.ts'
 import type { Exchange } from '../src/runtime/exchange.ts'
 import { openExchange } from '../src/runtime/open-exchange.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
-import type { Agents, Clock, Driver, Tool } from '../src/runtime/ports.ts'
+import type { Agents, Clock, Driver, Schemas, Tool } from '../src/runtime/ports.ts'
 import { startRun, type Run, type RunResult } from '../src/runtime/run.ts'
 import type { SendRequest } from '../src/runtime/send.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
@@ -69,7 +70,7 @@ export type World = {
   exchange: Exchange
 }
 
-export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; asks?: boolean; store?: SqliteStore; clock?: VirtualClock; /** Whether somebody runs the sessions of an agent. */ isThere?: (agent: string) => boolean }
+export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; schemas?: Schemas; asks?: boolean; store?: SqliteStore; clock?: VirtualClock; /** Whether somebody runs the sessions of an agent. */ isThere?: (agent: string) => boolean }
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
@@ -85,7 +86,7 @@ export async function world(options: WorldOptions): Promise<World> {
   store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
   const start = (): Promise<Node> => startNode({
-    store, lists: store.lists, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace,
+    store, lists: store.lists, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace, schemas: options.schemas ?? inlineSchemas,
     subagent: options.subagent ?? null, asks: options.asks ?? false, report: (fault) => faults.push(fault),
   })
   const nodes: Node[] = []

@@ -11,7 +11,7 @@
  *  7. not its own task, word for word                             task_repeated
  *  8. no ring of waits across roots (R5)                          call_deadlock
  *  9. bounds (R11)                                                too_many_calls, too_many_descendants, rate_limited, queue_full
- * 10. what the child receives fits (R8)                           context_too_large, or bad_input for a path outside
+ * 10. what the child receives fits (R8)                           context_too_large, or bad_input for a path outside or an output_schema that cannot be used
  * 11. tokens (R7)                                                 budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'

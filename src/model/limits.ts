@@ -51,5 +51,7 @@ export const hostDeltaMax = 64 * 1024
 export const hostErrorMax = 10_000
 export const hostTitleMax = 500
 export const hostSessionsPerHelloMax = 1000
+/** What an `output_schema` may be; checked before anything works on it. */
+export const outputSchemaBounds = { bytesMax: 64 * 1024, depthMax: 64 } as const
 export const waitSecondsDefault = 50
 export const waitSecondsMax = 55

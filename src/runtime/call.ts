@@ -17,6 +17,7 @@ import { Fenced } from './faults.ts'
 import { isThere, starting, type Line } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
+import { refuseSchema } from './repair.ts'
 import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
@@ -43,6 +44,8 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
 /** A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is decided, and recorded, afterwards. */
 async function contextOf(line: Line, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request } = bare
+  const refusal = await refuseSchema(line.schemas, request.outputSchema, caller.row.flow, caller.abort.signal)
+  if (refusal !== null) return refusal
   // Who a session belongs to is known only when its row is read; it brings its own context.
   if (target.agent === undefined) return { manifest: emptyManifest }
   if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare))) return buildContext(line, caller, request, target.agent, target.fresh)

@@ -9,7 +9,7 @@ import type { CountTokens } from '../model/text.ts'
 import type { Sampling } from '../model/trace.ts'
 import { alarmOf, type Alarm } from './alarm.ts'
 import type { Lists } from './lists-port.ts'
-import type { Agents, Clock, Delta, DescribeWorkspace, Driver, Ids, Store, Summarise, Tools } from './ports.ts'
+import type { Agents, Clock, Delta, DescribeWorkspace, Driver, Ids, Schemas, Store, Summarise, Tools } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
 
@@ -25,6 +25,7 @@ export type LinePorts = {
   count: CountTokens
   summarise: Summarise
   describeWorkspace: DescribeWorkspace
+  schemas: Schemas
   /** The agent that `subagent` runs; null is the caller's own definition. */
   subagent: string | null
   /** Whether somebody can be asked for leave: otherwise tools under `ask` are refused at once. */

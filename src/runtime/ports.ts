@@ -273,6 +273,15 @@ export type Summarise = (agent: Agent, previous: string | null, entries: readonl
 /** Text about a directory for a child's prompt, or a refusal where a path leaves it. */
 export type DescribeWorkspace = (cwd: string, files: readonly string[] | undefined) => Promise<{ text: string } | Refusal>
 
+/** How a check against a schema ended. `unfinished` depends on the machine and its load, so whoever goes on after it records it. */
+export type SchemaCheck = { kind: 'checked'; problems: string[] } | { kind: 'refused'; refusal: Refusal } | { kind: 'unfinished'; why: string }
+
+/**
+ * JSON Schemas from outside. Ends within a bound of its own, whatever the schema is; rejects with the signal's reason when that aborts first.
+ * `output` null asks only whether the schema can be used. Owners take turns.
+ */
+export type Schemas = { check(schema: Json, output: string | null, options: { owner: string; signal: AbortSignal }): Promise<SchemaCheck> }
+
 /** Time only passes here. `sleep` rejects with the signal's reason when it aborts. */
 export type Clock = { now(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
 

@@ -1,64 +1,61 @@
 /** `output_schema`: the output must satisfy it. One repair attempt in the same turn, then `output_invalid`. */
-import type { ErrorObject } from 'ajv/dist/2020.js'
+import { exceededBound } from '../model/json-size.ts'
 import type { Json } from '../model/json.ts'
-import { explain } from '../model/refusal.ts'
-import type { TurnInput, TurnOutcome } from './ports.ts'
+import { outputSchemaBounds } from '../model/limits.ts'
+import { badInput, explain, type Refusal } from '../model/refusal.ts'
+import type { Line } from './line.ts'
+import type { Schemas, TurnInput, TurnOutcome } from './ports.ts'
+import { keyOf } from './recorded.ts'
 import type { Running } from './running.ts'
 
 type Again = (input: TurnInput) => Pick<TurnInput, 'prompt' | 'attempt'>
 
-export async function repaired(running: Running, first: TurnOutcome, run: (again: Again) => Promise<TurnOutcome>): Promise<TurnOutcome> {
+export async function repaired(line: Line, running: Running, first: TurnOutcome, run: (again: Again) => Promise<TurnOutcome>): Promise<TurnOutcome> {
   const schema = running.input.type === 'call.opened' ? running.input.outputSchema : null
   if (schema === null || first.outcome !== 'completed') return first
-  const problems = await problemsOf(schema, first.output)
+  const problems = await findProblems(line, running, schema, first.output, 1)
   if (problems.length === 0) return first
   const second = await run((input) => ({
     attempt: 2,
     prompt: `${input.prompt}\n\nYour last answer was:\n${first.output}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${JSON.stringify(schema)}\nProblems: ${problems.join('; ')}`,
   }))
   if (second.outcome !== 'completed') return second
-  const left = await problemsOf(schema, second.output)
+  const left = await findProblems(line, running, schema, second.output, 2)
   return left.length === 0 ? second : { ...second, outcome: 'failed', error: `output_invalid: ${explain({ code: 'output_invalid', problems: left })}` }
 }
 
-/** Why `schema` is no JSON Schema; null if it is one. Checked before a call opens. */
-export async function schemaProblem(schema: Json): Promise<string | null> {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return 'a JSON Schema object'
-  try {
-    await compile(schema)
-    return null
-  } catch (error) {
-    return `a valid JSON Schema (${(error as Error).message})`
+/** The name under which a check that did not finish is in the record. */
+export const checkStep = 'output_schema'
+export const checkKey = (attempt: number): string => keyOf('tool', checkStep, { attempt })
+
+/** R10: whether a check ends in time depends on the machine, so one that did not is recorded, and found again when the turn runs again. */
+async function findProblems(line: Line, running: Running, schema: Json, output: string, attempt: number): Promise<string[]> {
+  const key = checkKey(attempt)
+  const input = { attempt }
+  const known = running.recorded?.step(key, { kind: 'tool', name: checkStep, input })
+  if (known?.type === 'step.ended') return known.output as string[]
+  const startedAt = line.clock.now()
+  const check = await line.schemas.check(schema, output, { owner: running.row.flow, signal: running.abort.signal })
+  if (check.kind === 'checked') return check.problems
+  const problems = [check.kind === 'refused' ? explain(check.refusal) : check.why]
+  if (check.kind === 'unfinished') {
+    const { session, id: turn } = running.row
+    running.buffer.push({ type: 'step.ended', session, turn, kind: 'tool', name: checkStep, key, input, ok: false, output: problems, usage: null, startedAt })
   }
+  return problems
 }
 
-/** The validator is loaded when the first schema is given: most runs have none. */
-async function compile(schema: object) {
-  const { Ajv2020 } = await import('ajv/dist/2020.js')
-  return new Ajv2020({ strict: false, allErrors: true, logger: false, validateSchema: true }).compile(schema)
+/** Why a schema cannot be used; null if it can. Asked before a call opens. */
+export async function refuseSchema(schemas: Schemas, schema: Json | undefined, owner: string, signal: AbortSignal): Promise<Refusal | null> {
+  if (schema === undefined || schema === null) return null
+  if (typeof schema !== 'object' || Array.isArray(schema)) return badInput('output_schema', schema, 'a JSON Schema object')
+  const { bytesMax, depthMax } = outputSchemaBounds
+  const exceeded = exceededBound(schema, { bytesMax, depthMax })
+  if (exceeded === 'bytesMax') return refuse(`a schema of more than ${bytesMax} bytes`, `one of at most ${bytesMax} bytes`)
+  if (exceeded === 'depthMax') return refuse(`a schema nested more than ${depthMax} levels deep`, `one of at most ${depthMax} levels`)
+  const check = await schemas.check(schema, null, { owner, signal })
+  if (check.kind === 'checked') return null
+  return check.kind === 'refused' ? check.refusal : badInput('output_schema', schema, `a simpler JSON Schema, or a later try (${check.why})`)
 }
 
-export async function problemsOf(schema: Json, output: string): Promise<string[]> {
-  const parsed = parse(output)
-  if (!parsed.ok) return ['the output is not JSON']
-  const validate = await compile(schema as object)
-  return validate(parsed.value) ? [] : (validate.errors ?? []).slice(0, 5).map(wording)
-}
-
-const wording = (error: ErrorObject): string => `${error.instancePath === '' ? 'the output' : error.instancePath} ${error.message ?? 'is wrong'}`
-
-/** Models like to fence JSON; the fence is not part of the answer. Cut by hand: a pattern for this can take minutes on hostile text. */
-function unfenced(text: string): string {
-  const start = text.indexOf('\n')
-  const end = text.lastIndexOf('```')
-  return text.startsWith('```') && start > 0 && end > start ? text.slice(start + 1, end) : text
-}
-
-function parse(output: string): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(unfenced(output.trim())) }
-  } catch {
-    // Not JSON is an answer of its own here: it becomes a problem that the child is told.
-    return { ok: false }
-  }
-}
+const refuse = (given: string, expected: string): Refusal => ({ code: 'bad_input', field: 'output_schema', given, expected })

@@ -5,9 +5,10 @@ import { canonical, type Json } from '../model/json.ts'
 import { actsOf } from './acts.ts'
 import { settleBelow } from './running.ts'
 import type { Line } from './line.ts'
-import type { Steps, Tool, ToolAnswer } from './ports.ts'
+import type { Schemas, Steps, Tool, ToolAnswer } from './ports.ts'
 import { keyOf, type RecordedCall } from './recorded.ts'
-import { passedThen, workspaceThen } from './replay-facts.ts'
+import { checkKey, checkStep } from './repair.ts'
+import { passedThen, schemaThen, workspaceThen } from './replay-facts.ts'
 import { reserveStep, transactThen, type Replaying } from './replaying.ts'
 
 /** The driver's own steps: their effect is the recorded answer, said again as it was. */
@@ -23,6 +24,22 @@ export function stepsThen(replaying: Replaying, steps: Steps): Steps {
       if (replaying.says && typeof text === 'string') steps.emit(text)
       return { value, usage: known.usage }
     }),
+  }
+}
+
+/** A check that did not finish is in the record, and is not tried again; any other gives the same again. */
+export function schemasThen(of: () => Replaying): Schemas {
+  let attempt = 0
+  return {
+    async check(schema, output, options) {
+      const replaying = of()
+      attempt += 1
+      const known = reserveStep(replaying, 'step.ended', 'tool', checkStep, checkKey(attempt), { attempt })
+      if (known === undefined) return replaying.ports.schemas.check(schema, output, options)
+      await replaying.gate.reach(known)
+      const [why = ''] = known.output as string[]
+      return { kind: 'unfinished', why }
+    },
   }
 }
 
@@ -98,6 +115,7 @@ function callLine(replaying: Replaying, recorded: RecordedCall): Line {
     ids: { next: () => turnOf(recorded.call).slice(5) },
     clock: { ...line.clock, now: () => stored.at },
     describeWorkspace: async () => workspaceThen(recorded),
+    schemas: { check: async () => schemaThen(recorded) },
     summarise: async () => {
       const known = gate.reserve((event): event is EventOf<'step.ended'> => event.type === 'step.ended' && event.kind === 'summary')
       if (known === undefined) return gate.stray('call', canonical({ asks: 'summary' }))

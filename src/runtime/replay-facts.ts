@@ -5,7 +5,7 @@ import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Refusal } from '../model/refusal.ts'
-import type { EntryPage } from './ports.ts'
+import type { EntryPage, SchemaCheck } from './ports.ts'
 import type { RecordedCall } from './recorded.ts'
 import type { Running } from './running.ts'
 import { readAll, type LogReader } from './scope.ts'
@@ -67,6 +67,12 @@ export async function passedThen(store: LogReader, recorded: RecordedCall): Prom
 export function workspaceThen(recorded: RecordedCall): { text: string } | Refusal {
   if (recorded.type === 'call.opened') return { text: recorded.context.workspace ?? '' }
   return recorded.refusal.code === 'bad_input' || recorded.refusal.code === 'context_too_large' ? recorded.refusal : { text: '' }
+}
+
+/** What was said about the schema of a call before it was decided. */
+export function schemaThen(recorded: RecordedCall): SchemaCheck {
+  const refusal = recorded.type === 'call.refused' ? recorded.refusal : null
+  return refusal?.code === 'bad_input' && refusal.field === 'output_schema' ? { kind: 'refused', refusal } : { kind: 'checked', problems: [] }
 }
 
 export const restingSession: SessionFacts = { session: null, running: null, runnerAlive: true, queued: 0, next: null }

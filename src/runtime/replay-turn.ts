@@ -8,7 +8,7 @@ import { canonical } from '../model/json.ts'
 import { BudgetExhausted, Fenced } from './faults.ts'
 import { lineOf } from './line.ts'
 import { redactedMark } from './normalise.ts'
-import { stepsThen, toolsThen } from './replay-answers.ts'
+import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
 import { gateOf, type Stray } from './replay-gate.ts'
 import { noLists, sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
 import type { Running } from './running.ts'
@@ -36,7 +36,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     line: lineOf({
       store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay' },
       agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },
-      tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), subagent: ports.subagent, asks: true,
+      tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), schemas: schemasThen(() => replaying), subagent: ports.subagent, asks: true,
       report: (thrown) => {
         fault = thrown
         over.abort()

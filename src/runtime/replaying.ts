@@ -6,7 +6,7 @@ import type { Limits } from '../model/limits.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Line } from './line.ts'
 import type { Lists } from './lists-port.ts'
-import type { Agents, Clock, Store, Tools, Tx } from './ports.ts'
+import type { Agents, Clock, Schemas, Store, Tools, Tx } from './ports.ts'
 import type { RecordedCall } from './recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
@@ -21,6 +21,7 @@ export type ReplayPorts = {
   limits: Limits
   count: CountTokens
   subagent: string | null
+  schemas: Schemas
   clock: Clock
   /** How long nothing may move before a turn counts as stuck. */
   quietMs?: number

@@ -33,6 +33,12 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
+/** Calls `wake` after `ms` unless the returned function was called before. It keeps no process alive: only for what may be left undone at the end. */
+export function wakeLater(ms: number, wake: () => void): () => void {
+  const timer = setTimeout(wake, Math.min(ms, timerMsMax)).unref()
+  return () => clearTimeout(timer)
+}
+
 /** A moment as the outside writes it. */
 export const isoTime = (at: Millis): string => new Date(at).toISOString()
 

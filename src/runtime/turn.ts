@@ -82,7 +82,7 @@ async function drive(line: Line, running: Running): Promise<TurnOutcome> {
     const input = await turnInputOf(line, running)
     const driver = line.clients.get(running.row.id) ?? line.agents.driver(running.agent)
     const steps = stepsOf(line, running)
-    const run = async (): Promise<TurnOutcome> => repaired(running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
+    const run = async (): Promise<TurnOutcome> => repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
     return checked(await untilLeft(line, running, run()))
   } catch (error) {
     return broken(running, error)

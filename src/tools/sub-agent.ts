@@ -2,10 +2,9 @@
 import { z } from 'zod'
 import { ContextFilter } from '../model/context.ts'
 import { Json } from '../model/json.ts'
-import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
-import { schemaProblem } from '../runtime/repair.ts'
 import { jsonSchemaOf, once } from './answer.ts'
 import { shown, whoMayBeCalled, wholeSeconds } from './calling.ts'
 
@@ -31,18 +30,12 @@ export function subAgentTool(count: CountTokens): Tool {
     describe: (turn) => ({ name: 'sub_agent', description: `Calls another agent and waits for its result. It sees only the task and what you pass. ${whoMayBeCalled(turn)}`, input: schema() }),
     async run(input, context) {
       const parsed = Input.safeParse(input)
-      const refusal = parsed.success ? await schemaRefusal(parsed.data.output_schema) : refusalOfZod(parsed.error, input)
-      if (!parsed.success || refusal !== null) return this.refuse?.(refusal ?? badInput('input', input, 'the documented fields'), input, context) as Promise<ToolAnswer>
+      if (!parsed.success) return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>
       const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
       return result.outcome === null ? started(parsed.data.agent_name, result.call) : answerOf(result, context, count)
     },
     refuse: async (refusal, input, context) => answerOf(await context.acts.refuse('sub_agent', input, refusal, context.stepKey), context, count),
   }
-}
-
-async function schemaRefusal(given: Json | undefined): Promise<Refusal | null> {
-  const problem = given === undefined || given === null ? null : await schemaProblem(given)
-  return problem === null ? null : badInput('output_schema', given, problem)
 }
 
 function requestOf(input: z.output<typeof Input>): CallRequest {

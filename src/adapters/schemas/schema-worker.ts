@@ -1,0 +1,6 @@
+/** The thread in which schemas from outside are compiled and used. */
+import { serveOrders } from '../../runtime/worker-orders.ts'
+import { checkSchema } from './check-schema.ts'
+import type { SchemaFindings, SchemaOrder } from './schema-findings.ts'
+
+serveOrders<SchemaOrder, never, SchemaFindings>((order) => checkSchema(order))

@@ -1,0 +1,20 @@
+/** The measure itself: it tells linear work from quadratic work, and sees a loop that stood still. */
+import { expect, test } from 'vitest'
+import { longestStall, superlinear } from './linear-kit.ts'
+
+const make = (size: number): number[] => Array.from({ length: size }, (_, index) => index)
+
+test('linear work passes, quadratic work is found', () => {
+  expect(superlinear(400_000, make, (input) => input.reduce((sum, value) => Math.hypot(sum, value), 0))).toBe('')
+  const squared = (input: number[]): number => input.reduce((sum, value) => sum + input.reduce((inner, other) => Math.hypot(inner, other - value), 0), 0)
+  expect(superlinear(400, make, squared)).toContain('grows faster')
+})
+
+test('a loop that stood still is seen, one that went on is not', async () => {
+  const busy = (ms: number): void => {
+    const until = performance.now() + ms
+    while (performance.now() < until) continue
+  }
+  expect(await longestStall(async () => busy(120))).toBeGreaterThan(80)
+  expect(await longestStall(async () => new Promise((resolve) => setTimeout(resolve, 50)))).toBeLessThan(60)
+})

@@ -1,0 +1,61 @@
+/** Whether work grows with its input and not faster; and how long the event loop stood still meanwhile. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+/** CPU time of this process in milliseconds: a busy machine makes it no longer. */
+function cpuMs(work: () => unknown): number {
+  const from = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(from)
+  return (user + system) / 1000
+}
+
+const roundsMax = 5
+/** Shorter times are mostly noise. */
+const noiseMs = 4
+
+export type Growth = { size: number; ms: number }[]
+
+/**
+ * Measures `work` on inputs of `size`, twice and four times that. The smallest of several times counts: noise only ever adds.
+ * `make` is not measured.
+ */
+export function measureGrowth<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): Growth {
+  return [size, size * 2, size * 4].map((each) => {
+    const input = make(each)
+    let ms = Infinity
+    for (let round = 0; round < roundsMax; round += 1) ms = Math.min(ms, cpuMs(() => work(input)))
+    return { size: each, ms }
+  })
+}
+
+/** Linear work takes 4 times as long for 4 times the input, quadratic work 16 times: the line is drawn between, at 9. */
+const ratioMax = 9
+
+/** Empty where the time grows about as the input does; otherwise what was measured. Measured again before it complains. */
+export function superlinear<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): string {
+  let worst = ''
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const growth = measureGrowth(size, make, work)
+    const [first, , last] = growth
+    if (first === undefined || last === undefined || last.ms <= Math.max(first.ms, noiseMs) * ratioMax) return ''
+    worst = growth.map((point) => `${point.size}: ${point.ms.toFixed(1)} ms`).join(', ')
+  }
+  return `it grows faster than its input: ${worst}`
+}
+
+const resolutionMs = 5
+
+/** The longest time in milliseconds for which nothing else could run while `work` was under way. */
+export async function longestStall(work: () => Promise<unknown>): Promise<number> {
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+  delays.enable()
+  const tick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 4 * resolutionMs))
+  await tick()
+  delays.reset()
+  // A sample is the distance to the one before it, and after a reset there is none.
+  await tick()
+  await work()
+  await tick()
+  delays.disable()
+  return Math.max(0, delays.max / 1e6 - resolutionMs)
+}
