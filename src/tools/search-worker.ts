@@ -1,23 +1,23 @@
 /**
- * The walk and the matching of `search`, in a thread of its own.
+ * The walk and the matching of `search`, in a thread.
  * A pattern can take a regular-expression engine for ever; a thread can be ended from outside, the server's own cannot.
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
-import { parentPort, workerData } from 'node:worker_threads'
 import { preview } from '../model/text.ts'
+import { serveOrders } from '../runtime/worker-orders.ts'
 
 export type SearchOrder = {
   /** Real paths: the session's directory, and where to start below it. */
   start: string
   shownStart: string
   pattern: string
-  flags: string
   glob: string | null
   matchesMax: number
 }
 export type Match = { path: string; line: number; text: string }
-export type SearchNews = { kind: 'matches'; matches: Match[] } | { kind: 'done'; filesSearched: number; filesTooLarge: number; linesCut: number; full: boolean }
+/** `badPattern`: why the pattern is none; then nothing was searched. */
+export type SearchEnd = { filesSearched: number; filesTooLarge: number; linesCut: number; full: boolean; badPattern: string | null }
 
 const fileBytesMax = 1_048_576
 const filesMax = 20_000
@@ -93,8 +93,23 @@ function wholePoints(text: string, at: number): number {
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at
 }
 
-function search(order: SearchOrder, tell: (news: SearchNews) => void): void {
-  const pattern = new RegExp(order.pattern, order.flags)
+/** Whole code points where the pattern allows it; patterns with needless escapes, which models write, only compile without. */
+function compilePattern(pattern: string): RegExp | string {
+  try {
+    return new RegExp(pattern, 'u')
+  } catch {
+    // Tried again without the flag; what is wrong then is said.
+  }
+  try {
+    return new RegExp(pattern)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd {
+  const pattern = compilePattern(order.pattern)
+  if (typeof pattern === 'string') return { filesSearched: 0, filesTooLarge: 0, linesCut: 0, full: false, badPattern: pattern }
   const walk: Walk = { files: 0, tooLarge: 0, cut: 0, left: order.matchesMax }
   const { glob } = order
   const wanted = (shown: string): boolean => glob === null || matchesGlob(glob.includes('/') ? shown : basename(shown), glob)
@@ -107,9 +122,9 @@ function search(order: SearchOrder, tell: (news: SearchNews) => void): void {
     if (text === null) continue
     walk.files += 1
     const matches = matchesIn(text, file.shown, pattern, walk)
-    if (matches.length > 0) tell({ kind: 'matches', matches })
+    if (matches.length > 0) tell(matches)
   }
-  tell({ kind: 'done', filesSearched: walk.files, filesTooLarge: walk.tooLarge, linesCut: walk.cut, full: full || walk.left === 0 })
+  return { filesSearched: walk.files, filesTooLarge: walk.tooLarge, linesCut: walk.cut, full: full || walk.left === 0, badPattern: null }
 }
 
 /** The start may be a file: then it is the only one. */
@@ -119,5 +134,4 @@ function* filesAt(order: SearchOrder): Generator<{ path: string; shown: string }
   else yield* filesBelow(order.start, order.shownStart)
 }
 
-const port = parentPort
-if (port !== null) search(workerData as SearchOrder, (news) => port.postMessage(news))
+serveOrders<SearchOrder, Match[], SearchEnd>(search)

@@ -1,7 +1,7 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { search } from './search.ts'
+import { search, searchThreads } from './search.ts'
 import { containedContract, fieldsOf, makeWorkspace, refusalIn } from './workspace-contract.ts'
 
 containedContract(search, (path) => ({ pattern: 'SECRET|a', path }))
@@ -82,6 +82,25 @@ test('search stops soon when the turn stops, even inside a pattern that backtrac
   const startedAt = process.hrtime.bigint()
   await expect(search.run({ pattern: '^(a+)+b$' }, workspace.context(AbortSignal.timeout(300)))).rejects.toMatchObject({ name: 'TimeoutError' })
   expect(Number(process.hrtime.bigint() - startedAt) / 1e6).toBeLessThan(2000)
+})
+
+test('64 searches in one answer share a few threads, and every one of them is answered', async () => {
+  const workspace = await makeWorkspace()
+  await workspace.file('a.txt', 'hit\n')
+  const all = await Promise.all(Array.from({ length: 64 }, () => search.run({ pattern: 'hit' }, workspace.context())))
+  expect(searchThreads()).toBeLessThanOrEqual(4)
+  for (const answer of all) expect(fieldsOf(answer)['matches']).toHaveLength(1)
+})
+
+test('more searches than may wait are answered at once, and the others still find', async () => {
+  const workspace = await makeWorkspace()
+  await workspace.file('a.txt', 'hit\n')
+  const all = await Promise.all(Array.from({ length: 200 }, () => search.run({ pattern: 'hit' }, workspace.context())))
+  const refused = all.filter((answer) => !answer.ok)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const answer of refused) expect(refusalIn(answer)).toContain('too many searches')
+  expect(all.length - refused.length).toBeGreaterThanOrEqual(64)
+  expect(searchThreads()).toBeLessThanOrEqual(4)
 })
 
 test('search shows a long line around its match, cut between code points', async () => {

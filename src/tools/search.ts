@@ -1,14 +1,13 @@
 /** `search`: lines that match a regular expression. */
-import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
-import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput } from '../model/refusal.ts'
 import { ownFile } from '../own-files.ts'
-import { systemClock } from '../runtime/system-clock.ts'
+import type { ToolAnswer } from '../runtime/ports.ts'
+import { workerPool } from '../runtime/worker-pool.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
 import { isRefusal, resolveInside } from './containment.ts'
-import type { Match, SearchNews, SearchOrder } from './search-worker.ts'
+import type { Match, SearchEnd, SearchOrder } from './search-worker.ts'
 
 const matchesDefault = 100
 const matchesMax = 1000
@@ -28,69 +27,50 @@ export const search = workspaceTool({
   description: 'Searches text files for lines that match a regular expression. Leaves out .git, node_modules, binary files and files over 1 MiB.',
   input: Input,
   async run(input, context) {
-    const flags = flagsFor(input.pattern)
-    if (typeof flags !== 'string') return refused(flags)
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const start = await stat(inside.path)
     if (!start.isFile() && !start.isDirectory()) return refused(badInput('path', input.path, 'a file or a directory'))
     const found = await searchInThread({
-      start: inside.path, shownStart: inside.shown, pattern: input.pattern, flags, glob: input.glob ?? null, matchesMax: Math.min(input.max, matchesMax),
-    }, context.signal)
+      start: inside.path, shownStart: inside.shown, pattern: input.pattern, glob: input.glob ?? null, matchesMax: Math.min(input.max, matchesMax),
+    }, context.session.id, context.signal)
+    if (found === null) return busy
+    if (found.end?.badPattern != null) return refused(badInput('pattern', input.pattern, `a JavaScript regular expression (${found.end.badPattern})`))
     const notes = notesOf(found.end)
     const truncated = found.end === null || found.end.full
     return answered({ matches: found.matches, files_searched: found.end?.filesSearched ?? null, truncated, note: notes.join(' ') })
   },
 })
 
-/** Whole code points where the pattern allows it; patterns with needless escapes, which models write, only compile without. */
-function flagsFor(pattern: string): 'u' | '' | Refusal {
-  if (compileError(pattern, 'u') === null) return 'u'
-  const error = compileError(pattern, '')
-  return error === null ? '' : badInput('pattern', pattern, `a JavaScript regular expression (${error})`)
-}
+const busy: ToolAnswer = { ok: false, value: { error: { code: 'rate_limited', message: 'Not searched: too many searches wait already. Ask for fewer at once, or try again.' } } }
 
-function compileError(pattern: string, flags: string): string | null {
-  try {
-    new RegExp(pattern, flags)
-    return null
-  } catch (error) {
-    if (error instanceof SyntaxError) return error.message
-    throw error
+type Found = { matches: Match[]; /** Null where time ran out first. */ end: SearchEnd | null }
+
+/** Shared by all sessions: a model may ask for 64 searches in one answer, and each thread takes memory and a core. */
+const pool = workerPool<SearchOrder, Match[], SearchEnd>({
+  file: ownFile('tools/search-worker'),
+  workersMax: 4,
+  queuedMax: 512,
+  queuedPerOwnerMax: 64,
+  heapMbMax: workerHeapMbMax,
+})
+
+/** Ends with its thread's answer, or soon after the time is up or `signal` aborts; then the thread is stopped wherever it is. Null: too many wait. */
+async function searchInThread(order: SearchOrder, owner: string, signal: AbortSignal): Promise<Found | null> {
+  const matches: Match[] = []
+  const outcome = await pool.run({ order, owner, msMax: searchMsMax, signal, onPartial: (more) => void matches.push(...more) })
+  switch (outcome.kind) {
+    case 'answer': return { matches, end: outcome.value }
+    case 'late': return { matches, end: null }
+    case 'full': return null
+    case 'broken': throw new Error(`the search broke off: ${outcome.why}`)
   }
 }
 
-type End = Extract<SearchNews, { kind: 'done' }>
-type Found = { matches: Match[]; /** Null where time ran out first. */ end: End | null }
+/** For tests and for watching. */
+export const searchThreads = (): number => pool.threads()
 
-/** Ends with the thread's end, or soon after the time is up or `signal` aborts; then the thread is stopped wherever it is. */
-async function searchInThread(order: SearchOrder, signal: AbortSignal): Promise<Found> {
-  signal.throwIfAborted()
-  const worker = new Worker(workerFile, { workerData: order, env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: workerHeapMbMax } })
-  const found: Found = { matches: [], end: null }
-  worker.on('message', (news: SearchNews) => {
-    if (news.kind === 'matches') found.matches.push(...news.matches)
-    else found.end = news
-  })
-  const ended = new AbortController()
-  const stop = (): void => void worker.terminate()
-  signal.addEventListener('abort', stop, { once: true, signal: ended.signal })
-  // A thread that computes runs in real time, whatever clock the runtime has; the sleep is given up when the thread ends first.
-  const time = systemClock.sleep(searchMsMax, ended.signal).then(stop, () => undefined)
-  try {
-    // Rejects with what the thread threw; messages sent before its end have arrived by then.
-    await once(worker, 'exit')
-  } finally {
-    ended.abort()
-    await time
-  }
-  signal.throwIfAborted()
-  return found
-}
-
-const workerFile = ownFile('tools/search-worker')
-
-function notesOf(end: End | null): string[] {
+function notesOf(end: SearchEnd | null): string[] {
   if (end === null) return [`Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`]
   const notes: string[] = []
   if (end.full) notes.push('There may be more: raise max, or use a glob or a narrower path.')
