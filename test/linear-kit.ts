@@ -1,5 +1,4 @@
 /** Whether work grows with its input and not faster; and how long the event loop stood still meanwhile. */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** CPU time of this process in milliseconds: a busy machine makes it no longer. */
 function cpuMs(work: () => unknown): number {
@@ -43,19 +42,29 @@ export function superlinear<T>(size: number, make: (size: number) => T, work: (i
   return `it grows faster than its input: ${worst}`
 }
 
-const resolutionMs = 5
-
-/** The longest time in milliseconds for which nothing else could run while `work` was under way. */
+/**
+ * The longest time in milliseconds for which nothing else could run on this thread while `work` was under way.
+ * Counted in the thread's own CPU time, which a busy machine makes no longer, as it does the delays of timers.
+ */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
-  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
-  delays.enable()
-  const tick = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 4 * resolutionMs))
-  await tick()
-  delays.reset()
-  // A sample is the distance to the one before it, and after a reset there is none.
-  await tick()
-  await work()
-  await tick()
-  delays.disable()
-  return Math.max(0, delays.max / 1e6 - resolutionMs)
+  let longest = 0
+  let watching = true
+  let last = process.threadCpuUsage()
+  const look = (): void => {
+    const { user, system } = process.threadCpuUsage(last)
+    last = process.threadCpuUsage()
+    longest = Math.max(longest, (user + system) / 1000)
+  }
+  const watch = (): void => {
+    look()
+    if (watching) setImmediate(watch)
+  }
+  watch()
+  try {
+    await work()
+  } finally {
+    watching = false
+    look()
+  }
+  return longest
 }

@@ -1,13 +1,16 @@
 /** What a child sees of its caller. R8: within its token budget, and never the caller's private steps unless asked for. */
 import { z } from 'zod'
+import { keywordsMax, keywordUnitsMax } from './limits.ts'
 
 export const Role = z.enum(['user', 'assistant', 'tool', 'system'])
 export type Role = z.infer<typeof Role>
 
+const rolesMax = 16
+
 export const ContextFilter = z.strictObject({
   last_messages: z.number().int().min(0).optional(),
-  roles: z.array(Role).optional(),
-  keywords: z.array(z.string().min(1)).optional(),
+  roles: z.array(Role).max(rolesMax, `at most ${rolesMax} roles`).optional(),
+  keywords: z.array(z.string().min(1).max(keywordUnitsMax, `a keyword of at most ${keywordUnitsMax} characters`)).max(keywordsMax, `at most ${keywordsMax} keywords`).optional(),
   include_summary: z.boolean().default(false),
   include_workspace: z.boolean().default(false),
   workspace_files: z.array(z.string().min(1)).max(200).optional(),

@@ -51,6 +51,9 @@ export const hostDeltaMax = 64 * 1024
 export const hostErrorMax = 10_000
 export const hostTitleMax = 500
 export const hostSessionsPerHelloMax = 1000
+/** R11: how many keywords one filter may have, and how long each may be. */
+export const keywordsMax = 100
+export const keywordUnitsMax = 200
 /** What an `output_schema` may be; checked before anything works on it. */
 export const outputSchemaBounds = { bytesMax: 64 * 1024, depthMax: 64 } as const
 export const waitSecondsDefault = 50

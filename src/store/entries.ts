@@ -9,6 +9,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/ports.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
+import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
 import { segmentOf, segmentsOf, type Segment } from './segments.ts'
 
 export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
@@ -22,17 +23,27 @@ const readsPerPassed = 16
 /** An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a whole history of them would seem to fit. */
 const stepTokensMin = 4
 
+/** Longer texts are read one by one. */
+const textBytesAtOnceMax = 16_384
+/** After so many units of text others may run. */
+const unitsPerPause = 65_536
+/** A row costs something besides its text. */
+const unitsPerRow = 512
+
 const pageEntriesMin = 16
 const pageEntriesMax = 128
 
-type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string; tokens: number; sender: string | null; turn: string; has_steps: number }
+/** `text` null: it is long, and read only where it is needed. */
+type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string | null; tokens: number; sender: string | null; turn: string; has_steps: number }
 type RawRow = [Row['n'], Row['role'], Row['at'], Row['text'], Row['tokens'], Row['sender'], Row['turn'], Row['has_steps']]
 
 function prepare(db: DatabaseSync) {
-  const row = 'select n, role, at, text, tokens, sender, turn, has_steps from entries'
+  // A page of long texts would be read at once, whatever comes of it.
+  const row = `select n, role, at, iif(octet_length(text) <= ${textBytesAtOnceMax}, text, null), tokens, sender, turn, has_steps from entries`
   const statements = {
     total: db.prepare('select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1'),
     at: db.prepare('select at from entries where session = ? and n = ?'),
+    text: db.prepare('select text from entries where session = ? and n = ?'),
     one: db.prepare(`${row} where session = ? and n = ?`),
     all: db.prepare(`${row} where session = ? and n < ? order by n desc limit +?`),
     stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?`),
@@ -60,6 +71,7 @@ type Plan = {
   tool: boolean
   /** Lower-cased, as the texts are for the comparison. */
   keywords: readonly string[] | null
+  matcher: KeywordMatcher | null
   lastMax: number
   tokensMax: number
   oldestAt: number
@@ -67,13 +79,15 @@ type Plan = {
 
 function planOf(segments: readonly Segment[], total: number, { filter, now, tokensMax }: EntrySelect): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
+  // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
+  const lower = keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null
   return {
     segments, total, lastMax, tokensMax,
     user: roles?.includes('user') ?? true,
     assistant: roles?.includes('assistant') ?? true,
     tool: roles?.includes('tool') ?? false,
-    // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
-    keywords: keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null,
+    keywords: lower,
+    matcher: lower === null ? null : keywordMatcher(lower),
     oldestAt: now - ageMax * 1000,
   }
 }
@@ -140,18 +154,20 @@ function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readon
 
 const isSpoken = (plan: Plan, row: Row): boolean => (row.role === 'user' ? plan.user : plan.assistant)
 
-/** What of a row may be passed on, or the reason why nothing is. */
-function sift(plan: Plan, row: Row): Entry | 'roles' | 'keywords' {
-  const spoken = isSpoken(plan, row)
-  if (!spoken && !(plan.tool && row.has_steps === 1)) return 'roles'
-  if (plan.keywords !== null && !contains(row.text, plan.keywords)) return 'keywords'
-  const [text, tokens] = spoken ? [row.text, row.tokens] : ['', 0]
-  return { n: row.n, role: row.role, at: row.at, text, tokens, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
+/** Why nothing of a row may be passed on; null if it may. */
+function* sift(sql: Statements, plan: Plan, row: Row): Generator<undefined, 'roles' | 'keywords' | null> {
+  if (!isSpoken(plan, row) && !(plan.tool && row.has_steps === 1)) return 'roles'
+  return plan.matcher === null || (yield* plan.matcher.search(textOf(sql, plan, row))) ? null : 'keywords'
 }
 
-function contains(text: string, keywords: readonly string[]): boolean {
-  const lower = text.toLowerCase()
-  return keywords.some((keyword) => lower.includes(keyword))
+function textOf(sql: Statements, plan: Plan, row: Row): string {
+  row.text ??= (sql.text.get(segmentOf(plan.segments, row.n)?.session ?? '', row.n) as { text: string }).text
+  return row.text
+}
+
+function entryOf(sql: Statements, plan: Plan, row: Row): Entry {
+  const [text, tokens] = isSpoken(plan, row) ? [textOf(sql, plan, row), row.tokens] : ['', 0]
+  return { n: row.n, role: row.role, at: row.at, text, tokens, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
 }
 
 /** The newest of the first `count` entries that is too old, or 0: times never fall as numbers rise. */
@@ -176,6 +192,24 @@ function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' 
 
 /** The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves out count under `keywords`, whatever their role. */
 export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
+  const selecting = selectInSlices(db, session, select)
+  for (;;) {
+    const step = selecting.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same, but it lets others run after every slice: entries never change, so nothing that happens in between is missed. */
+export async function selectEntriesGently(db: DatabaseSync, session: string, select: EntrySelect): Promise<EntryPage> {
+  const selecting = selectInSlices(db, session, select)
+  for (;;) {
+    const step = selecting.next()
+    if (step.done === true) return step.value
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+}
+
+function* selectInSlices(db: DatabaseSync, session: string, select: EntrySelect): Generator<undefined, EntryPage> {
   const sql = statementsOf(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
   const plan = planOf(segmentsOf(db, session, total), total, select)
@@ -183,28 +217,32 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   const entries: Entry[] = []
   const walk = walkOf(db, sql, plan, entries)
   let tokens = 0
+  let units = 0
   /** The first so many entries are not accounted for yet. */
   let left = total
   let full = fullFor(plan, 0, 0)
-  if (full === null) {
-    for (const row of walk.rows) {
-      if (row.at < plan.oldestAt) break
-      const entry = sift(plan, row)
-      dropped[walk.skipped] += left - row.n
-      left = row.n
-      if (typeof entry === 'string') {
-        dropped[entry] += 1
-        left -= 1
-        continue
-      }
-      tokens += isSpoken(plan, row) ? entry.tokens : stepTokensMin
-      full = tokens > plan.tokensMax ? 'budget' : null // E2
-      if (full !== null) break
-      entries.push(entry)
-      left -= 1
-      full = fullFor(plan, entries.length, tokens)
-      if (full !== null) break
+  for (const row of full === null ? walk.rows : []) {
+    if (row.at < plan.oldestAt) break
+    const reason = yield* sift(sql, plan, row)
+    dropped[walk.skipped] += left - row.n
+    left = row.n
+    units += unitsPerRow + (row.text?.length ?? 0)
+    if (units > unitsPerPause) {
+      units = 0
+      yield
     }
+    if (reason !== null) {
+      dropped[reason] += 1
+      left -= 1
+      continue
+    }
+    tokens += isSpoken(plan, row) ? row.tokens : stepTokensMin
+    full = tokens > plan.tokensMax ? 'budget' : null // E2
+    if (full !== null) break
+    entries.push(entryOf(sql, plan, row))
+    left -= 1
+    full = fullFor(plan, entries.length, tokens)
+    if (full !== null) break
   }
   if (full === null) {
     const tooOld = newestTooOld(sql, plan, left)

@@ -41,6 +41,9 @@ const chunksPerCallMax = 2
 /** As many pages are merged as keep pace with what is added. */
 const gramCharactersPerMergedPage = 400
 
+const pageEntriesMin = 32
+const pageEntriesMax = 16_384
+
 /** Numbers of documents are a conversation's number and an entry's. */
 const entriesMax = 2 ** 24
 
@@ -63,7 +66,7 @@ function prepare(db: DatabaseSync) {
     texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
     add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
     merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
-    match: db.prepare('select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc'),
+    match: db.prepare('select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc limit ?'),
   } satisfies Record<string, StatementSync>
 }
 type Statements = ReturnType<typeof prepare>
@@ -156,5 +159,13 @@ export function* findEntries(db: DatabaseSync, session: string, before: number, 
   const queries = prefixes.flatMap((prefix) => folded.map((keyword) => queryOf(prefix, keyword)))
   if (row.long_texts > 0) queries.push(...prefixes.map((prefix) => `"${prefix}${longText}"`))
   const first = row.number * entriesMax
-  for (const found of sql.match.iterate(queries.join(' OR '), first + before)) yield (found as { document: number }).document - first
+  const query = queries.join(' OR ')
+  // In pages, and not from an open statement: others use the same one while this search lets them run. Each page asks anew, so they grow fast.
+  let size = pageEntriesMin
+  for (let last = first + before; ; size = Math.min(size * 8, pageEntriesMax)) {
+    const page = sql.match.all(query, last, size) as { document: number }[]
+    for (const { document } of page) yield document - first
+    if (page.length < size) return
+    last = page.at(-1)?.document ?? first
+  }
 }

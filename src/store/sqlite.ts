@@ -14,7 +14,7 @@ import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Sto
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
-import { selectEntries } from './entries.ts'
+import { selectEntriesGently } from './entries.ts'
 import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, noticeFacts, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, tracedFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareLists } from './lists.ts'
@@ -265,7 +265,7 @@ class Sqlite implements SqliteStore {
   turns: Store['turns'] = async (filter, limit) => this.#reads.turns(filter, limit)
   sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
   due: Store['due'] = async (at, limit, after) => this.#reads.due(at, limit, after)
-  entries: Store['entries'] = async (session, select) => selectEntries(this.#reader, session, select)
+  entries: Store['entries'] = (session, select) => selectEntriesGently(this.#reader, session, select)
 
   entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)
 
