@@ -75,7 +75,9 @@ export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
   const store = options.store ?? sqliteStore({ directory: ':memory:', now: () => clock.now() })
-  const count = await loadTokenizer()
+  const tokenizer = await loadTokenizer()
+  // At once, whatever the length: slices are real time, and here time is virtual.
+  const count = (text: string): number => tokenizer(text)
   const faults: unknown[] = []
   let suffix = 0
   const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}` }

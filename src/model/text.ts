@@ -39,31 +39,85 @@ export function cutBytes(text: string, bytes: number): { text: string; truncated
   return { text: buffer.toString('utf8', 0, end), truncated: true }
 }
 
-export type CountTokens = (text: string) => number
+/** `gently` counts a long text in slices, between which others run, and the next count of the same text is at hand. Left out where counting takes no time. */
+export type CountTokens = { (text: string): number; gently?: (text: string) => Promise<number> }
+
+/** Longer texts are counted gently where that is possible: hostile ones take some microseconds a unit. */
+const unitsAtOnceMax = 2048
+
+export const countGently = (count: CountTokens, text: string): number | Promise<number> =>
+  text.length > unitsAtOnceMax && count.gently !== undefined ? count.gently(text) : count(text)
+
+export type Cut = { text: string; truncated: boolean }
 
 /** Head and tail of `text` within `tokensMax`, with a line between them that says what is missing and how to read it. */
-export function cutTokens(text: string, tokensMax: number, count: CountTokens, hint: string): { text: string; truncated: boolean } {
-  // A token is at least one byte of UTF-8, so a short text needs no counting.
-  if (text === '' || text.length * 3 <= tokensMax || (text.length <= tokensMax * 64 && count(text) <= tokensMax)) return { text, truncated: false }
-  const fits = (part: string, tokens: number): boolean => count(part) <= tokens
-  const head = (tokens: number): string => longest((units) => headUnits(text, units), tokens, fits)
-  // Parts may have more tokens together than alone, so the whole is counted again.
-  for (let room = tokensMax - count(hint) - 2; room > 0; room -= Math.max(1, Math.ceil(room / 8))) {
-    const tail = longest((units) => tailUnits(text, units), Math.floor(room / 4), fits)
-    const cut = `${head(Math.ceil((room * 3) / 4))}\n${hint}\n${tail}`
-    if (fits(cut, tokensMax)) return { text: cut, truncated: true }
-  }
-  return { text: head(tokensMax), truncated: true }
+export function cutTokens(text: string, tokensMax: number, count: CountTokens, hint: string): Cut {
+  const cutting = cutInParts(text, tokensMax, hint)
+  let step = cutting.next()
+  while (step.done !== true) step = cutting.next(count(step.value))
+  return step.value
 }
 
-/** Binary search for the longest cut that fits; the first guess is four units a token. */
-function longest(cut: (units: number) => string, tokens: number, fits: (part: string, tokens: number) => boolean): string {
-  if (tokens <= 0) return ''
+/** The same, and others run meanwhile. */
+export async function cutTokensGently(text: string, tokensMax: number, count: CountTokens, hint: string): Promise<Cut> {
+  const cutting = cutInParts(text, tokensMax, hint)
+  let step = cutting.next()
+  while (step.done !== true) step = cutting.next(await countGently(count, step.value))
+  return step.value
+}
+
+/** Yields texts to be counted, and is given their counts. */
+type Counting<T> = Generator<string, T, number>
+
+function* cutInParts(text: string, tokensMax: number, hint: string): Counting<Cut> {
+  // A token is at least one byte of UTF-8, so a short text needs no counting.
+  if (text === '' || text.length * 3 <= tokensMax || (yield* fitsWhole(text, tokensMax))) return { text, truncated: false }
+  const head = (tokens: number): Counting<string> => longest((units) => headUnits(text, units), (part, from) => part.slice(from), tokens)
+  const tail = (tokens: number): Counting<string> => longest((units) => tailUnits(text, units), (part, from) => part.slice(0, part.length - from), tokens)
+  // Parts may have more tokens together than alone, so the whole is counted again.
+  for (let room = tokensMax - (yield hint) - 2; room > 0; room -= Math.max(1, Math.ceil(room / 8))) {
+    const cut = `${yield* head(Math.ceil((room * 3) / 4))}\n${hint}\n${yield* tail(Math.floor(room / 4))}`
+    if ((yield cut) <= tokensMax) return { text: cut, truncated: true }
+  }
+  return { text: yield* head(tokensMax), truncated: true }
+}
+
+/** Texts are counted in parts of this many units as long as it is not clear whether they fit, so that a long one costs no more than what is kept of it. */
+const partUnits = 256
+/** So many tokens at most does a cut add. */
+const tokensPerCut = 3
+
+function* fitsWhole(text: string, tokensMax: number): Counting<boolean> {
+  if (text.length > tokensMax * 64) return false
+  let tokens = 0
+  for (let from = 0; from < text.length; from += partUnits) {
+    tokens += (yield text.slice(from, from + partUnits)) - tokensPerCut
+    if (tokens > tokensMax) return false
+  }
+  return (yield text) <= tokensMax
+}
+
+/** The longest cut that fits: whole parts as long as they do, then a binary search in the next one. `rest` is a cut without what was counted before. */
+function* longest(cut: (units: number) => string, rest: (part: string, from: number) => string, tokensMax: number): Counting<string> {
+  if (tokensMax <= 0) return ''
   let low = 0
-  let high = tokens * 8
+  let tokens = 0
+  for (const unitsMax = tokensMax * 8; low < unitsMax; ) {
+    const units = Math.min(unitsMax, low + partUnits)
+    const more = yield rest(cut(units), cut(low).length)
+    if (tokens + more > tokensMax) return yield* searchIn(cut, rest, low, units, tokensMax - tokens)
+    tokens += more
+    low = units
+  }
+  return cut(low)
+}
+
+function* searchIn(cut: (units: number) => string, rest: (part: string, from: number) => string, from: number, to: number, tokensMax: number): Counting<string> {
+  let low = from
+  let high = to
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    if (fits(cut(middle), tokens)) low = middle
+    if ((yield rest(cut(middle), cut(from).length)) <= tokensMax) low = middle
     else high = middle - 1
   }
   return cut(low)

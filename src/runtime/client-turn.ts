@@ -13,6 +13,7 @@ import { callsBelow, isCallId, type CallId, type FlowId, type SessionId, type Tu
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-shapes.ts'
+import { countGently } from '../model/text.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import { starting, type Line } from './line.ts'
@@ -136,7 +137,7 @@ async function open(line: Line, client: Client, session: SessionRow, suffix: str
   const turn: TurnId = `turn_${suffix}`
   const flow: FlowId = `flow_${suffix}`
   const text = textOf(tool, input)
-  const tokens = line.count(text)
+  const tokens = await countGently(line.count, text)
   const isBelow = session.id !== client.session.id
   const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])], async (tx) => {
     if (use.id !== null && (await tx.turn(turn)) !== null) return null

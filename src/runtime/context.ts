@@ -7,6 +7,7 @@ import { calledBy, wantsMessages, type ContextFilter, type Entry, type Manifest 
 import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
+import { countGently } from '../model/text.ts'
 import type { Line } from './line.ts'
 import { entryText } from './loop.ts'
 import type { CallRequest, EntryPage } from './ports.ts'
@@ -21,13 +22,13 @@ const promptTokens = new WeakMap<Agent, number>()
 export async function buildContext(line: Line, caller: Running, request: CallRequest, target: Agent, fresh: boolean): Promise<BuiltContext | Refusal> {
   const prompt = promptOf(caller.agent.name, request.task, request.input ?? null, request.attachment)
   const tokensMax = request.maxContextTokens ?? line.limits.contextTokens
-  const parts: Record<string, number> = { prompt: promptTokensOf(line, target), task: line.count(prompt) }
+  const parts: Record<string, number> = { prompt: promptTokensOf(line, target), task: await countGently(line.count, prompt) }
   const filter = request.context
   const workspace = filter?.include_workspace === true ? await line.describeWorkspace(caller.session.cwd, filter.workspace_files) : null
   if (workspace !== null && 'code' in workspace) return workspace
-  if (workspace !== null) parts['workspace'] = line.count(workspace.text)
+  if (workspace !== null) parts['workspace'] = await countGently(line.count, workspace.text)
   const summary = filter?.include_summary === true ? await summaryOf(line, caller) : null
-  if (summary !== null) parts['summary'] = line.count(framedSummary(summary))
+  if (summary !== null) parts['summary'] = await countGently(line.count, framedSummary(summary))
   const fixed = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   // A persistent session has its own context; the budget is about what a fresh child is given.
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
@@ -63,7 +64,7 @@ async function fit(line: Line, session: SessionId, page: EntryPage, tokensMax: n
   let tokens = 0
   for (const entry of page.entries.toReversed()) {
     const full = withSteps ? await withStepsOf(line, session, entry) : entry
-    const more = full.steps === null && full.from === null ? entry.tokens : line.count(entryText(full))
+    const more = full.steps === null && full.from === null ? entry.tokens : await countGently(line.count, entryText(full))
     if (tokens + more > tokensMax) break
     tokens += more
     entries.unshift(full)

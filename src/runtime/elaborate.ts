@@ -6,6 +6,7 @@ import type { EventOf, Grant } from '../model/event.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { fingerprint } from '../model/fingerprint.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
+import { countGently } from '../model/text.ts'
 import { cancel } from './ending.ts'
 import { Stopped } from './faults.ts'
 import { starting, type Line } from './line.ts'
@@ -55,6 +56,7 @@ async function begin(line: Line, running: Running, name: string, text: string): 
   const turn: TurnId = `turn_${name}`
   const session: SessionId = `ses_${name}`
   const { row, agent, session: own } = running
+  const tokens = await countGently(line.count, text)
   const begun = await commit(line, running, [`session:${own.id}`, `session:${session}`, `flow:${row.flow}`], async (tx, buffered) => {
     const { stopping, tokensBelow } = assertOurs(await tx.activation(row.id), running, line)
     if (stopping !== null) throw new Stopped(stopping)
@@ -64,7 +66,7 @@ async function begin(line: Line, running: Running, name: string, text: string): 
     }
     const forked: SessionRow = { ...newSession({ agent: own.agent, cwd: own.cwd, model: own.model, parent: own.id }, session, tx.now, 'ephemeral'), entries: own.entries }
     const sent: EventOf<'message.sent'> = {
-      type: 'message.sent', session, turn, message: `msg_${name}`, flow: row.flow, from: null, senderTurn: row.id, source: 'applet', applet: elaborateApplet, inReplyTo: null, text, tokens: line.count(text), deadline: null,
+      type: 'message.sent', session, turn, message: `msg_${name}`, flow: row.flow, from: null, senderTurn: row.id, source: 'applet', applet: elaborateApplet, inReplyTo: null, text, tokens, deadline: null,
       trace: null, grant: grantOf(running, tokensBelow, session),
     }
     const deadline = Math.floor(Math.min(tx.now + line.limits.subagentTimeoutMs, row.deadline, row.call?.deadline ?? Infinity))

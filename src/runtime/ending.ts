@@ -2,6 +2,7 @@
 import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from '../model/end.ts'
 import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { TurnRow } from '../model/facts.ts'
+import { countGently } from '../model/text.ts'
 import type { Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
 import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
@@ -80,7 +81,7 @@ export async function failQueued(line: Line, session: SessionId, why: string): P
   for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
     const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
     if (opened === undefined || !('grant' in opened)) continue
-    const asked = opened.type === 'call.opened' ? { asked: opened.task, askedTokens: line.count(opened.task), from: opened.grant.path.at(-2)?.agent ?? null } : { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+    const asked = opened.type === 'call.opened' ? { asked: opened.task, askedTokens: await countGently(line.count, opened.task), from: opened.grant.path.at(-2)?.agent ?? null } : { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
     await line.store.transact(endKeys(row), async (tx) => {
       const facts = await tx.turn(row.id)
       if (facts?.turn.state !== 'queued') return

@@ -9,7 +9,7 @@ import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suf
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-shapes.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
-import { byteLength } from '../model/text.ts'
+import { byteLength, countGently } from '../model/text.ts'
 import { forkOf } from './fork-row.ts'
 import { isThere, starting, type Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
@@ -77,7 +77,7 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
   const owner = ownerOf(sender)
   // What waits is counted when it is accepted: many a message is only read.
-  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: request.inbox === 'always' ? 0 : line.count(request.text) }
+  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: request.inbox === 'always' ? 0 : await countGently(line.count, request.text) }
   return starting(line, `turn_${suffix}`, session, () => sendNow(line, sending))
 }
 

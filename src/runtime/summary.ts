@@ -1,6 +1,6 @@
 /** A session's rolling summary: written by its model on demand, as a recorded and charged step, otherwise extracted. */
 import type { Entry } from '../model/context.ts'
-import { preview } from '../model/text.ts'
+import { headUnits, preview } from '../model/text.ts'
 import { ProviderFault } from './faults.ts'
 import type { Line } from './line.ts'
 import type { Running } from './running.ts'
@@ -8,6 +8,7 @@ import { stepsOf } from './steps.ts'
 
 const entriesPerRound = 200
 const sentencePoints = 160
+const sentenceUnitsMax = 4096
 const extractedLinesMax = 24
 
 /** Null where there is nothing to summarise yet. Parallel calls of one turn share one. */
@@ -41,7 +42,8 @@ export function extract(previous: string | null, entries: readonly Entry[]): str
 }
 
 function firstSentence(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim()
+  // No more is shown than fits into a line, so no more is looked at.
+  const flat = headUnits(text, sentenceUnitsMax).replace(/\s+/g, ' ').trim()
   const end = flat.search(/[.!?。](\s|$)/u)
   const sentence = end < 0 ? flat : flat.slice(0, end + 1)
   const short = preview(sentence, sentencePoints)

@@ -7,7 +7,7 @@ import type { TurnResult } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { stopGraceMs } from '../model/limits.ts'
-import { cutBytes } from '../model/text.ts'
+import { countGently, cutBytes } from '../model/text.ts'
 import { actsOf } from './acts.ts'
 import { agentOf } from './send.ts'
 import { claimSession } from './claim.ts'
@@ -62,12 +62,12 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
 /** What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was waiting to be recorded. */
 async function finish(line: Line, running: Running, outcome: TurnOutcome): Promise<void> {
   try {
-    await finishTurn(line, running, resultOf(line, running, outcome))
+    await finishTurn(line, running, await resultOf(line, running, outcome))
   } catch (error) {
     if (error instanceof Fenced || line.stopping.signal.aborted) throw error
     running.buffer = []
     const reason = error instanceof Error ? error.message : String(error)
-    await finishTurn(line, running, resultOf(line, running, { outcome: 'failed', output: '', error: `not_recorded: ${reason}`, iterations: running.iterations }))
+    await finishTurn(line, running, await resultOf(line, running, { outcome: 'failed', output: '', error: `not_recorded: ${reason}`, iterations: running.iterations }))
   }
 }
 
@@ -121,7 +121,7 @@ function broken(running: Running, error: unknown): TurnOutcome {
 }
 
 /** A turn that was told to stop ends as it was told, with what it had said; a success without output is a failure. */
-function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult {
+async function resultOf(line: Line, running: Running, ended: TurnOutcome): Promise<TurnResult> {
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
@@ -130,16 +130,16 @@ function resultOf(line: Line, running: Running, ended: TurnOutcome): TurnResult 
   const output = outcome === 'completed' || running.said.trim() === '' ? ended.output : running.said
   return {
     outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
-    entry: running.session.kind === 'persistent' ? entryOf(line, running, output, error) : null,
+    entry: running.session.kind === 'persistent' ? await entryOf(line, running, output, error) : null,
   }
 }
 
-function entryOf(line: Line, { input, session, row }: Running, output: string, error: string | null): TurnResult['entry'] {
+async function entryOf(line: Line, { input, session, row }: Running, output: string, error: string | null): Promise<TurnResult['entry']> {
   const answered = output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, line.limits.resultBytesMax).text
   const asked = input.type === 'call.opened'
-    ? { asked: input.task, askedTokens: line.count(input.task), from: input.grant.path.at(-2)?.agent ?? null }
+    ? { asked: input.task, askedTokens: await countGently(line.count, input.task), from: input.grant.path.at(-2)?.agent ?? null }
     : { asked: input.text, askedTokens: input.tokens, from: input.from }
-  return { n: session.entries + 1, ...asked, startedAt: row.openedAt, answered, answeredTokens: line.count(answered) }
+  return { n: session.entries + 1, ...asked, startedAt: row.openedAt, answered, answeredTokens: await countGently(line.count, answered) }
 }
 
 /** The turn's own deadline, and silence where nobody else keeps time for it. */

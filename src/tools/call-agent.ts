@@ -38,8 +38,8 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** The same keys in every outcome. */
-export function answerOf(result: CallResult, agentId: string, tokensMax: number, count: CountTokens): ToolAnswer {
-  const { text, truncated } = shown(result, tokensMax, count)
+export async function answerOf(result: CallResult, agentId: string, tokensMax: number, count: CountTokens): Promise<ToolAnswer> {
+  const { text, truncated } = await shown(result, tokensMax, count)
   const success = result.outcome === 'completed'
   return {
     ok: success,

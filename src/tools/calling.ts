@@ -1,6 +1,6 @@
 /** What the calling tools share: who may be called, and how much of an answer a model is shown. */
 import type { Agent } from '../model/agent.ts'
-import { cutTokens, type CountTokens } from '../model/text.ts'
+import { cutTokensGently, type CountTokens, type Cut } from '../model/text.ts'
 import type { CallResult, TurnContext } from '../runtime/ports.ts'
 
 function listed(agent: Agent): string {
@@ -11,9 +11,9 @@ function listed(agent: Agent): string {
 export const whoMayBeCalled = ({ callable, session }: TurnContext): string => `Agents: ${callable.map(listed).join(', ')}. Your own session is ${session.id}.`
 
 /** Head and tail of an answer within what the calling model can hold; the rest is read with `read_output`. */
-export function shown(result: CallResult, tokensMax: number, count: CountTokens): { text: string; truncated: boolean } {
+export async function shown(result: CallResult, tokensMax: number, count: CountTokens): Promise<Cut> {
   const hint = `[… cut: the whole output has ${result.output.length} characters; read_output with call_id "${result.call}" reads it …]`
-  const cut = cutTokens(result.output, tokensMax, count, hint)
+  const cut = await cutTokensGently(result.output, tokensMax, count, hint)
   return { text: cut.text, truncated: cut.truncated || result.truncated }
 }
 

@@ -48,8 +48,8 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** The same keys in every outcome. */
-export function answerOf(result: CallResult, context: Pick<ToolContext, 'shownTokens'>, count: CountTokens): ToolAnswer {
-  const { text, truncated } = shown(result, context.shownTokens, count)
+export async function answerOf(result: CallResult, context: Pick<ToolContext, 'shownTokens'>, count: CountTokens): Promise<ToolAnswer> {
+  const { text, truncated } = await shown(result, context.shownTokens, count)
   const success = result.outcome === 'completed'
   return {
     ok: success,

@@ -51,8 +51,8 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** Canonical key order, the same keys in every outcome. */
-export function answerOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): ToolAnswer {
-  const final = result.outcome === 'completed' ? finalOf(result, tokensMax, count, kinds) : { ...shortOf(result, tokensMax, count), artifacts: [], error: result.errors[0] ?? result.outcome }
+export async function answerOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): Promise<ToolAnswer> {
+  const final = result.outcome === 'completed' ? await finalOf(result, tokensMax, count, kinds) : { ...(await shortOf(result, tokensMax, count)), artifacts: [], error: result.errors[0] ?? result.outcome }
   const success = result.outcome === 'completed' && final.error === null
   return {
     ok: success,
@@ -65,24 +65,24 @@ export function answerOf(result: CallResult, tokensMax: number, count: CountToke
 
 type Worded = { summary: string; artifacts: Artifact[]; error: string | null; truncated: boolean }
 
-function shortOf(result: CallResult, tokensMax: number, count: CountTokens): { summary: string; truncated: boolean } {
-  const { text, truncated } = shown(result, tokensMax, count)
+async function shortOf(result: CallResult, tokensMax: number, count: CountTokens): Promise<{ summary: string; truncated: boolean }> {
+  const { text, truncated } = await shown(result, tokensMax, count)
   return { summary: text, truncated }
 }
 
 /** An answer that starts with `{` must be `{ summary, artifacts }`; other text is the summary. */
-function finalOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): Worded {
+async function finalOf(result: CallResult, tokensMax: number, count: CountTokens, kinds: readonly ArtifactKind[]): Promise<Worded> {
   const output = result.output.trim()
-  if (!output.startsWith('{')) return { ...shortOf(result, tokensMax, count), artifacts: [], error: null }
+  if (!output.startsWith('{')) return { ...(await shortOf(result, tokensMax, count)), artifacts: [], error: null }
   const parsed = parse(output)
   if (parsed === null) return malformed('it is not { summary, artifacts }')
   const foreign = parsed.artifacts.find(({ kind }) => !kinds.includes(kind as ArtifactKind))
   if (foreign !== undefined) return malformed(`artifact kind "${foreign.kind}" is not one of ${kinds.join(', ')}`)
-  const summary = shortOf({ ...result, output: parsed.summary }, tokensMax, count)
-  const artifacts = parsed.artifacts.slice(0, artifactsMax).map(({ kind, value }) => {
-    const cut = shortOf({ ...result, output: typeof value === 'string' ? value : JSON.stringify(value) }, Math.floor(tokensMax / Math.max(1, Math.min(parsed.artifacts.length, artifactsMax))), count)
+  const summary = await shortOf({ ...result, output: parsed.summary }, tokensMax, count)
+  const artifacts = await Promise.all(parsed.artifacts.slice(0, artifactsMax).map(async ({ kind, value }) => {
+    const cut = await shortOf({ ...result, output: typeof value === 'string' ? value : JSON.stringify(value) }, Math.floor(tokensMax / Math.max(1, Math.min(parsed.artifacts.length, artifactsMax))), count)
     return { kind: kind as ArtifactKind, value: cut.summary, truncated: cut.truncated }
-  })
+  }))
   const truncated = summary.truncated || parsed.artifacts.length > artifactsMax || artifacts.some((artifact) => artifact.truncated)
   return { summary: summary.summary, artifacts: artifacts.map(({ kind, value }) => ({ kind, value })), error: null, truncated }
 }

@@ -42,7 +42,7 @@ export function modelAsk(settings: AskSettings): Ask {
       try {
         await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
-        return { text: received.text, toolCalls: received.toolCalls, usage: usageOf(request, received, settings.estimate), finish: received.finish ?? 'other' }
+        return { text: received.text, toolCalls: received.toolCalls, usage: await usageOf(request, received, settings.estimate), finish: received.finish ?? 'other' }
       } catch (error) {
         signal.throwIfAborted()
         const broken = brokenOf(error, redact)
@@ -51,7 +51,7 @@ export function modelAsk(settings: AskSettings): Ask {
           continue
         }
         const pauseMs = pauseBefore(tries, broken)
-        if (received.text !== '' || pauseMs === null || clock.now() + pauseMs >= settings.deadline) throw faultOf(error, broken, tries, request, received, settings.estimate)
+        if (received.text !== '' || pauseMs === null || clock.now() + pauseMs >= settings.deadline) throw await faultOf(error, broken, tries, request, received, settings.estimate)
         await clock.sleep(pauseMs, signal)
       }
     }
@@ -81,18 +81,19 @@ function withoutLimit(wire: WireRequest): WireRequest {
   return rest
 }
 
-function faultOf(error: unknown, broken: Broken, tries: number, request: ModelRequest, received: Received, estimate: EstimateUsage): ProviderFault {
+async function faultOf(error: unknown, broken: Broken, tries: number, request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
-  const usage = received.text === '' ? null : usageOf(request, received, estimate)
+  const usage = received.text === '' ? null : await usageOf(request, received, estimate)
   return new ProviderFault(broken.code, detail, { usage, cause: error })
 }
 
 /** The provider's own numbers where it gives them. Some local servers say zero, which no answer is. */
-function usageOf(request: ModelRequest, received: Received, estimate: EstimateUsage): Usage {
+async function usageOf(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
   const input = received.usage?.inputTokens.total ?? 0
   const output = received.usage?.outputTokens.total ?? 0
   const silent = received.text === '' && received.toolCalls.length === 0
   if (input > 0 && (output > 0 || silent)) return { input, output, estimated: false }
+  await estimate.ahead(request, received.text)
   const counted = estimate(request, received.text, received.toolCalls)
   return { input: input > 0 ? input : counted.input, output: output > 0 ? output : counted.output, estimated: true }
 }

@@ -19,6 +19,7 @@ export function scriptAsk(rules: readonly CompiledRule[], turn: TurnInput, clock
     const text = rule.say === undefined ? '' : fillText(rule.say, state)
     const toolCalls = callsOf(rule, state)
     if (text !== '') emit(text)
+    await estimate.ahead(request, text)
     return { text, toolCalls, usage: estimate(request, text, toolCalls), finish: toolCalls.length > 0 ? 'tool-calls' : 'stop' }
   }
 }

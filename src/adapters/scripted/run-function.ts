@@ -54,6 +54,7 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
     const request = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration: iterations, idempotencyKey: `${turn.turn.id}-${iterations}` }
     const answer = await noted(
       steps.step<Omit<LoopAnswer, 'usage'>>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
+        await estimate.ahead(request, text)
         const usage = estimate(request, text, [])
         const left = steps.tokensLeft()
         if (left !== null && usage.input + usage.output > left) throw new BudgetExhausted(`${left} tokens are left`) // R7

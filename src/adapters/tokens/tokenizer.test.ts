@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { countTokens as reference } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, expect, test, vi } from 'vitest'
+import { longestStall, superlinear } from '../../../test/linear-kit.ts'
 import type { CountTokens } from '../../model/text.ts'
 import { loadTokenizer } from './tokenizer.ts'
 
@@ -60,6 +61,45 @@ test('a long piece within an ordinary text costs at most three tokens a cut', ()
   const text = `Before it. ${long} After it, 12345.`
   expect(count(text)).toBeGreaterThanOrEqual(exact(text))
   expect(count(text)).toBeLessThanOrEqual(exact(text) + 3 * Math.ceil(long.length / 256))
+})
+
+const letters = (size: number): string => {
+  let state = 12_345
+  let text = ''
+  for (let at = 0; at < size; at += 1) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    text += String.fromCharCode(97 + ((state >> 8) % 26))
+  }
+  return text
+}
+
+test('the time to count random letters grows with their number, not with its square', () => {
+  expect(superlinear(8000, letters, (text) => count(text))).toBe('')
+  // Pieces as long as are merged as a whole.
+  const pieces = (size: number): string => (letters(size).match(/.{250}/g) ?? []).join(' ')
+  expect(superlinear(8000, pieces, (text) => count(text))).toBe('')
+})
+
+test('900 KB of random letters let the process answer while they are counted, and the count is the same', async () => {
+  const text = letters(900_000)
+  let counted = 0
+  const stall = await longestStall(async () => {
+    counted = (await count.gently?.(text)) ?? 0
+  })
+  expect(stall).toBeLessThan(100)
+  expect(counted).toBeGreaterThan(400_000)
+  // It is at hand then.
+  const from = process.cpuUsage()
+  expect(count(text)).toBe(counted)
+  expect(process.cpuUsage(from).user / 1000).toBeLessThan(200)
+})
+
+test('what is counted in slices has the count that it has at once', async () => {
+  const piece = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom('a', ' ', '\n', '-', '你', '😀', 'Z', ' word', "'s", '12').chain((sign) => fc.integer({ min: 0, max: 400 }).map((times) => sign.repeat(times))))
+  await fc.assert(fc.asyncProperty(fc.array(piece, { minLength: 10, maxLength: 40 }), async (parts) => {
+    const text = parts.join('')
+    expect(await count.gently?.(text)).toBe(count(text))
+  }), { numRuns: 60 })
 })
 
 test('the tokenizer is loaded once', () => {

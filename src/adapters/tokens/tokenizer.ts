@@ -2,11 +2,13 @@
 import { createRequire } from 'node:module'
 import { ownFile } from '../../own-files.ts'
 import type { CountTokens } from '../../model/text.ts'
+import { nextRound } from '../../runtime/system-clock.ts'
 
 /**
  * The encoding merges within one piece (a word, a run of spaces or signs), in time that grows with the square of the piece: 64,000 times "a" took 2 s.
  * So a longer piece is cut into parts of this many UTF-16 units, each counted alone. The count is exact for every text whose pieces are shorter,
- * and off by a token or three at each cut otherwise, in practice too high. A megabyte of random letters then takes about 2 s, of one letter a few milliseconds.
+ * and off by a token or three at each cut otherwise, in practice too high. So the time grows with the text. A megabyte of random letters still takes about 2 s,
+ * of one letter a few milliseconds: long texts are counted in slices (`gently`) wherever somebody can wait for it.
  */
 const pieceUnitsMax = 256
 
@@ -28,23 +30,79 @@ export function loadTokenizer(): Promise<CountTokens> {
 }
 
 /** Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second, in which nothing else is done. */
-export const countTokens: CountTokens = (text) => (loaded ??= countWith(requireEncoding()))(text)
+export const countTokens: CountTokens = Object.assign((text: string) => (loaded ??= countWith(requireEncoding()))(text), {
+  gently: async (text: string) => (await loadTokenizer()).gently?.(text) ?? 0,
+})
 
 const requireEncoding = (): Encoding => createRequire(import.meta.url)(ownFile('adapters/tokens/o200k')) as Encoding
 
 function countWith({ clearMergeCache, countTokens: counted, setMergeCacheSize, pieces }: Encoding): CountTokens {
   // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. So it is emptied after a long text.
   setMergeCacheSize(mergeCacheMax)
-  const count: CountTokens = (text) => counted(text, ordinary)
-  return (text) => {
+  const count = (text: string): number => counted(text, ordinary)
+  const { known, gently } = gentleCount(pieces, count, clearMergeCache)
+  const countNow = (text: string): number => {
     if (text.length <= pieceUnitsMax) return count(text)
-    const tokens = countLong(text, pieces, count)
-    if (text.length > cachedUnitsMax) clearMergeCache()
+    if (text.length <= cachedUnitsMax) return countLong(text, pieces, count)
+    const tokens = known(text) ?? countLong(text, pieces, count)
+    clearMergeCache()
     return tokens
+  }
+  return Object.assign(countNow, { gently })
+}
+
+/** So many units are counted at once: at worst some milliseconds. */
+const sliceUnits = 512
+/** Long texts whose counts are kept: whoever asks again asks soon. */
+const keptTextsMax = 8
+
+/** One long text after another, so that a slice of only one of them is counted before others run. */
+function gentleCount(pieces: RegExp, count: (text: string) => number, clear: () => void): { known(text: string): number | undefined; gently(text: string): Promise<number> } {
+  const kept = new Map<string, number>()
+  let last: Promise<unknown> = Promise.resolve()
+  const countInSlices = async (text: string): Promise<number> => {
+    const known = kept.get(text)
+    if (known !== undefined) return known
+    const slices = countSlices(text, pieces, count)
+    let step = slices.next()
+    while (step.done !== true) {
+      await nextRound()
+      step = slices.next()
+    }
+    clear()
+    if (kept.size >= keptTextsMax) kept.delete(kept.keys().next().value ?? '')
+    kept.set(text, step.value)
+    return step.value
+  }
+  return {
+    known: (text) => kept.get(text),
+    gently(text) {
+      const counted = last.then(() => countInSlices(text))
+      last = counted.catch(() => undefined)
+      return counted
+    },
   }
 }
 
-function countLong(text: string, pieces: RegExp, count: CountTokens): number {
+/** Cut between pieces, which count the same alone as together. */
+function* countSlices(text: string, pieces: RegExp, count: (text: string) => number): Generator<undefined, number> {
+  let tokens = 0
+  let from = 0
+  for (const { 0: piece, index } of text.matchAll(pieces)) {
+    const end = index + piece.length
+    if (piece.length <= pieceUnitsMax && end - from < sliceUnits) continue
+    if (piece.length <= pieceUnitsMax) tokens += count(text.slice(from, end))
+    else {
+      if (index > from) tokens += count(text.slice(from, index))
+      tokens += yield* countPieceInSlices(piece, count)
+    }
+    from = end
+    yield
+  }
+  return from === text.length ? tokens : tokens + countLong(text.slice(from), pieces, count)
+}
+
+function countLong(text: string, pieces: RegExp, count: (text: string) => number): number {
   let tokens = 0
   let from = 0
   for (const { 0: piece, index } of text.matchAll(pieces)) {
@@ -56,17 +114,33 @@ function countLong(text: string, pieces: RegExp, count: CountTokens): number {
   return from === text.length ? tokens : tokens + count(text.slice(from))
 }
 
+function countPiece(piece: string, count: (text: string) => number): number {
+  const slices = countPieceInSlices(piece, count)
+  for (;;) {
+    const step = slices.next()
+    if (step.done === true) return step.value
+  }
+}
+
 /** Long pieces are mostly one sign over and over, so equal parts are counted once. */
-function countPiece(piece: string, count: CountTokens): number {
+function* countPieceInSlices(piece: string, count: (text: string) => number): Generator<undefined, number> {
   const known = new Map<string, number>()
   let tokens = 0
+  let counted = 0
   for (let from = 0; from < piece.length; ) {
     const to = partEnd(piece, from)
     const part = piece.slice(from, to)
-    const partTokens = known.get(part) ?? count(part)
-    known.set(part, partTokens)
+    let partTokens = known.get(part)
+    if (partTokens === undefined) {
+      partTokens = count(part)
+      known.set(part, partTokens)
+      counted += part.length
+    }
     tokens += partTokens
     from = to
+    if (counted < sliceUnits) continue
+    counted = 0
+    yield
   }
   return tokens
 }
