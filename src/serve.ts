@@ -60,7 +60,9 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
   const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
   const keys = await keysIn(dataDir, loaded.token)
-  const line: Tieline = await tieline({ asks: true, secrets: [keys.token], sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
+  // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work, whatever it does.
+  const listening = Promise.withResolvers<void>()
+  const line: Tieline = await tieline({ resumeAfter: listening.promise, asks: true, secrets: [keys.token], sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
   let http: HttpServer | null = null
   const mail = await mailView({ ...loaded.config.mail, tracing: loaded.config.tracing.enable, store: line.store, mail: line.exchange.mail, clock: systemClock, warn })
   try {
@@ -70,8 +72,9 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       metrics: () => watched.metrics.text(), numbers: (since) => watched.numbers(since), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
     })
     const { url } = http
-    const listening = http
+    const opened = http
     const forget = await announce(dataDir, url, loaded)
+    listening.resolve()
     const leaving = new AbortController()
     void warmUp(leaving.signal)
     return {
@@ -79,12 +82,13 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       async close() {
         leaving.abort()
         await forget()
-        await listening.close()
+        await opened.close()
         await watched.close()
         await line.close()
       },
     }
   } catch (error) {
+    listening.resolve()
     await http?.close()
     await mail?.close()
     await telemetry?.close()

@@ -64,6 +64,8 @@ export type TielineOptions = {
   secrets?: readonly string[]
   /** Which traces are exported, so that those whom agents ask can join them. */
   sampling?: Sampling | null
+  /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
+  resumeAfter?: Promise<unknown>
   /** Faults that reach no caller, and warnings. */
   onWarning?: (text: string) => void
 }
@@ -137,7 +139,7 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
   const node = await startNode({
     store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace, schemas,
     subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
-  })
+  }, options.resumeAfter ?? null)
   const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
   const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
   store.onHint((hints) => hints.forEach(want))

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { tieline } from '../src/index.ts'
+import { serve } from '../src/serve.ts'
 
 test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
   await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow('agents.a.tools: there is no tool "raed"; the nearest known one is "read"')
@@ -47,6 +48,25 @@ test('what an earlier process left goes on by itself, and one can wait for it', 
   const row = await second.store.turn(sent.turn)
   const ended = await second.store.event(row?.endedSeq ?? 0)
   expect(ended?.event).toMatchObject({ type: 'turn.ended', outcome: 'completed', output: 'finished after all' })
+})
+
+test('a turn that blocks the whole process when it is resumed does so only after the server can be reached', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const seen: string[] = []
+  let first = true
+  const agents = { a: { script: async () => { if (first) await new Promise(() => undefined); seen.push('resumed'); return 'done' } } }
+  const before = await tieline({ agents, dataDir: directory })
+  const run = before.run('a', 'go')
+  await run.accepted
+  await before.close()
+  await expect(run).rejects.toThrow()
+  first = false
+  const served = await serve({ agents, dataDir: directory, port: 0, onWarning: () => undefined })
+  seen.push('listening')
+  while (!seen.includes('resumed')) await new Promise((resolve) => setTimeout(resolve, 20))
+  await served.close()
+  expect(seen).toEqual(['listening', 'resumed'])
 })
 
 test('a data directory that cannot be made is refused at once', async () => {

@@ -51,6 +51,8 @@ export const hostDeltaMax = 64 * 1024
 export const hostErrorMax = 10_000
 export const hostTitleMax = 500
 export const hostSessionsPerHelloMax = 1000
+/** R11: how many tools `allowed_tools` may name; every callee below compares its list with it. */
+export const allowedToolsMax = 500
 /** R11: how many keywords one filter may have, and how long each may be. */
 export const keywordsMax = 100
 export const keywordUnitsMax = 200

@@ -1,8 +1,12 @@
 /** What somebody may have meant who wrote a name that is not known. */
 
+/** A distance takes the product of both lengths, and nobody mistypes a longer name. */
+const comparedUnitsMax = 100
+
 /** The nearest known name where there is one, otherwise all of them. */
 export function nearestOf(given: string, known: readonly string[]): string {
-  const nearest = known.map((name) => ({ name, far: distance(plain(given), plain(name)) })).toSorted((a, b) => a.far - b.far)[0]
+  const start = plain(given.slice(0, comparedUnitsMax))
+  const nearest = known.map((name) => ({ name, far: distance(start, plain(name.slice(0, comparedUnitsMax))) })).toSorted((a, b) => a.far - b.far)[0]
   if (nearest === undefined) return 'there are none to choose from'
   if (nearest.far * 2 <= Math.max(given.length, nearest.name.length)) return `the nearest known one is "${nearest.name}"`
   return `known are ${known.join(', ')}`

@@ -21,7 +21,8 @@ const stopShownMs = 20
 
 export type Node = { line: Line; stop(): Promise<void> }
 
-export async function startNode(ports: LinePorts): Promise<Node> {
+/** What earlier processes left is taken up only when `resumeAfter` has settled: whoever can be reached first is not held up by it. */
+export async function startNode(ports: LinePorts, resumeAfter: Promise<unknown> | null = null): Promise<Node> {
   const line: Line = lineOf(ports, (row, ...rest) => {
     startTurn(line, row, ...rest)
     const early = line.stoppedEarly.get(row.id)
@@ -31,7 +32,7 @@ export async function startNode(ports: LinePorts): Promise<Node> {
   }, askPerson)
   const deaf = line.store.onHint((hints) => hints.forEach((hint) => heed(line, hint)))
   await line.store.heartbeat(line.node, leaseMs)
-  const living = Promise.all([sweepForever(line), beatForever(line)]).catch((fault: unknown) => tell(line, fault))
+  const living = Promise.all([resumeAfter === null ? sweepForever(line) : resumeAfter.then(() => sweepForever(line)), beatForever(line)]).catch((fault: unknown) => tell(line, fault))
   return {
     line,
     async stop() {

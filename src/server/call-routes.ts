@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ContextFilter } from '../model/context.ts'
 import { Outcome } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
+import { allowedToolsMax } from '../model/limits.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Who } from '../runtime/exchange.ts'
@@ -27,7 +28,7 @@ const Post = z.strictObject({
   context: ContextFilter.partial().optional().describe('what it should see of the caller\'s conversation; nothing by default'),
   input: AnyJson.optional(),
   max_context_tokens: z.number().int().min(0).optional(),
-  allowed_tools: z.array(z.string()).optional(),
+  allowed_tools: z.array(z.string().max(200)).max(allowedToolsMax, `at most ${allowedToolsMax} tools`).optional(),
   allow_nested_calls: z.boolean().optional(),
   timeout_seconds: z.number().min(0).optional(),
   max_tokens: z.number().int().min(0).optional(),

@@ -7,6 +7,7 @@ import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
 import { inTurn, isRefusal, replaceFile, resolveInside, withFile, type Inside, type Version } from './containment.ts'
+import { splitGently } from './split-text.ts'
 
 const bytesMax = 4_194_304
 
@@ -35,7 +36,8 @@ export const edit = workspaceTool({
 async function replaceIn(inside: Inside, input: Input, signal: AbortSignal): Promise<{ value: Json } | Refusal> {
   const file = await contentOf(inside, input.path)
   if (isRefusal(file)) return file
-  const pieces = file.text.split(input.old)
+  const pieces = await splitGently(file.text, input.old)
+  signal.throwIfAborted()
   const matches = pieces.length - 1
   if (matches === 0) return badInput('old', input.old, `text that occurs in ${inside.shown}, where it has 0 matches${hintOf(file.text, input.old)},`)
   if (matches > 1 && !input.all) return badInput('old', input.old, `text that occurs once in ${inside.shown}, where it has ${matches} matches (give more of the text around it, or set all to true),`)

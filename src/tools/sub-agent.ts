@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ContextFilter } from '../model/context.ts'
 import { Json } from '../model/json.ts'
+import { allowedToolsMax } from '../model/limits.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
@@ -14,7 +15,7 @@ const Input = z.strictObject({
   context: ContextFilter.partial().optional().describe('what it should see of your conversation; nothing by default'),
   input: Json.optional().describe('data for the task'),
   max_context_tokens: z.number().int().min(0).optional(),
-  allowed_tools: z.array(z.string()).optional().describe('narrows its tools'),
+  allowed_tools: z.array(z.string().max(200)).max(allowedToolsMax, `at most ${allowedToolsMax} tools`).optional().describe('narrows its tools'),
   allow_nested_calls: z.boolean().default(false),
   timeout_seconds: z.number().min(0).optional(),
   max_tokens: z.number().int().min(0).optional().describe('its share of the token budget'),

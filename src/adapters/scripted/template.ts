@@ -4,13 +4,13 @@ import type { ScriptState } from './script.ts'
 
 const roots = ['agent', 'task', 'prompt', 'input', 'iteration', 'result', 'results'] as const
 
-const holes = /\{\{\s*([^{}]*?)\s*\}\}/g
-const onlyHole = /^\{\{\s*([^{}]*?)\s*\}\}$/
+const holes = /\{\{([^{}]*)\}\}/g
+const onlyHole = /^\{\{([^{}]*)\}\}$/
 
 /** Why a text is not a template, or null. Found when a script is read, not in the middle of a turn. */
 export function templateProblem(text: string): string | null {
   for (const [hole, path = ''] of text.matchAll(holes)) {
-    const root = path.split('.')[0] ?? ''
+    const root = path.trim().split('.')[0] ?? ''
     if (!(roots as readonly string[]).includes(root)) return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
   }
   return null
@@ -37,7 +37,7 @@ export function fillJson(template: Json, state: ScriptState): Json {
 }
 
 function valueAt(path: string, state: ScriptState): Json | undefined {
-  const [root, ...names] = path.split('.')
+  const [root, ...names] = path.trim().split('.')
   let value = rootOf(root ?? '', state)
   for (const name of names) value = fieldOf(value, name)
   return value
