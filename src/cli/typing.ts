@@ -81,11 +81,19 @@ export function plainTyping(input: Input, hear: Hear): Typing {
   }
 }
 
+/** Looked for from the end: a pattern would try every word of a long line. */
+function withoutLastWord(typed: string): string {
+  const text = typed.trimEnd()
+  let end = text.length
+  while (end > 0 && !/\s/.test(text.charAt(end - 1))) end -= 1
+  return text.slice(0, end)
+}
+
 /** The few keys that one needs in a line that is written blindly often. */
 export function edited(typed: string, text: string, key: Key): string {
   if (key.name === 'backspace') return Array.from(typed).slice(0, -1).join('')
   if (key.ctrl === true && key.name === 'u') return ''
-  if (key.ctrl === true && key.name === 'w') return typed.replace(/\S*\s*$/, '')
+  if (key.ctrl === true && key.name === 'w') return withoutLastWord(typed)
   return key.ctrl === true || key.meta === true || /\p{Control}/u.test(text) ? typed : `${typed}${text}`
 }
 

@@ -83,7 +83,8 @@ function retryAfterOf(headers: Record<string, string>): number | null {
   return Number.isFinite(seconds) ? seconds * 1000 : null
 }
 
-const secretShapes = /\b(sk-|pk-|rk-|AIza|gsk_|xai-|hf_|ghp_)[\w*.-]{6,}|(?<=\b(bearer|basic)\s+)[\w+/=.*-]{6,}|(?<=\b(api[-_ ]?key|key|token)["']?\s*[=:]\s*["']?)[^\s"'&,]{6,}/gi
+/** Looks back over a few spaces only: as many as there are would be looked at again from every place. */
+const secretShapes = /\b(sk-|pk-|rk-|AIza|gsk_|xai-|hf_|ghp_)[\w*.-]{6,}|(?<=\b(bearer|basic)\s{1,8})[\w+/=.*-]{6,}|(?<=\b(api[-_ ]?key|key|token)["']?\s{0,8}[=:]\s{0,8}["']?)[^\s"'&,]{6,}/gi
 
 /** Takes out what looks like a key, and every value that is known to be one. */
 export const redactor = (secrets: () => readonly string[]) => (text: string): string => {

@@ -63,9 +63,15 @@ function inJson(text: string): string | null {
 }
 
 function inToml(text: string): string | null {
-  const table = /^\s*\[server\]\s*$([\s\S]*?)(?=^\s*\[|(?![\s\S]))/m.exec(text)?.[1] ?? ''
-  const said = /^\s*dataDir\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(table)
-  return said?.[1] ?? said?.[2] ?? null
+  const lines = text.split('\n').map((line) => line.trim())
+  const start = lines.indexOf('[server]')
+  if (start === -1) return null
+  for (const line of lines.slice(start + 1)) {
+    if (line.startsWith('[')) return null
+    const said = /^dataDir[ \t]*=[ \t]*(?:"([^"\\]*)"|'([^']*)')/.exec(line)
+    if (said !== null) return said[1] ?? said[2] ?? null
+  }
+  return null
 }
 
 async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promise<FoundServer | null> {
