@@ -62,6 +62,9 @@ test('W2: no more threads than allowed, and one order too many is answered at on
 
 test('W3: an owner whose orders never end keeps no other owner waiting', async () => {
   const pool = makePool()
+  // Both threads are there and free.
+  await Promise.all([pool.run('echo', 'greedy'), pool.run('echo', 'other')])
+  expect(pool.threads()).toBe(2)
   const stop = new AbortController()
   const greedy = Array.from({ length: 6 }, () => pool.run('spin', 'greedy', 60_000, stop.signal).catch(() => null))
   expect(await pool.run('echo', 'other')).toMatchObject({ kind: 'answer' })

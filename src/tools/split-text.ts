@@ -1,6 +1,6 @@
 /**
  * Splits a text at every occurrence of another, in time that grows with the text, whatever both are.
- * The engine's own search compares the whole separator at every place of a text that was made for it: 4 MB with a separator of 100 kB would take hours.
+ * The engine's own search compares the whole separator at every place of a text that was made for it: 400 kB with one of 20 kB took 2 s, and ten times as much of both takes a hundred times as long.
  */
 import { nextRound } from '../runtime/system-clock.ts'
 
