@@ -60,7 +60,7 @@ test('a turn that blocks the whole process when it is resumed does so only after
   const run = before.run('a', 'go')
   await run.accepted
   await before.close()
-  await expect(run).rejects.toThrow()
+  await expect(run).rejects.toThrow('goes on when its data directory is opened again')
   first = false
   const served = await serve({ agents, dataDir: directory, port: 0, onWarning: () => undefined })
   seen.push('listening')

@@ -57,7 +57,7 @@ const sliceUnits = 512
 const keptTextsMax = 8
 
 /** One long text after another, so that a slice of only one of them is counted before others run. */
-function gentleCount(pieces: RegExp, count: (text: string) => number, clear: () => void): { known(text: string): number | undefined; gently(text: string): Promise<number> } {
+function gentleCount(pieces: RegExp, count: (text: string) => number, clear: () => void): { known: (text: string) => number | undefined; gently: (text: string) => Promise<number> } {
   const kept = new Map<string, number>()
   let last: Promise<unknown> = Promise.resolve()
   const countInSlices = async (text: string): Promise<number> => {
