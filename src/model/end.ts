@@ -4,7 +4,7 @@
  */
 import type { Event, EventOf, Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
-import type { Millis, SessionId, TurnId } from './id.ts'
+import { callsBelow, type Millis, type SessionId, type TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
 import { cutBytes } from './text.ts'
 
@@ -16,7 +16,8 @@ export type ProgressOf = (turn: TurnId) => Progress | undefined
 
 /** The turn's driver has stopped: the turn ends, its call with it if it is still pending, and what it left pending below. `heir` hears of what comes too late: the caller, or the nearest above it that is still there. */
 export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[], result: TurnResult, progressOf: ProgressOf, now: Millis, limits: Limits, heir: SessionId | null = null): Event[] {
-  const { text: output } = cutBytes(result.output, limits.resultBytesMax)
+  // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must be able to read it.
+  const output = session.kind === 'external' ? result.output : cutBytes(result.output, limits.resultBytesMax).text
   const events: Event[] = [
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
     {
@@ -24,6 +25,11 @@ export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[]
       tokensUsed: result.tokensUsed, tokensBelow: result.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
     },
   ]
+  const waiter = turn.grant.path.at(-1)?.session
+  // R5: whoever acts through the session of its calls waits for that session while a turn of it runs, and no longer.
+  if (waiter !== undefined && turn.session === callsBelow(waiter)) {
+    events.push({ type: 'wait.ended', session: waiter, turn: turn.id, target: turn.session, reason: 'the tool has answered' })
+  }
   if (turn.call === null) return [...events, ...failureNotice(turn, session, result)]
   if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.

@@ -62,6 +62,10 @@ const letter = {
   /** A person sent what a session had drafted; left out where its sender did. */ releasedBy: z.literal('user').optional(),
 }
 
+/** A tool and what it was given. */
+export const ToolAsk = z.strictObject({ tool: z.string(), input: Json })
+export type ToolAsk = z.infer<typeof ToolAsk>
+
 /** `session` and `turn` say on whose timeline an event stands; a call stands on its caller's, a draft on its owner's, a message that was sent on its receiver's. */
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) => z.strictObject({ type: z.literal(type), session: SessionId, turn: TurnId.nullable(), ...shape })
 
@@ -85,7 +89,11 @@ export const Event = z.discriminatedUnion('type', [
     /** A person changed what a session had drafted; left out where its owner did. */ revisedBy: z.literal('user').optional(), /** The turn that had written it, whose authority it keeps. */ writtenIn: TurnId.nullable().optional(),
   }),
   /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
-  event('message.sent', letter),
+  event('message.sent', {
+    ...letter,
+    /** What a client outside asked for in a turn of its own, whole, so that another process can go on with it. */
+    use: ToolAsk.optional(),
+  }),
   event('message.accepted', { message: MessageId, /** Null for the user. */ by: SessionId.nullable(), /** The act's own id: tried again, it takes no second message. */ act: z.string().nullable(), from: SessionId.nullable() }),
   /** It reached its receiver: as a turn of its own (`opens`), or handed to whoever accepted it. */
   event('message.delivered', { ...letter, opens: z.boolean() }),

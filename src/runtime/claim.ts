@@ -6,7 +6,7 @@ import { endTurn } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
-import { isThere, type Line } from './line.ts'
+import { isThere, starting, type Line } from './line.ts'
 import type { Key } from './ports.ts'
 import { cancel, recordedProgress } from './ending.ts'
 import { recordedOf, type Recorded } from './recorded.ts'
@@ -98,7 +98,8 @@ async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
 /** A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with it. */
 async function endOrphan(line: Line, session: SessionId): Promise<void> {
   const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
-  if (running === null || !isDead(line, running, runnerAlive) || (running.stopping === null && row?.kind !== 'external')) return
+  if (row?.kind === 'external') return takeAbandoned(line, session)
+  if (running === null || !isDead(line, running, runnerAlive) || running.stopping === null) return
   const keys: Key[] = [`flow:${running.flow}`, ...running.grant.path.map((hop): Key => `session:${hop.session}`)]
   const progress = await recordedProgress(line, running)
   await line.store.transact(keys, async (tx) => {
@@ -110,16 +111,47 @@ async function endOrphan(line: Line, session: SessionId): Promise<void> {
   })
 }
 
-/** A client's turn that its node took with it: several may be open in one session, so each is ended by its own id. A node that was only frozen finds it ended (R6). */
-export async function endLost(line: Line, turn: TurnId): Promise<void> {
+const abandonedMax = 1000
+
+/** Clients' turns of this node whose activation ended with a commit that nobody knows of. Those of other nodes are found by their leases. */
+async function takeAbandoned(line: Line, session: SessionId): Promise<void> {
+  for (const { id, state, node } of await line.store.turns({ session }, abandonedMax)) {
+    if (state === 'running' && node === line.node) await takeClientTurn(line, id)
+  }
+}
+
+/**
+ * A client's turn that its node took with it: several may be open in one session, so each is taken by its own id.
+ * A server that died is not a client that left: what was asked for is on record, so it goes on here to its end, and a retry gets the answer.
+ */
+export async function takeClientTurn(line: Line, turn: TurnId): Promise<void> {
   const row = await line.store.turn(turn)
-  if (row === null || row.state !== 'running' || line.running.has(turn) || line.starting.has(turn)) return
+  if (row === null || row.state !== 'running' || line.running.has(turn) || line.starting.has(turn) || line.stopping.signal.aborted) return
+  const input = await inputOf(line, row)
+  // Version 0.1.0 did not record what was asked for.
+  if (row.stopping !== null || input.type !== 'message.sent' || input.use === undefined) return endLost(line, row)
+  await starting(line, turn, row.session, async () => {
+    const claimed = await line.store.transact([`session:${row.session}`], async (tx): Promise<Claimed | null> => {
+      const facts = await tx.turn(turn)
+      if (facts === null || !isStill(row, facts.turn) || facts.turn.stopping !== null) return null
+      const epoch = row.epoch + 1
+      tx.append({ type: 'session.claimed', session: row.session, turn, node: line.node, epoch })
+      return { row: { ...facts.turn, node: line.node, epoch }, session: facts.session, takeover: true }
+    })
+    if (claimed !== null) await begin(line, claimed)
+  })
+}
+
+/** R6: nobody else has taken or ended it since it was looked at. A node that was only frozen finds out that it was. */
+const isStill = (seen: TurnRow, now: TurnRow): boolean => now.state === 'running' && now.node === seen.node && now.epoch === seen.epoch
+
+async function endLost(line: Line, row: TurnRow): Promise<void> {
   const keys: Key[] = [`flow:${row.flow}`, `session:${row.session}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`)]
   const progress = await recordedProgress(line, row)
   await line.store.transact(keys, async (tx) => {
-    const facts = await tx.turn(turn)
-    if (facts === null || facts.turn.state !== 'running' || facts.turn.node !== row.node) return
+    const facts = await tx.turn(row.id)
+    if (facts === null || !isStill(row, facts.turn)) return
     const outcome = facts.turn.stopping ?? 'lost'
-    tx.append(...endTurn(facts, await tx.below(turn), { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
+    tx.append(...endTurn(facts, await tx.below(row.id), { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
   })
 }

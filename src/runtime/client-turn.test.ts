@@ -142,15 +142,3 @@ test('of two uses that are word for word the same, only the one whose client goe
   expect(valueOf(await w.until(stays as Promise<ToolAnswer>))).toMatchObject({ outcome: 'completed', output: 'late' })
   await w.until(run)
 })
-
-test('turns of a client whose node died end lost, all of them', async () => {
-  const w = await world({ agents: { coder: { script: async (turn) => { await w.clock.sleep(1e7, turn.signal); return 'ok' } } } })
-  const who = await client(w)
-  for (let n = 0; n < 3; n += 1) void w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: `t${n}`, timeout_seconds: 300 }, use()).catch(() => undefined)
-  await w.rest()
-  await w.addNode()
-  void w.node.stop()
-  await w.pass(20_000)
-  const ended = (await w.events('turn.ended')).map(({ event }) => event).filter(({ session }) => session === 'ses_client-test')
-  expect(ended.map(({ outcome }) => outcome)).toEqual(['lost', 'lost', 'lost'])
-})

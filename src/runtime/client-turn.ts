@@ -7,22 +7,22 @@
  */
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
-import type { EventOf } from '../model/event.ts'
+import type { EventOf, ToolAsk } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import { callsBelow, isCallId, type CallId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
-import type { Json } from '../model/json.ts'
+import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { canonical, type Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-shapes.ts'
 import { countGently } from '../model/text.ts'
+import { clientDriver, useTool, type Work } from './client-driver.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse, Who } from './exchange.ts'
 import { starting, type Line } from './line.ts'
-import type { Driver, SessionState, Steps, ToolAnswer } from './ports.ts'
+import type { Driver, SessionState, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
 import { turnRowOf, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
 import { stateOf } from './state.ts'
-import { callEnding } from './waiting.ts'
 
 /** Who acts between turns: a client by its own session, or a session that a connected program runs, as its own agent. */
 export type Client = { session: SessionRow; agent: Agent }
@@ -57,86 +57,73 @@ async function callingSession(line: Line, { session }: Client): Promise<SessionR
 }
 
 /** Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first try. */
-export const useInOwnTurn = (line: Line, client: Client, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> => inOwnTurn(line, client, tool, input, use, (_turn, steps) => steps.tool(tool, input))
+export const useInOwnTurn = (line: Line, client: Client, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> =>
+  inOwnTurn(line, client, { tool, input }, use, useTool({ tool, input }))
 
 /** A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it is an edge (R5). */
 export async function waitInOwnTurn(line: Line, client: Client, target: SessionId, timeoutMs: number, signal: AbortSignal): Promise<SessionState | Refusal> {
-  const input = { sessionId: target, timeoutMs }
-  const answer = await inOwnTurn(line, client, 'wait_for_session', input, { signal, id: null, trace: null }, async (turn) => {
+  const asked = { tool: 'wait_for_session', input: { sessionId: target, timeoutMs } }
+  const answer = await inOwnTurn(line, client, asked, { signal, id: null, trace: null }, async (turn) => {
     const state = await line.running.get(turn)?.acts.waitForSession(target, timeoutMs)
     return { ok: true, value: (state ?? null) as Json }
-  })
+  }, false)
   return 'code' in answer || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
 }
 
-type Work = (turn: TurnId, steps: Steps) => Promise<ToolAnswer>
-
-/** What a client does, as a turn of its session: `work` is done in place of a driver. */
-export async function inOwnTurn(line: Line, client: Client, tool: string, input: Json, use: ToolUse, work: Work): Promise<ToolAnswer | Refusal> {
+/**
+ * What a client does, as a turn of its session: `work` is done in place of a driver. What was asked for is recorded, so that the turn goes on
+ * after a crash, unless it is of no use to anybody then (`goesOn`).
+ */
+export async function inOwnTurn(
+  line: Line, client: Client, asked: ToolAsk, use: ToolUse, work: Work, goesOn = true,
+): Promise<ToolAnswer | Refusal> {
   const session = await callingSession(line, client)
   const suffix = use.id ?? line.ids.next()
   const turn: TurnId = `turn_${suffix}`
-  let answered: (answer: ToolAnswer) => void = () => undefined
-  const answer = new Promise<ToolAnswer>((resolve) => (answered = resolve))
-  const driver = driverOf(line, work, answered)
-  // A second try of the same must not take the place of the first.
-  if (!line.clients.has(turn)) line.clients.set(turn, driver)
+  let begin: (answer: ToolAnswer) => void = () => undefined
+  const begun = new Promise<ToolAnswer>((resolve) => (begin = resolve))
+  let said: ToolAnswer | null = null
+  const driver = clientDriver(line, async (...given) => (said = await work(...given)), begin)
   try {
-    const opened = await starting(line, turn, session.id, () => open(line, client, session, suffix, tool, input, use))
-    if (opened === 'known') return await answerOfTurn(line, turn, tool, input)
-    const leave = (): void => void cancel(line, turn, 'cancelled', 'the client went away').catch(line.report)
-    if (use.signal.aborted) leave()
-    else use.signal.addEventListener('abort', leave, { once: true })
-    try {
-      return await Promise.race([answer, answerOfTurn(line, turn, tool, input)])
-    } finally {
-      use.signal.removeEventListener('abort', leave)
-      if (session.id !== client.session.id) await endWait(line, client.session.id, turn, session.id)
-    }
+    const opened = await starting(line, turn, session.id, () => open(line, client, session, { asked, goesOn, suffix, use, driver }))
+    if (opened === 'known') return await answerAgain(line, turn, asked, use.signal)
+    return await untilGone(line, turn, use.signal, Promise.race([begun, endOfTurn(line, turn, () => said)]))
   } finally {
     // The driver was taken when the turn began.
     if (line.clients.get(turn) === driver) line.clients.delete(turn)
   }
 }
 
-async function endWait(line: Line, waiter: SessionId, turn: TurnId, target: SessionId): Promise<void> {
-  await line.store.transact([`session:${waiter}`], async (tx) => tx.append({ type: 'wait.ended', session: waiter, turn, target, reason: 'the tool has answered' }))
+/** A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has. */
+async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answer: Promise<T>): Promise<T> {
+  let waits = true
+  line.attached.set(turn, (line.attached.get(turn) ?? 0) + 1)
+  const detach = (): number => {
+    const left = waits ? (line.attached.get(turn) ?? 1) - 1 : 1
+    waits = false
+    if (left > 0) line.attached.set(turn, left)
+    else line.attached.delete(turn)
+    return left
+  }
+  const leave = (): void => {
+    if (detach() === 0) void cancel(line, turn, 'cancelled', 'the client went away').catch(line.report)
+  }
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await answer
+  } finally {
+    signal.removeEventListener('abort', leave)
+    if (waits) detach()
+  }
 }
 
-/** The answer is the output of the turn, so that a retry finds it. A call in the background keeps the turn open until it has ended: it would end with it. */
-const driverOf = (line: Line, work: Work, answered: (answer: ToolAnswer) => void): Driver => ({
-  async run({ turn }, steps, signal) {
-    const answer = await work(turn.id, steps)
-    answered(answer)
-    const call = backgroundCall(answer)
-    if (call !== null) await untilEnded(line, call, signal)
-    return { outcome: 'completed', output: JSON.stringify(answer), error: null, iterations: 0 }
-  },
-})
+type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }
 
-function backgroundCall({ value }: ToolAnswer): CallId | null {
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || value['outcome'] !== null) return null
-  const call = value['call_id']
-  return typeof call === 'string' && isCallId(call) ? call : null
-}
-
-function untilEnded(line: Line, call: CallId, signal: AbortSignal): Promise<void> {
-  const { ending, forget } = callEnding(line, call)
-  return new Promise<void>((resolve, reject) => {
-    const stop = (): void => {
-      forget()
-      reject(signal.reason)
-    }
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-    void ending.then(() => resolve())
-  })
-}
-
-async function open(line: Line, client: Client, session: SessionRow, suffix: string, tool: string, input: Json, use: ToolUse): Promise<'known' | 'opened'> {
+async function open(line: Line, client: Client, session: SessionRow, { asked, goesOn, suffix, use, driver }: Opening): Promise<'known' | 'opened'> {
   const turn: TurnId = `turn_${suffix}`
   const flow: FlowId = `flow_${suffix}`
-  const text = textOf(tool, input)
+  const text = describeAsk(asked)
   const tokens = await countGently(line.count, text)
   const isBelow = session.id !== client.session.id
   const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])], async (tx) => {
@@ -144,39 +131,56 @@ async function open(line: Line, client: Client, session: SessionRow, suffix: str
     const sent: EventOf<'message.sent'> = {
       type: 'message.sent', session: session.id, turn, message: `msg_${suffix}`, flow, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text, tokens, deadline: null, trace: use.trace,
       grant: { agent: client.agent.name, depth: 0, subagentDepth: 0, path: [{ session: client.session.id, agent: client.agent.name }], authority: fullAuthority, tokensMax: line.limits.flowTokensMax ?? null, maxIterations: 1 },
+      ...(goesOn ? { use: asked } : {}),
     }
     const started: EventOf<'turn.started'> = { type: 'turn.started', session: session.id, turn, node: line.node, epoch: 1, deadline: Math.floor(tx.now + line.limits.turnMsMax) }
     tx.append(sent, started, ...(isBelow ? [{ type: 'wait.started' as const, session: client.session.id, turn, target: session.id, until: started.deadline }] : []))
     return { sent, started, at: tx.now }
   })
   if (opened === null) return 'known'
+  // Only whoever opened the turn runs it: another try at the same time may have brought something else.
+  line.clients.set(turn, driver)
   line.start(turnRowOf(opened.sent, opened.started, opened.at), session, opened.sent, null)
   return 'opened'
 }
 
-/** What the client asked for, short: the call that follows has it whole. */
-function textOf(tool: string, input: Json): string {
+/** What the client asked for, short, for people. */
+function describeAsk({ tool, input }: ToolAsk): string {
   const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
   const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
   const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
   return `${tool}${typeof target === 'string' && target !== '' ? ` ${target}` : ''}${typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''}`
 }
 
-async function answerOfTurn(line: Line, turn: TurnId, tool: string, input: Json): Promise<ToolAnswer | Refusal> {
-  const row = await line.store.turn(turn)
-  const opened = row === null ? null : await line.store.event(row.openedSeq)
-  if (opened?.event.type === 'message.sent' && !isSameButMarks(opened.event.text, textOf(tool, input))) return { code: 'message_already_sent', message: opened.event.message }
-  const begun = row === null || row.state === 'ended' ? null : await begunIn(line, row)
-  if (begun !== null) return begun
+/** R2: the first try is answered when the turn's end is durable. */
+async function endOfTurn(line: Line, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
   const ended = await turnEnding(line, turn)
-  if (ended.outcome === 'completed') return JSON.parse(ended.output) as ToolAnswer
-  return { ok: false, value: { error: { code: ended.outcome, message: ended.error ?? `${ended.outcome}: the request was stopped` } } }
+  return ended.outcome === 'completed' ? (said() ?? (JSON.parse(ended.output) as ToolAnswer)) : stoppedAnswer(ended)
 }
 
+const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer =>
+  ({ ok: false, value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } } })
+
+/** A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process that has died meanwhile. */
+async function answerAgain(line: Line, turn: TurnId, asked: ToolAsk, signal: AbortSignal): Promise<ToolAnswer | Refusal> {
+  const row = await line.store.turn(turn)
+  const opened = row === null ? undefined : (await line.store.event(row.openedSeq))?.event
+  if (row === null || opened?.type !== 'message.sent') throw new Error(`the input of ${turn} is not in the log`)
+  if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
+  const begun = await begunIn(line, row, asked)
+  if (begun !== null) return begun
+  return untilGone(line, turn, signal, endOfTurn(line, turn, () => null))
+}
+
+/** Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only the beginning of it. */
+const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): boolean =>
+  isSameButMarks(text, describeAsk(asked)) && (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
+
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
-async function begunIn(line: Line, row: TurnRow): Promise<ToolAnswer | null> {
+async function begunIn(line: Line, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
   const { events } = await line.store.read(row.openedSeq - 1, { sessions: [row.session], types: ['call.opened'] }, 100)
   const opened = events.find(({ event }) => event.turn === row.id)?.event
   if (opened?.type !== 'call.opened' || !opened.background) return null
-  return { ok: true, value: { agent_name: opened.grant.agent, success: false, output: '', tool_calls: [], tokens_used: 0, duration_seconds: 0, errors: [], call_id: opened.call, outcome: null, truncated: false } }
+  const named = input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
+  return { ok: true, value: { agent_name: named ?? opened.grant.agent, success: false, output: '', tool_calls: [], tokens_used: 0, duration_seconds: 0, errors: [], call_id: opened.call, outcome: null, truncated: false } }
 }

@@ -59,6 +59,8 @@ export type Line = LinePorts & {
   readonly stoppedEarly: Map<TurnId, Outcome>
   /** What clients outside do in their own turns, in place of a driver. */
   readonly clients: Map<TurnId, Driver>
+  /** How many clients here wait for a client's turn: the first try, and retries of it. */
+  readonly attached: Map<TurnId, number>
   /** Who waits here for an answer to a question. */
   readonly questionWaiters: Map<string, Set<() => void>>
   /** Traces that flows were begun with, while their roots run here. */
@@ -90,6 +92,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
     starting: new Set(),
     atStop: new Set(),
     clients: new Map(),
+    attached: new Map(),
     traces: new Map(),
     heard: new Map(),
     questionWaiters: new Map(),

@@ -1,5 +1,5 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
-import { claimSession, endLost } from './claim.ts'
+import { claimSession, takeClientTurn } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
 import { Fenced, Stopped } from './faults.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
@@ -81,15 +81,18 @@ async function sweepDue(line: Line): Promise<boolean> {
   line.swept.to = due.next
   // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
   await each(line, due.calls, (call) => expireCall(line, call))
+  const lost = new Set(due.lost)
   await each(line, due.turns, async (turn) => {
+    // A client's turn whose process is gone may have its answer on record: it is taken up once more, however late.
+    if (lost.has(turn)) return
     await cancel(line, turn, 'timed_out', 'deadline')
     const row = await line.store.turn(turn)
     if (row !== null) await claimSession(line, row.session)
   })
-  await each(line, due.lost, (turn) => endLost(line, turn))
-  const lost = [...line.lost]
+  await each(line, due.lost, (turn) => takeClientTurn(line, turn))
+  const brokenOff = [...line.lost]
   line.lost.clear()
-  await each(line, [...new Set([...due.sessions, ...lost])], (session) => claimSession(line, session))
+  await each(line, [...new Set([...due.sessions, ...brokenOff])], (session) => claimSession(line, session))
   return due.next !== null || Math.max(due.calls.length, due.turns.length, due.lost.length) >= duePerSweep
 }
 

@@ -11,6 +11,7 @@ import { countGently, cutBytes } from '../model/text.ts'
 import { actsOf } from './acts.ts'
 import { agentOf } from './send.ts'
 import { claimSession } from './claim.ts'
+import { driverOfClient } from './client-driver.ts'
 import { cancel, finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from './faults.ts'
 import type { Line } from './line.ts'
@@ -22,6 +23,8 @@ import { stepsOf } from './steps.ts'
 import { turnInputOf } from './turn-input.ts'
 import { noteTrace } from './trace.ts'
 import { settleTurn } from './waiting.ts'
+
+const recordReadMs = 1000
 
 export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void {
   const known = row.grant.agent === externalAgent.name ? externalAgent : line.agents.get(row.grant.agent)
@@ -80,7 +83,7 @@ const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => (
 async function drive(line: Line, running: Running): Promise<TurnOutcome> {
   try {
     const input = await turnInputOf(line, running)
-    const driver = line.clients.get(running.row.id) ?? line.agents.driver(running.agent)
+    const driver = driverOfClient(line, running) ?? line.agents.driver(running.agent)
     const steps = stepsOf(line, running)
     const run = async (): Promise<TurnOutcome> => repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
     return checked(await untilLeft(line, running, run()))
@@ -148,7 +151,7 @@ function watch(line: Line, running: Running): () => void {
   const ownTime = row.call === null || running.session.kind === 'persistent'
   if (!ownTime) return () => undefined
   const stop = (cause: string) => () => void cancel(line, row.id, 'timed_out', cause).catch(line.report)
-  const offDeadline = line.alarm.set(row.deadline, stop('deadline'))
+  const offDeadline = line.alarm.set(deadlineHere(line, running), stop('deadline'))
   // A client outside may be silent for as long as its call may take.
   if (row.call !== null || running.session.kind === 'external') return offDeadline
   let offSilence = (): void => undefined
@@ -166,3 +169,6 @@ function watch(line: Line, running: Running): () => void {
   }
 }
 
+/** A client's turn that was taken up late may have its answer on record already: it gets the time to read it. */
+const deadlineHere = (line: Line, { row, session, recorded }: Running): number =>
+  session.kind === 'external' && recorded !== null ? Math.max(row.deadline, line.clock.now() + recordReadMs) : row.deadline

@@ -67,7 +67,7 @@ async function refusedHere({ line, doorTools }: ExchangeParts, name: string, inp
   const refuse = (more: Pick<ToolContext, 'acts' | 'stepKey'> & Partial<ToolContext>): Promise<ToolAnswer> => tool.refuse?.(refusal, input, { ...context, ...more }) ?? Promise.resolve(refusedAnswer(refusal))
   const context = { ...clientContext(line, client), signal: use.signal, shownTokens: line.limits.resultShownTokens }
   if (tool.effect !== 'call') return refuse({ acts: clientActs(line, client.session, use), stepKey: '' })
-  return inOwnTurn(line, client, name, input, use, async (turn) => {
+  return inOwnTurn(line, client, { tool: name, input }, use, async (turn) => {
     const running = line.running.get(turn)
     return running === undefined ? refusedAnswer(refusal) : refuse({ turn: running.row, acts: running.acts, stepKey: keyOf('tool', name, input) })
   })

@@ -13,6 +13,7 @@ import type { ToolAnswer } from '../runtime/ports.ts'
 import { AnyJson, Call, CallAnswer, Calls, Flow, FlowEvents, Waits } from './answer-shapes.ts'
 import { clientNameOf } from './client-name.ts'
 import { actIdOf } from './idempotency.ts'
+import { orStopping, stopping, stoppingAnswer } from './or-stopping.ts'
 import { coversSession } from './reach.ts'
 import { answer, IdPath, notYours, onlyUser, openSession, say, shapes, traceOf, whenGone, whoOf, type App, type Deps } from './route.ts'
 import { senderOf } from './sender.ts'
@@ -61,21 +62,10 @@ async function callerOf(deps: Deps, request: FastifyRequest, from: string | null
 async function call(deps: Deps, who: Who, { from: _from, agent, ...rest }: Post, id: string | null, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const using = deps.exchange.useTool(who, 'sub_agent', { agent_name: agent, ...rest } as Json, { signal: whenGone(reply), id, trace: traceOf(request) })
   const used = await orStopping(deps.closing, using)
-  if (used === stopping) return say(reply, wireNo('unavailable', 'The server stops. The call goes on when it runs again; ask with the same Idempotency-Key to get its answer.', { 'retry-after': '5' }))
+  if (used === stopping) return say(reply, stoppingAnswer)
   if (isRefusal(used)) return answer(reply, 400, used)
   const value = fieldsOf(used)
   return value['outcome'] === 'refused' ? sayRefused(deps, value, reply) : reply.code(rest.background === true ? 202 : 200).send('call_id' in value ? value : stoppedAnswer(agent, value))
-}
-
-const stopping = Symbol('the server stops')
-
-/** A server that stops has not cancelled what it waits for. */
-function orStopping<T>(closing: AbortSignal, work: Promise<T>): Promise<T | typeof stopping> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => resolve(stopping)
-    closing.addEventListener('abort', stop, { once: true })
-    work.finally(() => closing.removeEventListener('abort', stop)).then(resolve, reject)
-  })
 }
 
 const fieldsOf = ({ value }: ToolAnswer): Record<string, Json> => (value !== null && typeof value === 'object' && !Array.isArray(value) ? value : {})

@@ -6,7 +6,8 @@ import type { Who } from '../runtime/exchange.ts'
 import { AnyJson } from './answer-shapes.ts'
 import { clientNameOf } from './client-name.ts'
 import { actIdOf } from './idempotency.ts'
-import { answer, IdPath, notYours, openSession, shapes, traceOf, whenGone, whoOf, type App, type Deps } from './route.ts'
+import { orStopping, stopping, stoppingAnswer } from './or-stopping.ts'
+import { answer, IdPath, notYours, openSession, say, shapes, traceOf, whenGone, whoOf, type App, type Deps } from './route.ts'
 import { senderOf } from './sender.ts'
 import { isRefusal } from './wire-error.ts'
 
@@ -35,7 +36,9 @@ export function toolRoutes(app: App, deps: Deps): void {
     if (isRefusal(act)) return answer(reply, 400, act)
     const who = await actorOf(deps, request, request.body.session ?? null)
     if (isRefusal(who)) return answer(reply, 403, who)
-    return answer(reply, 200, await exchange.useTool(who, request.params.name, request.body.input, { signal: whenGone(reply, deps.closing), id: act.id, trace: traceOf(request) }))
+    const using = exchange.useTool(who, request.params.name, request.body.input, { signal: whenGone(reply), id: act.id, trace: traceOf(request) })
+    const used = await orStopping(deps.closing, using)
+    return used === stopping ? say(reply, stoppingAnswer) : answer(reply, 200, used)
   })
 
   const Trace = z.strictObject({

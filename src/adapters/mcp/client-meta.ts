@@ -2,3 +2,6 @@
 export const clientMetaKey = 'tieline/client'
 
 export type ClientMeta = { name?: string | undefined; session?: string | undefined; cwd?: string | undefined }
+
+/** Where a client puts its own key for a request: the same key again, also after a crash of the server, is the same act with the same answer. */
+export const keyMetaKey = 'tieline/idempotency-key'

@@ -6,6 +6,7 @@ import type { Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
 import type { Clock } from '../../runtime/ports.ts'
+import { keyMetaKey } from './client-meta.ts'
 import { refusedAnswer, resultOf } from './server-answers.ts'
 import { clientOf, programOf, traceOf } from './server-client.ts'
 import type { Inflight } from './server-inflight.ts'
@@ -72,12 +73,14 @@ async function callTool(asker: Asker | null, { name, arguments: given = {} }: Ca
   const running = inflight.begin({ who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id }, [ctx.mcpReq.signal, ...(asker === null ? [] : [asker.signal])])
   const token = ctx.mcpReq._meta?.progressToken
   try {
-    const work = exchange.useTool(who, name, input, { signal: running.signal, id: actOf(asker, who, name), trace: traceOf(ctx.mcpReq._meta) })
+    const id = actOf(asker, ctx, who, name)
+    const work = untilStopping(running.stopping, exchange.useTool(who, name, input, { signal: running.signal, id, trace: traceOf(ctx.mcpReq._meta) }))
     const answer = await (token === undefined ? work : withProgress(work, {
       clock, everyMs: progressMs,
       describe: () => whoWorks(exchange, sessionOf(who), name, input),
       tell: (progress) => ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, ...progress } }),
     }))
+    if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText(id !== null) }], isError: true }
     return resultOf('code' in answer ? refusedAnswer(name, input, answer) : answer)
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has the rest.
@@ -89,9 +92,26 @@ async function callTool(asker: Asker | null, { name, arguments: given = {} }: Ca
   }
 }
 
-/** A retry with the same key is the same act. The key is the client's own, so it counts only for the same client and tool. */
-function actOf(asker: Asker | null, who: Who, name: string): string | null {
-  const key = asker?.headers.get('idempotency-key') ?? null
+/** A server that stops has not cancelled what it waits for. */
+function untilStopping<T>(stopping: AbortSignal, work: Promise<T>): Promise<T | 'stopping'> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve('stopping')
+    if (stopping.aborted) stop()
+    stopping.addEventListener('abort', stop, { once: true })
+    work.finally(() => stopping.removeEventListener('abort', stop)).then(resolve, reject)
+  })
+}
+
+const stoppingText = (hasKey: boolean): string => 'The Tieline server stops. What you asked for goes on when it runs again. '
+  + (hasKey ? 'Ask again with the same idempotency key to get its answer.' : 'Do not ask again before you have looked: the user finds its result with `tieline calls`.')
+
+/**
+ * A retry with the same key is the same act. The key is the client's own, so it counts only for the same client and tool.
+ * It comes in the `Idempotency-Key` header or, from clients that set no headers, in the request's `_meta`.
+ */
+function actOf(asker: Asker | null, ctx: ServerContext, who: Who, name: string): string | null {
+  const given = ctx.mcpReq._meta?.[keyMetaKey]
+  const key = typeof given === 'string' ? given : (asker?.headers.get('idempotency-key') ?? null)
   return key === null || key === '' ? null : createHash('sha256').update(JSON.stringify([who, 'mcp', name, key])).digest('base64url')
 }
 

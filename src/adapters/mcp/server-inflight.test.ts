@@ -55,15 +55,16 @@ describe.each(revisions)('over revision %s', (revision) => {
     await expect.poll(() => busy.seen, { timeout: 10_000 }).toEqual(['started', 'aborted'])
   })
 
-  test('a server that stops ends the calls that it runs', async () => {
+  test('a server that stops says that the calls go on, and cancels none of them', async () => {
     const busy = worker()
     const w = await open({ agents: { busy: busy.agent } })
     const client = await w.connect(revision)
     const ended = callTool(client, 'sub_agent', { agent_name: 'busy', task: 'x' })
     await busy.started
     await w.app.close()
-    expect((await ended).isError).toBe(true)
-    await expect.poll(() => busy.seen, { timeout: 10_000 }).toEqual(['started', 'aborted'])
+    expect(await ended).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('goes on when it runs again') as string }] })
+    busy.finish('done')
+    await expect.poll(async () => (await w.line.exchange.calls({ session: null, limit: 5, before: null })).map(({ outcome }) => outcome)).toEqual(['completed'])
   })
 })
 

@@ -4,11 +4,18 @@ import type { RequestId } from '@modelcontextprotocol/server'
 export type CallKey = { who: string; connection: string | null; id: RequestId }
 
 export type Inflight = {
-  /** Aborts when the call is cancelled, or when one of the given signals does. */
-  begin(key: CallKey, signals: readonly AbortSignal[]): { signal: AbortSignal; end(): void }
+  begin(key: CallKey, signals: readonly AbortSignal[]): Begun
   cancel(key: CallKey): boolean
-  /** Ends all that runs, since the server stops. */
+  /** Ends the waiting for all that runs, since the server stops. It cancels nothing: what runs goes on when the server runs again. */
   stop(): void
+}
+
+export type Begun = {
+  /** Aborts when the call is cancelled, or when one of the given signals does; no longer when the server stops, which closes all connections. */
+  signal: AbortSignal
+  /** Aborts when the server stops. */
+  stopping: AbortSignal
+  end(): void
 }
 
 export function inflightCalls(): Inflight {
@@ -19,9 +26,17 @@ export function inflightCalls(): Inflight {
       const own = new AbortController()
       const name = nameOf(key)
       if (name !== null) running.set(name, own)
+      const gone = AbortSignal.any([...signals])
+      const leave = (): void => {
+        if (!stopping.signal.aborted) own.abort(gone.reason)
+      }
+      if (gone.aborted) leave()
+      else gone.addEventListener('abort', leave, { once: true })
       return {
-        signal: AbortSignal.any([own.signal, stopping.signal, ...signals]),
+        signal: own.signal,
+        stopping: stopping.signal,
         end() {
+          gone.removeEventListener('abort', leave)
           if (name !== null && running.get(name) === own) running.delete(name)
         },
       }
