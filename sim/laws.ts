@@ -12,7 +12,7 @@ import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 export function before(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
   switch (event.type) {
     case 'call.opened': return ownTurn(ledger, event, written) ?? openingLaws(ledger, event, written, limits)
-    case 'step.started': case 'step.ended': case 'question.asked': case 'call.refused': case 'wait.started': case 'wait.ended': return ownTurn(ledger, event, written)
+    case 'step.started': case 'step.ended': case 'question.asked': case 'call.refused': case 'wait.started': case 'wait.ended': case 'turn.suspended': return ownTurn(ledger, event, written)
     case 'call.ended': return endsOnce(ledger, event, limits)
     case 'turn.started': return startsAlone(ledger, event)
     case 'session.claimed': return claims(ledger, event, written)
@@ -32,6 +32,7 @@ const queues = (ledger: Ledger, session: SessionId, limits: Limits): Broken =>
 function ownTurn(ledger: Ledger, event: Event, { writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${event.type} of ${turn.id}, which is ${turn.state}`
+  if (turn.quietRuns >= 2) return `R11: ${event.type} of ${turn.id}, whose last two runs ended with their process and had recorded nothing`
   if (writer !== null && writer !== turn.node) return `R6: ${event.type} of ${turn.id} by ${writer}, but ${turn.node ?? 'nobody'} has it (epoch ${turn.epoch})`
   return null
 }

@@ -25,6 +25,10 @@ export type LedgerTurn = {
   /** Taken for messages that it sent. */
   mailed: number
   keys: Set<string>
+  /** Whether its present run has recorded something, or was stopped in good order. */
+  did: boolean
+  /** How many of its runs, one after the other up to the present one, ended with their process and had neither recorded nor awaited anything. */
+  quietRuns: number
 }
 
 /** One transaction as the log has it, and who committed it where that is known. */
@@ -80,6 +84,8 @@ export class Ledger {
   apply(event: Event, at: number): void {
     this.events += 1
     this.mail.apply(event)
+    const acting = event.turn === null || !acts.has(event.type) ? undefined : this.turns.get(event.turn)
+    if (acting !== undefined) acting.did = true
     switch (event.type) {
       case 'session.created': this.sessions.set(event.session, { agent: event.agent, kind: event.kind }); return
       case 'message.sent':
@@ -95,12 +101,12 @@ export class Ledger {
       case 'turn.ended': return this.#endTurn(event)
       case 'step.ended': this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output; return
       case 'wait.started': this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until }); return
-      case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'session.renamed': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
+      case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'turn.suspended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'session.renamed': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
     }
   }
 
   #open(fixed: Pick<LedgerTurn, 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt'>): LedgerTurn {
-    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], mailed: 0, keys: new Set() }
+    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], mailed: 0, keys: new Set(), did: false, quietRuns: 0 }
     this.turns.set(turn.id, turn)
     put(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
     return turn
@@ -138,6 +144,9 @@ export class Ledger {
 
   #claim(event: EventOf<'session.claimed'>, at: number): void {
     const turn = this.turn(event.turn)
+    const quiet = !turn.did && turn.node !== event.node && !turn.children.some((child) => child.pending)
+    turn.quietRuns = quiet ? turn.quietRuns + 1 : 0
+    turn.did = false
     turn.begunAt = at
     turn.node = event.node
     turn.epoch = event.epoch
@@ -163,6 +172,7 @@ export class Ledger {
 }
 
 const none: ReadonlySet<LedgerTurn> = new Set()
+const acts: ReadonlySet<Event['type']> = new Set(['step.started', 'step.ended', 'call.opened', 'call.refused', 'call.ended', 'wait.started', 'question.asked', 'question.answered', 'turn.suspended'])
 
 function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
   turn.state = 'running'

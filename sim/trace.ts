@@ -19,7 +19,7 @@ function wording(event: Event): string {
     case 'turn.started': return `${where} in ${event.session}, epoch ${event.epoch}, deadline ${((event.deadline - startAt) / 1000).toFixed(3)}`
     case 'turn.ended': return `${where} ${event.outcome}, tokens ${event.tokensUsed} and ${event.tokensBelow} below${event.error === null ? '' : `: ${event.error.split('\n')[0] ?? ''}`}`
     case 'turn.cancelled': return `${where} ${event.outcome} (${event.cause})`
-    case 'session.claimed': return `${where} by ${event.node}, epoch ${event.epoch}`
+    case 'turn.suspended': case 'session.claimed': return `${where} by ${event.node}, epoch ${event.epoch}`
     case 'message.sent': return `${where} to ${event.session}: ${event.text}, tokens ${event.grant.tokensMax ?? '-'}`
     case 'wait.started': return `${where} waits for ${event.target}`
     case 'wait.ended': return `${where} waited for ${event.target}: ${event.reason}`

@@ -57,6 +57,7 @@ function doing(event: Event, names: Names): string {
     case 'message.died': return `${event.message} was not read: ${oneLine(event.cause)}`
     case 'message.sent': return `${event.turn === null ? 'has mail from' : 'was told by'} ${event.from === null ? event.source : names.session(event.from)}${event.releasedBy === 'user' ? ', released by the user' : ''}: ${short(event.text)}`
     case 'turn.started': return 'begins'
+    case 'turn.suspended': return 'was left when the server was stopped'
     case 'turn.cancelled': return `was told to stop: ${endWords(event.outcome, event.cause)}`
     case 'turn.ended': return `${event.outcome === 'completed' ? 'is done' : endWords(event.outcome, event.error)} (${event.tokensUsed + event.tokensBelow} tokens)${event.output === '' ? '' : `: ${short(event.output)}`}`
     case 'step.started': return `uses ${oneLine(event.name)}`

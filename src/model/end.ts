@@ -18,18 +18,16 @@ export type ProgressOf = (turn: TurnId) => Progress | undefined
 export function endTurn({ turn, session }: TurnFacts, below: readonly BelowRow[], result: TurnResult, progressOf: ProgressOf, now: Millis, limits: Limits, heir: SessionId | null = null): Event[] {
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must be able to read it.
   const output = session.kind === 'external' ? result.output : cutBytes(result.output, limits.resultBytesMax).text
+  const waiter = turn.grant.path.at(-1)?.session
   const events: Event[] = [
+    // R5: whoever acts through the session of its calls waits for that session while a turn of it runs, and no longer.
+    ...(waiter === undefined || turn.session !== callsBelow(waiter) ? [] : [{ type: 'wait.ended' as const, session: waiter, turn: turn.id, target: turn.session, reason: 'the tool has answered' }]),
     ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
     {
       type: 'turn.ended', session: turn.session, turn: turn.id, outcome: result.outcome, output: turn.call === null ? output : '', error: result.error,
       tokensUsed: result.tokensUsed, tokensBelow: result.tokensBelow, iterations: result.iterations, toolCalls: [...result.toolCalls], entry: session.kind === 'persistent' ? result.entry : null,
     },
   ]
-  const waiter = turn.grant.path.at(-1)?.session
-  // R5: whoever acts through the session of its calls waits for that session while a turn of it runs, and no longer.
-  if (waiter !== undefined && turn.session === callsBelow(waiter)) {
-    events.push({ type: 'wait.ended', session: waiter, turn: turn.id, target: turn.session, reason: 'the tool has answered' })
-  }
   if (turn.call === null) return [...events, ...failureNotice(turn, session, result)]
   if (turn.call.pending) return [...events, callEnded(turn, result.outcome, result.error === null ? [] : [result.error], 'answered', { ...result }, now, limits)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was cancelled on purpose does not.

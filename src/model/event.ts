@@ -101,6 +101,8 @@ export const Event = z.discriminatedUnion('type', [
   event('message.declined', { message: MessageId, by: SessionId.nullable(), from: SessionId.nullable() }),
   event('message.died', { message: MessageId, from: SessionId.nullable(), cause: z.string() }),
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
+  /** Its node stops in good order: the next one goes on with it. */
+  event('turn.suspended', { node: NodeId, epoch: z.number().int() }),
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
     outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), /** By calls below it, or still held by them. */ tokensBelow: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),

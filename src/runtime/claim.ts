@@ -6,9 +6,10 @@ import { endTurn } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
+import { diedTwice, diedTwiceError } from '../model/runs.ts'
 import { isThere, starting, type Line } from './line.ts'
 import type { Key } from './ports.ts'
-import { cancel, recordedProgress } from './ending.ts'
+import { cancel, failTaken, recordedProgress } from './ending.ts'
 import { recordedOf, type Recorded } from './recorded.ts'
 import { settleBelow, type Running } from './running.ts'
 import { endingOf } from './waiting.ts'
@@ -73,6 +74,8 @@ const isDead = (line: Line, { id, node }: TurnRow, runnerAlive: boolean): boolea
 async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
   const input = await inputOf(line, row)
   const recorded = takeover ? await recordedOf(line.store, row) : null
+  const before = recorded?.runs.flatMap(({ event }) => (event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event])) ?? []
+  if (diedTwice(before, line.node)) return failTaken(line, row, input, diedTwiceError) // R11
   const endings = recorded === null ? [] : await endingsOf(line, recorded)
   line.start(row, session, input, recorded)
   const running = line.running.get(row.id)

@@ -1,7 +1,8 @@
 /** The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each is one transaction (R1, R3). */
 import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from '../model/end.ts'
 import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
-import type { TurnRow } from '../model/facts.ts'
+import type { Opening } from '../model/event.ts'
+import type { TurnFacts, TurnRow } from '../model/facts.ts'
 import { countGently } from '../model/text.ts'
 import type { Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
@@ -81,14 +82,38 @@ export async function failQueued(line: Line, session: SessionId, why: string): P
   for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
     const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
     if (opened === undefined || !('grant' in opened)) continue
-    const asked = opened.type === 'call.opened' ? { asked: opened.task, askedTokens: await countGently(line.count, opened.task), from: opened.grant.path.at(-2)?.agent ?? null } : { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+    const asked = await readAsked(line, opened)
     await line.store.transact(endKeys(row), async (tx) => {
       const facts = await tx.turn(row.id)
       if (facts?.turn.state !== 'queued') return
-      const entry = { n: facts.session.entries + 1, ...asked, startedAt: row.openedAt, answered: `[${why}]`, answeredTokens: line.count(why) }
+      const entry = failedEntry(line, facts, asked, why)
       tx.append(...endTurn(facts, [], { outcome: 'failed', output: '', error: why, iterations: 0, toolCalls: [], tokensUsed: 0, tokensBelow: 0, entry }, () => undefined, tx.now, line.limits))
     })
   }
+}
+
+type Asked = Pick<NonNullable<TurnResult['entry']>, 'asked' | 'askedTokens' | 'from'>
+
+/** Counted before the transaction, because a long task takes its time. */
+async function readAsked(line: Line, opened: Opening): Promise<Asked> {
+  if (opened.type !== 'call.opened') return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+  return { asked: opened.task, askedTokens: await countGently(line.count, opened.task), from: opened.grant.path.at(-2)?.agent ?? null }
+}
+
+const failedEntry = (line: Line, { turn, session }: TurnFacts, asked: Asked, why: string): TurnResult['entry'] =>
+  ({ n: session.entries + 1, ...asked, startedAt: turn.openedAt, answered: `[${why}]`, answeredTokens: line.count(why) })
+
+/** Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes for it (R6). */
+export async function failTaken(line: Line, row: TurnRow, opened: Opening, why: string): Promise<void> {
+  const progress = await recordedProgress(line, row)
+  const asked = await readAsked(line, opened)
+  await line.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(row.id)
+    if (facts?.turn.state !== 'running' || facts.turn.node !== line.node || facts.turn.epoch !== row.epoch) return
+    const outcome = facts.turn.stopping ?? 'failed'
+    const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
+    tx.append(...endTurn(facts, await tx.below(row.id), { outcome, error, ...progress, entry: failedEntry(line, facts, asked, error) }, () => undefined, tx.now, line.limits))
+  })
 }
 
 /** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */

@@ -135,6 +135,7 @@ function doingOf(event: StoredEvent['event'] | undefined): string {
     case 'step.ended': return event.kind === 'tool' ? `has the result of ${event.name}, and asks its driver what to do next` : `has an answer of ${event.name}, and goes on with it`
     case 'call.ended': return `has the end of a call (${event.outcome}), and goes on with it`
     case 'call.refused': return `was refused a call to ${event.agent} (${event.refusal.code}), and goes on without it`
+    case 'turn.suspended': return 'was left when the server was stopped, and goes on when it runs again'
     case 'session.claimed': return 'was taken up again after the process that ran it was gone, and goes on from its record'
     case 'question.asked': return `asks a person whether it may use ${event.tool}`
     case 'question.answered': return `was answered by a person (${event.answer}), and goes on`

@@ -36,14 +36,24 @@ export async function startNode(ports: LinePorts, resumeAfter: Promise<unknown> 
   return {
     line,
     async stop() {
+      const interrupted = [...line.running.values()]
       line.stopping.abort(new Error('the node is stopping'))
       for (const running of line.running.values()) running.abort.abort(line.stopping.signal.reason)
       for (const told of line.atStop) told()
       line.alarm.stop()
+      await Promise.all(interrupted.map((running) => suspend(line, running)))
       await living
       deaf()
     },
   }
+}
+
+/** Says that a turn did not take this process with it. Where that cannot be recorded, the turn counts as one that did. */
+async function suspend(line: Line, { row: { id: turn, session }, epoch }: Running): Promise<void> {
+  await line.store.transact([`session:${session}`], async (tx) => {
+    const facts = await tx.activation(turn)
+    if (facts?.state === 'running' && facts.node === line.node && facts.epoch === epoch) tx.append({ type: 'turn.suspended', session, turn, node: line.node, epoch })
+  }).catch(() => undefined)
 }
 
 /** R9's level, for calls: whatever a hint says is also found by looking, once a second. */

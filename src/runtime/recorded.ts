@@ -3,10 +3,11 @@
  * R10: a turn that is run again from its recorded steps gives the same events; only the first unrecorded effect runs for real.
  */
 import { hash } from 'node:crypto'
-import type { EventOf, StoredEvent } from '../model/event.ts'
+import type { EventOf, EventType, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
 import { fingerprint } from '../model/fingerprint.ts'
 import { canonical, type Json } from '../model/json.ts'
+import { runTypes } from '../model/runs.ts'
 import { redactedMark } from './normalise.ts'
 import type { Store } from './ports.ts'
 
@@ -20,6 +21,8 @@ export type Recorded = {
   step(key: string, like: StepLike): RecordedStep | undefined
   call(key: string, like: CallLike): RecordedCall | undefined
   readonly events: readonly StoredEvent[]
+  /** Of all its runs: when each began, what it recorded, and what it waited for. */
+  readonly runs: readonly StoredEvent[]
 }
 
 /** Requests come from recorded answers or from the same code, so their fields have the same order when a turn is run again. */
@@ -28,19 +31,21 @@ export const keyOf = (kind: string, name: string, request: unknown): string => f
 export const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
 const pageSize = 1000
+const effects: ReadonlySet<EventType> = new Set(['step.started', 'step.ended', 'call.opened', 'call.refused'])
 
 export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> {
-  const events: StoredEvent[] = []
+  const runs: StoredEvent[] = []
   for (let after = row.openedSeq - 1; ; ) {
-    const page = await store.read(after, { sessions: [row.session], types: ['step.started', 'step.ended', 'call.opened', 'call.refused'] }, pageSize)
-    events.push(...page.events.filter((stored) => stored.event.turn === row.id))
+    const page = await store.read(after, { sessions: [row.session], types: runTypes }, pageSize)
+    runs.push(...page.events.filter((stored) => stored.event.turn === row.id))
     if (page.events.length < pageSize) break
     after = page.next
   }
+  const events = runs.filter(({ event }) => effects.has(event.type))
   const input = await store.event(row.openedSeq)
   let marked: boolean | null = null
   // Looked at only when a key was not found, which is once where nothing was taken out.
-  return { ...index(events, () => (marked ??= redactedMark.test(JSON.stringify([input, events])))), events }
+  return { ...index(events, () => (marked ??= redactedMark.test(JSON.stringify([input, events])))), events, runs }
 }
 
 function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {

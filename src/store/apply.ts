@@ -112,6 +112,8 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': return applyMail(writes.mail, event, batch.at, seq)
     case 'turn.started': if (event.turn !== null && batch.started.has(event.turn)) writes.start.run(event.node, event.epoch, event.deadline, event.turn); return
     case 'turn.cancelled': writes.cancel.run(event.outcome, event.turn); return
+    // The node's lease says who may take it; this only says why it was left.
+    case 'turn.suspended': return
     case 'turn.ended': return endTurn(writes, batch, event, seq)
     case 'step.started': if (event.turn === null) writes.traced.run(event.session, event.key, 0); return
     case 'step.ended': return endStep(writes, event)

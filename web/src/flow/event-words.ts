@@ -13,6 +13,7 @@ const words: Words = {
   'message.revised': (event, agent) => `${event.revisedBy === 'user' ? 'you change' : `${agent} changes`} a draft${event.revisedBy === 'user' ? ` of ${agent}` : ''}: ${short(event.text)}`,
   'message.delivered': (event, agent) => `${agent} is given a message: ${short(event.text)}`,
   'turn.started': (_event, agent) => `${agent} begins`,
+  'turn.suspended': (_event, agent) => `${agent} is left, because the server was stopped`,
   'turn.cancelled': (event, agent) => `${agent} is told to stop: ${event.cause}`,
   'turn.ended': (event, agent) => `${agent} ends: ${event.outcome}`,
   'step.started': (event, agent) => `${agent} runs ${event.name}`,
