@@ -21,7 +21,7 @@ export function before(ledger: Ledger, event: Event, written: Written, limits: L
     case 'message.delivered': case 'message.sent': return ledger.mail.before(event) ?? (opensTurn(event) ? queues(ledger, event.session, limits) : null)
     case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': return ledger.mail.before(event)
     case 'session.created': return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
-    case 'session.forked': case 'message.drafted': case 'message.revised': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'question.answered': case 'notice.raised': return null
+    case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'question.answered': case 'notice.raised': return null
   }
 }
 

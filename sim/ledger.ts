@@ -101,7 +101,7 @@ export class Ledger {
       case 'turn.ended': return this.#endTurn(event)
       case 'step.ended': this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output; return
       case 'wait.started': this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until }); return
-      case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'turn.suspended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'session.renamed': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
+      case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'turn.suspended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'session.renamed': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
     }
   }
 

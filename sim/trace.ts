@@ -27,6 +27,6 @@ function wording(event: Event): string {
     case 'notice.raised': return `${where} about ${event.about}`
     case 'question.asked': case 'question.answered': return `${where} ${event.type} ${event.question}`
     case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': return `${where} ${event.message}`
-    case 'session.forked': case 'agent.created': case 'agent.deleted': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': return event.session
+    case 'session.cancelled': case 'session.forked': case 'agent.created': case 'agent.deleted': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': return event.session
   }
 }

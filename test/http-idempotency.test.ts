@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { mintSessionToken } from '../src/server/identity.ts'
 import { serve, until } from './http-kit.ts'
 
@@ -95,4 +98,29 @@ test('a key that is empty, too long or has control characters is refused on ever
       expect([path, key.length, answer.status, answer.body.error?.field]).toEqual([path, key.length, 400, 'Idempotency-Key'])
     }
   }
+})
+
+test('a cancel that is tried again after a restart does not end the turn that came later', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tieline-cancel-'))
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+  const [key, nothing] = [{ 'idempotency-key': 'stop it' }, { 'idempotency-key': 'stop nothing' }]
+  const first = await serve({}, { dataDir })
+  const id = await first.open('held')
+  expect((await first.post(`/api/sessions/${id}/cancel`, {}, nothing)).body).toEqual({ cancelled: 0 })
+  await first.post(`/api/sessions/${id}/messages`, { message: 'one' })
+  await until(() => first.gate.entered === 1)
+  expect((await first.post(`/api/sessions/${id}/cancel`, {}, key)).body).toEqual({ cancelled: 1 })
+  await first.get(`/api/sessions/${id}/wait`)
+  await first.server.close()
+  await first.line.close()
+
+  const second = await serve({}, { dataDir })
+  await second.post(`/api/sessions/${id}/messages`, { message: 'two' })
+  await until(() => second.gate.entered === 1)
+  expect((await second.post(`/api/sessions/${id}/cancel`, {}, key)).body).toEqual({ cancelled: 1 })
+  expect((await second.post(`/api/sessions/${id}/cancel`, {}, nothing)).body).toEqual({ cancelled: 0 })
+  second.gate.release()
+  await second.get(`/api/sessions/${id}/wait`)
+  const { events } = await second.line.store.read(0, { types: ['turn.ended'] }, 10)
+  expect(events.map(({ event }) => (event.type === 'turn.ended' ? event.outcome : ''))).toEqual(['cancelled', 'completed'])
 })

@@ -22,7 +22,7 @@ function foldOne(options: Options, state: State, event: Event): State {
     case 'step.ended': return spend(state, turnNumber(event.turn ?? ''), event)
     case 'wait.started': return { ...state, waits: sorted([...state.waits, turnNumber(event.target.replace('ses_e', '_'))]) }
     case 'wait.ended': return { ...state, waits: state.waits.filter((id) => id !== turnNumber(event.target.replace('ses_e', '_'))) }
-    case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'turn.suspended': case 'step.started': case 'call.refused': case 'notice.raised': return state
+    case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'turn.suspended': case 'step.started': case 'call.refused': case 'notice.raised': return state
   }
 }
 

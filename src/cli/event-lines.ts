@@ -47,6 +47,7 @@ function doing(event: Event, names: Names): string {
     case 'session.renamed': return `is called ${oneLine(event.title)} now`
     case 'session.adopted': return event.parent === null ? 'belongs to nobody now' : `belongs to ${event.parent} now`
     case 'session.archived': return `session ${event.session} was archived (${event.cause})`
+    case 'session.cancelled': return 'was asked to end what it does'
     case 'session.claimed': return `was taken up by ${event.node}`
     case 'session.forked': return `shares the first ${event.entries} messages of ${event.from}`
     case 'message.drafted': case 'message.revised': return event.type === 'message.revised' && event.revisedBy === 'user' ? `its draft ${event.message} was changed by the user: ${short(event.text)}` : `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`

@@ -77,7 +77,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'wait.ended': return change(tree, turn, (node) => ({ waitsFor: node.waitsFor.filter((target) => target !== event.target) }))
     case 'question.asked': return change(tree, turn, () => ({ asking: event.tool }))
     case 'question.answered': return change(tree, turn, () => ({ asking: null }))
-    case 'turn.suspended': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'session.claimed': case 'notice.raised': return tree
+    case 'session.cancelled': case 'turn.suspended': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.created': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'session.claimed': case 'notice.raised': return tree
   }
   // A server of a later version may send events that are not known here.
   return tree

@@ -79,6 +79,11 @@ export const Event = z.discriminatedUnion('type', [
   event('session.adopted', { parent: SessionId.nullable() }),
   event('session.renamed', { title: z.string() }),
   event('session.archived', { cause: z.enum(['idle', 'deleted']) }),
+  event('session.cancelled', {
+    /** The act's own id: tried again, also much later, it ends these turns and no others. */
+    act: z.string(),
+    turns: z.array(TurnId),
+  }),
   event('session.claimed', { node: NodeId, epoch: z.number().int() }),
   /** Shares the first `entries` of another conversation; what is said later, in either, is not shared. */
   event('session.forked', { from: SessionId, entries: z.number().int().min(0), /** How many messages before its newest. */ back: z.number().int().min(0) }),

@@ -24,3 +24,6 @@ export const callsBelow = (session: SessionId): SessionId => `ses_calls-${sessio
 export const callOf = (turn: TurnId): CallId => `call_${turn.slice(5)}`
 export const isSessionId = (text: string): text is SessionId => text.startsWith('ses_') && text.length > 4
 export const isCallId = (text: string): text is CallId => text.startsWith('call_') && text.length > 5
+
+/** Under which a cancel that may be tried again is remembered for its session. */
+export const cancelKey = (act: string): string => `cancel:${act}`

@@ -186,7 +186,7 @@ export type Exchange = {
   /** Until it is idle or the time is over; a wait of an agent is an edge of the wait-for graph. */
   waitForSession(who: Who, session: SessionId, timeoutMs: number, signal: AbortSignal): Promise<SessionState | Refusal>
   /** The current turn and everything below it; with `all` what is queued too, with `turn` that one alone, also where it waits. */
-  cancel(session: SessionId, all: boolean, cause: string, turn?: TurnId | null): Promise<{ cancelled: number } | Refusal>
+  cancel(session: SessionId, all: boolean, cause: string, turn?: TurnId | null, act?: string | null): Promise<{ cancelled: number } | Refusal>
   /** Sends as the user and waits for the turn's end; an aborted signal cancels it. */
   ask(session: SessionId, text: string, use: ToolUse & { onDelta?: (delta: Delta) => void }): Promise<AskAnswer | Refusal>
 

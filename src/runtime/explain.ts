@@ -139,7 +139,7 @@ function doingOf(event: StoredEvent['event'] | undefined): string {
     case 'session.claimed': return 'was taken up again after the process that ran it was gone, and goes on from its record'
     case 'question.asked': return `asks a person whether it may use ${event.tool}`
     case 'question.answered': return `was answered by a person (${event.answer}), and goes on`
-    case undefined: case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':
+    case undefined: case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':
       return 'has begun, and nothing that it did is recorded yet: it waits for its model or driver'
   }
 }

@@ -21,7 +21,7 @@ import { recordOf } from './record.ts'
 import { readAll } from './scope.ts'
 import { exchangeMail } from './open-mail.ts'
 import { post, send, type Sender } from './send.ts'
-import { adoptSession, archiveSession, cancelSession, createSession, renameSession } from './sessions.ts'
+import { adoptSession, archiveSession, cancelOnce, cancelSession, createSession, renameSession } from './sessions.ts'
 import { spawn } from './session-acts.ts'
 import { stateOf, untilResting } from './state.ts'
 import { traceTool } from './trace-tool.ts'
@@ -57,9 +57,10 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     history: (id, before, limit) => historyOf(line, id, before, limit),
     state: (id) => stateOf(line, id),
     waitForSession: (who, id, timeoutMs, signal) => waitAs(line, who, id, timeoutMs, signal),
-    async cancel(id, all, cause, turn = null) {
+    async cancel(id, all, cause, turn = null, act = null) {
       const row = await known(id)
-      return 'code' in row ? row : { cancelled: await cancelSession(line, id, all, cause, turn) }
+      if ('code' in row) return row
+      return { cancelled: await (act === null ? cancelSession(line, id, all, cause, turn) : cancelOnce(line, id, act, all, cause, turn)) }
     },
     ask: (id, text, use) => askTurn(line, id, text, use),
     mail: exchangeMail({ line, cwd: parts.cwd, senderOf }),

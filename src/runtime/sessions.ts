@@ -1,13 +1,14 @@
 /** The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put away when nobody has used them for long. */
 import { externalAgent } from '../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../model/facts.ts'
-import type { SessionId, TurnId } from '../model/id.ts'
+import { cancelKey, type SessionId, type TurnId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
 import { cancel } from './ending.ts'
 import type { Line } from './line.ts'
 import { buried } from './mail-inbox.ts'
 import type { Lists } from './lists-port.ts'
+import { readAll } from './scope.ts'
 import { createdEvent, newSession, worldOf, type NewSession, type Sender } from './send.ts'
 import { assertOurs } from './running.ts'
 
@@ -56,11 +57,37 @@ export async function archiveSession(line: Line, lists: Lists, session: SessionI
 /** The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end. */
 export async function cancelSession(line: Line, session: SessionId, all: boolean, cause: string, only: TurnId | null = null): Promise<number> {
   let cancelled = 0
-  // What is queued goes first, or the next one would start when the present one ends.
-  for (const turn of (await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)).toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))) {
-    if (only === null ? turn.state === 'running' || all : turn.id === only) cancelled += (await cancel(line, turn.id, 'cancelled', cause)) ? 1 : 0
-  }
+  for (const turn of await turnsToCancel(line, session, all, only)) cancelled += (await cancel(line, turn, 'cancelled', cause)) ? 1 : 0
   return cancelled
+}
+
+/** What is queued goes first, or the next one would start when the present one ends. */
+async function turnsToCancel(line: Line, session: SessionId, all: boolean, only: TurnId | null): Promise<TurnId[]> {
+  const live = await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)
+  const meant = live.filter(({ id, state }) => (only === null ? state === 'running' || all : id === only))
+  return meant.toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running')).map(({ id }) => id)
+}
+
+/**
+ * The same for an act that may be tried again. Which turns it means is recorded first, so that a second try, also after a crash of the server,
+ * ends those turns and never one that came later. How many it meant.
+ */
+export async function cancelOnce(line: Line, session: SessionId, act: string, all: boolean, cause: string, only: TurnId | null): Promise<number> {
+  const meant = await turnsToCancel(line, session, all, only)
+  const isNew = await line.store.transact([`session:${session}`], async (tx) => {
+    if ((await tx.traced(session, cancelKey(act))) !== null) return false
+    tx.append({ type: 'session.cancelled', session, turn: null, act, turns: meant })
+    return true
+  })
+  const turns = isNew ? meant : await turnsOfCancel(line, session, act)
+  for (const turn of turns) await cancel(line, turn, 'cancelled', cause)
+  return turns.length
+}
+
+async function turnsOfCancel(line: Line, session: SessionId, act: string): Promise<readonly TurnId[]> {
+  const events = await readAll(line.store, 0, { sessions: [session], types: ['session.cancelled'] })
+  const before = events.find(({ event }) => event.type === 'session.cancelled' && event.act === act)?.event
+  return before?.type === 'session.cancelled' ? before.turns : []
 }
 
 const generationsMax = 1000

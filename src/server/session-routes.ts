@@ -28,8 +28,6 @@ const ListQuery = z.strictObject({
   cursor: z.string().min(1).max(200).optional(), limit: z.coerce.number().int().min(1).transform((limit) => Math.min(limit, pageMax)).optional(),
 })
 
-/** So many cancels are remembered, for those who try again. */
-const cancelsMax = 1000
 
 export function sessionRoutes(app: App, deps: Deps): void {
   createRoutes(app, deps)
@@ -111,7 +109,6 @@ function stateRoutes(app: App, deps: Deps): void {
     return answer(reply, 200, await exchange.waitForSession(who, found.id, timeoutMs, whenGone(reply, deps.closing)))
   })
 
-  const cancels = new Map<string, ReturnType<typeof exchange.cancel>>()
   const Cancel = z.strictObject({ all: z.boolean().optional().describe('what is queued too'), turn: z.string().max(200).optional().describe('this turn alone, whether it runs or waits') }).default({})
   app.post('/api/sessions/:id/cancel', { schema: shapes({ summary: 'End the current turn and everything below it', tag, params: IdPath, body: Cancel }, { 200: Cancelled }) }, async (request, reply) => {
     const who = whoOf(request)
@@ -119,12 +116,7 @@ function stateRoutes(app: App, deps: Deps): void {
     if (isRefusal(act)) return answer(reply, 400, act)
     const found = await openSession(deps, who, request.params.id)
     if (isRefusal(found)) return answer(reply, 404, found)
-    // A second try must not end the turn that came after the first.
-    const before = act.id === null ? undefined : cancels.get(act.id)
-    if (before !== undefined) return answer(reply, 200, await before)
-    if (cancels.size >= cancelsMax) cancels.clear()
-    const cancelled = exchange.cancel(found.id, request.body.all ?? false, who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user', (request.body.turn as TurnId | undefined) ?? null)
-    if (act.id !== null) cancels.set(act.id, cancelled)
-    return answer(reply, 200, await cancelled)
+    const cause = who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user'
+    return answer(reply, 200, await exchange.cancel(found.id, request.body.all ?? false, cause, (request.body.turn as TurnId | undefined) ?? null, act.id))
   })
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Event, EventOf, OpeningMessage } from '../model/event.ts'
-import { turnOf, type Millis } from '../model/id.ts'
+import { cancelKey, turnOf, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { applyMail, prepareMailWrites } from './apply-mail.ts'
@@ -99,6 +99,7 @@ function applyOne(writes: Writes, batch: Batch, event: Event, seq: number): void
     case 'agent.deleted': writes.deleteAgent.run(event.agent); return
     case 'question.asked': writes.ask.run(event.question, event.turn, seq, Math.ceil(event.deadline)); return
     case 'question.answered': writes.answer.run(event.question, event.answer, event.by); return
+    case 'session.cancelled': writes.traced.run(event.session, cancelKey(event.act), 1); return
     case 'session.claimed': writes.claim.run(event.node, event.epoch, event.turn); return
     case 'session.forked': writes.fork.run(event.session, event.from, event.entries); return
     case 'message.sent':
