@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Json } from '../model/json.ts'
 import { world, type World } from '../../test/world.ts'
 import type { ToolUse, Who } from './exchange.ts'
-import type { ToolAnswer } from './ports.ts'
+import type { Tool, ToolAnswer } from './ports.ts'
 
 const use = (more: Partial<ToolUse> = {}): ToolUse => ({ signal: new AbortController().signal, id: null, trace: null, ...more })
 const client = async (w: World, name = 'test'): Promise<Who> => ({ kind: 'session', session: await w.exchange.clientSession(name, '/tmp') })
@@ -141,4 +141,14 @@ test('of two uses that are word for word the same, only the one whose client goe
   expect(valueOf(await w.until(leaves as Promise<ToolAnswer>))).toMatchObject({ outcome: 'cancelled' })
   expect(valueOf(await w.until(stays as Promise<ToolAnswer>))).toMatchObject({ outcome: 'completed', output: 'late' })
   await w.until(run)
+})
+
+test('R2: what a program outside is told of a tool that writes is durable before it is told', async () => {
+  const write: Tool = { name: 'write-it', effect: 'write', calling: false, describe: () => ({ name: 'write-it', description: '', input: {} }), run: async () => ({ ok: true, value: 'written' }) }
+  const w = await world({ agents: { driven: { script: async (turn) => { await w.clock.sleep(5000, turn.signal); return 'ok' } } }, tools: [write] })
+  void w.ask('driven', 'go')
+  await w.rest()
+  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  expect(await w.until(w.exchange.useTool(who, 'write-it', {}, use()))).toEqual({ ok: true, value: 'written' })
+  expect((await w.events('step.ended')).map(({ event }) => event.output)).toEqual(['written'])
 })

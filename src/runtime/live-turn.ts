@@ -5,7 +5,7 @@ import type { ToolUse } from './exchange.ts'
 import type { Line } from './line.ts'
 import type { ToolAnswer } from './ports.ts'
 import type { Running } from './running.ts'
-import { runTool } from './steps.ts'
+import { runToolOutside } from './steps.ts'
 
 /** Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own driver asks again. */
 const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
@@ -27,7 +27,7 @@ async function run(line: Line, running: Running, tool: string, input: Json, sign
   if (signal.aborted) return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
   signal.addEventListener('abort', leave, { once: true })
   try {
-    return await runTool(line, running, tool, input, (own) => (key = own))
+    return await runToolOutside(line, running, tool, input, (own) => (key = own))
   } finally {
     signal.removeEventListener('abort', leave)
   }

@@ -21,7 +21,8 @@ export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({ ok: false, val
 export function stepsOf(line: Line, running: Running): Steps {
   return {
     step: (kind, name, request, effect) => runStep(line, running, kind, name, request, effect),
-    tool: (name, input) => runTool(line, running, name, input),
+    // The program of such an agent outlives this process.
+    tool: (name, input) => (running.agent.driver === 'host' ? runToolOutside : runTool)(line, running, name, input),
     emit: (text) => emit(line, running, text),
     tokensLeft: () => tokensLeft(running),
   }
@@ -115,6 +116,13 @@ function emit(line: Line, running: Running, text: string): void {
       line.report(fault)
     }
   }
+}
+
+/** R2: what a program outside is told of a tool that may not be repeated is durable before: after a crash it would be told otherwise. */
+export async function runToolOutside(line: Line, running: Running, name: string, input: Json, onKey?: (key: string) => void): Promise<ToolAnswer> {
+  const answer = await runTool(line, running, name, input, onKey)
+  if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(line, running)
+  return answer
 }
 
 /** `onKey` is told at once as which step it runs. */

@@ -146,7 +146,7 @@ const untilClosing = <T>(door: Door, work: Promise<T>): Promise<T | 'closing'> =
   })
 
 const stopping = (reply: FastifyReply): FastifyReply =>
-  reply.code(503).send({ error: { code: 'unavailable', message: 'The server is stopping. The turn goes on when it runs again; a retry with the same Idempotency-Key finds it.' } })
+  reply.code(503).send({ error: { code: 'unavailable', message: 'The server is stopping. The turn goes on when it runs again; a retry with the same Idempotency-Key finds it. Without a key, read the conversation before you ask again.' } })
 
 function traceOf({ headers }: FastifyRequest): string | null {
   const trace = headers['traceparent']
