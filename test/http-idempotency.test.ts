@@ -124,3 +124,27 @@ test('a cancel that is tried again after a restart does not end the turn that ca
   const { events } = await second.line.store.read(0, { types: ['turn.ended'] }, 10)
   expect(events.map(({ event }) => (event.type === 'turn.ended' ? event.outcome : ''))).toEqual(['cancelled', 'completed'])
 })
+
+test.each([
+  ['/api/calls', { agent: 'held', task: 'x' }, ''],
+  ['/api/tools/sub_agent', { input: { agent_name: 'held', task: 'x' } }, 'value'],
+])('the server is stopped while a client waits at %s: the call goes on at the next start, as the answer promises, and a retry gets its outcome', async (path, body, field) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tieline-stopped-'))
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+  const key = { 'idempotency-key': 'k' }
+  const first = await serve({}, { dataDir })
+  const waiting = first.post(path, body, key)
+  await until(() => first.gate.entered === 1)
+  await first.server.close()
+  await first.line.close()
+  const stopped = await waiting
+  expect([stopped.status, stopped.body.error?.message]).toEqual([503, expect.stringContaining('goes on when it runs again')])
+
+  const second = await serve({}, { dataDir })
+  await until(() => second.gate.entered === 1)
+  second.gate.release()
+  const answer = await second.post(path, body, key)
+  expect(answer.status).toBe(200)
+  const value = field === '' ? answer.body : answer.body[field]
+  expect(value).toMatchObject({ outcome: 'completed', output: 'let go: x', call_id: expect.stringMatching(/^call_/) })
+})

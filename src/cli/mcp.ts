@@ -18,9 +18,9 @@ export const mcp: Command = {
   ],
   async run(input: CommandInput): Promise<number> {
     // The relay alone: some clients do not wait for a server that takes its time to start.
-    const { serveMcpStdio } = await import('../adapters/mcp/serve-stdio.ts')
+    const [{ serveMcpStdio }, { surroundings }] = await Promise.all([import('../adapters/mcp/serve-stdio.ts'), import('../client/surroundings.ts')])
     await serveMcpStdio({
-      server: () => serverFor(input), version, cwd: process.cwd(), env: input.env, stdin: input.in ?? process.stdin, stdout: input.out as unknown as NodeJS.WritableStream & Parameters<typeof serveMcpStdio>[0]['stdout'], signal: input.signal,
+      server: () => serverFor(input), version, cwd: process.cwd(), env: input.env, stdin: input.in ?? process.stdin, stdout: input.out as unknown as NodeJS.WritableStream & Parameters<typeof serveMcpStdio>[0]['stdout'], signal: input.signal, surroundings,
       report: (text) => void input.err.write(`tieline: ${text}\n`),
     })
     return 0

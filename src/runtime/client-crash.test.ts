@@ -175,3 +175,10 @@ test('where two wait for one turn, the first that goes cancels nothing, and the 
   expect(await w.until(b)).toMatchObject({ value: { outcome: 'completed' } })
   expect(await a).toEqual(await b)
 })
+
+test('a retry can read the answer of a client\'s turn, however little of an output may be stored', async () => {
+  const w = await world({ agents: { coder: { script: () => 'x'.repeat(500) } }, limits: { resultBytesMax: 100 } })
+  const first = await retry(w, 'key')
+  expect(first).toMatchObject({ outcome: 'completed', truncated: true })
+  expect(await retry(w, 'key')).toEqual(first)
+})

@@ -4,7 +4,7 @@ import { fastify, type RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 
 /** Every POST takes it, and checks it itself. */
-const retryHeader = { type: 'object', properties: { 'Idempotency-Key': { type: 'string', minLength: 1, maxLength: 255, description: 'the same key again is the same act: it has one effect' } } }
+const retryHeader = { type: 'object', properties: { 'Idempotency-Key': { type: 'string', minLength: 1, maxLength: 255, description: 'the same key again is the same act: it has one effect, and the answer of the first try, also after a crash of the server' } } }
 
 export async function descriptionOf(routes: readonly RouteOptions[], version: string): Promise<string> {
   const app = fastify({ logger: false, exposeHeadRoutes: false })

@@ -6,10 +6,12 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Client } from '@modelcontextprotocol/client'
 import { callTool, fieldsIn, hello, jsonRpc, mcpWorld, revisions, textIn, worker, type McpWorld, type Revision } from '../../../test/mcp-kit.ts'
+import type { Surroundings } from '../../client/surroundings.ts'
 import { systemClock } from '../../runtime/system-clock.ts'
 import type { TielineOptions } from '../../tieline.ts'
 import { serveMcpStdio } from './serve-stdio.ts'
@@ -59,6 +61,9 @@ async function freeAddress(): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
+let drawn = 0
+const atOnce: Surroundings = { sleep: async () => undefined, draw: () => `key-${(drawn += 1)}` }
+
 /** In this process, over streams: each line is answered before the next. */
 async function raw(server: () => Promise<{ url: string; token: string | null }>) {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
@@ -68,7 +73,7 @@ async function raw(server: () => Promise<{ url: string; token: string | null }>)
   })
   const stop = new AbortController()
   ends.push(() => stop.abort())
-  void serveMcpStdio({ server, version: '1', cwd: directory, env: {}, stdin, stdout, signal: stop.signal, report: () => undefined })
+  void serveMcpStdio({ server, version: '1', cwd: directory, env: {}, stdin, stdout, signal: stop.signal, surroundings: atOnce, report: () => undefined })
   return {
     stdout: () => output,
     tell: (line: string) => void stdin.write(`${line}\n`),
@@ -145,18 +150,22 @@ test('a server that cannot be started is told in its own words', async () => {
 /** A server that is none of ours: it answers one request after the other as it is told, and keeps them. */
 async function answering(...answers: ((response: ServerResponse) => unknown)[]) {
   const requests: IncomingHttpHeaders[] = []
+  const keys: (string | undefined)[] = []
   const server = createHttpServer((request, response) => {
     requests.push(request.headers)
-    answers.shift()?.(response)
+    void text(request).then((body) => {
+      keys.push(/"tieline\/idempotency-key":"([^"]*)"/.exec(body)?.[1])
+      answers.shift()?.(response)
+    })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   ends.push(() => server.close())
-  return { requests, place: async () => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' }) }
+  return { requests, keys, place: async () => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' }) }
 }
 const said = (text: string): object[] => text.trim().split('\n').map((line) => JSON.parse(line) as object)
 
 test('an answer that is none, or that ends too early, is told', async () => {
-  const { place } = await answering((response) => response.writeHead(401).end('{"error":{"code":"not_authenticated"}}'), (response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': begun\n\n'))
+  const { place } = await answering((response) => response.writeHead(401).end('{"error":{"code":"not_authenticated"}}'), ...Array.from({ length: 3 }, () => (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': begun\n\n')))
   const { stdout, take } = await raw(place)
   await take(hello('raw'))
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
@@ -166,12 +175,23 @@ test('an answer that is none, or that ends too early, is told', async () => {
   ])
 })
 
-test('what may have arrived is sent once', async () => {
-  const { place, requests } = await answering((response) => response.socket?.destroy(), (response) => response.writeHead(500).end())
+test('a use of a tool that may have arrived is sent again under the same key, a few times; anything else is sent once', async () => {
+  const { place, requests, keys } = await answering(...Array.from({ length: 4 }, () => (response: ServerResponse) => response.socket?.destroy()))
   const { stdout, take } = await raw(place)
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
   expect(said(stdout())).toMatchObject([{ id: 2, result: { isError: true, content: [{ text: expect.stringContaining('may have run') }] } }])
-  expect(requests).toHaveLength(1)
+  expect(requests).toHaveLength(3)
+  expect([...new Set(keys)]).toEqual([expect.stringMatching(/^key-/)])
+  await take(jsonRpc('tools/list', {}, 3))
+  expect(requests).toHaveLength(4)
+})
+
+test('the server dies during a use of a tool: the next one is asked under the same key, and its answer is the answer', async () => {
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: 2, result: { content: [{ type: 'text', text: 'done' }] } })
+  const { place } = await answering((response) => response.socket?.destroy(), (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(answer))
+  const { stdout, take } = await raw(place)
+  await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
+  expect(said(stdout())).toEqual([JSON.parse(answer)])
 })
 
 test('the token goes along, and an answer of several lines becomes one', async () => {
@@ -183,7 +203,7 @@ test('the token goes along, and an answer of several lines becomes one', async (
   await expect.poll(() => requests, { timeout: 10_000 }).toMatchObject([{ authorization: 'Bearer a-token' }, { authorization: 'Bearer a-token', 'mcp-session-id': 'c.1', 'mcp-protocol-version': '2025-11-25' }])
 })
 
-test('a connection that breaks during a call is told, and the call is not made again', async () => {
+test('a connection that breaks during a call has cancelled it; the call is asked for again under the same key, and not made again', async () => {
   const busy = worker()
   const w = await open({ agents: { busy: busy.agent } })
   const { client } = await connect('2025-11-25')
@@ -192,7 +212,7 @@ test('a connection that breaks during a call is told, and the call is not made a
   w.app.server.closeAllConnections()
   const broken = await running
   expect(broken.isError).toBe(true)
-  expect(textIn(broken)).toMatch(/The connection to the Tieline server broke \(.*\)\. What was asked may have run/)
+  expect(textIn(broken)).toContain('cancelled')
   expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'after' }))).toMatchObject({ success: true })
   expect(busy.seen.filter((seen) => seen === 'started')).toHaveLength(1)
 })

@@ -1,13 +1,15 @@
 /**
  * `tieline mcp`: MCP on standard input and output, for clients that start their servers. It owns nothing: every message goes to the running server's own MCP door and every answer comes back,
  * so both revisions, progress and whatever the door learns work here too. It adds what this process knows about its client: its directory and its conversation.
+ * A use of a tool whose connection broke is tried again under the same key, so that it has one effect, and the answer is found also where the server died.
  *
  * It uses neither the protocol's library nor any other, because some clients begin their first turn without waiting for a server that is slow to start.
  * Standard output carries the protocol and nothing else.
  */
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { clientMetaKey, type ClientMeta } from './client-meta.ts'
+import type { Surroundings } from '../../client/surroundings.ts'
+import { clientMetaKey, keyMetaKey, type ClientMeta } from './client-meta.ts'
 import { eventData } from './server-sent-events.ts'
 
 /** Where clients tell their processes which conversation they belong to. */
@@ -15,6 +17,8 @@ const conversationVariables = ['CLAUDE_CODE_SESSION_ID', 'COPILOT_AGENT_SESSION_
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
 const clientKey = 'io.modelcontextprotocol/clientInfo'
 const internalError = -32_603
+/** Before each further try of a use whose connection broke. A server that died takes a moment to start again. */
+const pausesMs = [250, 2000] as const
 
 export type McpStdioDeps = {
   /** Finds the running server or starts one. Asked at first use, and again when it cannot be reached any more. */
@@ -26,6 +30,7 @@ export type McpStdioDeps = {
   stdout: Writable
   /** Ends it. */
   signal: AbortSignal
+  surroundings: Surroundings
   /** For standard error. */
   report: (text: string) => void
 }
@@ -67,8 +72,7 @@ function relayOf(deps: McpStdioDeps) {
   const post = posterOf(deps)
   const write = (text: string): void => void deps.stdout.write(`${text.replaceAll(/[\r\n]+/g, ' ')}\n`)
 
-  async function exchange(message: Message, signal: AbortSignal): Promise<void> {
-    const request = message.method?.startsWith('tools/') === true ? withClient(message, settled.program, deps) : message
+  async function exchange(message: Message, request: Message, signal: AbortSignal): Promise<void> {
     const response = await post(JSON.stringify(request), headersOf(message, settled), signal)
     settled.connection = response.headers.get('mcp-session-id') ?? settled.connection
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
@@ -83,11 +87,27 @@ function relayOf(deps: McpStdioDeps) {
     if (!answered) throw response.ok ? new Error('the answer ended too early') : new Unreachable(new Error(`it answered with status ${response.status}`), false)
   }
 
+  /** Only uses of tools: anything else has no key, and a client asks for it again by itself. */
+  async function exchangeAgain(message: Message, signal: AbortSignal): Promise<void> {
+    const request = message.method?.startsWith('tools/') === true ? withClient(message, settled.program, deps) : message
+    for (const pauseMs of message.method === 'tools/call' ? pausesMs : []) {
+      try {
+        return await exchange(message, request, signal)
+      } catch (error) {
+        if (signal.aborted || error instanceof Unreachable) throw error
+        deps.report(`the connection to the Tieline server broke (${reasonOf(error)}); asking again with the same key`)
+        await deps.surroundings.sleep(pauseMs, signal)
+        signal.throwIfAborted()
+      }
+    }
+    return exchange(message, request, signal)
+  }
+
   async function run(message: Message): Promise<void> {
     const own = new AbortController()
     if (message.id !== undefined) running.set(message.id, own)
     try {
-      await exchange(message, own.signal)
+      await exchangeAgain(message, own.signal)
     } catch (error) {
       // Whoever cancelled waits for no answer.
       if (!own.signal.aborted) fail(message, error)
@@ -161,12 +181,12 @@ function headersOf({ method, params }: Message, { connection, version }: Settled
 /** SEP-2243: what a header cannot hold is written in base64. */
 const inHeader = (text: string): string => (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?') ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`)
 
-function withClient(message: Message, program: string | null, { cwd, env }: McpStdioDeps): Message {
+function withClient(message: Message, program: string | null, { cwd, env, surroundings }: McpStdioDeps): Message {
   const meta = metaIn(message.params)
   const name = nameIn(meta[clientKey]) ?? program
   const session = conversationVariables.map((variable) => env[variable]).find((value) => value !== undefined && value !== '')
   const client: ClientMeta = { cwd, ...(name === null ? {} : { name }), ...(session === undefined ? {} : { session }) }
-  return { ...message, params: { ...message.params, _meta: { ...meta, [clientMetaKey]: client } } }
+  return { ...message, params: { ...message.params, _meta: { [keyMetaKey]: surroundings.draw(), ...meta, [clientMetaKey]: client } } }
 }
 
 const isObject = (value: unknown): value is Fields => value !== null && typeof value === 'object' && !Array.isArray(value)

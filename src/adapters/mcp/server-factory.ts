@@ -80,7 +80,7 @@ async function callTool(asker: Asker | null, { name, arguments: given = {} }: Ca
       describe: () => whoWorks(exchange, sessionOf(who), name, input),
       tell: (progress) => ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, ...progress } }),
     }))
-    if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText(id !== null) }], isError: true }
+    if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
     return resultOf('code' in answer ? refusedAnswer(name, input, answer) : answer)
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has the rest.
@@ -102,8 +102,8 @@ function untilStopping<T>(stopping: AbortSignal, work: Promise<T>): Promise<T | 
   })
 }
 
-const stoppingText = (hasKey: boolean): string => 'The Tieline server stops. What you asked for goes on when it runs again. '
-  + (hasKey ? 'Ask again with the same idempotency key to get its answer.' : 'Do not ask again before you have looked: the user finds its result with `tieline calls`.')
+const stoppingText = 'The Tieline server stops. What you asked for goes on when it runs again. A client that asks again with the same idempotency key gets its answer; '
+  + 'without one, do not ask again before the user has looked at `tieline calls`.'
 
 /**
  * A retry with the same key is the same act. The key is the client's own, so it counts only for the same client and tool.
