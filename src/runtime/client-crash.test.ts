@@ -87,6 +87,26 @@ for (const [type, count] of [['message.sent', 1], ['call.opened', 1], ['turn.end
   })
 }
 
+test('R2: a client is not told before the end of its own turn is on disk', async () => {
+  const w = await mortal(coder)
+  const { store } = w.node.line
+  const transact = store.transact.bind(store)
+  let release = (): void => undefined
+  const released = new Promise<void>((resolve) => (release = resolve))
+  let callEnded = false
+  store.transact = async (keys, work) => {
+    if (callEnded) await released
+    return transact(keys, (tx) => work(watching(tx, () => (callEnded = true), 'call.ended')))
+  }
+  let answered = false
+  const answer = w.exchange.useTool(await client(w), 'sub_agent', ask, use()).then((value) => ((answered = true), value))
+  await w.pass(500)
+  expect((await w.events('call.ended')).length).toBe(1)
+  expect(answered).toBe(false)
+  release()
+  expect(await w.until(answer)).toMatchObject({ ok: true })
+})
+
 test('a retry that brings something else under the same id is refused, however late in the input it differs', async () => {
   const w = await world(coder)
   const long = 'x'.repeat(1000)
@@ -134,6 +154,28 @@ test('the server was down until long after the deadline: a call that had ended h
   expect(await retry(last, 'open')).toMatchObject({ outcome: 'timed_out', call_id: expect.stringMatching(/^call_/) as string })
 })
 
+test('a turn that is taken up after its deadline has the time to read its record', async () => {
+  const w = await mortal(coder)
+  const died = killAfter(w, 'turn.ended')
+  void w.exchange.useTool(await client(w), 'sub_agent', ask, use({ id: 'ended' })).catch(() => undefined)
+  await w.until(died)
+  await w.pass(5 * 3_600_000)
+  const slow = new Proxy(w.store, {
+    get(store, name) {
+      const value = Reflect.get(store, name) as unknown
+      if (typeof value !== 'function') return value
+      if (name !== 'event') return value.bind(store) as unknown
+      return async (seq: number) => {
+        const stored = await store.event(seq)
+        if (stored?.event.type === 'call.ended') await w.clock.sleep(50)
+        return stored
+      }
+    },
+  })
+  const after = await world({ ...coder, store: slow, clock: w.clock })
+  expect(await retry(after, 'ended')).toMatchObject({ outcome: 'completed', output: 'did it' })
+})
+
 test('a call in the background is answered after the commit that opened it; a retry after a crash is answered as the first try was', async () => {
   const slow: WorldOptions = { agents: { coder: { script: async (turn) => { await w.clock.sleep(20_000, turn.signal); return 'at last' } } } }
   const w = await mortal(slow)
@@ -141,7 +183,9 @@ test('a call in the background is answered after the commit that opened it; a re
   expect(began).toMatchObject({ outcome: null, call_id: expect.stringMatching(/^call_/) as string })
   kill(w)
   const after = await next(w, slow)
+  const askedAt = after.clock.now()
   expect(await retry(after, 'key', { ...ask, background: true })).toEqual(began)
+  expect(after.clock.now() - askedAt).toBeLessThan(5000)
   await after.pass(30_000)
   expect((await after.events('call.ended')).map(({ event }) => event.outcome)).toEqual(['completed'])
   expect(await retry(after, 'key', { ...ask, background: true })).toEqual(began)

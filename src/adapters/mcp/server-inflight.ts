@@ -11,7 +11,7 @@ export type Inflight = {
 }
 
 export type Begun = {
-  /** Aborts when the call is cancelled, or when one of the given signals does; no longer when the server stops, which closes all connections. */
+  /** Aborts when the call is cancelled, or when one of the given signals does before `end`: a server that stops ends its waiting first, and closes connections then. */
   signal: AbortSignal
   /** Aborts when the server stops. */
   stopping: AbortSignal
@@ -27,9 +27,7 @@ export function inflightCalls(): Inflight {
       const name = nameOf(key)
       if (name !== null) running.set(name, own)
       const gone = AbortSignal.any([...signals])
-      const leave = (): void => {
-        if (!stopping.signal.aborted) own.abort(gone.reason)
-      }
+      const leave = (): void => own.abort(gone.reason)
       if (gone.aborted) leave()
       else gone.addEventListener('abort', leave, { once: true })
       return {
