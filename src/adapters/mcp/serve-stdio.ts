@@ -87,27 +87,15 @@ function relayOf(deps: McpStdioDeps) {
     if (!answered) throw response.ok ? new Error('the answer ended too early') : new Unreachable(new Error(`it answered with status ${response.status}`), false)
   }
 
-  /** Only uses of tools: anything else has no key, and a client asks for it again by itself. */
-  async function exchangeAgain(message: Message, signal: AbortSignal): Promise<void> {
-    const request = message.method?.startsWith('tools/') === true ? withClient(message, settled.program, deps) : message
-    for (const pauseMs of message.method === 'tools/call' ? pausesMs : []) {
-      try {
-        return await exchange(message, request, signal)
-      } catch (error) {
-        if (signal.aborted || error instanceof Unreachable) throw error
-        deps.report(`the connection to the Tieline server broke (${reasonOf(error)}); asking again with the same key`)
-        await deps.surroundings.sleep(pauseMs, signal)
-        signal.throwIfAborted()
-      }
-    }
-    return exchange(message, request, signal)
-  }
-
   async function run(message: Message): Promise<void> {
     const own = new AbortController()
     if (message.id !== undefined) running.set(message.id, own)
     try {
-      await exchangeAgain(message, own.signal)
+      const isTool = message.method?.startsWith('tools/') === true
+      const request = isTool ? withClient(message, settled.program, deps) : message
+      // Only uses of tools: anything else has no effect, and a client asks for it again by itself.
+      if (message.method === 'tools/call') await keepAsking(deps, own.signal, () => exchange(message, request, own.signal))
+      else await exchange(message, request, own.signal)
     } catch (error) {
       // Whoever cancelled waits for no answer.
       if (!own.signal.aborted) fail(message, error)
@@ -138,6 +126,21 @@ function relayOf(deps: McpStdioDeps) {
       for (const call of running.values()) call.abort()
     },
   }
+}
+
+/** What may have arrived is asked for again: under the same key it has one effect. What surely has not was tried again below already. */
+async function keepAsking({ surroundings, report }: McpStdioDeps, signal: AbortSignal, ask: () => Promise<void>): Promise<void> {
+  for (const pauseMs of pausesMs) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (signal.aborted || error instanceof Unreachable) throw error
+      report(`the connection to the Tieline server broke (${reasonOf(error)}); asking again with the same key`)
+      await surroundings.sleep(pauseMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+  return ask()
 }
 
 type Post = (body: string, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
