@@ -1,5 +1,6 @@
 /** An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to do next. */
 import { z } from 'zod'
+import { jsonHead } from './json-head.ts'
 import { preview } from './text.ts'
 
 const path = z.array(z.string())
@@ -88,7 +89,7 @@ export const badInput = (field: string, given: unknown, expected: string): Refus
 function describe(given: unknown): string {
   if (given === undefined) return 'nothing'
   if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(shorten(given))
-  return shorten(JSON.stringify(given) ?? typeof given)
+  return shorten(jsonHead(given))
 }
 
 function shorten(text: string): string {
@@ -101,11 +102,18 @@ export function refusalOfZod(error: z.ZodError, input: unknown, prefix = ''): Re
   const issue = error.issues[0]
   if (issue === undefined) return badInput(prefix, input, 'something else')
   if (issue.code === 'unrecognized_keys') {
-    return badInput([prefix, ...issue.path, issue.keys[0]].filter((part) => part !== '').join('.'), 'a field that does not exist', 'only the documented fields')
+    return badInput(fieldName(prefix, [...issue.path, issue.keys[0] ?? '']), 'a field that does not exist', 'only the documented fields')
   }
-  const field = [prefix, ...issue.path.map(String)].filter((part) => part !== '').join('.')
+  const field = fieldName(prefix, issue.path)
   return badInput(field === '' ? 'input' : field, at(input, issue.path), expectedOf(issue))
 }
+
+const fieldPartsMax = 20
+const fieldPartUnitsMax = 100
+
+/** Names come from outside: each may be as long as a request, and there may be as many as it is deep. */
+const fieldName = (prefix: string, path: readonly PropertyKey[]): string =>
+  [prefix, ...path.slice(0, fieldPartsMax).map((part) => shorten(String(part).slice(0, fieldPartUnitsMax * 2)))].filter((part) => part !== '').join('.')
 
 function expectedOf(issue: z.core.$ZodIssue): string {
   const expected = (issue as { expected?: unknown }).expected

@@ -1,4 +1,5 @@
 /** Everybody who listens: how many may, when they are asked whether they are still there, and what ends them. */
+import { callEach, faultText } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { Exchange, Who } from '../runtime/exchange.ts'
@@ -29,11 +30,11 @@ export type FeedOptions = { exchange: Exchange; clock: Clock; log: LogSink; list
 export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, beatMs, closing }: FeedOptions): Feed {
   const listeners = new Set<Listener>()
   const frames = framesOf()
-  const fault = (error: unknown): void => log('error', 'a feed broke', { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  const fault = (error: unknown): void => log('error', 'a feed broke', { stack: faultText(error) })
   const beat = async (): Promise<void> => {
     while (!closing.aborted) {
       await clock.sleep(beatMs, closing)
-      for (const listener of listeners) listener.beat()
+      callEach(fault, [...listeners].map((listener) => () => listener.beat()))
     }
   }
   // The sleep rejects when the server stops: then nobody is left to be asked.
@@ -49,7 +50,7 @@ export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, b
     find: (who, named) => findAll(exchange, who, named),
     startOf: (after) => startOf(exchange.lastSeq(), after),
     end() {
-      for (const listener of listeners) listener.end()
+      callEach(fault, [...listeners].map((listener) => () => listener.end()))
     },
   }
 }
