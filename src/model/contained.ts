@@ -1,3 +1,5 @@
+import { jsonHead } from './json-head.ts'
+
 /**
  * Listeners of sockets, streams, timers and workers run on an empty stack: what they throw would end the process.
  * A contained one hands its fault to whoever owns the connection, which then ends that connection and nothing else.
@@ -29,7 +31,8 @@ function tell(broke: (fault: unknown) => void, fault: unknown): void {
 
 /** For a log: where a fault came from, and what was behind it. */
 export function faultText(fault: unknown): string {
-  if (!(fault instanceof Error)) return String(fault)
+  if (!(fault instanceof Error)) return jsonHead(fault)
   const text = fault.stack ?? fault.message
-  return fault.cause === undefined || fault.cause === fault ? text : `${text}\ncaused by: ${fault.cause instanceof Error ? (fault.cause.stack ?? fault.cause.message) : String(fault.cause)}`
+  if (fault.cause === undefined) return text
+  return `${text}\ncaused by: ${fault.cause instanceof Error ? (fault.cause.stack ?? fault.cause.message) : jsonHead(fault.cause)}`
 }

@@ -42,21 +42,26 @@ export const Refusal = z.discriminatedUnion('code', [
 export type Refusal = z.infer<typeof Refusal>
 export type RefusalCode = Refusal['code']
 
+const listedMax = 20
+/** Lists are as long as there are agents or sessions; a model needs the first of them at most. */
+const few = (names: readonly string[], between = ', '): string =>
+  names.slice(0, listedMax).map(shorten).join(between) + (names.length > listedMax ? ` and ${names.length - listedMax} more` : '')
+
 const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>) => string } = {
   bad_input: (r) => `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
   self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
   reply_not_addressed: (r) => `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. Send a new message instead.`,
   not_authenticated: () => 'A valid token is needed. Ask the user for one.',
-  not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${r.allowed.join(', ')}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
+  not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${few(r.allowed)}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
   message_not_yours: (r) => `Message ${r.message} belongs to another session. Only its owner can change it. Send a message of your own instead.`,
-  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${r.known.join(', ')}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
+  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${few(r.known)}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
   session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) => `There is no question "${r.question}". List the open questions and use one of their ids.`,
   question_answered: (r) => `Question ${r.question} was answered already: ${r.answer}, by ${r.by}. Go on with that answer.`,
-  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${r.candidates.join(', ')}. Use a whole id.`,
+  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${few(r.candidates)}. Use a whole id.`,
   session_busy: (r) => `Session ${r.session} is busy. Send without delivery "now" to queue, or try later.`,
   call_cycle: (r) => `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. Answer with what you have instead; your caller gets it.`,
   call_deadlock: (r) => `This call would wait in a ring: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,

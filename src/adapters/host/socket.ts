@@ -20,7 +20,7 @@ const unreadBytesMax = 32 * 1024 * 1024
 
 export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
 
-/** \`onFault\` logs what breaks while a frame is taken, and ends the connection. */
+/** `onFault` logs what breaks while a frame is taken, and ends the connection. */
 export function hostSocket(deps: HostSocketDeps): (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void {
   return (ws, who, onFault) => {
     // A session's token speaks for that session alone, and a program brings many.
@@ -53,7 +53,7 @@ class Program {
   }
 
   begin(): void {
-    this.#ws.on('close', contained(this.#deps.report, () => this.#deps.hub.detach(this.#host)))
+    this.#ws.on('close', contained((fault) => this.#deps.report(fault), () => this.#deps.hub.detach(this.#host)))
     this.#ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
   }
 
