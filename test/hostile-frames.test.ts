@@ -105,7 +105,7 @@ test.each(['/ws', '/ws/host'])('bytes that are no frames, and connections that a
       socket.write(bytes)
       leave(socket)
       await new Promise((resolve) => (socket.destroyed ? resolve(null) : socket.once('close', resolve)))
-      expect((await served.get('/health')).status, name).toBe(200)
+      expect({ name, status: (await served.get('/health')).status }).toEqual({ name, status: 200 })
     }
   }
   expect(served.logged.filter(({ level }) => level === 'error')).toEqual([])
