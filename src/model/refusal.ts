@@ -36,6 +36,7 @@ export const Refusal = z.discriminatedUnion('code', [
   z.strictObject({ code: z.literal('too_many_calls'), open: z.number(), openMax: z.number() }),
   z.strictObject({ code: z.literal('queue_full'), session: z.string(), queued: z.number(), queuedMax: z.number() }),
   z.strictObject({ code: z.literal('too_many_descendants'), created: z.number(), createdMax: z.number() }),
+  z.strictObject({ code: z.literal('too_many_agents'), made: z.number(), madeMax: z.number() }),
   z.strictObject({ code: z.literal('rate_limited'), what: z.string(), perMinute: z.number(), retryInMs: z.number() }),
   z.strictObject({ code: z.literal('budget_exhausted'), needed: z.number(), left: z.number() }),
 ])
@@ -78,6 +79,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   too_many_calls: (r) => `${r.open} calls of yours are open; at most ${r.openMax} may be. Wait for one to end.`,
   queue_full: (r) => `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. Try later, or use another agent.`,
   too_many_descendants: (r) => `This request has created ${r.created} sessions; at most ${r.createdMax} are allowed. Do the rest yourself.`,
+  too_many_agents: (r) => `${r.made} agents were made by API; at most ${r.madeMax} may be. Use one that is there, or delete one with DELETE /v1/agents/:id.`,
   rate_limited: (r) => `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) => `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
 }
@@ -86,6 +88,11 @@ export function explain(refusal: Refusal): string {
   const word = words[refusal.code] as (refusal: Refusal) => string
   return word(refusal)
 }
+
+const knownMax = 50
+
+/** Recorded with the call that was refused, so the names are few. */
+export const agentUnknown = (agent: string, known: readonly string[]): Refusal => ({ code: 'agent_unknown', agent, known: known.slice(0, knownMax) })
 
 export const badInput = (field: string, given: unknown, expected: string): Refusal => ({
   code: 'bad_input', field, given: describe(given), expected,
