@@ -79,7 +79,7 @@ function openDoor(ws: WebSocket, { feed, log, listenersMax, bufferedBytesMax }: 
   const onFault = (fault: unknown): void => end(ws, () => log('error', 'a connected program broke something', { stack: faultText(fault) }), fault)
   const pulse = pulseOf(ws, onFault)
   answerPings(ws, bufferedBytesMax, onFault)
-  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops') })
+  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
   if (leave === null) {
     ws.send(JSON.stringify(tooMany(listenersMax)))
     return ws.close(closeCodes.tryAgainLater, 'too many connections')
@@ -151,7 +151,7 @@ class Conversation {
 
   begin(url: string): void {
     const ws = this.#ws
-    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops') })
+    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
     if (leave === null) {
       this.#say(tooMany(this.#options.listenersMax))
       return ws.close(closeCodes.tryAgainLater, 'too many feeds')

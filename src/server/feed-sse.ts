@@ -89,6 +89,8 @@ function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): 
         raw.destroy()
       },
       end: () => finish(''),
+      held: () => raw.writableLength,
+      shed: () => raw.destroy(),
     },
   }
 }

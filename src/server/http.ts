@@ -41,6 +41,8 @@ export type HttpLimits = {
   listenersMax: number
   /** What a listener may be behind, once it is up to date, before it is dropped. */
   bufferedBytesMax: number
+  /** What all listeners together may not have taken; beyond it, those that hold most are dropped. */
+  bufferedBytesTotalMax: number
   connectionsMax: number
   /** Until a request has come as a whole, and until its headers have. */
   requestMsMax: number
@@ -50,7 +52,7 @@ export type HttpLimits = {
 }
 
 export const httpLimitsDefault: HttpLimits = {
-  bodyBytesMax: 1024 * 1024, requestsPerMinute: 6000, listenersMax: 2000, bufferedBytesMax: 1024 * 1024, connectionsMax: 10_000, requestMsMax: 30_000, headersMsMax: 10_000, beatMs: 15_000,
+  bodyBytesMax: 1024 * 1024, requestsPerMinute: 6000, listenersMax: 2000, bufferedBytesMax: 1024 * 1024, bufferedBytesTotalMax: 128 * 1024 * 1024, connectionsMax: 10_000, requestMsMax: 30_000, headersMsMax: 10_000, beatMs: 15_000,
 }
 
 export type HttpOptions = {
