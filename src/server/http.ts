@@ -1,6 +1,7 @@
 /** The HTTP server: guards first, then groups of routes, then the doors of other protocols. Every rule is behind the exchange. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { fastify, type FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -103,13 +104,13 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   socketRoute(app)
   for (const door of options.doors) await app.register(async (scope) => door(scope as unknown as FastifyInstance, identity))
   const broke = (fault: unknown): void => options.log('error', 'a connection broke in the server', { stack: faultText(fault) })
-  app.server.on('upgrade', (request, socket, head) => {
+  app.server.on('upgrade', contained(broke, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const ended = (fault: unknown): void => {
       socket.destroy()
       broke(fault)
     }
     contained(ended, () => sockets.upgrade(request, socket, head))()
-  })
+  }))
   // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
   app.server.on('checkExpectation', contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)))
   app.server.maxConnections = limits.connectionsMax

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
+import { contained } from '../model/contained.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { ownFile } from '../own-files.ts'
 import { systemClock } from '../runtime/system-clock.ts'
@@ -68,10 +69,10 @@ async function searchInThread(order: SearchOrder, signal: AbortSignal): Promise<
   signal.throwIfAborted()
   const worker = new Worker(workerFile, { workerData: order, env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: workerHeapMbMax } })
   const found: Found = { matches: [], end: null }
-  worker.on('message', (news: SearchNews) => {
+  worker.on('message', contained(() => stop(), (news: SearchNews) => {
     if (news.kind === 'matches') found.matches.push(...news.matches)
     else found.end = news
-  })
+  }))
   const ended = new AbortController()
   const stop = (): void => void worker.terminate()
   signal.addEventListener('abort', stop, { once: true, signal: ended.signal })

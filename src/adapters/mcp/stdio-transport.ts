@@ -47,7 +47,7 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
     start: () => new Promise((resolve, reject) => {
       const started = spawn(command, [...args], { cwd, env: { ...env }, stdio: 'pipe', detached: grouped, windowsHide: true })
       child = started
-      started.once('spawn', () => resolve())
+      started.once('spawn', resolve)
       started.on('error', contained(report, (error: Error) => {
         reject(error)
         transport.onerror?.(error)
