@@ -20,7 +20,7 @@ export const serve: Command = {
     'log-level': { value: 'LEVEL', help: `${levels.join(', ')}; otherwise warn. Logs are lines of JSON on stderr` },
   },
   without: { server: 'it is the server itself' },
-  more: ['The address is also in server.json in the data directory, where other commands find it. Ctrl-C ends it; turns that run then go on at the next start.', '', 'Examples:', '  tieline serve', '  tieline serve --port 9000 --log-level info', '  TIELINE_TOKEN=secret tieline serve --host 0.0.0.0'],
+  more: ['The address is also in server.json in the data directory, where other commands find it. Ctrl-C ends it; turns that run then go on at the next start. A fault that nobody caught is logged and ends it with exit code 70.', '', 'Examples:', '  tieline serve', '  tieline serve --port 9000 --log-level info', '  TIELINE_TOKEN=secret tieline serve --host 0.0.0.0'],
   run: runServe,
 }
 
