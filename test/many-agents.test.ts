@@ -27,6 +27,13 @@ test('agents made by API are refused beyond the limit, many at once too; one tha
   expectNo(await make({ name: 'one more' }), 429, 'too_many_agents')
 })
 
+test('as many as may be are made, however many ask in the same moment', async () => {
+  const { line } = await served(5)
+  const ask = { description: '', system: '', model: null, tools: null, id: null }
+  const made = await Promise.all(Array.from({ length: 20 }, (_, index) => line.exchange.createAgent({ ...ask, name: `agent ${index}` })))
+  expect(made.filter((one) => !('code' in one))).toHaveLength(5)
+})
+
 test('an agent of a connected program counts too', async () => {
   const { line } = await served(1)
   const ask = { description: '', tools: [] }
