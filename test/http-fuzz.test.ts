@@ -143,3 +143,31 @@ test(`${runs} frames that make no sense are answered or end the socket, and noth
   expect(served.logged.filter(({ level }) => level === 'error')).toEqual([])
   expect((await served.get('/health')).status).toBe(200)
 }, 120_000)
+
+/** Deep, wide and huge bodies: where each comes from is named, and none is a fault of ours. */
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+const wide = (count: number): string => Array.from({ length: count }, (_, index) => `"k${index}":0`).join()
+const oversized: [string, string, number, string | undefined][] = [
+  ['deep JSON under a field', `{"agent":"echo","task":"x","input":${nested(200_000)}}`, 400, 'input'],
+  ['deep JSON under a field that does not exist', `{"nothing":${nested(3000)}}`, 400, 'nothing'],
+  ['deep JSON', nested(500_000), 400, 'body'],
+  ['deep JSON that is never closed', '['.repeat(900_000), 400, 'body'],
+  ['deep objects', `{"message":${'{"a":'.repeat(150_000)}1${'}'.repeat(150_000)}}`, 400, 'message'],
+  ['more values than are taken', `{"input":[${'1,'.repeat(400_000)}1]}`, 400, 'input'],
+  ['many fields', `{${wide(40_000)}}`, 400, undefined],
+  ['a long name', `{"${'x'.repeat(900_000)}":1}`, 400, undefined],
+  ['a body that is too large', `"${'x'.repeat(1_100_000)}"`, 413, 'body'],
+]
+
+test.each(oversized)('%s: every route says so with the field, and never with a 500 or an empty id', async (_name, body, status, field) => {
+  const served = await serve()
+  const session = await served.open('echo')
+  for (const path of ['/api/calls', '/api/sessions', `/api/sessions/${session}/messages`, '/api/messages', '/api/questions/q']) {
+    const answer = await served.post(path, body)
+    expect({ path, status: answer.status }).toEqual({ path, status })
+    expect(answer.body.error).toMatchObject({ code: status === 413 ? 'too_large' : 'bad_input', ...(field === undefined ? {} : { field }) })
+    expect(answer.text.length).toBeLessThan(3000)
+  }
+  expect(served.logged.filter(({ level }) => level === 'error')).toEqual([])
+  expect((await served.get('/health')).status).toBe(200)
+})

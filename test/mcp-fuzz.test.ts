@@ -33,3 +33,24 @@ test(`${runs} messages that nobody should send: no 500, no hang, no fault, and t
     await world.close()
   }
 }, 300_000)
+
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+
+test.each([
+  ['deep arguments', `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sub_agent","arguments":{"agent_name":"echo","task":"x","input":${nested(100_000)}}}}`],
+  ['a deep id', `{"jsonrpc":"2.0","id":${nested(100_000)},"method":"ping"}`],
+  ['deep metadata', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":${nested(3000)}}}`],
+  ['a deep batch', nested(300_000)],
+  ['more values than are taken', `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":[${'1,'.repeat(300_000)}1]}}`],
+])('%s at /mcp: an error of the protocol that says which limit, and the door still works', async (_name, payload) => {
+  const world = await mcpWorld({ agents: { echo: { script: [{ say: 'echo' }] } } })
+  try {
+    const answer = await world.app.inject({ method: 'POST', url: '/mcp', payload, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } })
+    expect(answer.statusCode).toBe(400)
+    expect(JSON.parse(answer.payload)).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_600, message: expect.stringContaining('at most') as string, data: { code: 'bad_input' } } })
+    expect(world.faults).toEqual([])
+    expect(textIn(await callTool(await world.connect('2025-11-25'), 'sub_agent', { agent_name: 'echo', task: 'x' }))).toContain('echo')
+  } finally {
+    await world.close()
+  }
+})

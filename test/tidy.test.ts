@@ -110,6 +110,13 @@ function ambientProblems({ path, text }: SourceFile): string[] {
   return ambient.flatMap((pattern) => (pattern.test(code) ? [`${path}: ${code.match(pattern)?.[0]}`] : []))
 }
 
+/** On an empty stack a throw ends the process. What only settles a promise, and a worker's own file (its thread ends, and its owner is told), cannot do that. */
+function listenerProblems({ path, text }: SourceFile): string[] {
+  if (!isLayered(path) || path.startsWith('src/cli/') || path.endsWith('-worker.ts')) return []
+  const bare = /\.(?:on|once)\(\s*'[\w-]+',(?!\s*(?:contained\(|(?:resolve|end)\)|\(\) => undefined\)))\s*[^\n]{0,60}/g
+  return [...withoutComments(text).matchAll(bare)].map(([found]) => `${path}: ${found}`)
+}
+
 const sizeProblems = ({ path, text }: SourceFile): string[] => {
   const lines = text.replace(/\n$/, '').split('\n').length
   return lines > linesMax ? [`${path} has ${lines} lines`] : []
@@ -161,6 +168,11 @@ const rules: readonly Rule[] = [
     says: 'nothing reads the clock, sets a timer or draws a number but through a port', problems: ambientProblems,
     planted: ['Date.now()', 'new Date()', 'Math.random()', 'setTimeout(f, 1)', 'setInterval(f, 1)', 'setImmediate(f)', 'performance.now()', "import { randomUUID } from 'node:crypto'", 'globalThis.x', "import 'node:timers/promises'", 'AbortSignal.timeout(1)', 'process.hrtime()'].map((text) => file('src/tools/a.ts', text)),
     clean: [file('src/runtime/system-clock.ts', 'Date.now()'), file('src/store/a.ts', 'setImmediate(f)'), file('src/tools/a.test.ts', 'Date.now()'), file('src/tools/a.ts', '// Date.now()\nclock.now()'), file('bench/a.ts', 'performance.now()')],
+  },
+  {
+    says: 'listeners of sockets, streams, children and workers contain their own faults', problems: listenerProblems,
+    planted: ["ws.on('message', (data) => take(data))", "raw.once('close', () => leave())", "child.stdout.on('data', read)", "server.on(\n  'upgrade',\n  (request) => {})"].map((text) => file('src/server/a.ts', text)),
+    clean: [file('src/server/a.ts', "ws.on('message', contained(broke, take))\nchild.once('exit', resolve)\nws.on('error', () => undefined)"), file('src/cli/a.ts', "process.on('SIGINT', () => stop())"), file('src/tools/a-worker.ts', "port.on('message', take)"), file('src/server/a.test.ts', "ws.on('message', take)")],
   },
   { says: `no file is longer than ${linesMax} lines`, problems: sizeProblems, planted: [file('src/model/a.ts', 'x\n'.repeat(301))], clean: [file('src/model/a.ts', 'x\n'.repeat(300))] },
   {

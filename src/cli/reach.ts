@@ -11,6 +11,7 @@ import { systemClock } from '../runtime/system-clock.ts'
 import type { Served, ServeOptions } from '../serve.ts'
 import { version } from '../version.ts'
 import { flagText, isSilent, UsageError, type CommandInput } from './command.ts'
+import { guardProcess } from './last-resort.ts'
 import { leave } from './leave.ts'
 import { patientFetch } from './patient-fetch.ts'
 import { isPortFree, isPortTaken } from './port.ts'
@@ -113,7 +114,9 @@ async function started(input: ReachInput, place: Place): Promise<Reached> {
   const own = await startServer({ ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, onWarning: (text) => void input.err.write(`tieline: ${text}\n`) }, place.config.server, (url) => {
     if (input.err.isTTY === true && !isSilent(input)) input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
   })
-  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close: () => leave(own, input) }
+  const unguard = guardProcess({ log: (message, stack) => void input.err.write(`tieline: ${message}: ${stack}\n`), close: () => own.close() })
+  const close = (): Promise<void> => leave(own, input).finally(unguard)
+  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close }
 }
 
 /** On its usual port, or on any that is free where somebody else has that one. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Json } from '../model/json.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, UsageError, type Command, type CommandInput } from './command.ts'
+import { guardProcess } from './last-resort.ts'
 import { emptiedWords, logState, placeOf } from './place.ts'
 import { isPortTaken } from './port.ts'
 
@@ -19,7 +20,7 @@ export const serve: Command = {
     'log-level': { value: 'LEVEL', help: `${levels.join(', ')}; otherwise warn. Logs are lines of JSON on stderr` },
   },
   without: { server: 'it is the server itself' },
-  more: ['The address is also in server.json in the data directory, where other commands find it. Ctrl-C ends it; turns that run then go on at the next start.', '', 'Examples:', '  tieline serve', '  tieline serve --port 9000 --log-level info', '  TIELINE_TOKEN=secret tieline serve --host 0.0.0.0'],
+  more: ['The address is also in server.json in the data directory, where other commands find it. Ctrl-C ends it; turns that run then go on at the next start. A fault that nobody caught is logged and ends it with exit code 70.', '', 'Examples:', '  tieline serve', '  tieline serve --port 9000 --log-level info', '  TIELINE_TOKEN=secret tieline serve --host 0.0.0.0'],
   run: runServe,
 }
 
@@ -31,6 +32,9 @@ async function runServe(input: CommandInput): Promise<number> {
   const { serve: start } = await import('../serve.ts')
   const options = { ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, host, port: port ?? place.config.server.port, onWarning: (text: string) => void input.err.write(`tieline: ${text}\n`), log: logTo(input.err, level) }
   const ended = untilInterrupted(input)
+  let close = async (): Promise<void> => undefined
+  // Before anything is started: what breaks in the background while it starts ends it too.
+  const unguard = guardProcess({ log: (message, stack) => logTo(input.err, 'error')('error', message, { stack }), close: () => close() })
   const served = await start(options).catch(async (error: unknown) => {
     if (isPortTaken(error)) throw new UsageError(`port ${options.port} of ${host} is taken by ${await takerOf(options.port)}: choose another with --port PORT, or 0 for any that is free.`, { cause: error })
     const { runningServer } = await import('./reach.ts')
@@ -38,11 +42,13 @@ async function runServe(input: CommandInput): Promise<number> {
     if (running !== null) throw new UsageError(`a server runs on ${place.dataDir} already, at ${running.client.url}: use that one, or choose another directory with --data-dir DIR.`, { cause: error })
     throw error
   })
+  close = () => served.close()
   const tokenFile = served.token === null || place.token !== null ? null : join(served.dataDir, 'token')
   if (input.flags['json'] === true) printJson(input.out, { url: served.url, dataDir: served.dataDir, tokenFile, pid: process.pid })
   else if (input.flags['quiet'] !== true) input.out.write(`Tieline listens on ${served.url}${isWildcard(host) ? `, and on every other address of this machine (${host})` : ''}${served.token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`}. Ctrl-C ends it.\n`)
   await ended
   await served.close()
+  unguard()
   return 0
 }
 

@@ -5,7 +5,10 @@
  * S2  A connection that breaks is made anew, after pauses that grow up to a few seconds.
  * S3  A reader that is slow holds a bounded number of events here; beyond that the connection is given up, and taken up again when it has read them.
  */
+import { ownLimits, parseJson } from '../model/bounded-json.ts'
+import { contained } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
+import { explain } from '../model/refusal.ts'
 import type { Delta, StreamedEvent } from './answers.ts'
 import { urlOf, type Request, type RequestSettings } from './request.ts'
 import { TielineError, type ErrorBody } from './tieline-error.ts'
@@ -89,6 +92,11 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
     if (gaveUp) socket.close()
     wake()
   }
+  // What a callback of the reader throws, or a frame that cannot be read, ends this connection, not the program.
+  const broke = (fault: unknown): void => {
+    end(fault instanceof Error ? fault.message : String(fault))
+    socket.close()
+  }
   const receive = (frame: Frame | null): void => {
     if (frame?.type === 'event') put({ seq: frame.seq, at: frame.at, sessionId: frame.sessionId, event: frame.event })
     if (frame?.type === 'delta') ask.onDelta?.(frame)
@@ -101,9 +109,9 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
       end(frame.error.message)
     }
   }
-  socket.addEventListener('message', ({ data }) => receive(frameOf(data)))
-  socket.addEventListener('close', ({ reason, code }) => end(reason === '' ? `it was closed (${code})` : reason))
-  socket.addEventListener('error', () => end('it broke or could not be made'))
+  socket.addEventListener('message', contained(broke, ({ data }: MessageEvent) => receive(frameOf(data))))
+  socket.addEventListener('close', contained(broke, ({ reason, code }: CloseEvent) => end(reason === '' ? `it was closed (${code})` : reason)))
+  socket.addEventListener('error', contained(broke, () => end('it broke or could not be made')))
   const abort = (): void => end('it was ended here')
   ask.signal?.addEventListener('abort', abort, { once: true })
   const items = (async function* () {
@@ -131,11 +139,11 @@ function socketUrl({ url, token }: StreamSettings, sessions: readonly string[], 
   return address.href
 }
 
+/** What is no JSON is none of our frames, and is left out; one that is too large to read may be, and must not be skipped (S1). */
 function frameOf(data: unknown): Frame | null {
   if (typeof data !== 'string') return null
-  try {
-    return JSON.parse(data) as Frame
-  } catch {
-    return null
-  }
+  const parsed = parseJson(data, 'frame', ownLimits)
+  if (!('code' in parsed)) return parsed.value as Frame | null
+  if (parsed.code === 'bad_input' && parsed.expected === 'JSON') return null
+  throw new Error(`a frame could not be read: ${explain(parsed)}`)
 }

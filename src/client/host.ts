@@ -2,11 +2,14 @@
  * A program of one's own as the runner of sessions: it registers them, is given their turns, speaks while it works, and answers each once.
  * The connection comes back by itself. A turn that is sent again after a break is the same turn: it is not begun a second time, and its answer is sent again.
  */
+import { findExcess, inletLimits } from '../model/bounded-json.ts'
+import { contained } from '../model/contained.ts'
 import type { Json } from '../model/json.ts'
 import { hostFrameBytesMax, hostSessionsPerHelloMax } from '../model/limits.ts'
+import { explain } from '../model/refusal.ts'
 import type { TielineClient } from './client.ts'
 import { answerFrame, deltaFrames, failureFrame, fits, sessionFrame, unopenedFrame, type RunAnswer } from './host-frames.ts'
-import { urlOf, type RequestSettings } from './request.ts'
+import { jsonOf, urlOf, type RequestSettings } from './request.ts'
 import { TielineError } from './tieline-error.ts'
 
 export type HostSession = { /** The program's own id for it. */ id: string; title?: string; cwd: string; parent?: string | null; /** Ours, for one that was made at the server. */ as?: string | null; /** Another program that has it already keeps it, as long as it is there. */ spare?: boolean }
@@ -152,21 +155,26 @@ class Connection implements HostConnection {
       const url = urlOf(this.#settings.url, '/ws/host', { token: this.#settings.token }).replace(/^http/, 'ws')
       const socket = this.#settings.openSocket(url)
       this.#socket = socket
-      socket.addEventListener('open', () => {
+      // A frame that cannot be read, and what a callback of the program throws, end this connection and not the program: it is made anew.
+      const broke = (fault: unknown): void => {
+        socket.close()
+        this.#ask.onError?.({ code: 'connection_broke', message: fault instanceof Error ? fault.message : String(fault) })
+      }
+      socket.addEventListener('open', contained(broke, () => {
         opened()
         this.#open = true
         this.#hello()
         this.#ask.onConnection?.({ open: true, why: '' })
-      })
-      socket.addEventListener('message', (event) => this.#take(JSON.parse(String(event.data)) as Frame))
+      }))
+      socket.addEventListener('message', contained(broke, (event: MessageEvent) => this.#take(jsonOf(String(event.data)) as Frame)))
       socket.addEventListener('error', () => undefined)
-      socket.addEventListener('close', (event) => {
+      socket.addEventListener('close', contained(broke, (event: CloseEvent) => {
         // Nobody answers them any more; the server has ended what they began, or will not begin it.
         for (const settle of this.#tools.values()) settle({ ok: false, value: { error: { code: 'call_ended', message: 'the connection to the server broke' } } })
         this.#tools.clear()
         this.#open = false
         resolve(event.reason === '' ? `closed (${event.code})` : event.reason)
-      })
+      }))
     })
   }
 
@@ -257,6 +265,8 @@ class Connection implements HostConnection {
     const id = `${turn}-${(this.#toolId += 1)}`
     const frame = { type: 'tool', turn, id, name, input }
     if (!this.#open) return Promise.resolve({ ok: false, value: { error: { code: 'call_ended', message: 'there is no connection to the server' } } })
+    const excess = findExcess(JSON.stringify(frame), 'frame', inletLimits)
+    if (excess !== null) return Promise.resolve({ ok: false, value: { error: { code: excess.code, message: explain(excess) } } })
     if (!fits(frame)) return Promise.resolve({ ok: false, value: { error: { code: 'too_large', message: `the input of ${name} is larger than a frame of ${hostFrameBytesMax} bytes; put it into a file and pass the path` } } })
     return new Promise((resolve) => {
       this.#tools.set(id, resolve)

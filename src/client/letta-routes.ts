@@ -1,6 +1,7 @@
 /** Persistent agents under `/v1`: made, listed, asked, also as a stream. */
 import type { LettaAgent, LettaAnswer, LettaInput, LettaMessage, NewLettaAgent } from './answers.ts'
-import { openStream, type Once, type Request, type RequestSettings } from './request.ts'
+import { eventData } from './event-data.ts'
+import { jsonOf, openStream, type Once, type Request, type RequestSettings } from './request.ts'
 
 export type LettaRoutes = {
   createAgent(agent: NewLettaAgent, once?: Once): Promise<LettaAgent>
@@ -26,29 +27,10 @@ export const lettaRoutes = (request: Request, settings: RequestSettings): LettaR
     messages: (agent, ask, once) => request('GET', `${agentPath(agent)}/messages`, { query: { ...ask }, ...once }),
     async *stream(agent, input, once) {
       const body = await openStream(settings, `${agentPath(agent)}/messages/stream`, { body: input, ...once })
-      for await (const data of dataLines(body)) {
+      for await (const data of eventData(body)) {
         if (data === '[DONE]') return
-        yield JSON.parse(data) as LettaMessage
+        yield jsonOf(data) as LettaMessage
       }
     },
-  }
-}
-
-/** What stands after `data:` in each event of an SSE stream. */
-async function* dataLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.getReader()
-  const decoder = new TextDecoder()
-  let rest = ''
-  try {
-    while (true) {
-      const { done, value } = await reader.read()
-      rest += decoder.decode(value, { stream: !done })
-      const lines = rest.split(/\r?\n/)
-      rest = lines.pop() ?? ''
-      for (const line of lines) if (line.startsWith('data:')) yield line.slice(5).trim()
-      if (done) return
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined)
   }
 }

@@ -3,6 +3,8 @@
  *
  * A connection that breaks, and a server that is just going or coming, are tried again, POSTs too: each has an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
  */
+import { ownLimits, parseJson } from '../model/bounded-json.ts'
+import { explain } from '../model/refusal.ts'
 import type { Surroundings } from './surroundings.ts'
 import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
 
@@ -85,21 +87,20 @@ function initOf({ token, name, surroundings }: RequestSettings, method: Method, 
 }
 
 function answerOf({ status, body }: { status: number; body: string }, url: string): unknown {
-  const parsed = body === '' ? null : jsonOf(body)
+  const parsed = body === '' ? null : parseJson(body, 'answer', ownLimits)
   if (status >= 200 && status < 300) {
-    if (parsed === undefined) throw badAnswer(url, status, body)
-    return parsed
+    if (parsed !== null && 'code' in parsed) throw badAnswer(url, status, body)
+    return parsed === null ? null : parsed.value
   }
-  const error = errorOf(parsed)
+  const error = parsed === null || 'code' in parsed ? null : errorOf(parsed.value)
   throw error === null ? badAnswer(url, status, body) : new TielineError(error, status)
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
+/** JSON of a server. One that is not ours, or not itself, may say anything. */
+export function jsonOf(text: string): unknown {
+  const parsed = parseJson(text, 'frame', ownLimits)
+  if ('code' in parsed) throw new TielineError({ code: 'not_tieline', message: `The server said what no Tieline server says: ${explain(parsed)}` }, 200)
+  return parsed.value
 }
 
 function errorOf(parsed: unknown): ErrorBody | null {

@@ -20,7 +20,7 @@ import type { Grant, Hop } from './event.ts'
 import type { OpenFacts } from './facts.ts'
 import type { Millis, SessionId } from './id.ts'
 import { iterationsDefault, iterationsMax, subagentDepthMax, subagentIterationsDefault, subagentIterationsMax, type Limits } from './limits.ts'
-import type { Refusal } from './refusal.ts'
+import { agentUnknown, type Refusal } from './refusal.ts'
 import { byteLength } from './text.ts'
 
 export type OpenRequest = {
@@ -84,7 +84,7 @@ function permission(request: OpenRequest, { caller: { turn } }: OpenFacts, { cal
 
 function existence(request: OpenRequest, facts: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
   if (request.bySession && (facts.target?.session ?? null) === null) return { code: 'session_unknown', session: request.session }
-  if (request.targetAgent === undefined) return { code: 'agent_unknown', agent: request.targetName, known: [...knownAgents] }
+  if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents)
   if (request.fresh) return null
   if (facts.target === null || facts.target.session === null || facts.target.session.archived === 'deleted') return { code: 'session_unknown', session: request.session }
   if (facts.target.session.kind !== 'persistent') return { code: 'session_unknown', session: request.session }

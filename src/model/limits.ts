@@ -8,6 +8,8 @@ export const Limits = z.strictObject({
   callsPerCallerMax: count(10),
   queuedPerSessionMax: count(100),
   descendantsPerFlowMax: count(100),
+  /** Agents that doors made and nobody deleted. Each is in memory, and costs a little of every list of agents. */
+  agentsMadeMax: count(1000),
   callsPerMinute: count(120),
   messagesPerMinute: count(20),
   messageAgeSeconds: count(3600),
@@ -29,6 +31,11 @@ export type Limits = z.infer<typeof Limits>
 
 export const limitsDefault: Limits = Limits.parse({})
 
+/** R11: of an agent that a door makes, in UTF-16 units. A prompt of so many bytes is twice what a call passes by default. */
+export const agentTitleMax = 200
+export const agentDescriptionMax = 2000
+export const agentToolsMax = 200
+export const agentPromptBytesMax = 32 * 1024
 /** How many newest entries of a persistent session its own next turn is shown, in tokens. */
 export const historyTokensMax = 32_000
 /** R11: messages that may wait in one inbox. */

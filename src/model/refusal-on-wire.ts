@@ -10,7 +10,7 @@ export const statusOf = {
   session_ambiguous: 409, session_busy: 409, call_cycle: 409, call_deadlock: 409, call_too_deep: 409, call_ended: 409, task_repeated: 409, message_already_sent: 409, message_changed: 409, message_taken: 409, flow_expired: 409, question_answered: 409,
   too_large: 413, context_too_large: 413,
   output_invalid: 422,
-  too_many_calls: 429, queue_full: 429, too_many_descendants: 429, rate_limited: 429, budget_exhausted: 429,
+  too_many_calls: 429, queue_full: 429, too_many_descendants: 429, too_many_agents: 429, rate_limited: 429, budget_exhausted: 429,
 } as const satisfies Record<RefusalCode, number>
 
 export type ErrorOnWire = { error: { code: string; message: string; field?: string; details?: Record<string, unknown> } }

@@ -13,7 +13,7 @@ const samples = {
   call_ended: { code: 'call_ended', why: 'it was cancelled' }, task_repeated: { code: 'task_repeated', agent: 'coder' }, message_already_sent: { code: 'message_already_sent', message: 'msg_1' }, message_changed: { code: 'message_changed', message: 'msg_1' }, message_taken: { code: 'message_taken', message: 'msg_1', how: 'accepted', by: 'ses_2' },
   flow_expired: { code: 'flow_expired', ageSeconds: 4000, ageSecondsMax: 3600 }, too_large: { code: 'too_large', field: 'task', bytes: 200_000, bytesMax: 102_400 },
   context_too_large: { code: 'context_too_large', tokens: 5000, tokensMax: 4000, parts: { task: 4500, prompt: 500 } }, output_invalid: { code: 'output_invalid', problems: ['/a must be a number'] },
-  too_many_calls: { code: 'too_many_calls', open: 10, openMax: 10 }, queue_full: { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }, too_many_descendants: { code: 'too_many_descendants', created: 100, createdMax: 100 },
+  too_many_calls: { code: 'too_many_calls', open: 10, openMax: 10 }, queue_full: { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }, too_many_descendants: { code: 'too_many_descendants', created: 100, createdMax: 100 }, too_many_agents: { code: 'too_many_agents', made: 1000, madeMax: 1000 },
   question_unknown: { code: 'question_unknown', question: 'question_1' }, question_answered: { code: 'question_answered', question: 'question_1', answer: 'deny', by: 'the user' },
   rate_limited: { code: 'rate_limited', what: 'calls', perMinute: 120, retryInMs: 1500 }, budget_exhausted: { code: 'budget_exhausted', needed: 100, left: 3 },
 } as const satisfies { [Code in RefusalCode]: Extract<Refusal, { code: Code }> }

@@ -1,5 +1,6 @@
 /** An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to do next. */
 import { z } from 'zod'
+import { jsonHead } from './json-head.ts'
 import { preview } from './text.ts'
 
 const path = z.array(z.string())
@@ -35,27 +36,33 @@ export const Refusal = z.discriminatedUnion('code', [
   z.strictObject({ code: z.literal('too_many_calls'), open: z.number(), openMax: z.number() }),
   z.strictObject({ code: z.literal('queue_full'), session: z.string(), queued: z.number(), queuedMax: z.number() }),
   z.strictObject({ code: z.literal('too_many_descendants'), created: z.number(), createdMax: z.number() }),
+  z.strictObject({ code: z.literal('too_many_agents'), made: z.number(), madeMax: z.number() }),
   z.strictObject({ code: z.literal('rate_limited'), what: z.string(), perMinute: z.number(), retryInMs: z.number() }),
   z.strictObject({ code: z.literal('budget_exhausted'), needed: z.number(), left: z.number() }),
 ])
 export type Refusal = z.infer<typeof Refusal>
 export type RefusalCode = Refusal['code']
 
+const listedMax = 20
+/** Lists are as long as there are agents or sessions; a model needs the first of them at most. */
+const few = (names: readonly string[], between = ', '): string =>
+  names.slice(0, listedMax).map(shorten).join(between) + (names.length > listedMax ? ` and ${names.length - listedMax} more` : '')
+
 const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>) => string } = {
   bad_input: (r) => `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
   self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
   reply_not_addressed: (r) => `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. Send a new message instead.`,
   not_authenticated: () => 'A valid token is needed. Ask the user for one.',
-  not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${r.allowed.join(', ')}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
+  not_allowed: (r) => `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${few(r.allowed)}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
   message_not_yours: (r) => `Message ${r.message} belongs to another session. Only its owner can change it. Send a message of your own instead.`,
-  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${r.known.join(', ')}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
+  agent_unknown: (r) => `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${few(r.known)}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
   session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) => `There is no question "${r.question}". List the open questions and use one of their ids.`,
   question_answered: (r) => `Question ${r.question} was answered already: ${r.answer}, by ${r.by}. Go on with that answer.`,
-  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${r.candidates.join(', ')}. Use a whole id.`,
+  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${few(r.candidates)}. Use a whole id.`,
   session_busy: (r) => `Session ${r.session} is busy. Send without delivery "now" to queue, or try later.`,
   call_cycle: (r) => `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. Answer with what you have instead; your caller gets it.`,
   call_deadlock: (r) => `This call would wait in a ring: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,
@@ -72,6 +79,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   too_many_calls: (r) => `${r.open} calls of yours are open; at most ${r.openMax} may be. Wait for one to end.`,
   queue_full: (r) => `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. Try later, or use another agent.`,
   too_many_descendants: (r) => `This request has created ${r.created} sessions; at most ${r.createdMax} are allowed. Do the rest yourself.`,
+  too_many_agents: (r) => `${r.made} agents were made by API; at most ${r.madeMax} may be. Use one that is there, or delete one with DELETE /v1/agents/:id.`,
   rate_limited: (r) => `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) => `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
 }
@@ -81,6 +89,11 @@ export function explain(refusal: Refusal): string {
   return word(refusal)
 }
 
+const knownMax = 50
+
+/** Recorded with the call that was refused, so the names are few. */
+export const agentUnknown = (agent: string, known: readonly string[]): Refusal => ({ code: 'agent_unknown', agent, known: known.slice(0, knownMax) })
+
 export const badInput = (field: string, given: unknown, expected: string): Refusal => ({
   code: 'bad_input', field, given: describe(given), expected,
 })
@@ -88,7 +101,7 @@ export const badInput = (field: string, given: unknown, expected: string): Refus
 function describe(given: unknown): string {
   if (given === undefined) return 'nothing'
   if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(shorten(given))
-  return shorten(JSON.stringify(given) ?? typeof given)
+  return shorten(jsonHead(given))
 }
 
 function shorten(text: string): string {
@@ -101,11 +114,18 @@ export function refusalOfZod(error: z.ZodError, input: unknown, prefix = ''): Re
   const issue = error.issues[0]
   if (issue === undefined) return badInput(prefix, input, 'something else')
   if (issue.code === 'unrecognized_keys') {
-    return badInput([prefix, ...issue.path, issue.keys[0]].filter((part) => part !== '').join('.'), 'a field that does not exist', 'only the documented fields')
+    return badInput(fieldName(prefix, [...issue.path, issue.keys[0] ?? '']), 'a field that does not exist', 'only the documented fields')
   }
-  const field = [prefix, ...issue.path.map(String)].filter((part) => part !== '').join('.')
+  const field = fieldName(prefix, issue.path)
   return badInput(field === '' ? 'input' : field, at(input, issue.path), expectedOf(issue))
 }
+
+const fieldPartsMax = 20
+const fieldPartUnitsMax = 100
+
+/** Names come from outside: each may be as long as a request, and there may be as many as it is deep. */
+const fieldName = (prefix: string, path: readonly PropertyKey[]): string =>
+  [prefix, ...path.slice(0, fieldPartsMax).map((part) => shorten(String(part).slice(0, fieldPartUnitsMax * 2)))].filter((part) => part !== '').join('.')
 
 function expectedOf(issue: z.core.$ZodIssue): string {
   const expected = (issue as { expected?: unknown }).expected

@@ -18,7 +18,7 @@ import type { Grant } from './event.ts'
 import type { SendFacts, SessionRow, TurnFacts } from './facts.ts'
 import type { Millis, SessionId } from './id.ts'
 import { inboxMax, iterationsDefault, iterationsMax, type Limits } from './limits.ts'
-import type { Refusal } from './refusal.ts'
+import { agentUnknown, type Refusal } from './refusal.ts'
 
 export type SendRequest = {
   target: SessionId
@@ -62,7 +62,7 @@ function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
 function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
   const target = targetOf(request, facts)
   if (target === null || target.archived === 'deleted' || !takes(target, request, facts)) return { code: 'session_unknown', session: request.target }
-  return request.targetAgent === undefined ? { code: 'agent_unknown', agent: target.agent, known: [...knownAgents] } : null
+  return request.targetAgent === undefined ? agentUnknown(target.agent, knownAgents) : null
 }
 
 function takes({ kind }: SessionRow, { inbox }: SendRequest, { pending }: SendFacts): boolean {
@@ -146,7 +146,7 @@ function taken({ turn }: TurnFacts, agent: Agent): number | null {
 
 /** What an agent may spawn, before its first message is judged: the same hop. */
 export function openSession(request: Pick<SendRequest, 'targetAgent'>, name: string, facts: SendFacts, world: SendWorld): Refusal | null {
-  if (request.targetAgent === undefined) return { code: 'agent_unknown', agent: name, known: [...world.knownAgents] }
+  if (request.targetAgent === undefined) return agentUnknown(name, world.knownAgents)
   const asked: SendRequest = { target: 'ses_new', fresh: null, targetAgent: request.targetAgent, client: null, now: false, taskHash: '', maxTokens: undefined }
   const many = facts.sender !== null && facts.descendants >= world.limits.descendantsPerFlowMax
   return liveness(facts, world) ?? permission(asked, facts, world) ?? depths(facts, world)

@@ -2,7 +2,7 @@
 import type { Agent } from '../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../model/event.ts'
 import type { Millis, SessionId } from '../model/id.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import type { AgentView, CreateAgentAsk } from './exchange.ts'
 import type { Line } from './line.ts'
 import type { Lists } from './lists-port.ts'
@@ -56,20 +56,38 @@ export function agentBook(configured: Agents, maker: AgentMaker, report: (fault:
 
 export const mainSession = (agent: string): SessionId => `ses_main-${agent}`
 
+/** Agents of each book that are being made: they count as if they were there, so that many at once cannot pass one check. */
+const beingMade = new WeakMap<AgentBook, number>()
+
+/** R11. All agents are in the memory of the one process that has the log, so counting there is as good as in the transaction. */
+async function making(line: Line, book: AgentBook, id: string, make: () => Promise<Refusal | null>): Promise<Refusal | null> {
+  const pending = beingMade.get(book) ?? 0
+  const made = book.all().length + pending
+  const madeMax = line.limits.agentsMadeMax
+  // One that is there already is not another one: a retry finds it.
+  if (book.made(id) === undefined && made >= madeMax) return { code: 'too_many_agents', made, madeMax }
+  beingMade.set(book, pending + 1)
+  try {
+    return await make()
+  } finally {
+    beingMade.set(book, (beingMade.get(book) ?? 1) - 1)
+  }
+}
+
 /** The agent and its main session, at once. The same id again gives what is there. */
 export async function createAgent(line: Line, book: AgentBook, ask: CreateAgentAsk, cwd: string): Promise<AgentView | Refusal> {
   if (ask.name.trim() === '') return badInput('name', ask.name, 'a name')
   const id = `agent_${ask.id ?? line.ids.next()}`
   const session = mainSession(id)
   const definition: AgentDefinition = { title: ask.name, description: ask.description, prompt: ask.system, model: ask.model, tools: ask.tools ?? ['call_agent'], driver: null }
-  const refusal = await line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+  const refusal = await making(line, book, id, () => line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
     if (ask.id !== null && (await tx.session(session)).session !== null) return null
     tx.append({ type: 'agent.created', session, turn: null, agent: id, definition }, createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null))
     return null
-  })
+  }))
   const made = book.made(id)
   if (refusal !== null) return refusal
-  if (made === undefined) return { code: 'agent_unknown', agent: id, known: [...book.names()] }
+  if (made === undefined) return agentUnknown(id, book.names())
   return made.agent.title === ask.name ? viewOf(made.agent, 'api', made.at) : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
 }
 
@@ -82,14 +100,16 @@ export async function hostAgent(line: Line, book: AgentBook, { name, description
   if (present === undefined || present.description !== description || present.tools.join() !== tools.join()) {
     const session = mainSession(id)
     const definition: AgentDefinition = { title: name, description, prompt: '', model: null, tools: [...tools], driver: 'host' }
-    await line.store.transact([`session:${session}`], async (tx) => {
+    const refusal = await making(line, book, id, () => line.store.transact([`session:${session}`], async (tx) => {
       tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
       // It has the sessions that its program brings, and no main one.
       if ((await tx.session(session)).session === null) tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), { type: 'session.archived', session, turn: null, cause: 'deleted' })
-    })
+      return null
+    }))
+    if (refusal !== null) return refusal
   }
   const made = book.made(id)
-  return made === undefined ? { code: 'agent_unknown', agent: name, known: [...book.names()] } : viewOf(made.agent, 'api', made.at)
+  return made === undefined ? agentUnknown(name, book.names()) : viewOf(made.agent, 'api', made.at)
 }
 
 export const viewOf = (agent: Agent, origin: AgentView['origin'], createdAt: Millis | null): AgentView => ({

@@ -1,4 +1,5 @@
 /** Many deadlines, one sleep: a heap of moments, and the clock is asked only for the nearest. */
+import { contained, faultText } from '../model/contained.ts'
 import type { Millis } from '../model/id.ts'
 import type { Clock } from './ports.ts'
 
@@ -11,7 +12,9 @@ export type Alarm = {
 }
 
 /** `kept`: whoever made it stops it, so it need not give the clock back each time that nobody waits. */
-export const alarmOf = (clock: Clock, kept = false): Alarm => new HeapAlarm(clock, kept)
+export const alarmOf = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm => new HeapAlarm(clock, kept, report)
+
+const warnOf = (fault: unknown): void => process.emitWarning(faultText(fault))
 
 /** Made once: an abort without a reason makes an exception with a stack each time. */
 const disarmed = new Error('nobody waits for this moment')
@@ -19,15 +22,17 @@ const disarmed = new Error('nobody waits for this moment')
 class HeapAlarm implements Alarm {
   readonly #clock: Clock
   readonly #kept: boolean
+  readonly #report: (fault: unknown) => void
   readonly #heap: Entry[] = []
   #armed: { at: Millis; abort: AbortController } | null = null
   #stopped = false
   /** Entries in the heap that nobody waits for any more. */
   #cancelled = 0
 
-  constructor(clock: Clock, kept: boolean) {
+  constructor(clock: Clock, kept: boolean, report: (fault: unknown) => void) {
     this.#clock = clock
     this.#kept = kept
+    this.#report = report
   }
 
   set(at: Millis, ring: () => void): () => void {
@@ -70,7 +75,8 @@ class HeapAlarm implements Alarm {
       const { ring } = first
       if (ring === null) this.#cancelled -= 1
       first.ring = null
-      ring?.()
+      // One that breaks must not keep the others from ringing, now or ever after.
+      if (ring !== null) contained(this.#report, ring)()
     }
     this.#arm()
   }

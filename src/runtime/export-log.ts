@@ -6,6 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { Event, type StoredEvent } from '../model/event.ts'
 import { turnOf, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
@@ -130,10 +131,7 @@ function lineOf(line: string, number: number): z.infer<typeof ExportLine> {
 }
 
 function jsonOf(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    // Not JSON is told like any other line that is wrong.
-    return undefined
-  }
+  const parsed = parseJson(line, 'line', ownLimits)
+  // Not JSON is told like any other line that is wrong.
+  return 'code' in parsed ? undefined : parsed.value
 }

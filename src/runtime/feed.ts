@@ -9,7 +9,11 @@ import type { Line } from './line.ts'
 import type { Delta, Hint } from './ports.ts'
 import { sayingOf } from './running.ts'
 
-const pageSize = 256
+/** A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first pages are small. */
+const pageSizeFirst = 4
+const pageSizeMax = 256
+/** How many catch up at the same moment. The others wait for their slice, so that hundreds of them hold nobody else up. */
+const catchingAtOnceMax = 2
 
 type Listener = { cursor: number; sessions: ReadonlySet<SessionId> | null; sink: FeedSink; catching: boolean; /** Text was said that it has not heard. */ missed: boolean; ended: boolean }
 
@@ -17,8 +21,9 @@ export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink
 
 export function feedOf(line: Line): Feed {
   const listeners = new Set<Listener>()
+  const slices = slicesOf(line)
   const deaf = line.store.onHint((hints) => {
-    for (const hint of hints) if (hint.kind === 'appended') appended(line, listeners, hint)
+    for (const hint of hints) if (hint.kind === 'appended') appended(line, slices, listeners, hint)
   })
   const onDelta = (delta: Delta): void => {
     for (const listener of listeners) {
@@ -32,7 +37,7 @@ export function feedOf(line: Line): Feed {
       const listener: Listener = { cursor: after, sessions: sessions === null ? null : new Set(sessions), sink, catching: false, missed: true, ended: false }
       if (listeners.size === 0) line.deltaListeners.add(onDelta)
       listeners.add(listener)
-      if (after < line.store.lastSeq()) void catchUp(line, listener).catch(line.report)
+      if (after < line.store.lastSeq()) void catchUp(line, slices, listener).catch(line.report)
       else tellSaying(line, listener)
       return () => {
         listener.ended = true
@@ -45,42 +50,74 @@ export function feedOf(line: Line): Feed {
 }
 
 /** Events that came with the hint go out as they are; a listener that has missed some reads them from the log. */
-function appended(line: Line, listeners: ReadonlySet<Listener>, hint: Extract<Hint, { kind: 'appended' }>): void {
+function appended(line: Line, slices: Slices, listeners: ReadonlySet<Listener>, hint: Extract<Hint, { kind: 'appended' }>): void {
   if (listeners.size === 0) return
   const { events, first, at } = hint
   const stored = events === undefined || first === undefined || at === undefined ? null : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
   const last = stored?.at(-1)?.seq ?? 0
   for (const listener of listeners) {
     if (listener.catching || (stored !== null && last <= listener.cursor)) continue
-    if (stored === null || listener.cursor !== stored[0]!.seq - 1) void catchUp(line, listener).catch(line.report)
-    else give(listener, stored, last)
+    if (stored === null || listener.cursor !== stored[0]!.seq - 1) void catchUp(line, slices, listener).catch(line.report)
+    else give(line, listener, stored, last)
   }
 }
 
-function give(listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
+/** One listener that breaks keeps nobody else from being told. */
+function give(line: Line, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
   listener.cursor = cursor
   const wanted = listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
-  if (wanted.length > 0) listener.sink.events(wanted)
+  if (wanted.length === 0) return
+  try {
+    listener.sink.events(wanted)
+  } catch (fault) {
+    line.report(fault)
+  }
 }
 
 /** A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's, and concerns whoever wrote it. */
 const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
   sessions === null || sessions.has(event.session) || ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) || ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
 
-async function catchUp(line: Line, listener: Listener): Promise<void> {
+type Slices = (work: () => Promise<void>) => Promise<void>
+
+/** First come, first served, a few at a time; whatever else waits for the loop comes between two slices. */
+function slicesOf(line: Line): Slices {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async (work) => {
+    if (running >= catchingAtOnceMax) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running += 1
+    try {
+      await work()
+      if (waiting.length > 0) await line.clock.sleep(0, line.stopping.signal)
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running -= 1
+      else next()
+    }
+  }
+}
+
+async function catchUp(line: Line, slices: Slices, listener: Listener): Promise<void> {
   if (listener.catching) return
   listener.catching = true
+  let size = pageSizeFirst
   try {
     while (!listener.ended && listener.cursor < line.store.lastSeq()) {
-      const page = await line.store.read(listener.cursor, {}, pageSize)
-      // The reader may be a moment behind the writer.
-      if (page.events.length === 0) await line.clock.sleep(1, line.stopping.signal)
-      else if (!listener.ended) give(listener, page.events, page.next)
+      await slices(async () => {
+        // It may have left while it waited.
+        if (listener.ended) return
+        const page = await line.store.read(listener.cursor, {}, size)
+        size = Math.min(size * 2, pageSizeMax)
+        // The reader may be a moment behind the writer.
+        if (page.events.length === 0) await line.clock.sleep(1, line.stopping.signal)
+        else if (!listener.ended) give(line, listener, page.events, page.next)
+      })
     }
   } finally {
     listener.catching = false
   }
-  if (!listener.ended && listener.cursor < line.store.lastSeq()) return catchUp(line, listener)
+  if (!listener.ended && listener.cursor < line.store.lastSeq()) return catchUp(line, slices, listener)
   if (!listener.ended && listener.missed) tellSaying(line, listener)
 }
 

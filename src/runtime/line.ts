@@ -81,7 +81,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
   return {
     ...ports,
     node: `node_${ports.ids.next()}`,
-    alarm: alarmOf(ports.clock, true),
+    alarm: alarmOf(ports.clock, true, ports.report),
     running: new Map(),
     callWaiters: new Map(),
     turnWaiters: new Map(),

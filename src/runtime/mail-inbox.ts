@@ -4,7 +4,7 @@ import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax, noticesShownMax } from '../model/limits.ts'
 import { acceptMessage, buryMessages, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
 import type { Notice } from './mail-port.ts'
@@ -100,7 +100,7 @@ async function pick(tx: Tx, session: SessionId, which: Which, replies: boolean |
 /** It stays in the inbox where its receiver cannot take it now. */
 function roomIn(line: Line, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
-  if (line.agents.get(session.agent) === undefined) return { code: 'agent_unknown', agent: session.agent, known: [...line.agents.names()] }
+  if (line.agents.get(session.agent) === undefined) return agentUnknown(session.agent, line.agents.names())
   return queued >= line.limits.queuedPerSessionMax ? { code: 'queue_full', session: id, queued, queuedMax: line.limits.queuedPerSessionMax } : null
 }
 

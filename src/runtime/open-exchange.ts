@@ -3,7 +3,9 @@ import { externalAgent } from '../model/agent.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import { looksDrawn } from '../model/mail.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { agentDescriptionMax, agentPromptBytesMax, agentTitleMax, agentToolsMax } from '../model/limits.ts'
+import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
+import { byteLength } from '../model/text.ts'
 import { createAgent, hostAgent, mainSession, viewOf, type AgentBook } from './agent-book.ts'
 import { askTurn } from './ask-turn.ts'
 import { actorOf, waitInOwnTurn } from './client-turn.ts'
@@ -78,7 +80,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     notices: async (session, limit) => (await readAll(line.store, 0, { sessions: [session], types: ['notice.raised'] })).slice(-limit).flatMap(({ seq, at, event }) => (event.type === 'notice.raised' ? [{ seq, at, about: event.about, text: event.text }] : [])),
     answer: (question, answer, by) => answerQuestion(line, question, answer, by),
     agents: async () => agentViews(book),
-    createAgent: async (ask) => agentProblem(parts, ask) ?? createAgent(line, book, ask, parts.cwd),
+    createAgent: async (ask) => sizeProblem(ask) ?? agentProblem(parts, ask) ?? createAgent(line, book, ask, parts.cwd),
     hostAgent: (ask) => hostAgent(line, book, ask, parts.cwd),
     agent: async (idOrName) => agentNamed(book, idOrName),
     deleteAgent: (id) => deleteAgent(parts, id),
@@ -88,6 +90,16 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     agentsByName: (name) => line.agents.get(name),
     stop: () => feed.stop(),
   }
+}
+
+/** R11: it is kept in memory, and shown to every agent that may call it. */
+function sizeProblem({ name, description, system, model, tools }: CreateAgentAsk): Refusal | null {
+  if (name.length > agentTitleMax) return badInput('name', name, `at most ${agentTitleMax} characters`)
+  if (description.length > agentDescriptionMax) return badInput('description', description, `at most ${agentDescriptionMax} characters`)
+  if ((model ?? '').length > agentTitleMax) return badInput('model', model, `at most ${agentTitleMax} characters`)
+  if ((tools ?? []).length > agentToolsMax) return badInput('tools', `${tools?.length} tools`, `at most ${agentToolsMax}`)
+  const bytes = byteLength(system)
+  return bytes > agentPromptBytesMax ? { code: 'too_large', field: 'system', bytes, bytesMax: agentPromptBytesMax } : null
 }
 
 /** A tool or a provider that nobody has would simply never be there. With no provider at all the offline demo answers, whatever was asked for. */
@@ -109,12 +121,12 @@ const agentViews = (book: AgentBook): AgentView[] =>
 function agentNamed(book: AgentBook, idOrName: string): AgentView | Refusal {
   const agent = book.resolve?.(idOrName)
   const made = agent === undefined ? undefined : book.made(agent.name)
-  return agent === undefined ? { code: 'agent_unknown', agent: idOrName, known: [...book.names()] } : viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
+  return agent === undefined ? agentUnknown(idOrName, book.names()) : viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
 }
 
 async function deleteAgent({ line, lists, book }: ExchangeParts, id: string): Promise<AgentView | Refusal> {
   const made = book.made(id)
-  if (made === undefined) return book.get(id) === undefined ? { code: 'agent_unknown', agent: id, known: [...book.names()] } : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
+  if (made === undefined) return book.get(id) === undefined ? agentUnknown(id, book.names()) : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
   const session = mainSession(id)
   await archiveSession(line, lists, session)
   await line.store.transact([`session:${session}`], async (tx) => tx.append({ type: 'agent.deleted', session, turn: null, agent: id }))
@@ -123,7 +135,7 @@ async function deleteAgent({ line, lists, book }: ExchangeParts, id: string): Pr
 
 async function agentSession({ line, book, cwd }: ExchangeParts, idOrName: string): Promise<SessionId | Refusal> {
   const agent = book.resolve?.(idOrName)
-  if (agent === undefined) return { code: 'agent_unknown', agent: idOrName, known: [...book.names()] }
+  if (agent === undefined) return agentUnknown(idOrName, book.names())
   const session = mainSession(agent.name)
   if ((await line.store.session(session)) !== null) return session
   const made = await createSession(line, { agent: agent.name, cwd, title: agent.title ?? agent.name }, { kind: 'user' }, session.slice(4))
@@ -157,7 +169,7 @@ async function create(parts: ExchangeParts, who: Who, ask: CreateAsk): Promise<C
   if (ask.agent === externalAgent.name) return external(line, ask)
   const name = ask.agent ?? book.names()[0]
   const agent = name === undefined ? undefined : book.resolve?.(name)
-  if (agent === undefined) return { code: 'agent_unknown', agent: name ?? '', known: [...book.names()] }
+  if (agent === undefined) return agentUnknown(name ?? '', book.names())
   const parent = ask.parent ?? (sender.kind === 'turn' ? sender.running.row.session : null)
   if (parent !== null && (await line.store.session(parent)) === null) return { code: 'session_unknown', session: parent }
   const place = { cwd: ask.cwd, agent: agent.name, model: ask.model ?? agent.model ?? null }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { fingerprint } from '../model/fingerprint.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { isSessionId, type SessionId } from '../model/id.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import { isDirectory } from './is-directory.ts'
 import type { Line } from './line.ts'
 import { mailActsOf } from './mail-acts.ts'
@@ -42,7 +42,7 @@ export async function spawn(line: Line, sender: Sender, parent: SessionRow, requ
   if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
   const name = request.agent ?? parent.agent
   const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
-  if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...line.agents.names()] }
+  if (agent === undefined) return agentUnknown(name, line.agents.names())
   const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
   if (request.initialMessage === null) {
     const row = await createSession(line, to, sender, id)

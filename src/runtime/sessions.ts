@@ -2,7 +2,7 @@
 import { externalAgent } from '../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../model/facts.ts'
 import { cancelKey, type SessionId, type TurnId } from '../model/id.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
 import { cancel } from './ending.ts'
 import type { Line } from './line.ts'
@@ -26,7 +26,7 @@ export async function createSession(line: Line, to: NewSession, sender: Sender, 
       assertOurs(facts.sender?.turn, sender.running, line)
       const refusal = openSession({ targetAgent: line.agents.get(to.agent) }, to.agent, facts, worldOf(line, sender, tx.now))
       if (refusal !== null) return refusal
-    } else if (!external && line.agents.get(to.agent) === undefined) return { code: 'agent_unknown', agent: to.agent, known: [...line.agents.names()] }
+    } else if (!external && line.agents.get(to.agent) === undefined) return agentUnknown(to.agent, line.agents.names())
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, flow))
     return row

@@ -4,7 +4,7 @@ import { fullAuthority, mayUse } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { agentUnknown, type Refusal } from '../model/refusal.ts'
 import { readOutput, waitAsClient } from './acts.ts'
 import { callableOf } from './callable.ts'
 import { actorOf, inOwnTurn, useInOwnTurn, type Actor, type Client } from './client-turn.ts'
@@ -34,7 +34,7 @@ async function placeOf({ line }: ExchangeParts, who: Who): Promise<Actor | Refus
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
 async function anySessionOf({ line, book, cwd }: ExchangeParts, name: string): Promise<Actor | Refusal> {
   const agent = book.resolve?.(name)
-  if (agent === undefined) return { code: 'agent_unknown', agent: name, known: [...book.names()] }
+  if (agent === undefined) return agentUnknown(name, book.names())
   return { kind: 'client', agent, session: newSession({ agent: agent.name, cwd }, 'the one that you are in' as SessionId, line.clock.now()) }
 }
 

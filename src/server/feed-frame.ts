@@ -3,7 +3,7 @@ import type { StoredEvent } from '../model/event.ts'
 import type { Delta } from '../runtime/ports.ts'
 
 /** One piece of a feed in the two dialects; each is made when somebody first needs it. */
-export type Frame = { readonly socket: Buffer; readonly sse: Buffer }
+export type Frame = { readonly socket: Buffer; readonly sse: Buffer; /** About how long it is, without making either. */ readonly units: number }
 
 class TextFrame implements Frame {
   readonly #kind: 'event' | 'delta'
@@ -24,6 +24,10 @@ class TextFrame implements Frame {
 
   get sse(): Buffer {
     return (this.#sse ??= Buffer.from(`${this.#id === null ? '' : `id: ${this.#id}\n`}event: ${this.#kind}\ndata: {${this.#fields}}\n\n`))
+  }
+
+  get units(): number {
+    return this.#fields.length
   }
 
   /** About what it holds: the text, and both dialects of it. */

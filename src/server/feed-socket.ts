@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { z } from 'zod'
+import { inletLimits, parseJson } from '../model/bounded-json.ts'
+import { contained, faultText } from '../model/contained.ts'
 import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
 import { hostFrameBytesMax } from '../model/limits.ts'
 import type { Who } from '../runtime/exchange.ts'
@@ -17,7 +19,7 @@ const badFramesMax = 10
 const framesWaitingMax = 16
 const namedMax = 200
 
-export const closeCodes = { goingAway: 1001, policy: 1008, tryAgainLater: 1013 } as const
+export const closeCodes = { goingAway: 1001, policy: 1008, bug: 1011, tryAgainLater: 1013 } as const
 
 const Subscribe = z.strictObject({
   type: z.literal('subscribe'),
@@ -25,22 +27,23 @@ const Subscribe = z.strictObject({
   after: z.union([z.string().max(20), z.number()]).nullish(),
 })
 
-/** Takes a connection that was admitted, and who it is. */
-export type SocketDoors = Readonly<Record<string, (ws: WebSocket, who: Who) => void>>
+/** Takes a connection that was admitted, and who it is. `onFault` logs what breaks in it, and ends it. */
+export type SocketDoor = (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void
+export type SocketDoors = Readonly<Record<string, SocketDoor>>
 
 export type FeedSocketOptions = { doors: SocketDoors; feed: Feed; log: LogSink; rate: RateLimit; listenersMax: number; bufferedBytesMax: number; /** What HTTP would say to this request; or who it is, and by which name it is counted. */ admit(request: IncomingMessage): WireNo | { who: Who; client: string } }
 export type FeedSocket = { upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void; /** How many are connected now. */ count(): number; /** Ends who is still connected, without a word. */ terminate(): void }
 
 export function feedSocket(options: FeedSocketOptions): FeedSocket {
-  // Pongs are ours to send, so that a peer that only pings and never reads fills no buffer.
   const server = new WebSocketServer({ noServer: true, maxPayload: frameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
   // What a connected program says may be as long as an answer.
-  const wide = new WebSocketServer({ noServer: true, maxPayload: hostFrameBytesMax, perMessageDeflate: false, clientTracking: false })
-  for (const one of [server, wide]) one.on('wsClientError', (_error, socket) => decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')))
+  const wide = new WebSocketServer({ noServer: true, maxPayload: hostFrameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
+  const broke = (fault: unknown): void => options.log('error', 'a socket broke in the server', { stack: faultText(fault) })
+  for (const one of [server, wide]) one.on('wsClientError', contained(broke, (_error, socket: Duplex) => decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).'))))
   const sockets = new Set<WebSocket>()
   return {
     upgrade(request, socket, head) {
-      socket.on('error', () => socket.destroy())
+      socket.on('error', contained(broke, () => socket.destroy()))
       const admitted = options.admit(request)
       if ('status' in admitted) return decline(socket, admitted)
       const door = options.doors[pathOf(request.url)]
@@ -48,10 +51,12 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
       via.handleUpgrade(request, socket, head, (ws) => {
         sockets.add(ws)
         // A frame that is too large or broken is answered by the library with the right code; its error must have a listener.
-        ws.on('error', (error) => options.log('debug', 'a socket broke', { error: error.message }))
-        ws.on('close', () => sockets.delete(ws))
-        if (door !== undefined) return openDoor(ws, options, () => door(ws, admitted.who))
-        new Conversation(ws, socket, admitted.who, admitted.client, options).begin(request.url ?? '')
+        ws.on('error', contained(broke, (error: Error) => options.log('debug', 'a socket broke', { error: error.message })))
+        ws.on('close', contained(broke, () => sockets.delete(ws)))
+        contained((fault) => end(ws, broke, fault), () => {
+          if (door !== undefined) return openDoor(ws, options, (onFault) => door(ws, admitted.who, onFault))
+          new Conversation(ws, socket, admitted.who, admitted.client, options).begin(request.url ?? '')
+        })()
       })
     },
     count: () => sockets.size,
@@ -61,29 +66,42 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
   }
 }
 
+/** Something of ours broke while this connection was served: it ends, and nobody else notices. */
+function end(ws: WebSocket, broke: (fault: unknown) => void, fault: unknown): void {
+  broke(fault)
+  ws.close(closeCodes.bug, 'something broke in the server')
+}
+
 const tooMany = (listenersMax: number): object => ({ type: 'error', ...wireNoOf(tooManyListeners(listenersMax)).body })
 
 /** Other protocols only speak: that the peer is still there, and how many there may be, is seen to here. */
-function openDoor(ws: WebSocket, { feed, listenersMax }: FeedSocketOptions, open: () => void): void {
-  const pulse = pulseOf(ws)
-  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops') })
+function openDoor(ws: WebSocket, { feed, log, listenersMax, bufferedBytesMax }: FeedSocketOptions, open: (onFault: (fault: unknown) => void) => void): void {
+  const onFault = (fault: unknown): void => end(ws, () => log('error', 'a connected program broke something', { stack: faultText(fault) }), fault)
+  const pulse = pulseOf(ws, onFault)
+  answerPings(ws, bufferedBytesMax, onFault)
+  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
   if (leave === null) {
     ws.send(JSON.stringify(tooMany(listenersMax)))
     return ws.close(closeCodes.tryAgainLater, 'too many connections')
   }
-  ws.on('close', leave)
-  open()
+  ws.on('close', contained(onFault, leave))
+  open(onFault)
+}
+
+/** Pongs are ours to send, so that a peer that only pings and never reads fills no buffer. */
+function answerPings(ws: WebSocket, bufferedBytesMax: number, onFault: (fault: unknown) => void): void {
+  ws.on('ping', contained(onFault, (data: Buffer) => (ws.bufferedAmount < bufferedBytesMax ? ws.pong(data) : undefined)))
 }
 
 type Pulse = { beat(): void; isThere(): void }
 
 /** Asked at every second beat; whoever has not answered by the next time is gone. */
-function pulseOf(ws: WebSocket): Pulse {
+function pulseOf(ws: WebSocket, onFault: (fault: unknown) => void): Pulse {
   let beats = 0
   let answered = true
   const isThere = (): void => void (answered = true)
-  ws.on('pong', isThere)
-  ws.on('ping', isThere)
+  ws.on('pong', contained(onFault, isThere))
+  ws.on('ping', contained(onFault, isThere))
   return {
     isThere,
     beat() {
@@ -120,7 +138,7 @@ class Conversation {
     this.#client = client
     this.#options = options
     const { writes } = options.feed
-    this.#pulse = pulseOf(ws)
+    this.#pulse = pulseOf(ws, this.#onFault)
     this.#follower = options.feed.follow(who, {
       send(frame, sent) {
         writes.hold(socket)
@@ -133,17 +151,17 @@ class Conversation {
 
   begin(url: string): void {
     const ws = this.#ws
-    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops') })
+    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
     if (leave === null) {
       this.#say(tooMany(this.#options.listenersMax))
       return ws.close(closeCodes.tryAgainLater, 'too many feeds')
     }
-    ws.on('close', () => {
+    ws.on('close', contained(this.#onFault, () => {
       leave()
       this.#follower.stop()
-    })
-    ws.on('ping', (data) => (ws.bufferedAmount < this.#options.bufferedBytesMax ? ws.pong(data) : undefined))
-    ws.on('message', (data, isBinary) => this.#receive(isBinary ? null : (data as Buffer).toString('utf8')))
+    }))
+    answerPings(ws, this.#options.bufferedBytesMax, this.#onFault)
+    ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
     const query = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
     this.#enqueue(() => this.#subscribe({ sessionIds: query.has('session') ? query.getAll('session').slice(0, namedMax) : null, after: query.get('after') }))
   }
@@ -160,10 +178,12 @@ class Conversation {
 
   #enqueue(work: () => Promise<void>): void {
     this.#waiting += 1
-    this.#last = this.#last.then(work).catch((fault: unknown) => {
-      this.#options.log('error', 'a frame could not be answered', { stack: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) })
-      this.#close(1011, 'something broke in the server')
-    }).finally(() => (this.#waiting -= 1))
+    this.#last = this.#last.then(work).catch(this.#onFault).finally(() => (this.#waiting -= 1))
+  }
+
+  readonly #onFault = (fault: unknown): void => {
+    this.#options.log('error', 'a frame could not be answered', { stack: faultText(fault) })
+    this.#close(closeCodes.bug, 'something broke in the server')
   }
 
   async #subscribe({ sessionIds, after }: Pick<z.infer<typeof Subscribe>, 'sessionIds' | 'after'>): Promise<void> {
@@ -201,12 +221,8 @@ class Conversation {
 }
 
 function subscribeOf(text: string): z.infer<typeof Subscribe> | Refusal {
-  let given: unknown
-  try {
-    given = JSON.parse(text)
-  } catch {
-    return badInput('frame', text, 'JSON')
-  }
-  const parsed = Subscribe.safeParse(given)
-  return parsed.success ? parsed.data : refusalOfZod(parsed.error, given)
+  const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: frameBytesMax })
+  if ('code' in given) return given
+  const parsed = Subscribe.safeParse(given.value)
+  return parsed.success ? parsed.data : refusalOfZod(parsed.error, given.value)
 }

@@ -1,6 +1,7 @@
 /** `GET /api/events`: the log as server-sent events, resumable by `after` or `Last-Event-ID`. */
 import { z } from 'zod'
 import type { FastifyReply } from 'fastify'
+import { contained, faultText } from '../model/contained.ts'
 import { tooManyListeners, type Feed, type Listener } from './feed.ts'
 import type { Outlet } from './feed-follow.ts'
 import { headersOf } from './response-headers.ts'
@@ -29,10 +30,11 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
     const leave = feed.join(stream.listener)
     if (leave === null) return answer(reply, 429, tooManyListeners(listenersMax))
     const follower = feed.follow(who, stream.outlet)
-    reply.raw.once('close', () => {
+    reply.raw.once('close', contained(stream.broke, () => {
       leave()
       follower.stop()
-    })
+    }))
+    reply.raw.on('error', contained(stream.broke, () => reply.raw.destroy()))
     reply.hijack()
     reply.raw.writeHead(200, { ...headersOf.api, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
     reply.raw.write(`retry: 1000\n: after ${after}\n\n`)
@@ -46,12 +48,16 @@ const partingMs = 2000
 /** A minute without taking anything: whoever it was, it reads no more. */
 const stuckBeatsMax = 4
 
-function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): { outlet: Outlet; listener: Listener } {
+function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): { outlet: Outlet; listener: Listener; broke: (fault: unknown) => void } {
   const { raw } = reply
+  const broke = (fault: unknown): void => {
+    log('error', 'an event stream broke in the server', { stack: faultText(fault) })
+    raw.destroy()
+  }
   const finish = (text: string): void => {
     if (raw.destroyed || raw.writableEnded) return
     const closed = new AbortController()
-    raw.once('close', () => closed.abort())
+    raw.once('close', contained(broke, () => closed.abort()))
     raw.end(text)
     // Whoever reads nothing gets no last words either. The sleep rejects when the stream has closed by itself.
     clock.sleep(partingMs, closed.signal).then(() => raw.destroy(), () => undefined)
@@ -59,6 +65,7 @@ function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): 
   let before = 0
   let stuckBeats = 0
   return {
+    broke,
     outlet: {
       send(frame, sent) {
         writes.hold(raw)
@@ -82,6 +89,8 @@ function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): 
         raw.destroy()
       },
       end: () => finish(''),
+      held: () => raw.writableLength,
+      shed: () => raw.destroy(),
     },
   }
 }

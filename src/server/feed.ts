@@ -1,4 +1,5 @@
 /** Everybody who listens: how many may, when they are asked whether they are still there, and what ends them. */
+import { callEach, faultText } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { Exchange, Who } from '../runtime/exchange.ts'
@@ -10,7 +11,16 @@ import type { LogSink } from './log-sink.ts'
 import { coversSession, reachOf } from './reach.ts'
 import { isRefusal } from './wire-error.ts'
 
-export type Listener = { /** Every quarter of a minute. */ beat(): void; /** The server stops. */ end(): void }
+export type Listener = {
+  /** Every quarter of a minute. */
+  beat(): void
+  /** The server stops. */
+  end(): void
+  /** Bytes that it was given and has not taken. */
+  held(): number
+  /** It holds too much of what all may hold: it goes at once, without last words. */
+  shed(): void
+}
 
 export type Feed = {
   readonly writes: GatheredWrites
@@ -24,16 +34,40 @@ export type Feed = {
   end(): void
 }
 
-export type FeedOptions = { exchange: Exchange; clock: Clock; log: LogSink; listenersMax: number; bufferedBytesMax: number; beatMs: number; closing: AbortSignal }
+export type FeedOptions = { exchange: Exchange; clock: Clock; log: LogSink; listenersMax: number; bufferedBytesMax: number; bufferedBytesTotalMax: number; beatMs: number; closing: AbortSignal }
 
-export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, beatMs, closing }: FeedOptions): Feed {
+export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, bufferedBytesTotalMax, beatMs, closing }: FeedOptions): Feed {
   const listeners = new Set<Listener>()
   const frames = framesOf()
-  const fault = (error: unknown): void => log('error', 'a feed broke', { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  const fault = (error: unknown): void => log('error', 'a feed broke', { stack: faultText(error) })
+  /** Those that hold most go first, until the rest fits; they can come back with the number of their last event. */
+  const shed = (): void => {
+    const held = [...listeners].map((listener) => ({ listener, bytes: listener.held() })).toSorted((a, b) => b.bytes - a.bytes)
+    let total = held.reduce((sum, { bytes }) => sum + bytes, 0)
+    for (const { listener, bytes } of held) {
+      if (total <= bufferedBytesTotalMax) return
+      total -= bytes
+      listeners.delete(listener)
+      log('warn', 'a client that reads too slowly was dropped, because all together hold too much', { buffered: bytes })
+      callEach(fault, [() => listener.shed()])
+    }
+  }
+  let handedBytes = 0
+  /** Looks at everybody each time that a part of what they may hold was handed out: between two looks they cannot hold much more. */
+  const counted = (outlet: Outlet): Outlet => ({
+    ...outlet,
+    send(frame, sent) {
+      outlet.send(frame, sent)
+      handedBytes += frame.units
+      if (handedBytes < bufferedBytesTotalMax / 8) return
+      handedBytes = 0
+      shed()
+    },
+  })
   const beat = async (): Promise<void> => {
     while (!closing.aborted) {
       await clock.sleep(beatMs, closing)
-      for (const listener of listeners) listener.beat()
+      callEach(fault, [...listeners].map((listener) => () => listener.beat()))
     }
   }
   // The sleep rejects when the server stops: then nobody is left to be asked.
@@ -41,15 +75,16 @@ export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, b
   return {
     writes: gatherWrites(),
     join(listener) {
+      shed()
       if (listeners.size >= listenersMax) return null
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    follow: (who, outlet) => follow({ exchange, frames, reach: reachOf(exchange, who), bufferedBytesMax, outlet, fault }),
+    follow: (who, outlet) => follow({ exchange, frames, reach: reachOf(exchange, who), bufferedBytesMax, outlet: counted(outlet), fault }),
     find: (who, named) => findAll(exchange, who, named),
     startOf: (after) => startOf(exchange.lastSeq(), after),
     end() {
-      for (const listener of listeners) listener.end()
+      callEach(fault, [...listeners].map((listener) => () => listener.end()))
     },
   }
 }

@@ -1,4 +1,6 @@
 /** Holds back what is written to many streams until the end of this turn of the loop, so that the kernel is asked once for each: with hundreds of listeners that is most of the cost. */
+import { callEach } from '../model/contained.ts'
+
 export type Held = { cork(): void; uncork(): void }
 
 export type GatheredWrites = {
@@ -12,8 +14,10 @@ const muchBytes = 64 * 1024
 export function gatherWrites(): GatheredWrites {
   const held = new Set<Held>()
   const letGo = (): void => {
-    for (const stream of held) stream.uncork()
+    const streams = [...held]
     held.clear()
+    // One that broke meanwhile tells its own listeners; the others are let go all the same.
+    callEach(() => undefined, streams.map((stream) => () => stream.uncork()))
   }
   return {
     hold(stream) {

@@ -1,9 +1,11 @@
 /** The HTTP server: guards first, then groups of routes, then the doors of other protocols. Every rule is behind the exchange. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { fastify, type FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
+import { contained, faultText } from '../model/contained.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { Exchange } from '../runtime/exchange.ts'
 import type { Clock } from '../runtime/ports.ts'
@@ -40,6 +42,8 @@ export type HttpLimits = {
   listenersMax: number
   /** What a listener may be behind, once it is up to date, before it is dropped. */
   bufferedBytesMax: number
+  /** What all listeners together may not have taken; beyond it, those that hold most are dropped. */
+  bufferedBytesTotalMax: number
   connectionsMax: number
   /** Until a request has come as a whole, and until its headers have. */
   requestMsMax: number
@@ -49,7 +53,7 @@ export type HttpLimits = {
 }
 
 export const httpLimitsDefault: HttpLimits = {
-  bodyBytesMax: 1024 * 1024, requestsPerMinute: 6000, listenersMax: 2000, bufferedBytesMax: 1024 * 1024, connectionsMax: 10_000, requestMsMax: 30_000, headersMsMax: 10_000, beatMs: 15_000,
+  bodyBytesMax: 1024 * 1024, requestsPerMinute: 6000, listenersMax: 2000, bufferedBytesMax: 1024 * 1024, bufferedBytesTotalMax: 128 * 1024 * 1024, connectionsMax: 10_000, requestMsMax: 30_000, headersMsMax: 10_000, beatMs: 15_000,
 }
 
 export type HttpOptions = {
@@ -99,9 +103,16 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   eventRoutes(app, deps, feed, limits.listenersMax)
   socketRoute(app)
   for (const door of options.doors) await app.register(async (scope) => door(scope as unknown as FastifyInstance, identity))
-  app.server.on('upgrade', (request, socket, head) => sockets.upgrade(request, socket, head))
+  const broke = (fault: unknown): void => options.log('error', 'a connection broke in the server', { stack: faultText(fault) })
+  app.server.on('upgrade', contained(broke, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const ended = (fault: unknown): void => {
+      socket.destroy()
+      broke(fault)
+    }
+    contained(ended, () => sockets.upgrade(request, socket, head))()
+  }))
   // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
-  app.server.on('checkExpectation', (request, response) => app.routing(request, response))
+  app.server.on('checkExpectation', contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)))
   app.server.maxConnections = limits.connectionsMax
   await app.listen({ host: options.host, port: options.port }).catch(async (error: unknown) => {
     // Nothing that was begun for it may go on: a process whose port is taken must be able to end.

@@ -2,6 +2,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest, RawReplyDefaultExpression, RawRequestDefaultExpression, RawServerDefault } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { contained, faultText } from '../model/contained.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Exchange, Who } from '../runtime/exchange.ts'
@@ -75,10 +76,10 @@ export function whenGone(reply: FastifyReply, also?: AbortSignal): AbortSignal {
   const gone = new AbortController()
   const stop = (): void => gone.abort(also?.reason)
   also?.addEventListener('abort', stop, { once: true })
-  reply.raw.once('close', () => {
+  reply.raw.once('close', contained((fault) => process.emitWarning(faultText(fault)), () => {
     also?.removeEventListener('abort', stop)
     if (!reply.raw.writableEnded) gone.abort(new Error('the client has gone'))
-  })
+  }))
   return gone.signal
 }
 

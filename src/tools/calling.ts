@@ -1,14 +1,26 @@
 /** What the calling tools share: who may be called, and how much of an answer a model is shown. */
 import type { Agent } from '../model/agent.ts'
-import { cutTokensGently, type CountTokens, type Cut } from '../model/text.ts'
+import { cutTokensGently, headUnits, type CountTokens, type Cut } from '../model/text.ts'
 import type { CallResult, TurnContext } from '../runtime/ports.ts'
 
 function listed(agent: Agent): string {
-  const name = agent.title === undefined ? agent.name : `${agent.title} [${agent.name}]`
-  return agent.description === '' ? name : `${name} (${agent.description})`
+  const title = agent.title === undefined ? null : headUnits(agent.title, titleUnitsMax)
+  const name = title === null ? agent.name : `${title} [${agent.name}]`
+  const about = headUnits(agent.description, aboutUnitsMax)
+  return about === '' ? name : `${name} (${about.length < agent.description.length ? `${about}…` : about})`
 }
 
-export const whoMayBeCalled = ({ callable, session }: TurnContext): string => `Agents: ${callable.map(listed).join(', ')}. Your own session is ${session.id}.`
+/** R11: this stands in the description of every calling tool, and so in every request to a model. The first are configured, the last are the newest. */
+const [firstMax, lastMax] = [30, 10]
+const titleUnitsMax = 100
+const aboutUnitsMax = 300
+
+export function whoMayBeCalled({ callable, session }: TurnContext): string {
+  const left = callable.length - firstMax - lastMax
+  const few = left > 0 ? [...callable.slice(0, firstMax), ...callable.slice(-lastMax)] : callable
+  const more = left > 0 ? `, and ${left} more, which you can call by their names too (GET /api/agents lists them all)` : ''
+  return `Agents: ${few.map(listed).join(', ')}${more}. Your own session is ${session.id}.`
+}
 
 /** Head and tail of an answer within what the calling model can hold; the rest is read with `read_output`. */
 export async function shown(result: CallResult, tokensMax: number, count: CountTokens): Promise<Cut> {

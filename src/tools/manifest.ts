@@ -1,5 +1,6 @@
 /** What manifest files tell about a project. A manifest that cannot be read as what it should be tells only that it is there. */
 import { parse as parseToml } from 'smol-toml'
+import { parseJson } from '../model/bounded-json.ts'
 
 export type Project = { name: string | null; stack: string[] }
 
@@ -114,12 +115,9 @@ const firstOf = (text: string, pattern: RegExp): string | null => pattern.exec(t
 const allOf = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map((match) => match[1] ?? '')
 
 function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // People break manifests while they work on them; that it is there still tells the language.
-    return null
-  }
+  const parsed = parseJson(text, 'manifest')
+  // People break manifests while they work on them; that it is there still tells the language.
+  return 'code' in parsed ? null : parsed.value
 }
 
 function toml(text: string): unknown {

@@ -11,6 +11,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
+import { contained } from '../model/contained.ts'
 import { byteLength } from '../model/text.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { refused, Text, workspaceTool } from './answer.ts'
@@ -145,7 +146,7 @@ function keepEnds(stream: Readable): () => { text: string; truncated: boolean } 
     waiting = []
     waitingBytes = 0
   }
-  stream.on('data', (chunk: Buffer) => {
+  stream.on('data', contained(() => stream.destroy(), (chunk: Buffer) => {
     total += chunk.length
     const room = keptBytesMax - head.length
     if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
@@ -153,7 +154,7 @@ function keepEnds(stream: Readable): () => { text: string; truncated: boolean } 
     waiting.push(chunk.subarray(Math.max(0, room)))
     waitingBytes += chunk.length
     if (waitingBytes >= 4 * keptBytesMax) fold()
-  })
+  }))
   return () => {
     fold()
     const left = total - head.length - tail.length

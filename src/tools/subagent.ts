@@ -1,5 +1,7 @@
 /** `subagent`: a bounded delegation to a fresh copy with its own context, and a result whose shape never changes. */
 import { z } from 'zod'
+import { parseJson } from '../model/bounded-json.ts'
+import { Json } from '../model/json.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import { subagentIterationsDefault } from '../model/limits.ts'
@@ -22,7 +24,7 @@ const artifactsMax = 50
 
 type Artifact = { kind: ArtifactKind; value: string }
 
-const Final = z.strictObject({ summary: z.string(), artifacts: z.array(z.strictObject({ kind: z.string(), value: z.union([z.string(), z.json()]) })).default([]) })
+const Final = z.strictObject({ summary: z.string(), artifacts: z.array(z.strictObject({ kind: z.string(), value: Json })).default([]) })
 
 const schema = once(() => jsonSchemaOf(Input))
 
@@ -90,10 +92,7 @@ async function finalOf(result: CallResult, tokensMax: number, count: CountTokens
 const malformed = (why: string): Worded => ({ summary: '', artifacts: [], error: `output_invalid: the subagent's answer is malformed: ${why}`, truncated: false })
 
 function parse(output: string): z.output<typeof Final> | null {
-  try {
-    return Final.safeParse(JSON.parse(output)).data ?? null
-  } catch {
-    // Text that only looks like JSON is malformed, and is reported as that.
-    return null
-  }
+  const parsed = parseJson(output, 'answer')
+  // Text that only looks like JSON is malformed, and is reported as that.
+  return 'code' in parsed ? null : (Final.safeParse(parsed.value).data ?? null)
 }

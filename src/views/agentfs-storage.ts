@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { contained } from '../model/contained.ts'
 import { ownFile } from '../own-files.ts'
 import type { AgentFsAnswer, AgentFsOrder, AgentFsSettings } from './agentfs-worker.ts'
 import type { MailStorage } from './mail-storage.ts'
@@ -29,21 +30,22 @@ export function agentFsStorage(settings: AgentFsSettings): MailStorage {
   const start = (): Worker => {
     const made = new Worker(workerFile, { workerData: settings, env: {}, execArgv: [] })
     made.unref()
-    made.on('message', ({ n, value, error }: AgentFsAnswer) => {
+    const end = (fault: unknown): void => {
+      const error = fault instanceof Error ? fault : new Error(String(fault))
+      gone ??= error
+      for (const { reject } of waiting.values()) reject(error)
+      waiting.clear()
+    }
+    made.on('message', contained(end, ({ n, value, error }: AgentFsAnswer) => {
       const waits = waiting.get(n)
       waiting.delete(n)
       // A thread with nothing to do does not keep a program alive that is done.
       if (waiting.size === 0) made.unref()
       if (error === null) waits?.resolve(value)
       else waits?.reject(new Error(error))
-    })
-    const end = (error: Error): void => {
-      gone ??= error
-      for (const { reject } of waiting.values()) reject(error)
-      waiting.clear()
-    }
+    }))
     made.on('error', end)
-    made.on('exit', () => end(new Error('the thread of AgentFS has ended')))
+    made.on('exit', contained(end, () => end(new Error('the thread of AgentFS has ended'))))
     return made
   }
   const order = async (what: AgentFsOrder): Promise<number | null> => {

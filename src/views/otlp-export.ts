@@ -3,6 +3,7 @@
  */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { parseJson } from '../model/bounded-json.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { otlpRequest, type Span } from './otlp-json.ts'
 import type { TelemetrySettings } from './telemetry-settings.ts'
@@ -129,13 +130,11 @@ async function startOf(response: Response): Promise<string> {
 
 /** A collector may take a request and leave out some of it; it must not be asked again. */
 function rejectedOf(answer: string): number {
-  try {
-    const rejected = Number((JSON.parse(answer) as { partialSuccess?: { rejectedSpans?: string | number } }).partialSuccess?.rejectedSpans ?? 0)
-    return rejected > 0 ? rejected : 0
-  } catch {
-    // What a collector says after a yes is of no importance.
-    return 0
-  }
+  const parsed = parseJson(answer, 'answer')
+  // What else a collector says after a yes is of no importance.
+  if ('code' in parsed) return 0
+  const rejected = Number((parsed.value as { partialSuccess?: { rejectedSpans?: string | number } } | null)?.partialSuccess?.rejectedSpans ?? 0)
+  return rejected > 0 ? rejected : 0
 }
 
 function pauseOf(retryAfter: string | null): number | null {

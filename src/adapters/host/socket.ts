@@ -1,7 +1,10 @@
 /** One connected program: reads its frames, registers its sessions, passes on what its turns say. */
 import type { WebSocket } from 'ws'
+import { inletLimits, parseJson } from '../../model/bounded-json.ts'
 import { isRefusal } from '../../model/call.ts'
+import { contained } from '../../model/contained.ts'
 import type { SessionId } from '../../model/id.ts'
+import { hostFrameBytesMax } from '../../model/limits.ts'
 import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
@@ -10,14 +13,19 @@ import type { Host, HostHub } from './hub.ts'
 const badFramesMax = 10
 const idShownMax = 1000
 const policyCode = 1008
+/** R11: frames of one program that wait for those before them, its uses of tools at once, and what it has not read. */
+const framesWaitingMax = 64
+const toolsAtOnceMax = 64
+const unreadBytesMax = 32 * 1024 * 1024
 
 export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
 
-export function hostSocket(deps: HostSocketDeps): (ws: WebSocket, who: Who) => void {
-  return (ws, who) => {
+/** `onFault` logs what breaks while a frame is taken, and ends the connection. */
+export function hostSocket(deps: HostSocketDeps): (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void {
+  return (ws, who, onFault) => {
     // A session's token speaks for that session alone, and a program brings many.
     if (who.kind !== 'user') return ws.close(policyCode, 'only the user may connect a program that runs turns')
-    new Program(ws, deps).begin()
+    new Program(ws, deps, onFault).begin()
   }
 }
 
@@ -33,23 +41,31 @@ class Program {
   #bad = 0
   /** Frames are taken one after the other, but for tools, which may take long. */
   #last: Promise<void> = Promise.resolve()
+  #waiting = 0
+  #toolsRunning = 0
+  readonly #onFault: (fault: unknown) => void
 
-  constructor(ws: WebSocket, deps: HostSocketDeps) {
+  constructor(ws: WebSocket, deps: HostSocketDeps, onFault: (fault: unknown) => void) {
     this.#ws = ws
     this.#deps = deps
+    this.#onFault = onFault
     this.#host = { sessions: new Map(), send: (frame) => this.#send(frame) }
   }
 
   begin(): void {
-    this.#ws.on('error', () => undefined)
-    this.#ws.on('close', () => this.#deps.hub.detach(this.#host))
-    this.#ws.on('message', (data, isBinary) => {
-      const { frame, about } = isBinary ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed((data as Buffer).toString('utf8'))
-      if (isRefusal(frame)) return this.#refuse(frame, about)
-      this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => {
-        this.#deps.report(fault)
-        this.#ws.close(1011, 'something broke in the server')
-      })
+    this.#ws.on('close', contained((fault) => this.#deps.report(fault), () => this.#deps.hub.detach(this.#host)))
+    this.#ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
+  }
+
+  #receive(text: string | null): void {
+    const { frame, about } = text === null ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed(text)
+    if (isRefusal(frame)) return this.#refuse(frame, about)
+    this.#waiting += 1
+    // What it sends meanwhile stays with the kernel, and then with the program.
+    if (this.#waiting >= framesWaitingMax) this.#ws.pause()
+    this.#last = this.#last.then(() => this.#take(frame)).catch(this.#onFault).finally(() => {
+      this.#waiting -= 1
+      if (this.#waiting < framesWaitingMax && this.#ws.isPaused) this.#ws.resume()
     })
   }
 
@@ -129,10 +145,12 @@ class Program {
   #tool({ turn, id, name, input }: Extract<HostFrame, { type: 'tool' }>): void {
     const hosted = this.#turn(turn)
     if (hosted === null) return this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: 'this turn has ended, or is not one of yours' } } })
-    void hosted.tool(name, input).then(
+    if (this.#toolsRunning >= toolsAtOnceMax) return this.#say({ code: 'too_many_calls', open: this.#toolsRunning, openMax: toolsAtOnceMax }, { type: 'tool', turn, id })
+    this.#toolsRunning += 1
+    hosted.tool(name, input).then(
       ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
       (error: unknown) => this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) } } }),
-    )
+    ).catch(this.#onFault).finally(() => (this.#toolsRunning -= 1))
   }
 
   #say(refusal: Refusal, about: About): void {
@@ -146,19 +164,18 @@ class Program {
   }
 
   #send(frame: ToHost): void {
-    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(JSON.stringify(frame))
+    if (this.#ws.readyState !== this.#ws.OPEN) return
+    // Whoever asks for much and reads nothing: its turns wait for it to come back.
+    if (this.#ws.bufferedAmount > unreadBytesMax) return this.#ws.terminate()
+    this.#ws.send(JSON.stringify(frame))
   }
 }
 
 function parsed(text: string): { frame: HostFrame | Refusal; about: About } {
-  let given: unknown
-  try {
-    given = JSON.parse(text)
-  } catch {
-    return { frame: badInput('frame', text, 'JSON'), about: { type: 'unknown' } }
-  }
-  const frame = HostFrame.safeParse(given)
-  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given), about: aboutOf(given) }
+  const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: hostFrameBytesMax })
+  if (isRefusal(given)) return { frame: given, about: { type: 'unknown' } }
+  const frame = HostFrame.safeParse(given.value)
+  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value), about: aboutOf(given.value) }
 }
 
 /** As far as a frame that cannot be read can be read. */

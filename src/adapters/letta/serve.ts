@@ -1,5 +1,6 @@
 /** The door for Letta's clients, and for Kelpie's: persistent agents under `/v1/agents`, each with one conversation, asked by blocking or streamed turns. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { contained, faultText } from '../../model/contained.ts'
 import { canonical } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
@@ -112,8 +113,9 @@ function turnStart({ exchange, ids }: Door, session: SessionId, { text }: Input,
 
 /** Whether the client was served is known when its connection took the last byte, or broke before. */
 function leaveWhenDone({ raw }: FastifyReply, place: Place<Asked, Piece>): void {
-  raw.once('finish', () => place.leave(true))
-  raw.once('close', () => place.leave(false))
+  const broke = (fault: unknown): void => process.emitWarning(faultText(fault))
+  raw.once('finish', contained(broke, () => place.leave(true)))
+  raw.once('close', contained(broke, () => place.leave(false)))
   if (raw.destroyed) place.leave(false)
 }
 
@@ -129,7 +131,7 @@ async function stream(door: Door, place: Place<Asked, Piece>, input: Input, repl
   if ('code' in out) return refuse(reply, out)
   const close = (): void => void out.destroy()
   door.atClose.add(close)
-  out.once('close', () => door.atClose.delete(close))
+  out.once('close', contained(() => undefined, () => door.atClose.delete(close)))
   if (reply.raw.destroyed) {
     close()
     return reply.hijack()

@@ -1,5 +1,6 @@
 /** A turn as server-sent events: `data:` lines without names, one message each, or the text in pieces where `stream_tokens` asks for it; then why it stopped, what it used, and `[DONE]`. */
 import { PassThrough, type Readable } from 'node:stream'
+import { contained } from '../../model/contained.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
 import type { AskAnswer } from '../../runtime/exchange.ts'
 import type { Clock, Delta } from '../../runtime/ports.ts'
@@ -12,6 +13,8 @@ export type Piece = { delta: Delta } | { message: LettaMessage }
 
 /** Proxies and clients give up on a silent line after half a minute and more. */
 export const pingMs = 15_000
+/** R11: what a client may leave unread. A result has a mebibyte, and each piece of text is wrapped. */
+const unreadBytesMax = 16 * 1024 * 1024
 
 type Want = Pick<Input, 'tokens' | 'pings'>
 type Send = (value: object | '[DONE]') => void
@@ -20,8 +23,17 @@ type Send = (value: object | '[DONE]') => void
 export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want: Want, clock: Clock): Promise<Readable | Refusal> {
   const out = new PassThrough()
   const over = new AbortController()
-  out.once('close', () => over.abort())
-  const send: Send = (value) => void (out.writable && out.write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`))
+  const broke = (fault: unknown): void => void out.destroy(fault instanceof Error ? fault : new Error(String(fault)))
+  out.once('close', contained(broke, () => over.abort()))
+  // Whoever sends it listens too; until then an error has nobody to go to.
+  out.on('error', () => undefined)
+  const write = (text: string): void => {
+    if (!out.writable) return
+    // Whoever asks and never reads: the turn goes on, and its record has everything.
+    if (out.writableLength + out.readableLength > unreadBytesMax) return void out.destroy()
+    out.write(text)
+  }
+  const send: Send = (value) => write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`)
   const writer = turnWriter(send, want, clock)
   let begin = (): void => undefined
   const begun = new Promise<'begun'>((resolve) => (begin = () => resolve('begun')))
@@ -29,11 +41,11 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     writer.show(piece)
     begin()
   })
-  void pingUntil(over.signal, clock, () => {
+  pingUntil(over.signal, clock, () => {
     if (want.pings) send({ id: 'ping', date: isoDate(clock.now()), message_type: 'ping' })
-    else out.write(': ping\n\n')
+    else write(': ping\n\n')
     begin()
-  })
+  }).catch(broke)
   const first = await Promise.race([place.answer, begun])
   if (first !== 'begun' && 'code' in first) {
     out.destroy()
@@ -43,7 +55,7 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     writer.end(answer)
     out.end()
     over.abort()
-  }, (fault: unknown) => out.destroy(fault instanceof Error ? fault : new Error(String(fault))))
+  }).catch(broke)
   return out
 }
 

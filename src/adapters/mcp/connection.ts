@@ -2,7 +2,8 @@
 import { Client, StreamableHTTPClientTransport, type Tool as McpTool } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../model/agent.ts'
 import type { Clock } from '../../runtime/ports.ts'
-import { stdioTransport, within } from './stdio-transport.ts'
+import { boundedFetch } from '../../runtime/bounded-fetch.ts'
+import { mcpMessageBytesMax, stdioTransport, within } from './stdio-transport.ts'
 
 /** A first start may have to download its package. */
 const startMsMax = 60_000
@@ -111,7 +112,10 @@ async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => vo
 }
 
 const httpTransport = (server: Extract<McpServer, { url: string }>): StreamableHTTPClientTransport =>
-  new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: server.headers } })
+  new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: server.headers }, fetch: serverFetch })
+
+/** An answer is cut to what a model can hold; what is much longer is not read. A stream of notifications may go on for as long as the server does. */
+const serverFetch = boundedFetch({ eventBytesMax: mcpMessageBytesMax, streamBytesMax: Number.MAX_SAFE_INTEGER }, (what) => new Error(what))
 
 function cleanedEnv(env: ConnectionDeps['env'], configured: Readonly<Record<string, string>>): Record<string, string> {
   const inherited = inheritedNames.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))

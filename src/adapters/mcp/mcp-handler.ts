@@ -1,8 +1,10 @@
 /** What is behind the MCP door: the protocol in both revisions, and one request on it. It parses, asks the exchange and words the answer. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { createMcpHandler, ProtocolErrorCode, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { explain } from '../../model/refusal.ts'
+import { findExcess, inletLimits } from '../../model/bounded-json.ts'
+import { contained } from '../../model/contained.ts'
+import { explain, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
 import type { McpDoorDeps, McpIdentity } from './serve.ts'
 import { connectionId, programIn } from './server-client.ts'
@@ -46,11 +48,13 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
     const who = identity.of(request)
     if ('code' in who) return reply.code(401).send({ error: { code: who.code, message: explain(who) } })
     const gone = new AbortController()
-    const closed = new Promise<void>((resolve) => reply.raw.once('close', () => {
+    const closed = new Promise<void>((resolve) => reply.raw.once('close', contained((fault) => deps.report(fault), () => {
       answering.delete(closed)
-      gone.abort(new Error('the client has gone'))
       resolve()
-    }))
+      gone.abort(new Error('the client has gone'))
+    })))
+    const excess = typeof request.body === 'string' ? findExcess(request.body, 'body', inletLimits) : null
+    if (excess !== null) return reply.code(400).send(refusedMessage(excess))
     const message = messageIn(request.body)
     if (message?.method === 'tools/call') answering.add(closed)
     const web = webRequest(request, gone.signal)
@@ -88,6 +92,11 @@ const Message = z.object({
     requestId: z.union([z.string(), z.number()]).optional().catch(undefined),
     clientInfo: z.object({ name: z.string() }).optional().catch(undefined),
   }).catch({}),
+})
+
+/** JSON-RPC 2.0, 5.1: the id of a request that could not be read is null. */
+const refusedMessage = (refusal: Refusal): object => ({
+  jsonrpc: '2.0', id: null, error: { code: ProtocolErrorCode.InvalidRequest, message: explain(refusal), data: refusal },
 })
 
 /** The little that the door itself looks at. Null for what is no JSON: the protocol has its own words for that. */

@@ -6,11 +6,14 @@
  * It uses neither the protocol's library nor any other, because some clients begin their first turn without waiting for a server that is slow to start.
  * Standard output carries the protocol and nothing else.
  */
-import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { Surroundings } from '../../client/surroundings.ts'
+import { eventData } from '../../client/event-data.ts'
+import { inletLimits, ownLimits, parseJson } from '../../model/bounded-json.ts'
+import { boundedLines } from '../../model/bounded-lines.ts'
+import { contained } from '../../model/contained.ts'
+import { explain, type Refusal } from '../../model/refusal.ts'
 import { clientMetaKey, keyMetaKey, type ClientMeta } from './client-meta.ts'
-import { eventData } from './server-sent-events.ts'
 
 /** Where clients tell their processes which conversation they belong to. */
 const conversationVariables = ['CLAUDE_CODE_SESSION_ID', 'COPILOT_AGENT_SESSION_ID'] as const
@@ -19,6 +22,7 @@ const clientKey = 'io.modelcontextprotocol/clientInfo'
 const internalError = -32_603
 /** Before each further try of a use whose connection broke. A server that died takes a moment to start again. */
 const pausesMs = [250, 2000] as const
+const parseError = -32_700
 
 export type McpStdioDeps = {
   /** Finds the running server or starts one. Asked at first use, and again when it cannot be reached any more. */
@@ -50,16 +54,24 @@ class Unreachable extends Error {
 /** Settles when the client has gone, or the signal aborts; what it still waits for is cancelled. */
 export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
   const relay = relayOf(deps)
-  const lines = createInterface({ input: deps.stdin, crlfDelay: Number.POSITIVE_INFINITY })
-  const closed = new Promise<void>((resolve) => lines.once('close', resolve))
-  const end = (): void => lines.close()
-  lines.on('line', (line) => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>()
+  const end = (): void => resolve()
+  const broke = (fault: unknown): void => {
+    deps.report(`the input could not be read, so this ends: ${reasonOf(fault)}`)
+    end()
+  }
+  const push = boundedLines(inletLimits.bytesMax, (line) => {
     if (line.trim() !== '') relay.take(line)
   })
+  deps.stdin.on('data', contained(broke, (piece: Buffer | string) => push(typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  deps.stdin.once('end', end)
+  deps.stdin.once('close', end)
+  deps.stdin.once('error', contained(broke, (error: Error) => broke(error)))
   deps.stdout.on('error', end)
   deps.signal.addEventListener('abort', end, { once: true })
   if (deps.signal.aborted) end()
   await closed
+  deps.stdin.pause()
   relay.stop()
 }
 
@@ -112,10 +124,18 @@ function relayOf(deps: McpStdioDeps) {
     write(JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'tools/call' ? { result: { content: [{ type: 'text', text }], isError: true } } : { error: { code: internalError, message: text } }) }))
   }
 
+  /** JSON-RPC 2.0, 5.1: the id of a request that could not be read is null. */
+  function refuse(refusal: Refusal): void {
+    deps.report(`a line of the input was passed over: ${explain(refusal)}`)
+    write(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: parseError, message: explain(refusal) } }))
+  }
+
   return {
     take(line: string): void {
-      const message = objectIn(line)
-      if (message === null) return deps.report('a line of the input is no message, and was passed over')
+      const parsed = parseJson(line, 'message')
+      if ('code' in parsed) return refuse(parsed)
+      if (!isObject(parsed.value)) return deps.report('a line of the input is no message, and was passed over')
+      const message: Message = parsed.value
       if (message.method === 'initialize') settled.program = nameIn(message.params?.['clientInfo'])
       const cancelled = message.method === 'notifications/cancelled' ? running.get(message.params?.['requestId']) : undefined
       // The door takes a request that closes as cancelled, in both revisions.
@@ -197,12 +217,8 @@ const metaIn = (params: Fields | undefined): Fields => (isObject(params?.['_meta
 const nameIn = (info: unknown): string | null => (isObject(info) && typeof info['name'] === 'string' ? info['name'] : null)
 
 function objectIn(text: string): Message | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
+  const parsed = parseJson(text, 'message', ownLimits)
+  return !('code' in parsed) && isObject(parsed.value) ? parsed.value : null
 }
 
 function wasRefused(error: unknown): boolean {

@@ -3,8 +3,15 @@
  * `npx` and other shims leave the real server behind. This one starts a process group with exactly the given environment, and ends the whole group.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
+import { parseJSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client'
+import { inletLimits, parseJson } from '../../model/bounded-json.ts'
+import { boundedLines } from '../../model/bounded-lines.ts'
+import { contained } from '../../model/contained.ts'
+import { explain } from '../../model/refusal.ts'
 import type { Clock } from '../../runtime/ports.ts'
+
+/** R11: of one message of a server of tools. A result of a mebibyte is kept; JSON may escape each character of it. */
+export const mcpMessageBytesMax = 8 * 1024 * 1024
 
 const stopMsMax = 1000
 const stderrUnitsMax = 2000
@@ -18,53 +25,44 @@ export type StdioTransport = Transport & {
 export type StdioCommand = { command: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }
 
 export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock: Clock): StdioTransport {
-  const buffer = new ReadBuffer()
   let child: ChildProcessWithoutNullStreams | null = null
   let ended: Promise<void> = Promise.resolve()
   let stderr = ''
 
-  function read(chunk: Buffer): void {
-    try {
-      buffer.append(chunk)
-      for (let message = next(); message !== null; message = next()) transport.onmessage?.(message)
-    } catch (error) {
-      // More than the buffer holds without an end of line: nothing that follows can be trusted.
-      transport.onerror?.(asError(error))
-      void transport.close()
-    }
+  /** A line longer than that: nothing that follows can be trusted. */
+  const broke = (fault: unknown): void => {
+    transport.onerror?.(asError(fault))
+    transport.close().catch(() => undefined)
   }
-
-  /** A line that is JSON but no message is reported and passed over. */
-  function next(): JSONRPCMessage | null {
-    for (;;) {
-      try {
-        return buffer.readMessage()
-      } catch (error) {
-        transport.onerror?.(asError(error))
-      }
-    }
-  }
+  const report = (fault: unknown): void => transport.onerror?.(asError(fault))
+  const read = boundedLines(mcpMessageBytesMax, (line) => {
+    if (line.trim() === '') return
+    const parsed = parseJson(line, 'message', { ...inletLimits, bytesMax: mcpMessageBytesMax })
+    // Servers print other things too: what is no message is reported and passed over.
+    if ('code' in parsed) return report(new Error(explain(parsed)))
+    contained(report, () => transport.onmessage?.(parseJSONRPCMessage(parsed.value)))()
+  })
 
   const transport: StdioTransport = {
     start: () => new Promise((resolve, reject) => {
       const started = spawn(command, [...args], { cwd, env: { ...env }, stdio: 'pipe', detached: grouped, windowsHide: true })
       child = started
-      started.once('spawn', () => resolve())
-      started.on('error', (error) => {
+      started.once('spawn', resolve)
+      started.on('error', contained(report, (error: Error) => {
         reject(error)
         transport.onerror?.(error)
-      })
-      started.stdin.on('error', (error) => transport.onerror?.(error))
-      started.stdout.on('data', read)
-      started.stderr.on('data', (chunk: Buffer) => {
-        stderr = (stderr + chunk.toString('utf8')).slice(-stderrUnitsMax)
-      })
+      }))
+      for (const pipe of [started.stdin, started.stdout, started.stderr]) pipe.on('error', contained(() => undefined, report))
+      started.stdout.on('data', contained(broke, read))
+      started.stderr.on('data', contained(report, (chunk: Buffer) => {
+        stderr = (stderr + chunk.toString('utf8', Math.max(0, chunk.length - stderrUnitsMax * 4))).slice(-stderrUnitsMax)
+      }))
       // Helpers that outlive the server would hold its pipes open, and "close" would never come.
-      started.once('exit', () => void endGroup(started, clock))
-      ended = new Promise((done) => started.once('close', () => {
+      started.once('exit', contained(report, () => endGroup(started, clock)))
+      ended = new Promise((done) => started.once('close', contained(report, () => {
         done()
         transport.onclose?.()
-      }))
+      })))
     }),
     send: (message) => new Promise((resolve, reject) => {
       if (child === null || !child.stdin.writable) return reject(new Error('the process has ended'))

@@ -1,7 +1,8 @@
 /** Tools of the MCP servers that an agent is configured with. What a server says about its own tools (read-only, idempotent) is not trusted. */
 import { ProtocolError, SdkError, SdkErrorCode, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/client'
 import type { Agent, McpServer } from '../../model/agent.ts'
-import { Json } from '../../model/json.ts'
+import { isJson, Json } from '../../model/json.ts'
+import { headUnits } from '../../model/text.ts'
 import type { Tool, ToolAnswer, Tools } from '../../runtime/ports.ts'
 import { connectionTo, reasonOf, type Connection, type ConnectionDeps, type Live } from './connection.ts'
 
@@ -9,6 +10,8 @@ import { connectionTo, reasonOf, type Connection, type ConnectionDeps, type Live
 const callMsMax = 3_600_000
 /** What the model providers accept as the name of a tool. */
 const nameUnitsMax = 64
+/** R11: it is sent with every request to a model. */
+const descriptionUnitsMax = 20_000
 
 /** `warn` is told once for each failed start and each tool that cannot be offered. */
 export type McpToolsDeps = ConnectionDeps
@@ -64,13 +67,14 @@ function offered(server: Server, listed: readonly McpTool[], warn: (problem: str
     const name = `${server.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_')
     if (name.length > nameUnitsMax) warn(`its tool "${tool.name}" is left out: the name is longer than ${nameUnitsMax} characters with that of the server.`)
     else if (byName.has(name)) warn(`its tool "${tool.name}" is left out: another one is called ${name} too.`)
-    else byName.set(name, toolOf(server, name, tool))
+    else if (!isJson(tool.inputSchema)) warn(`its tool "${tool.name}" is left out: its input schema is too deep.`)
+    else byName.set(name, toolOf(server, name, tool, tool.inputSchema))
   }
   return [...byName.values()]
 }
 
-function toolOf(server: Server, name: string, tool: McpTool): Tool {
-  const spec = { name, description: tool.description ?? tool.title ?? '', input: Json.parse(tool.inputSchema) }
+function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool {
+  const spec = { name, description: headUnits(tool.description ?? tool.title ?? '', descriptionUnitsMax), input }
   return {
     name,
     effect: server.repeatable.includes(tool.name) ? 'read' : 'write',
@@ -106,7 +110,8 @@ function answerOf(result: CallToolResult): ToolAnswer {
   const text = result.content.map(textOf).join('\n')
   const ok = result.isError !== true
   if (result.structuredContent === undefined) return { ok, value: text }
-  return { ok, value: { text, structuredContent: Json.parse(result.structuredContent) } }
+  const structured = Json.safeParse(result.structuredContent)
+  return { ok, value: structured.success ? { text, structuredContent: structured.data } : `${text}\n[structured content, too deep to be shown]` }
 }
 
 /** Models read text here, so other parts are named in its place. */

@@ -22,6 +22,8 @@ export function brokenOf(error: unknown, redact: (text: string) => string): Brok
 function classify(error: unknown): Broken {
   if (error instanceof Stalled) return plain('provider_stalled', error.message)
   if (error instanceof BadStream) return { ...plain(error.kind === 'cut' ? 'provider_cut' : 'provider_garbage', error.message), retry: error.kind === 'cut' }
+  // The provider's package read on before it handed the stream over: what it says of that hides what we found.
+  if (APICallError.isInstance(error) && error.cause instanceof BadStream) return classify(error.cause)
   if (APICallError.isInstance(error)) return ofApiCall(error)
   if (AISDKError.isInstance(error)) {
     if (error.message.includes('without a finish reason')) return { ...plain('provider_cut', error.message), retry: true }

@@ -2,7 +2,9 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { Agent } from '../../model/agent.ts'
+import { boundedFetch, type AnswerLimits } from '../../runtime/bounded-fetch.ts'
 import { redactor } from './fault-of.ts'
+import { BadStream } from './receive.ts'
 
 const kinds = ['anthropic', 'openai', 'google', 'openai-compatible'] as const
 
@@ -94,8 +96,12 @@ function missingKey(provider: ProviderConfig | undefined, env: Readonly<Record<s
   return variable === null || keyOf(provider, env) !== undefined ? null : variable
 }
 
+/** An event holds at most a whole answer, and such an event is parsed at once; a stream may say it in pieces of a few letters each. */
+export const providerLimits: AnswerLimits = { eventBytesMax: 4 * 1024 * 1024, streamBytesMax: 256 * 1024 * 1024 }
+const providerFetch = boundedFetch(providerLimits, (what) => new BadStream('garbage', what))
+
 async function create(name: string, provider: ProviderConfig, model: string, apiKey: string | undefined): Promise<LanguageModelV4> {
-  const settings = { ...(provider.baseURL !== undefined && { baseURL: provider.baseURL }), ...(apiKey !== undefined && { apiKey }) }
+  const settings = { fetch: providerFetch, ...(provider.baseURL !== undefined && { baseURL: provider.baseURL }), ...(apiKey !== undefined && { apiKey }) }
   switch (provider.kind) {
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')

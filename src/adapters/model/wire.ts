@@ -1,6 +1,8 @@
 /** Between the loop's messages and the provider interface's: nothing is decided here. */
 import type { JSONSchema7, LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ToolCall, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
+import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import type { Json } from '../../model/json.ts'
+import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/loop.ts'
 import type { ToolSpec } from '../../runtime/ports.ts'
@@ -74,27 +76,13 @@ export function callOf(part: LanguageModelV4ToolCall, fallbackId: string): Asked
   const named = { id: part.toolCallId === '' ? fallbackId : part.toolCallId, name: part.toolName, ...(signature !== null && { signature }) }
   const text = part.input.trim()
   if (text === '') return { ...named, input: {} }
-  if (nesting(text) > nestingMax) return { ...named, input: preview(text, 200), unparsable: `nested more than ${nestingMax} levels deep` }
+  const excess = findExcess(text, 'input', inletLimits)
+  if (excess !== null) return { ...named, input: preview(text, 200), unparsable: explain(excess) }
   try {
     return { ...named, input: JSON.parse(text) as Json }
   } catch (error) {
     return { ...named, input: text, unparsable: `${error instanceof Error ? error.message : 'unreadable'}; given: ${preview(text, 200)}` }
   }
-}
-
-/** R11: deeper values cannot be written down again without running out of stack. */
-const nestingMax = 200
-
-/** An upper bound: brackets inside of texts count too, which no sensible input has hundreds of in a row. */
-function nesting(text: string): number {
-  let depth = 0
-  let deepest = 0
-  for (let at = 0; at < text.length; at += 1) {
-    const unit = text.charCodeAt(at)
-    if (unit === 0x5b || unit === 0x7b) deepest = Math.max(deepest, ++depth)
-    else if (unit === 0x5d || unit === 0x7d) depth -= 1
-  }
-  return deepest
 }
 
 /** Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it refers to items that we do not send. */

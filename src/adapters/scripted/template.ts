@@ -1,4 +1,5 @@
 /** `{{task}}`, `{{input.path}}`, `{{result.output}}` and the like, in texts and in the inputs of tools. */
+import { parseJson } from '../../model/bounded-json.ts'
 import type { Json } from '../../model/json.ts'
 import type { ScriptState } from './script.ts'
 
@@ -64,9 +65,6 @@ function fieldOf(value: Json | undefined, name: string): Json | undefined {
 }
 
 function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
+  const found = parseJson(text, 'result')
+  return 'code' in found ? undefined : (found.value as Json)
 }

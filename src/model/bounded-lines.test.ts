@@ -1,0 +1,23 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { boundedLines, LineTooLong } from './bounded-lines.ts'
+
+test('lines come out as they went in, however they were cut', () => {
+  const line = fc.string({ unit: fc.constantFrom('a', 'é', '世', '😀', ' ') })
+  fc.assert(fc.property(fc.array(line), fc.integer({ min: 1, max: 7 }), fc.constantFrom('\n', '\r\n'), (lines, step, end) => {
+    const bytes = Buffer.from(lines.map((one) => one + end).join(''))
+    const taken: string[] = []
+    const push = boundedLines(1000, (one) => taken.push(one))
+    for (let at = 0; at < bytes.length; at += step) push(bytes.subarray(at, at + step))
+    expect(taken).toEqual(lines)
+  }))
+})
+
+test('a line that never ends is given up at its bound, before more is kept of it', () => {
+  const push = boundedLines(100_000, () => undefined)
+  let pushed = 0
+  expect(() => {
+    for (; pushed < 1000; pushed += 1) push(Buffer.alloc(1000, 'x'))
+  }).toThrow(LineTooLong)
+  expect(pushed).toBe(100)
+})

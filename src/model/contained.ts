@@ -1,0 +1,38 @@
+import { jsonHead } from './json-head.ts'
+
+/**
+ * Listeners of sockets, streams, timers and workers run on an empty stack: what they throw would end the process.
+ * A contained one hands its fault to whoever owns the connection, which then ends that connection and nothing else.
+ */
+export function contained<Given extends unknown[]>(broke: (fault: unknown) => void, listen: (...given: Given) => unknown): (...given: Given) => void {
+  return (...given) => {
+    try {
+      const done = listen(...given)
+      if (done instanceof Promise) done.catch((fault: unknown) => tell(broke, fault))
+    } catch (fault) {
+      tell(broke, fault)
+    }
+  }
+}
+
+/** Calls each; one that throws keeps none of the others from being called. */
+export function callEach<Given extends unknown[]>(broke: (fault: unknown) => void, listeners: Iterable<(...given: Given) => unknown>, ...given: Given): void {
+  for (const listener of listeners) contained(broke, listener)(...given)
+}
+
+/** There is nobody left to tell when the telling fails too. */
+function tell(broke: (fault: unknown) => void, fault: unknown): void {
+  try {
+    broke(fault)
+  } catch {
+    // Nothing: the process goes on.
+  }
+}
+
+/** For a log: where a fault came from, and what was behind it. */
+export function faultText(fault: unknown): string {
+  if (!(fault instanceof Error)) return jsonHead(fault)
+  const text = fault.stack ?? fault.message
+  if (fault.cause === undefined) return text
+  return `${text}\ncaused by: ${fault.cause instanceof Error ? (fault.cause.stack ?? fault.cause.message) : jsonHead(fault.cause)}`
+}
