@@ -1,5 +1,6 @@
 /** The thread's side of a worker pool: one order at a time, any number of partial results, then one answer. */
 import { parentPort } from 'node:worker_threads'
+import { contained } from '../model/contained.ts'
 
 /** What a thread tells its pool. `ready` comes once, when everything is loaded: only then does the time of an order begin. */
 export type FromWorker<Partial, Answer> =
@@ -13,12 +14,9 @@ export function serveOrders<Order, Partial, Answer>(work: (order: Order, tell: (
   const port = parentPort
   if (port === null) return
   const post = (message: FromWorker<Partial, Answer>): void => port.postMessage(message)
-  port.on('message', (order: Order) => {
-    try {
-      post({ kind: 'answer', value: work(order, (value) => post({ kind: 'partial', value })) })
-    } catch (error) {
-      post({ kind: 'fault', message: error instanceof Error ? error.message : String(error) })
-    }
-  })
+  const broke = (fault: unknown): void =>
+    post({ kind: 'fault', message: fault instanceof Error ? fault.message : String(fault) })
+  port.on('message', contained(broke, (order: Order) =>
+    post({ kind: 'answer', value: work(order, (value) => post({ kind: 'partial', value })) })))
   post({ kind: 'ready' })
 }

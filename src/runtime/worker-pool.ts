@@ -6,6 +6,7 @@
  * W3: Fair: owners take turns, and one owner never has all the threads where there is more than one.
  * W4: Threads start when they are first needed, end when they have been idle for a while, and never keep the process alive.
  */
+import { contained } from '../model/contained.ts'
 import { Worker } from 'node:worker_threads'
 import { wakeLater } from './system-clock.ts'
 import type { FromWorker } from './worker-orders.ts'
@@ -151,9 +152,12 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
     const slow = { kind: 'broken', why: `its thread did not start within ${startMsMax} ms` } as const
     thread.stopTimer = wakeLater(startMsMax, () => void this.#end(thread, slow))
     this.#threads.add(thread)
-    worker.on('message', (message: FromWorker<Partial, Answer>) => this.#heed(thread, message))
-    worker.on('error', (error) => void this.#end(thread, { kind: 'broken', why: error.message }))
-    worker.on('exit', () => void this.#end(thread, { kind: 'broken', why: 'its thread ended' }))
+    const end = (fault: unknown): void => {
+      void this.#end(thread, { kind: 'broken', why: fault instanceof Error ? fault.message : String(fault) })
+    }
+    worker.on('message', contained(end, (message: FromWorker<Partial, Answer>) => this.#heed(thread, message)))
+    worker.on('error', contained(end, end))
+    worker.on('exit', contained(end, () => end('its thread ended')))
   }
 
   #heed(thread: Thread<Order, Partial, Answer>, message: FromWorker<Partial, Answer>): void {
