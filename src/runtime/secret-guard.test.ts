@@ -28,13 +28,9 @@ describe('before events are written', () => {
 
   test('a secret becomes a mark: by value, by shape, by the name of its field; one secret, one mark', () => {
     const [message, result] = cleaned([sent('ses_a', 'turn_a', { text: `use ${ofVariable} and ${shaped}` }), step({ text: shaped, password: named }, { header: `X: ${ofVariable}` })])
-    expect(message).toMatchObject({ text: expect.stringMatching(/^use \[redacted-\d\] and \[redacted-\d\]$/) })
+    expect(message).toMatchObject({ text: expect.stringMatching(/^use \[redacted\] and \[redacted\]$/) })
     const [, first, second] = /use (\S+) and (\S+)/.exec((message as EventOf<'message.sent'>).text) ?? []
-    expect(result).toMatchObject({ output: { text: second, password: expect.stringMatching(/^\[redacted-\d\]$/) }, input: { header: `X: ${first}` } })
-  })
-
-  test('one that is named only later in the same transaction is found in what comes before it', () => {
-    expect(JSON.stringify(cleaned([sent('ses_a', 'turn_a', { text: `it is ${named}` }), step({ password: named })]))).not.toContain(named)
+    expect(result).toMatchObject({ output: { text: second, password: expect.stringMatching(/^\[redacted\]$/) }, input: { header: `X: ${first}` } })
   })
 
   test('ids, places and names are never touched; events that have none are the same objects', () => {
@@ -43,18 +39,17 @@ describe('before events are written', () => {
     const left = guard.clean([plain, { ...created('ses_a'), session: 'ses_a-and-more', cwd: '/tmp/ses_a-and-more' }, step('ses_a-and-more')])
     expect(left?.[0]).toBe(plain)
     expect(left?.[1]).toMatchObject({ session: 'ses_a-and-more', cwd: '/tmp/ses_a-and-more' })
-    expect(left?.[2]).toMatchObject({ output: '[redacted-1]' })
+    expect(left?.[2]).toMatchObject({ output: '[redacted]' })
   })
 
   test('the hash of a task is that of what is left of it: the task cannot be found by trying', () => {
     const call = { ...opened({ from: 'ses_a', in: 'turn_a', call: 'call_1', to: 'ses_b' }), task: `use ${shaped}`, taskHash: 'old' }
-    expect(cleaned([call])[0]).toMatchObject({ task: 'use [redacted-1]', taskHash: expect.not.stringMatching(/^old$/) })
+    expect(cleaned([call])[0]).toMatchObject({ task: 'use [redacted]', taskHash: expect.not.stringMatching(/^old$/) })
   })
 
-  test('a token that was just made is known from then on, and keys of providers are known whatever their variable is called', () => {
+  test('keys of providers are known whatever their variable is called', () => {
     const guard = secretGuard({ env: {}, values: ['plain-provider-key'] })
-    guard.know('fresh-session-token')
-    expect(guard.clean([step('fresh-session-token plain-provider-key')])?.[0]).toMatchObject({ output: '[redacted-1] [redacted-2]' })
+    expect(guard.clean([step('it is plain-provider-key')])?.[0]).toMatchObject({ output: 'it is [redacted]' })
   })
 
   test('a key that is the name of a field is found too', () => {
@@ -118,19 +113,19 @@ test('a secret in a task, in the output of a tool, in an answer and in an output
   let live: Json = null
   const w = await guardedWorld({
     planner: { script: async (turn) => { live = (await turn.tool('leaky', {})).value; await turn.think(`I have read ${shaped}`); await turn.tool('sub_agent', { agent_name: 'coder', task: `use ${shaped} and ${ofVariable}`, input: { password: named } }); return `the key is ${ofVariable}` } },
-    coder: { script: async (turn) => { await turn.think(turn.prompt); return `did it with ${named} and ${shaped}` } },
+    coder: { script: async (turn) => { await turn.think(turn.prompt); return `did it with ${shaped}` } },
   }, [leaky])
   const { output, success } = await w.run('planner', `my key is ${ofVariable}, and ${shaped}`)
   expect(success).toBe(true)
   const bytes = w.bytes()
   expect(bytes.length).toBeGreaterThan(10_000)
   for (const secret of [shaped, ofVariable, named]) expect(bytes.includes(secret)).toBe(false)
-  expect(bytes).toMatch(/\[redacted-\d\]/)
+  expect(bytes).toMatch(/\[redacted\]/)
   // The test would notice: without the guard they are there.
   expect(bytes).toContain('my key is ')
   // What runs still works with the real thing; who is told about it is not told the secret.
   expect(JSON.stringify(live)).toContain(shaped)
-  expect(output).toMatch(/^the key is \[redacted-\d\]$/)
+  expect(output).toMatch(/^the key is \[redacted\]$/)
   await w.store.close()
   expect(w.bytes()).not.toContain(ofVariable)
 })
