@@ -3,7 +3,7 @@
  * A secret is masked where it is found and nowhere else: nothing is remembered from one text to the next, so nobody can change what others wrote.
  */
 import type { Found } from './secret-probes.ts'
-import { secretScan } from './secret-scan.ts'
+import { secretScan, textMin } from './secret-scan.ts'
 import { isMark, secretMark } from './secret-mark.ts'
 import { isOwnId, isSecretField, nameMax } from './secret-shapes.ts'
 
@@ -11,6 +11,8 @@ export type Masker = {
   text(text: string): string
   /** The same value where nothing was found. */
   value<T>(value: T, field?: string): T
+  /** Whether there is nothing to mask. Texts that are in `clean` are not looked at again, and a few of those that were found to be clean are added. */
+  isClean(value: unknown, field: string, clean: string[]): boolean
 }
 
 export type MaskOptions = { /** For what leaves the machine: better one too many. */ strict?: boolean; /** Is told every secret that is masked. */ onSecret?: (secret: string) => void }
@@ -19,6 +21,8 @@ export type MaskOptions = { /** For what leaves the machine: better one too many
 const namesMax = 4096
 /** Shorter names of fields hold nothing worth finding. */
 const nameMin = 16
+/** R11: so many texts are compared with the next. */
+const cleanMax = 8
 
 export function maskerOf(values: readonly string[], { strict = false, onSecret }: MaskOptions = {}): Masker {
   const scan = secretScan(values, strict)
@@ -30,7 +34,13 @@ export function maskerOf(values: readonly string[], { strict = false, onSecret }
     if (names.size < namesMax && name.length <= nameMax) names.set(name, isSecret)
     return isSecret
   }
-  const holds = (text: string, field: string): boolean => (isNamed(field) && named(text) !== null) || scan(text) !== null
+  const holds = (text: string, field: string, clean: string[]): boolean => {
+    if (isNamed(field) && named(text) !== null) return true
+    if (text.length < textMin || clean.includes(text)) return false
+    if (scan(text) !== null) return true
+    if (clean.length < cleanMax) clean.push(text)
+    return false
+  }
   const masked = (text: string, field: string): string => {
     const places = (isNamed(field) ? named(text) : null) ?? scan(text)
     if (places !== null && onSecret !== undefined) for (const { start, end } of places) onSecret(text.slice(start, end))
@@ -41,7 +51,11 @@ export function maskerOf(values: readonly string[], { strict = false, onSecret }
     value: (value, field = '') => {
       if (typeof value === 'string') return masked(value, field) as typeof value
       if (value === null || typeof value !== 'object') return value
-      return holdsAnywhere(value, field, holds) ? copyOf(value, field, masked) : value
+      return holdsAnywhere(value, field, holds, []) ? copyOf(value, field, masked) : value
+    },
+    isClean: (value, field, clean) => {
+      if (typeof value === 'string') return !holds(value, field, clean)
+      return value === null || typeof value !== 'object' || !holdsAnywhere(value, field, holds, clean)
     },
   }
 }
@@ -67,20 +81,20 @@ function withMarks(text: string, places: readonly Found[]): string {
 type Holder = object & { [name: string]: unknown }
 
 /** Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has the list's name. */
-function holdsAnywhere(value: object, field: string, holds: (text: string, field: string) => boolean): boolean {
+function holdsAnywhere(value: object, field: string, holds: (text: string, field: string, clean: string[]) => boolean, clean: string[]): boolean {
   const open: [object, string][] = [[value, field]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [holder, inField] = next
     if (Array.isArray(holder)) {
       for (const part of holder as unknown[]) {
-        if (typeof part === 'string' && holds(part, inField)) return true
+        if (typeof part === 'string' && holds(part, inField, clean)) return true
         if (part !== null && typeof part === 'object') open.push([part, inField])
       }
       continue
     }
     for (const name in holder) {
       const part = (holder as Holder)[name]
-      if ((name.length >= nameMin && holds(name, '')) || (typeof part === 'string' && holds(part, name))) return true
+      if ((name.length >= nameMin && holds(name, '', clean)) || (typeof part === 'string' && holds(part, name, clean))) return true
       if (part !== null && typeof part === 'object') open.push([part, name])
     }
   }

@@ -28,9 +28,10 @@ export function namedValue(): ProbeSet {
     if (!assigns && !isQuoted) return null
     const name = nameBefore(text, at, look.from)
     if (name === null) return null
-    if (isQuoted) return isSecretField(name) || isAssignedName(name) ? quoted(look, open + 1, runs.value) : null
-    if (isAssignedName(name) && spaced === at + 1) return assigned(look, spaced, runs.assigned)
-    return isSecretField(name) || isAssignedName(name) || name === 'sig' ? plain(look, spaced, runs.plain) : null
+    const isVariable = isAssignedName(name)
+    if (!isVariable && !isSecretField(name) && !(name === 'sig' && !isQuoted)) return null
+    if (isQuoted) return quoted(look, open + 1, runs.value)
+    return isVariable && spaced === at + 1 ? assigned(look, spaced, runs.assigned) : plain(look, spaced, runs.plain)
   }
   const before = [...lastLetters, '"', "'", '`', ' ', '\t']
   return { pairs: [...before.flatMap((one) => [`${one}:`, `${one}=`]), ':='], probe }

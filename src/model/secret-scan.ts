@@ -16,7 +16,7 @@ export type Scan = (text: string) => readonly Found[] | null
 
 const pairOf = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
 /** No secret is shorter, so shorter texts have none. */
-const textMin = 8
+export const textMin = 8
 /** Bytes are read faster than characters, so a text is copied in slices. Of a character beyond Latin-1 the lower half is enough to decide whether it is worth a look. */
 const sliceMax = 16_384
 /** What a look takes into account are this character and the two before it. */
@@ -138,11 +138,12 @@ function rarestPair(prefix: string): number {
 const strictMin = 10
 
 function prefixProbe({ lengthMin, lengthMax = Infinity, needs, keepsPrefix }: TokenShape, prefix: string, offset: number, run: Run): Probe {
-  const first = prefix.charCodeAt(0)
+  const codes = Uint8Array.from(prefix.split(''), (one) => one.charCodeAt(0))
+  const first = codes[0]
   return (look, at) => {
     const { text, strict } = look
     const start = at - 1 - offset
-    if (text.charCodeAt(start) !== first || start < look.from || !text.startsWith(prefix, start) || !mayBegin(look, start)) return null
+    if (text.charCodeAt(start) !== first || start < look.from || !isAt(text, codes, start) || !mayBegin(look, start)) return null
     const body = start + prefix.length
     const end = run.solidEnd(look, body)
     const least = strict && lengthMax === Infinity ? Math.min(lengthMin, strictMin) : lengthMin
@@ -152,13 +153,21 @@ function prefixProbe({ lengthMin, lengthMax = Infinity, needs, keepsPrefix }: To
   }
 }
 
+/** Prefixes are short: comparing them here is quicker than calling for it. */
+function isAt(text: string, codes: Uint8Array, start: number): boolean {
+  for (let at = 1; at < codes.length; at += 1) if (text.charCodeAt(start + at) !== codes[at]) return false
+  return true
+}
+
 /** Known secrets are looked for beside the shapes, and may lie across them. */
 function merged(found: Found[]): Found[] {
   const all: Found[] = []
-  for (const one of found.sort((a, b) => a.start - b.start)) {
-    const last = all.at(-1)
-    if (last !== undefined && one.start <= last.end) last.end = Math.max(last.end, one.end)
-    else all.push({ ...one })
+  let last: Found | null = null
+  for (const one of isOrdered(found) ? found : found.sort((a, b) => a.start - b.start)) {
+    if (last !== null && one.start <= last.end) last.end = Math.max(last.end, one.end)
+    else all.push((last = one))
   }
   return all
 }
+
+const isOrdered = (found: readonly Found[]): boolean => found.every((one, index) => index === 0 || (found[index - 1] as Found).start <= one.start)

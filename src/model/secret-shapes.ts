@@ -89,8 +89,8 @@ const assignedEnd = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(?:^|_)(?:
 export const nameMax = 128
 
 export const isSecretField = (name: string): boolean => name.length <= nameMax && secretField.test(name)
-/** As in `OPENAI_API_KEY=`. */
-export const isAssignedName = (name: string): boolean => assignedEnd.test(name) && assignedVariable.test(name)
+/** As in `OPENAI_API_KEY=`. Most names end with a small letter, and need no more than that look. */
+export const isAssignedName = (name: string): boolean => name.charCodeAt(name.length - 1) < 97 && assignedEnd.test(name) && assignedVariable.test(name)
 
 /** Ids say who and where, and are no secret, whatever field they are in. */
 export const isOwnId = (text: string): boolean => text.length <= nameMax && /^(?:ses|turn|call|flow|msg|node)_[\w-]+$/.test(text)

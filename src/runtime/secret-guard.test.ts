@@ -198,3 +198,42 @@ test('R10: a turn whose record has marks is taken up again without repeating a m
   expect((await w.events('call.opened')).length).toBe(1)
   expect((await w.events('turn.ended')).filter(({ event }) => event.output === 'finished').map(({ event }) => event.outcome)).toEqual(['completed'])
 })
+
+const peersText = (session: string): string => `it is ${session}; the build is a1b2c3d4e5f6g7h8, ask tom at hunter2hunter2`
+
+test('what one agent calls a password changes nothing that others wrote: mail, events and ids stay as they are, also after a restart', async () => {
+  const heard: string[] = []
+  const w = await guardedWorld({
+    b: { script: (turn) => { heard.push(turn.prompt); return `heard: ${turn.task}` } },
+    a: { script: (turn) => turn.task },
+  })
+  const { session } = await w.run('b', 'hello')
+  const text = peersText(session ?? '')
+  const lookAlikes = [
+    { password: session, token: 'a1b2c3d4e5f6g7h8', secret: named }, `password: "${session}" token: "a1b2c3d4e5f6g7h8"`, `DB_PASSWORD=${named} API_KEY=a1b2c3d4e5f6g7h8 SESSION_TOKEN=${session}`,
+    `{"secret":"${named}","password":"${session}","apiKey":"a1b2c3d4e5f6g7h8"}`, `x://me:${named}@host Bearer a1b2c3d4e5f6g7h8`,
+  ].map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
+  for (const one of lookAlikes) await w.run('a', one)
+  const sentTo = (of: World) => of.events('message.sent').then((all) => all.filter(({ event }) => event.session === session).map(({ event }) => event.text))
+  await w.run('b', text, { session: session as `ses_${string}` })
+  expect(await sentTo(w)).toEqual(['hello', text])
+  expect(heard.at(-1)).toContain(text)
+  const rows = (store: SqliteStore): unknown[] => store.db.prepare('select * from log order by 1').all()
+  const before = JSON.stringify(rows(w.store))
+  expect(before).toContain('[redacted]')
+  await w.store.close()
+  const guard = secretGuard({ env })
+  const again = sqliteStore({ directory: made.at(-1) ?? '', now: () => w.clock.now(), clean: (events) => guard.clean(events) })
+  expect(JSON.stringify(rows(again))).toBe(before)
+  expect(viewsEqual(again.db)).toEqual({ equal: true, difference: null })
+  // The same text is written as the same bytes by a server that has seen nothing else.
+  expect(guard.clean([sent('ses_b', 'turn_b', { text })])).toBeNull()
+  await again.close()
+})
+
+test('what a script takes from a named field and uses elsewhere is found again: nothing runs twice, and the replay is equal', async () => {
+  const w = await guardedWorld({ a: { script: async (turn) => { const { value } = await turn.tool('leaky', {}); await turn.think(`log in with ${(value as { password: string }).password}`); return 'done' } } }, [leaky])
+  await w.run('a', 'go')
+  expect((await w.events('step.ended')).map(({ event }) => JSON.stringify(event)).join()).toContain(`log in with ${named}`)
+  expect(await replayed(w, await flowOf(w))).toMatchObject({ equal: true })
+})

@@ -12,6 +12,8 @@ import { hashOf } from './recorded.ts'
 export type SecretGuard = {
   /** The events as they may be written; null where they may be written as they are. Pure. */
   clean(events: readonly Event[]): readonly Event[] | null
+  /** For lines of logs and warnings, which must not say what the log does not. */
+  readonly masker: Masker
 }
 
 /** Fields of events that are ours: ids, names, places and numbers, never an agent's text. */
@@ -19,15 +21,13 @@ export const ownFields: ReadonlySet<string> = new Set([
   'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn',
 ])
 
-/** A transaction often has one text several times; so many that were clean are not looked at again. */
-const alikeMax = 8
-
 type GuardOptions = { env: Readonly<Record<string, string | undefined>>; /** Keys of providers and the like, which need not be in a variable named like one. */ values?: readonly string[] }
 
 export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
   const masker = maskerOf([...secretValues(env), ...values])
   const isClean = cleanCheck(masker)
   return {
+    masker,
     clean(events) {
       if (isClean(events)) return null
       const left = events.map((event) => cleanEvent(event, masker))
@@ -51,14 +51,9 @@ function cleanEvent(event: Event, masker: Masker): Event {
 /** Runs for every transaction, so the common events are read field by field; of the others, fields are chosen once for each type. */
 function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
   const fields = new Map<string, readonly string[]>()
+  // A transaction often has one text several times.
   let seen: string[] = []
-  const check = (value: unknown, name: string): boolean => {
-    if (typeof value !== 'string') return typeof value !== 'object' || value === null || masker.value(value, name) === value
-    if (seen.includes(value)) return true
-    if (masker.text(value) !== value) return false
-    if (seen.length < alikeMax) seen.push(value)
-    return true
-  }
+  const check = (value: unknown, name: string): boolean => masker.isClean(value, name, seen)
   const checkFree = (event: Event): boolean => {
     const known = fields.get(event.type)
     const free = known ?? freeFields(event)
@@ -68,8 +63,9 @@ function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
     return free.every((name) => check(event[name as keyof Event], name))
   }
   return (events) => {
+    const clean = events.every((event) => checkCommon(event, check) ?? checkFree(event))
     seen = []
-    return events.every((event) => checkCommon(event, check) ?? checkFree(event))
+    return clean
   }
 }
 
