@@ -10,6 +10,8 @@ import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
+import { maskerOf } from './model/mask-secrets.ts'
+import { secretValues } from './model/secret-shapes.ts'
 import { packageDir } from './own-files.ts'
 import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
@@ -57,19 +59,22 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const host = options.host ?? server.host
   const auth = authOf(server.auth, host)
   const dataDir = resolve(options.dataDir ?? server.dataDir)
-  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
-  const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
   const keys = await keysIn(dataDir, loaded.token)
+  const masker = maskerOf([...secretValues(process.env), ...keys.known])
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const warn = (text: string): void => tell(masker.text(text))
+  const log: LogSink = (level, message, fields) => options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)]))
+  const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
   // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work, whatever it does.
   const listening = Promise.withResolvers<void>()
-  const line: Tieline = await tieline({ resumeAfter: listening.promise, asks: true, secrets: [keys.token], sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), dataDir, onWarning: warn })
+  const line: Tieline = await tieline({ resumeAfter: listening.promise, asks: true, sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), secrets: [...keys.known, ...(options.secrets ?? [])], dataDir, onWarning: warn })
   let http: HttpServer | null = null
   const mail = await mailView({ ...loaded.config.mail, tracing: loaded.config.tracing.enable, store: line.store, mail: line.exchange.mail, clock: systemClock, warn })
   try {
     const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
-      exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
-      metrics: () => watched.metrics.text(), numbers: (since) => watched.numbers(since), observe: (...seen) => watched.metrics.observeRequest(...seen), log: options.log ?? (() => undefined), limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
+      exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options, log), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
+      metrics: () => watched.metrics.text(), numbers: (since) => watched.numbers(since), observe: (...seen) => watched.metrics.observeRequest(...seen), log, limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
     })
     const { url } = http
     const opened = http
@@ -115,9 +120,9 @@ function withAgents(options: ServeOptions, { config, file }: LoadedConfig): Pick
   return { ...(file === null ? {} : { config: file }), ...(none ? { agents: demo } : {}) }
 }
 
-function doorsOf(line: Tieline, options: ServeOptions): Door[] {
+function doorsOf(line: Tieline, options: ServeOptions, log: LogSink): Door[] {
   const ids = systemIds(() => systemClock.now())
-  const report = (fault: unknown): void => options.log?.('error', 'mcp', { error: String(fault) })
+  const report = (fault: unknown): void => log('error', 'mcp', { error: String(fault) })
   const mcp = mcpDoor({ exchange: line.exchange, clock: systemClock, ids, version, cwd: resolve(options.cwd ?? process.cwd()), report, ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }) })
   return [
     lettaDoor({ exchange: line.exchange, clock: systemClock, ids }),
@@ -156,11 +161,12 @@ function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | 
 }
 
 /** The user's token and what signs the tokens of sessions, made at the first start, readable by their owner only. */
-async function keysIn(dataDir: string, given: string | null): Promise<{ token: string; secret: Uint8Array }> {
+async function keysIn(dataDir: string, given: string | null): Promise<{ token: string; secret: Uint8Array; /** As they are in their files. */ known: string[] }> {
   await mkdir(dataDir, { recursive: true })
-  const token = given ?? (await kept(join(dataDir, 'token'), () => randomBytes(32).toString('base64url')))
-  const secret = createHash('sha256').update(await kept(join(dataDir, 'secret'), () => randomBytes(32).toString('base64url'))).digest()
-  return { token, secret }
+  // The prefix makes the token known by its shape wherever it is read.
+  const token = given ?? (await kept(join(dataDir, 'token'), () => `tlu_${randomBytes(32).toString('base64url')}`))
+  const seed = await kept(join(dataDir, 'secret'), () => randomBytes(32).toString('base64url'))
+  return { token, secret: createHash('sha256').update(seed).digest(), known: [token, seed] }
 }
 
 async function kept(file: string, make: () => string): Promise<string> {

@@ -35,6 +35,7 @@ import type { ReplayPorts } from './runtime/replaying.ts'
 import { eventsOf, scopeOf } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
 import { recordOf, type CallRecord } from './runtime/record.ts'
+import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
 import { systemClock } from './runtime/system-clock.ts'
@@ -107,10 +108,10 @@ export type Tieline = {
 }
 
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
-  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
-  const config = options.config === undefined ? null : await configOf(options.config, warn)
-  const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
-  const guard = secretGuard({ env: process.env, values: [...keys, ...(options.secrets ?? [])].filter((value) => value.length >= 8) })
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const config = options.config === undefined ? null : await configOf(options.config, tell)
+  const guard = secretGuard({ env: process.env, values: [...configuredSecrets(config), ...(options.secrets ?? [])] })
+  const warn = (text: string): void => tell(guard.masker.text(text))
   const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), clean: (events) => guard.clean(events) })
   try {
     return await start(options, config, store, warn)
@@ -119,6 +120,14 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
     await store.close()
     throw error
   }
+}
+
+/** Keys of providers, and what MCP servers are given under names of secrets. */
+function configuredSecrets(config: Config | null): string[] {
+  const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
+  const servers = (config?.agents ?? []).flatMap((agent) => Object.values(agent.mcpServers))
+  const headers = servers.flatMap((server) => ('headers' in server ? Object.entries(server.headers ?? {}) : []))
+  return [...keys, ...servers.flatMap((server) => ('env' in server ? secretValues(server.env ?? {}) : [])), ...headers.flatMap(([name, value]) => (isSecretField(name) ? [value.replace(/^(?:Bearer|Basic) /i, '')] : []))]
 }
 
 async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void): Promise<Tieline> {

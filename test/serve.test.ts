@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { tieline } from '../src/index.ts'
 import { serve } from '../src/serve.ts'
+import { mintSessionToken } from '../src/server/identity.ts'
 
 test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
   await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow('agents.a.tools: there is no tool "raed"; the nearest known one is "read"')
@@ -71,4 +72,24 @@ test('a turn that blocks the whole process when it is resumed does so only after
 
 test('a data directory that cannot be made is refused at once', async () => {
   await expect(tieline({ dataDir: '/proc/nothing/here' })).rejects.toThrow('cannot be used as a data directory')
+})
+
+test('what the server itself knows reaches neither the log nor a warning: its tokens, what signs them, and keys', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  const key = `hf_${'aBcDeFgH'.repeat(4)}xy`
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = key
+  const warnings: string[] = []
+  const served = await serve({ dataDir: directory, port: 0, agents: { a: { script: (turn) => turn.task } }, onWarning: (text) => warnings.push(text) })
+  onTestFinished(async () => {
+    delete process.env['OTEL_EXPORTER_OTLP_ENDPOINT']
+    await served.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const [token = '', seed = ''] = ['token', 'secret'].map((name) => readFileSync(join(directory, name), 'utf8').trim())
+  expect(token).toMatch(/^tlu_/)
+  const { output, session } = await served.line.run('a', `${token} ${seed}`)
+  expect(output).toBe('[redacted] [redacted]')
+  const capability = mintSessionToken(Buffer.from(seed), session as `ses_${string}`)
+  expect(await served.line.run('a', `curl -H "x-tieline-session-token: ${capability}"`)).toMatchObject({ output: 'curl -H "x-tieline-session-token: [redacted]"' })
+  expect(warnings.join()).toContain('OTEL_EXPORTER_OTLP_ENDPOINT is "[redacted]"')
 })

@@ -1,133 +1,126 @@
 /**
- * Takes secrets out of texts and values that somebody goes on working with: by value, by the name of their field, and by shape.
- * One secret has one mark, so that what was done with it can still be followed. What has no secret is handed back as it is, after one cheap look.
+ * Masks secrets in texts and values that somebody goes on working with: those that the server knows, those that have a known shape, and the values of fields that are named like one.
+ * A secret is masked where it is found and nowhere else: nothing is remembered from one text to the next, so nobody can change what others wrote.
  */
-import { firmShapes, hasHint, isMark, isSecretField, isWorthHiding, looksRandom, markOf, privateKeyHint, withoutScheme } from './secret-shapes.ts'
+import type { Found } from './secret-probes.ts'
+import { secretScan, textMin } from './secret-scan.ts'
+import { isMark, secretMark } from './secret-mark.ts'
+import { isOwnId, isSecretField, nameMax } from './secret-shapes.ts'
 
 export type Masker = {
-  /** A secret from now on, wherever it stands. */
-  know(value: string): void
-  /** Whether this text may have one: at times a false yes, never a false no. It begins with a line break that is not part of it. */
-  suspects(text: string): boolean
-  /** Notes what is named or shaped like a secret, so that it is found in texts that came before it, too. */
-  look(value: unknown, field: string): void
   text(text: string): string
   /** The same value where nothing was found. */
   value<T>(value: T, field?: string): T
+  /** Whether there is nothing to mask. Texts that are in `clean` are not looked at again, and a few of those that were found to be clean are added. */
+  isClean(value: unknown, field: string, clean: string[]): boolean
 }
 
-/** R11: so many that were found are looked for elsewhere; an older one is forgotten first. */
-const learnedMax = 64
-const marksMax = 10_000
-/** So much of a secret, or half of it, is taken out where a text was cut inside of it. */
-const partMin = 12
+export type MaskOptions = { /** For what leaves the machine: better one too many. */ strict?: boolean; /** Is told every secret that is masked. */ onSecret?: (secret: string) => void }
 
-/** `of` is the secret itself, where this is another form of it. */
-type Known = { secret: string; of: string; head: string; tail: string }
+/** R11: names of fields that were looked at once. */
+const namesMax = 4096
+/** Shorter names of fields hold nothing worth finding. */
+const nameMin = 16
+/** R11: so many texts are compared with the next. */
+const cleanMax = 8
 
-export function maskerOf(values: readonly string[]): Masker {
-  const marks = new Map<string, string>()
-  const given = new Map<string, string>()
-  const learned = new Set<string>()
-  let known: Known[] = []
-  let pieces: RegExp | null = null
-  let first = new RegExp(privateKeyHint)
-
-  const markFor = (secret: string): string => {
-    const mark = marks.get(secret) ?? markOf(marks.size < marksMax ? marks.size + 1 : 0)
-    if (marks.size < marksMax) marks.set(secret, mark)
-    return mark
+export function maskerOf(values: readonly string[], { strict = false, onSecret }: MaskOptions = {}): Masker {
+  const scan = secretScan(values, strict)
+  const names = new Map<string, boolean>()
+  const isNamed = (name: string): boolean => {
+    const known = names.get(name)
+    if (known !== undefined) return known
+    const isSecret = isSecretField(name)
+    if (names.size < namesMax && name.length <= nameMax) names.set(name, isSecret)
+    return isSecret
   }
-  const arrange = (): void => {
-    // A secret inside of a longer one must not break it up.
-    known = [...given, ...[...learned].map((secret): [string, string] => [secret, secret])].sort(([a], [b]) => b.length - a.length).map(([secret, of]) => {
-      const part = Math.max(partMin, Math.ceil(secret.length / 2))
-      return { secret, of, head: secret.slice(0, part), tail: secret.slice(-part) }
-    })
-    const found = [...new Set(known.flatMap(({ head, tail }) => [head, tail]))]
-    const all = found.map(escaped).join('|')
-    pieces = found.length === 0 ? null : new RegExp(all)
-    first = new RegExp(found.length === 0 ? privateKeyHint : `${all}|${privateKeyHint}`)
+  const holds = (text: string, field: string, clean: string[]): boolean => {
+    if (isNamed(field) && named(text) !== null) return true
+    if (text.length < textMin || clean.includes(text)) return false
+    if (scan(text) !== null) return true
+    if (clean.length < cleanMax) clean.push(text)
+    return false
   }
-  const learn = (secret: string): string => {
-    if (looksRandom(secret) && !given.has(secret) && !learned.has(secret)) {
-      if (learned.size >= learnedMax) learned.delete(learned.values().next().value ?? '')
-      learned.add(secret)
-      arrange()
-    }
-    return markFor(secret)
+  const masked = (text: string, field: string): string => {
+    const places = (isNamed(field) ? named(text) : null) ?? scan(text)
+    if (places !== null && onSecret !== undefined) for (const { start, end } of places) onSecret(text.slice(start, end))
+    return places === null ? text : withMarks(text, places)
   }
-  const mask = (text: string): string => {
-    let left = text
-    if (pieces?.test(left) === true) {
-      for (const { secret, of } of known) if (left.includes(secret)) left = left.replaceAll(secret, () => markFor(of))
-      for (const one of known) if (left.includes(one.head) || left.includes(one.tail)) left = withoutParts(left, one, markFor(one.of))
-    }
-    for (const shape of firmShapes) left = left.replace(shape, (whole: string, group: unknown) => (typeof group === 'string' ? whole.replace(group, () => learn(group)) : learn(whole)))
-    return left
-  }
-  const masker: Masker = {
-    know(value) {
-      if (!isWorthHiding(value)) return
-      const before = given.size
-      for (const form of formsOf(value)) given.set(form, value)
-      if (given.size > before) arrange()
+  return {
+    text: (text) => masked(text, ''),
+    value: (value, field = '') => {
+      if (typeof value === 'string') return masked(value, field) as typeof value
+      if (value === null || typeof value !== 'object') return value
+      return holdsAnywhere(value, field, holds, []) ? copyOf(value, field, masked) : value
     },
-    suspects: (text) => first.test(text) || hasHint(text),
-    look(value, field) {
-      visit(value, field, (text, name) => {
-        if (isSecretField(name) && text !== '' && !isMark(text)) learn(withoutScheme(text))
-        for (const shape of firmShapes) for (const match of text.matchAll(shape)) learn(match[1] ?? match[0])
-      })
+    isClean: (value, field, clean) => {
+      if (typeof value === 'string') return !holds(value, field, clean)
+      return value === null || typeof value !== 'object' || !holdsAnywhere(value, field, holds, clean)
     },
-    text: (text) => (masker.suspects(`\n${text}`) ? mask(text) : text),
-    value: <T>(value: T, field = ''): T => changed(value, field, (text, name) => (isSecretField(name) && text !== '' && !isMark(text) ? text.replace(withoutScheme(text), (secret) => learn(secret)) : mask(text))) as T,
   }
-  for (const value of values) masker.know(value)
-  return masker
 }
 
-/** As it stands in JSON and in an address, where that is something else. */
-const formsOf = (value: string): Set<string> => new Set([value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value)])
+const scheme = /^(?:Bearer|Basic) {1,8}(?=\S)/i
 
-const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
-
-function withoutParts(text: string, { secret, head, tail }: Known, mark: string): string {
-  let left = text
-  for (let at = left.indexOf(head); at >= 0; at = left.indexOf(head, at + mark.length)) {
-    let end = at + head.length
-    while (end < left.length && end - at < secret.length && left[end] === secret[end - at]) end += 1
-    left = left.slice(0, at) + mark + left.slice(end)
-  }
-  for (let at = left.indexOf(tail); at >= 0; at = left.indexOf(tail, at + 1)) {
-    let start = at
-    while (start > 0 && left[start - 1] === secret[secret.length - tail.length - (at - start) - 1]) start -= 1
-    left = left.slice(0, start) + mark + left.slice(at + tail.length)
-    at = start
-  }
-  return left
+/** The whole value of a field that is named like a secret, but for the word before it in a header. */
+function named(text: string): Found[] | null {
+  const start = scheme.exec(text)?.[0].length ?? 0
+  const rest = start === 0 ? text : text.slice(start)
+  return rest === '' || isMark(rest) || isOwnId(rest) ? null : [{ start, end: text.length }]
 }
 
-function visit(value: unknown, field: string, seen: (text: string, field: string) => void): void {
-  if (typeof value === 'string') return seen(value, field)
-  if (Array.isArray(value)) return value.forEach((part) => visit(part, field, seen))
-  if (value === null || typeof value !== 'object') return
-  for (const [name, part] of Object.entries(value)) visit(part, name, seen)
+function withMarks(text: string, places: readonly Found[]): string {
+  let [left, at] = ['', 0]
+  for (const { start, end } of places) {
+    left += text.slice(at, start) + secretMark
+    at = end
+  }
+  return left + text.slice(at)
 }
 
-/** Keeps what did not change, down to the same object. */
-function changed(value: unknown, field: string, change: (text: string, field: string) => string): unknown {
-  if (typeof value === 'string') return change(value, field)
-  if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) {
-    const parts = value.map((part) => changed(part, field, change))
-    return parts.some((part, index) => part !== value[index]) ? parts : value
+type Holder = object & { [name: string]: unknown }
+
+/** Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has the list's name. */
+function holdsAnywhere(value: object, field: string, holds: (text: string, field: string, clean: string[]) => boolean, clean: string[]): boolean {
+  const open: [object, string][] = [[value, field]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [holder, inField] = next
+    if (Array.isArray(holder)) {
+      for (const part of holder as unknown[]) {
+        if (typeof part === 'string' && holds(part, inField, clean)) return true
+        if (part !== null && typeof part === 'object') open.push([part, inField])
+      }
+      continue
+    }
+    for (const name in holder) {
+      const part = (holder as Holder)[name]
+      if ((name.length >= nameMin && holds(name, '', clean)) || (typeof part === 'string' && holds(part, name, clean))) return true
+      if (part !== null && typeof part === 'object') open.push([part, name])
+    }
   }
-  let different = false
-  const entries = Object.entries(value).map(([name, part]): [string, unknown] => {
-    const [newName, newPart] = [change(name, ''), changed(part, name, change)]
-    if (newName !== name || newPart !== part) different = true
-    return [newName, newPart]
-  })
-  return different ? Object.fromEntries(entries) : value
+  return false
 }
+
+function copyOf<T extends object>(value: T, field: string, masked: (text: string, field: string) => string): T {
+  const top = emptyLike(value)
+  const open: [object, object, string][] = [[value, top, field]]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [holder, copy, inField] = next
+    const list = Array.isArray(holder)
+    let marks = 0
+    for (const [name, part] of Object.entries(holder)) {
+      const partField = list ? inField : name
+      const isHolder = part !== null && typeof part === 'object'
+      const left: unknown = typeof part === 'string' ? masked(part, partField) : isHolder ? emptyLike(part as object) : part
+      if (isHolder) open.push([part as object, left as object, partField])
+      let shown = list || name.length < nameMin ? name : masked(name, '')
+      // Names are told apart, or one field would replace another.
+      if (shown !== name && (marks += 1) > 1) shown = `${shown} ${marks}`
+      // Assigning would make a prototype of a field named `__proto__`.
+      Object.defineProperty(copy, shown, { value: left, enumerable: true, writable: true, configurable: true })
+    }
+  }
+  return top as T
+}
+
+const emptyLike = (value: object): object => (Array.isArray(value) ? [] : {})

@@ -1,90 +1,107 @@
-/** What looks like a secret: the names of fields and variables that hold one, and the shapes that keys have. */
+/**
+ * What secrets look like: the tokens of well-known services, the names of fields and variables that hold a secret, and our own ids, which are none.
+ * The facts about tokens are those of the rules of gitleaks and secretlint (both MIT) and of the services' own pages; ARCHITECTURE.md says why this is a table of our own.
+ */
+import type { Alphabet } from './secret-runs.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
+/** One of the prefixes, then a run of the alphabet. Lengths are those of the run. */
+export type TokenShape = {
+  name: string
+  prefixes: readonly string[]
+  alphabet: Alphabet
+  lengthMin: number
+  lengthMax?: number
+  /** What tells it from words: a digit anywhere, or a long piece where letters and digits are mixed. */
+  needs?: 'digit' | 'chunk'
+  /** The prefix is an address and stays. */
+  keepsPrefix?: true
+}
+
+/** Minima are below the real lengths where the prefix alone is distinctive: a token that was cut is still one. */
+export const tokenShapes: readonly TokenShape[] = [
+  { name: 'Tieline session and turn', prefixes: ['tls_', 'tlt_'], alphabet: 'dotted', lengthMin: 45 },
+  { name: 'Tieline server', prefixes: ['tlu_'], alphabet: 'base64url', lengthMin: 40 },
+  { name: 'OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse', prefixes: ['sk-', 'pk-', 'rk-'], alphabet: 'base64url', lengthMin: 16, needs: 'chunk' },
+  { name: 'Google API', prefixes: ['AIza'], alphabet: 'base64url', lengthMin: 30 },
+  { name: 'Google OAuth', prefixes: ['GOCSPX-', 'ya29.'], alphabet: 'dotted', lengthMin: 24 },
+  { name: 'AWS access key', prefixes: ['AKIA', 'ASIA', 'ABIA', 'ACCA'], alphabet: 'upper', lengthMin: 16, lengthMax: 16 },
+  { name: 'AWS Bedrock', prefixes: ['ABSK'], alphabet: 'base64', lengthMin: 100 },
+  { name: 'GitHub', prefixes: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], alphabet: 'alnum', lengthMin: 20 },
+  { name: 'GitHub fine-grained', prefixes: ['github_pat_'], alphabet: 'word', lengthMin: 20 },
+  {
+    name: 'GitLab', alphabet: 'dotted', lengthMin: 16, needs: 'digit',
+    prefixes: ['glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-', 'glft-', 'glffct-', 'glimt-', 'glagent-', 'gloas-', 'glsoat-'],
+  },
+  {
+    name: 'Slack', alphabet: 'dashed', lengthMin: 10, needs: 'digit',
+    prefixes: ['xoxa-', 'xoxb-', 'xoxc-', 'xoxd-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-', 'xapp-'],
+  },
+  { name: 'Slack webhook', prefixes: ['hooks.slack.com/services/', 'hooks.slack.com/workflows/'], alphabet: 'path', lengthMin: 30, keepsPrefix: true },
+  { name: 'Discord webhook', prefixes: ['discord.com/api/webhooks/', 'discordapp.com/api/webhooks/'], alphabet: 'path', lengthMin: 60, keepsPrefix: true },
+  {
+    name: 'Stripe', alphabet: 'alnum', lengthMin: 10, needs: 'digit',
+    prefixes: ['sk_live_', 'sk_test_', 'sk_prod_', 'rk_live_', 'rk_test_', 'rk_prod_'],
+  },
+  { name: 'Stripe and Svix webhooks', prefixes: ['whsec_'], alphabet: 'base64', lengthMin: 20, needs: 'digit' },
+  { name: 'Hugging Face', prefixes: ['hf_', 'api_org_'], alphabet: 'alnum', lengthMin: 30 },
+  { name: 'Groq, xAI, Perplexity, Cerebras', prefixes: ['gsk_', 'xai-', 'pplx-', 'csk-'], alphabet: 'alnum', lengthMin: 20, needs: 'digit' },
+  { name: 'NVIDIA, Tavily', prefixes: ['nvapi-', 'tvly-'], alphabet: 'base64url', lengthMin: 20, needs: 'chunk' },
+  { name: 'Replicate, Supabase', prefixes: ['r8_', 'sbp_'], alphabet: 'alnum', lengthMin: 30, needs: 'digit' },
+  { name: 'LangSmith', prefixes: ['lsv2_pt_', 'lsv2_sk_'], alphabet: 'word', lengthMin: 32 },
+  { name: 'npm', prefixes: ['npm_'], alphabet: 'alnum', lengthMin: 30 },
+  { name: 'PyPI', prefixes: ['pypi-'], alphabet: 'base64url', lengthMin: 40, needs: 'chunk' },
+  { name: 'RubyGems', prefixes: ['rubygems_'], alphabet: 'hex', lengthMin: 40 },
+  { name: 'Docker', prefixes: ['dckr_pat_', 'dckr_oat_'], alphabet: 'base64url', lengthMin: 20 },
+  { name: 'SendGrid', prefixes: ['SG.'], alphabet: 'dotted', lengthMin: 40, needs: 'digit' },
+  { name: 'Brevo', prefixes: ['xkeysib-'], alphabet: 'dashed', lengthMin: 40 },
+  { name: 'Mailgun', prefixes: ['key-'], alphabet: 'hex', lengthMin: 32, lengthMax: 32 },
+  { name: 'Twilio', prefixes: ['SK'], alphabet: 'hex', lengthMin: 32, lengthMax: 32 },
+  { name: 'DigitalOcean', prefixes: ['dop_v1_', 'doo_v1_', 'dor_v1_'], alphabet: 'hex', lengthMin: 32 },
+  { name: 'Shopify', prefixes: ['shpat_', 'shpca_', 'shppa_', 'shpss_'], alphabet: 'alnum', lengthMin: 32 },
+  { name: 'Vault', prefixes: ['hvs.', 'hvb.', 'hvr.'], alphabet: 'base64url', lengthMin: 24, needs: 'digit' },
+  { name: 'Databricks', prefixes: ['dapi'], alphabet: 'hex', lengthMin: 32, lengthMax: 32 },
+  { name: 'Grafana', prefixes: ['glsa_', 'glc_'], alphabet: 'word', lengthMin: 32, needs: 'digit' },
+  { name: 'Linear, Notion', prefixes: ['lin_api_', 'ntn_'], alphabet: 'alnum', lengthMin: 32 },
+  { name: 'Vercel', prefixes: ['vcp_', 'vci_', 'vca_', 'vcr_', 'vck_'], alphabet: 'alnum', lengthMin: 20, needs: 'digit' },
+  { name: 'PlanetScale', prefixes: ['pscale_tkn_', 'pscale_oauth_', 'pscale_pw_'], alphabet: 'dotted', lengthMin: 32 },
+  { name: 'Figma, Square, OpenShift', prefixes: ['figd_', 'sq0atp-', 'sq0csp-', 'sha256~'], alphabet: 'base64url', lengthMin: 22, needs: 'digit' },
+  { name: 'Postman', prefixes: ['PMAK-'], alphabet: 'dashed', lengthMin: 50 },
+  { name: 'Pulumi', prefixes: ['pul-'], alphabet: 'hex', lengthMin: 40, lengthMax: 40 },
+  { name: 'Sentry', prefixes: ['sntryu_', 'sntrys_'], alphabet: 'plain', lengthMin: 40 },
+  { name: 'New Relic', prefixes: ['NRAK-', 'NRII-'], alphabet: 'dashed', lengthMin: 26 },
+  { name: 'Atlassian', prefixes: ['ATATT3', 'ATCTT3'], alphabet: 'header', lengthMin: 60 },
+  { name: 'age', prefixes: ['AGE-SECRET-KEY-1'], alphabet: 'upper', lengthMin: 50 },
+  { name: 'Alibaba', prefixes: ['LTAI'], alphabet: 'alnum', lengthMin: 16, lengthMax: 24, needs: 'digit' },
+]
+
+const fieldWords = 'api[-_]?keys?|access[-_]?keys?|account[-_]?keys?|private[-_]?keys?|token|secret|passwd|password|passphrase|authorization|cookie|credentials?'
 /** `apiKey`, `x-api-key`, `access_token`, `Authorization`, `client_secret`, `set-cookie` and the like; not `tokens`, `tokenCount` or `keyboard`. */
-const secretField = /(^|[-_.\s]|[a-z](?=[A-Z]))(api[-_]?keys?|access[-_]?keys?|private[-_]?keys?|token|secret|passwd|password|passphrase|authorization|cookie|credentials?)$/i
+const secretField = new RegExp(`(^|[-_.\\s]|[a-z](?=[A-Z]))(${fieldWords})$`, 'i')
 const secretVariable = /(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PAT|CREDENTIALS?|COOKIE)(_|$)/i
 /** Say where a key is, or what it is called. */
 const noSecretVariable = /_(FILE|PATH|DIR|NAME|ENV|TYPE|SOCK)$/i
+const assignedVariable = /^[A-Z][A-Z0-9_]*$/
+const assignedEnd = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(?:^|_)(?:PASS|PAT))$/
 
-export const isSecretField = (name: string): boolean => secretField.test(name)
-export const isSecretVariable = (name: string): boolean => secretVariable.test(name)
+/** Longer names are those of nothing. */
+export const nameMax = 128
 
-/** `Bearer …` in a field of that name: the word is no secret. */
-export const withoutScheme = (text: string): string => text.replace(/^(?:Bearer|Basic)\s+/i, '')
+export const isSecretField = (name: string): boolean => name.length <= nameMax && secretField.test(name)
+/** As in `OPENAI_API_KEY=`. Most names end with a small letter, and need no more than that look. */
+export const isAssignedName = (name: string): boolean => name.charCodeAt(name.length - 1) < 97 && assignedEnd.test(name) && assignedVariable.test(name)
 
-/** What is left in the place of a secret. */
-export const markOf = (number: number): string => `[redacted-${number}]`
-export const isMark = (text: string): boolean => /^\[redacted-\d+\]$/.test(text)
-
-/** Whether a text that is on record may have been this one before its secrets were taken out: equal but for the marks. */
-export function isSameButMarks(recorded: string, given: string): boolean {
-  if (recorded === given) return true
-  const [first = '', ...rest] = recorded.split(/\[redacted-\d+\]/)
-  const last = rest.pop()
-  if (last === undefined || !given.startsWith(first)) return false
-  let at = first.length
-  for (const piece of rest) {
-    const found = given.indexOf(piece, at + 1)
-    if (found < 0) return false
-    at = found + piece.length
-  }
-  return given.endsWith(last) && given.length - last.length > at
-}
-
-/** Each has the secret as its only group, or as a whole. For texts that leave the machine: better one too many. */
-export const shapes: readonly RegExp[] = [
-  /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,})/g,
-  /\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
-  /\b(?:Bearer|Basic)\s+([A-Za-z0-9._~+/=-]{8,})/gi,
-  /:\/\/[^\s:/@]+:([^\s:/@]{3,})@/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----/g,
-  /\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=["']?([^\s"'&;]{8,})/g,
-  /["'](?:api[-_]?key|access[-_]?token|token|secret|password|authorization|cookie)\\?["']\s*:\s*\\?["']([^"'\\]{6,})/gi,
-]
-
-/**
- * The same for texts that agents go on working with, where one too many would change what they were told: "basic knowledge" stays.
- * What any text may have by chance counts only where chance made it: with digits and letters, and long enough.
- */
-export const firmShapes: readonly RegExp[] = [
-  /(?<![A-Za-z0-9])(?:sk|pk|rk)-(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{16,}/g,
-  /\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-(?=[A-Za-z0-9-]*[0-9])[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,})/g,
-  /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{7,}\.[A-Za-z0-9_-]{10,}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----/g,
-  /\b(?:Bearer|Basic)\s+((?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[A-Za-z0-9._~+/=-]{16,})/gi,
-  /:\/\/[^\s:/@"']{1,64}:((?=[^\s@]*[0-9])(?=[^\s@]*[A-Za-z])[^\s:/@"'[\]\\]{8,256})@/g,
-  /\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)=["']?((?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[A-Za-z0-9._~+/=:!@#%^*-]{10,})/g,
-  /["'][A-Za-z0-9_-]{0,40}(?:api[-_]?key|access[-_]?key|token|secret|password|authorization|cookie)\\?["']\s*:\s*\\?["'](?:Bearer |Basic )?((?=[^"'\\]*[0-9])(?=[^"'\\]*[A-Za-z])[^\s"'\\[\]]{8,})/gi,
-]
-
-/**
- * One cheap look before the shapes: whether the text has a piece that one of them must have. Pieces that begin alike are looked for together, because the engine then skips ahead;
- * a pattern is tried only where a character is there that all of its matches have. The text must begin with something that is not part of it, such as a line break.
- */
-export function hasHint(text: string): boolean {
-  return bearerHint.test(text) || prefixHint.test(text) || (text.includes('=') && assignedHint.test(text)) || (text.includes('@') && addressHint.test(text))
-    || ((text.includes('"') || text.includes("'")) && namedHint.test(text)) || text.includes('AKIA') || text.includes('AIza') || text.includes('.eyJ')
-}
-
-const bearerHint = /[Bb]earer\s|BEARER\s|[Bb]asic\s+[A-Za-z0-9+/=]{16}|BASIC\s+[A-Za-z0-9+/=]{16}/
-const prefixHint = /[^a-z][spr]k-[A-Za-z0-9]|gh[pousr]_[A-Za-z0-9]|npm_[A-Za-z0-9]|ox[abprs]-[A-Za-z0-9]|pat[-_][A-Za-z0-9]/
-const assignedHint = /KEY=|KEN=|RET=|ORD=/
-const addressHint = /:\/\/[^\s:/@"']{1,64}:[^\s@"']{3,256}@/
-const namedHint = /(?:[Kk]ey|KEY|oken|OKEN|cret|CRET|word|WORD|zation|ZATION|okie|OKIE)\\?["']\s*:\s*\\?["']/
-
-/** A long one, which is looked for together with known secrets. */
-export const privateKeyHint = 'PRIVATE KEY-----'
+/** Ids say who and where, and are no secret, whatever field they are in. */
+export const isOwnId = (text: string): boolean => text.length <= nameMax && /^(?:ses|turn|call|flow|msg|node)_[\w-]+$/.test(text)
 
 /** Values of variables that are named like keys. A plain word is none: it stands in too many texts for another reason, and guessing it needs no log. */
 export function secretValues(env: Env): string[] {
-  return Object.entries(env).flatMap(([name, value]) => (value !== undefined && secretVariable.test(name) && !noSecretVariable.test(name) && isWorthHiding(value.trim()) ? [value.trim()] : []))
+  return Object.entries(env).flatMap(([name, value]) => {
+    const known = value?.trim() ?? ''
+    return secretVariable.test(name) && !noSecretVariable.test(name) && isWorthHiding(known) ? [known] : []
+  })
 }
 
 /** At least eight characters, and not letters or digits alone, unless there are many. */
 export const isWorthHiding = (value: string): boolean => value.length >= 16 || (value.length >= 8 && !/^(?:[A-Za-z]+|[0-9]+)$/.test(value))
-
-/** Made by chance, as far as one can see: what was found once may be looked for everywhere. */
-export const looksRandom = (value: string): boolean => value.length >= 12 && value.length <= 4096 && /[0-9]/.test(value) && /[A-Za-z]/.test(value) && !/\s/.test(value) && !value.includes('[redacted-')

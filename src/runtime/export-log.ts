@@ -45,7 +45,7 @@ export async function exportLog(store: LogReader, transactions: Iterable<Transac
   const context = scope === null ? { turns: [], sessions: [] } : await contextOf(store, scope)
   const wanted = scope === null ? () => true : wantedOf(scope, context)
   const kept = [...transactions].map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) })).filter(({ events }) => events.length > 0)
-  const redactor = redactorOf(kept.flatMap(({ events }) => events), request.env)
+  const redactor = redactorOf(request.env)
   const lines = kept.flatMap(({ at, events }, index) => events.map((event) => JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) })))
   const turns = scope?.turns.length ?? kept.reduce((sum, { events }) => sum + events.filter((event) => event.type === 'call.opened' || opensTurn(event)).length, 0)
   const header: ExportHeader = {

@@ -9,9 +9,6 @@ const derivedFields: ReadonlySet<string> = new Set(['taskHash', 'outputBytes', '
 
 const idLike = /\b(ses|turn|call|flow|msg|node)_[A-Za-z0-9_.-]*[A-Za-z0-9]/g
 
-/** What is left in the place of a secret. */
-export const redactedMark = /\[redacted-\d+\]/
-
 /** All ids that events carry in their own fields: only these are mapped where they stand in texts. */
 export function idsOf(events: readonly StoredEvent[]): Set<string> {
   const ids = new Set<string>()

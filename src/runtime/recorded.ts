@@ -8,7 +8,7 @@ import type { TurnRow } from '../model/facts.ts'
 import { fingerprint } from '../model/fingerprint.ts'
 import { canonical, type Json } from '../model/json.ts'
 import { runTypes } from '../model/runs.ts'
-import { redactedMark } from './normalise.ts'
+import { isAlikeButMarks, markPattern } from '../model/secret-mark.ts'
 import type { Store } from './ports.ts'
 
 export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
@@ -17,7 +17,7 @@ export type RecordedStep = EventOf<'step.ended'> | EventOf<'step.started'>
 export type StepLike = { kind: string; name: string; input?: Json }
 export type CallLike = { tool: string; task?: string }
 export type Recorded = {
-  /** The next recorded result for this key: ended, or started without a result. Where secrets were taken out of the record, keys may not be the same; then the next one that is `like` it. */
+  /** The next recorded result for this key: ended, or started without a result. Where secrets were masked in the record, keys may not be the same; then the next one that is `like` it but for the marks. */
   step(key: string, like: StepLike): RecordedStep | undefined
   call(key: string, like: CallLike): RecordedCall | undefined
   readonly events: readonly StoredEvent[]
@@ -45,7 +45,7 @@ export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> 
   const input = await store.event(row.openedSeq)
   let marked: boolean | null = null
   // Looked at only when a key was not found, which is once where nothing was taken out.
-  return { ...index(events, () => (marked ??= redactedMark.test(JSON.stringify([input, events])))), events, runs }
+  return { ...index(events, () => (marked ??= markPattern.test(JSON.stringify([input, events])))), events, runs }
 }
 
 function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {
@@ -63,8 +63,8 @@ function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Reco
     if (event.type === 'call.opened' || event.type === 'call.refused') put(calls, event.key, event)
   }
   return {
-    step: (key, { kind, name, input }) => steps.get(key)?.shift() ?? (marked() ? takeLike(steps, (step) => step.kind === kind && step.name === name && (input === undefined || canonical(step.input) === canonical(input))) : undefined),
-    call: (key, { tool, task }) => calls.get(key)?.shift() ?? (marked() ? takeLike(calls, (call) => call.tool === tool && (task === undefined || call.task === task)) : undefined),
+    step: (key, { kind, name, input }) => steps.get(key)?.shift() ?? (marked() ? takeLike(steps, (step) => step.kind === kind && step.name === name && (input === undefined || isAlikeButMarks(canonical(step.input), canonical(input)))) : undefined),
+    call: (key, { tool, task }) => calls.get(key)?.shift() ?? (marked() ? takeLike(calls, (call) => call.tool === tool && (task === undefined || isAlikeButMarks(call.task, task))) : undefined),
   }
 }
 

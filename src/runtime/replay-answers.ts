@@ -2,6 +2,7 @@
 import type { Event, EventOf, StoredEvent, Usage } from '../model/event.ts'
 import { turnOf, type CallId } from '../model/id.ts'
 import { canonical, type Json } from '../model/json.ts'
+import { isAlikeButMarks } from '../model/secret-mark.ts'
 import { actsOf } from './acts.ts'
 import { settleBelow } from './running.ts'
 import type { Line } from './line.ts'
@@ -102,7 +103,7 @@ function reserveCall({ gate, redacted, rerun }: Replaying, key: string, tool: st
   const isCall = (event: Event): event is RecordedCall => event.type === 'call.opened' || event.type === 'call.refused'
   const exact = gate.reserve((event): event is RecordedCall => isCall(event) && event.key === key)
   if (exact !== undefined || !redacted) return exact
-  const near = gate.reserve((event): event is RecordedCall => isCall(event) && event.tool === tool && (task === null || event.task === task))
+  const near = gate.reserve((event): event is RecordedCall => isCall(event) && event.tool === tool && (task === null || isAlikeButMarks(event.task, task)))
   if (near !== undefined) rerun.keys.set(near, key)
   return near
 }

@@ -7,7 +7,7 @@ import type { CallId } from '../model/id.ts'
 import { canonical } from '../model/json.ts'
 import { BudgetExhausted, Fenced } from './faults.ts'
 import { lineOf } from './line.ts'
-import { redactedMark } from './normalise.ts'
+import { markPattern } from '../model/secret-mark.ts'
 import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
 import { gateOf, type Stray } from './replay-gate.ts'
 import { noLists, sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
@@ -32,7 +32,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     silent: () => depart(replaying, { why: 'the turn asked for nothing and did not end: it waits for something that is not in the record', recorded: turn.ended, asked: null }),
   })
   const replaying: Replaying = {
-    ports, turn, gate, rerun, says, redacted: redactedMark.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
+    ports, turn, gate, rerun, says, redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
     line: lineOf({
       store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay' },
       agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },

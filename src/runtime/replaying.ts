@@ -3,6 +3,7 @@ import type { Answer, Event, EventOf, StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { canonical, type Json } from '../model/json.ts'
 import type { Limits } from '../model/limits.ts'
+import { isAlikeButMarks } from '../model/secret-mark.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Line } from './line.ts'
 import type { Lists } from './lists-port.ts'
@@ -113,7 +114,7 @@ export function reserveStep<T extends 'step.started' | 'step.ended'>(replaying: 
   const exact = gate.reserve((event): event is EventOf<T> => event.type === type && (event as EventOf<'step.ended'>).key.split('#')[0] === key.split('#')[0])
   if (exact !== undefined || !redacted) return exact
   const near = gate.reserve((event): event is EventOf<T> => event.type === type && (event as EventOf<'step.ended'>).kind === kind && (event as EventOf<'step.ended'>).name === name
-    && (input === undefined || canonical((event as EventOf<'step.ended'>).input) === canonical(input)))
+    && (input === undefined || isAlikeButMarks(canonical((event as EventOf<'step.ended'>).input), canonical(input))))
   if (near !== undefined) rerun.keys.set(near, key)
   return near
 }

@@ -28,13 +28,9 @@ describe('before events are written', () => {
 
   test('a secret becomes a mark: by value, by shape, by the name of its field; one secret, one mark', () => {
     const [message, result] = cleaned([sent('ses_a', 'turn_a', { text: `use ${ofVariable} and ${shaped}` }), step({ text: shaped, password: named }, { header: `X: ${ofVariable}` })])
-    expect(message).toMatchObject({ text: expect.stringMatching(/^use \[redacted-\d\] and \[redacted-\d\]$/) })
+    expect(message).toMatchObject({ text: expect.stringMatching(/^use \[redacted\] and \[redacted\]$/) })
     const [, first, second] = /use (\S+) and (\S+)/.exec((message as EventOf<'message.sent'>).text) ?? []
-    expect(result).toMatchObject({ output: { text: second, password: expect.stringMatching(/^\[redacted-\d\]$/) }, input: { header: `X: ${first}` } })
-  })
-
-  test('one that is named only later in the same transaction is found in what comes before it', () => {
-    expect(JSON.stringify(cleaned([sent('ses_a', 'turn_a', { text: `it is ${named}` }), step({ password: named })]))).not.toContain(named)
+    expect(result).toMatchObject({ output: { text: second, password: expect.stringMatching(/^\[redacted\]$/) }, input: { header: `X: ${first}` } })
   })
 
   test('ids, places and names are never touched; events that have none are the same objects', () => {
@@ -43,18 +39,17 @@ describe('before events are written', () => {
     const left = guard.clean([plain, { ...created('ses_a'), session: 'ses_a-and-more', cwd: '/tmp/ses_a-and-more' }, step('ses_a-and-more')])
     expect(left?.[0]).toBe(plain)
     expect(left?.[1]).toMatchObject({ session: 'ses_a-and-more', cwd: '/tmp/ses_a-and-more' })
-    expect(left?.[2]).toMatchObject({ output: '[redacted-1]' })
+    expect(left?.[2]).toMatchObject({ output: '[redacted]' })
   })
 
   test('the hash of a task is that of what is left of it: the task cannot be found by trying', () => {
     const call = { ...opened({ from: 'ses_a', in: 'turn_a', call: 'call_1', to: 'ses_b' }), task: `use ${shaped}`, taskHash: 'old' }
-    expect(cleaned([call])[0]).toMatchObject({ task: 'use [redacted-1]', taskHash: expect.not.stringMatching(/^old$/) })
+    expect(cleaned([call])[0]).toMatchObject({ task: 'use [redacted]', taskHash: expect.not.stringMatching(/^old$/) })
   })
 
-  test('a token that was just made is known from then on, and keys of providers are known whatever their variable is called', () => {
+  test('keys of providers are known whatever their variable is called', () => {
     const guard = secretGuard({ env: {}, values: ['plain-provider-key'] })
-    guard.know('fresh-session-token')
-    expect(guard.clean([step('fresh-session-token plain-provider-key')])?.[0]).toMatchObject({ output: '[redacted-1] [redacted-2]' })
+    expect(guard.clean([step('it is plain-provider-key')])?.[0]).toMatchObject({ output: 'it is [redacted]' })
   })
 
   test('a key that is the name of a field is found too', () => {
@@ -77,12 +72,14 @@ describe('before events are written', () => {
     expect(texts.filter((event) => JSON.stringify(secretGuard({ env }).clean([event])).includes(shaped))).toEqual([])
   })
 
-  test('every field with free text is there in every event of its type, which the choice of fields rests on, but for one that is looked for by name', () => {
+  test('every field with free text is there in every event of its type, which the choice of fields rests on, but for those that are looked for by name', () => {
     const optional = Event.options.flatMap((option) => Object.entries(option.shape).filter(([name, field]) => !ownFields.has(name) && field.safeParse(undefined).success).map(([name]) => `${option.shape.type.value}.${name}`))
-    expect(optional.filter((name) => !name.endsWith('.notices'))).toEqual([])
+    expect(optional.filter((name) => !name.endsWith('.notices') && name !== 'message.sent.use')).toEqual([])
     const letter: Event = { type: 'message.sent', session: 'ses_a', turn: 'turn_a', message: 'm', flow: 'flow_1', from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: 'x', tokens: 1, deadline: null, trace: null, grant: { agent: 'a', depth: 0, subagentDepth: 0, path: [], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 1 } }
     const guard = secretGuard({ env })
     expect(guard.clean([letter])).toBeNull()
+    const asked = { tool: 'sub_agent', input: { task: shaped } }
+    expect(JSON.stringify(guard.clean([{ ...letter, use: asked }]))).not.toContain(shaped)
     expect(JSON.stringify(guard.clean([{ ...letter, notices: { upTo: 1, texts: [{ about: 'ses_b', text: shaped }] } }]))).not.toContain(shaped)
   })
 
@@ -118,19 +115,19 @@ test('a secret in a task, in the output of a tool, in an answer and in an output
   let live: Json = null
   const w = await guardedWorld({
     planner: { script: async (turn) => { live = (await turn.tool('leaky', {})).value; await turn.think(`I have read ${shaped}`); await turn.tool('sub_agent', { agent_name: 'coder', task: `use ${shaped} and ${ofVariable}`, input: { password: named } }); return `the key is ${ofVariable}` } },
-    coder: { script: async (turn) => { await turn.think(turn.prompt); return `did it with ${named} and ${shaped}` } },
+    coder: { script: async (turn) => { await turn.think(turn.prompt); return `did it with ${shaped}` } },
   }, [leaky])
   const { output, success } = await w.run('planner', `my key is ${ofVariable}, and ${shaped}`)
   expect(success).toBe(true)
   const bytes = w.bytes()
   expect(bytes.length).toBeGreaterThan(10_000)
   for (const secret of [shaped, ofVariable, named]) expect(bytes.includes(secret)).toBe(false)
-  expect(bytes).toMatch(/\[redacted-\d\]/)
+  expect(bytes).toMatch(/\[redacted\]/)
   // The test would notice: without the guard they are there.
   expect(bytes).toContain('my key is ')
   // What runs still works with the real thing; who is told about it is not told the secret.
   expect(JSON.stringify(live)).toContain(shaped)
-  expect(output).toMatch(/^the key is \[redacted-\d\]$/)
+  expect(output).toMatch(/^the key is \[redacted\]$/)
   await w.store.close()
   expect(w.bytes()).not.toContain(ofVariable)
 })
@@ -202,4 +199,43 @@ test('R10: a turn whose record has marks is taken up again without repeating a m
   expect(effects.length).toBe(2)
   expect((await w.events('call.opened')).length).toBe(1)
   expect((await w.events('turn.ended')).filter(({ event }) => event.output === 'finished').map(({ event }) => event.outcome)).toEqual(['completed'])
+})
+
+const peersText = (session: string): string => `it is ${session}; the build is a1b2c3d4e5f6g7h8, ask tom at hunter2hunter2`
+
+test('what one agent calls a password changes nothing that others wrote: mail, events and ids stay as they are, also after a restart', async () => {
+  const heard: string[] = []
+  const w = await guardedWorld({
+    b: { script: (turn) => { heard.push(turn.prompt); return `heard: ${turn.task}` } },
+    a: { script: (turn) => turn.task },
+  })
+  const { session } = await w.run('b', 'hello')
+  const text = peersText(session ?? '')
+  const lookAlikes = [
+    { password: session, token: 'a1b2c3d4e5f6g7h8', secret: named }, `password: "${session}" token: "a1b2c3d4e5f6g7h8"`, `DB_PASSWORD=${named} API_KEY=a1b2c3d4e5f6g7h8 SESSION_TOKEN=${session}`,
+    `{"secret":"${named}","password":"${session}","apiKey":"a1b2c3d4e5f6g7h8"}`, `x://me:${named}@host Bearer a1b2c3d4e5f6g7h8`,
+  ].map((one) => (typeof one === 'string' ? one : JSON.stringify(one)))
+  for (const one of lookAlikes) await w.run('a', one)
+  const sentTo = (of: World) => of.events('message.sent').then((all) => all.filter(({ event }) => event.session === session).map(({ event }) => event.text))
+  await w.run('b', text, { session: session as `ses_${string}` })
+  expect(await sentTo(w)).toEqual(['hello', text])
+  expect(heard.at(-1)).toContain(text)
+  const rows = (store: SqliteStore): unknown[] => store.db.prepare('select * from log order by 1').all()
+  const before = JSON.stringify(rows(w.store))
+  expect(before).toContain('[redacted]')
+  await w.store.close()
+  const guard = secretGuard({ env })
+  const again = sqliteStore({ directory: made.at(-1) ?? '', now: () => w.clock.now(), clean: (events) => guard.clean(events) })
+  expect(JSON.stringify(rows(again))).toBe(before)
+  expect(viewsEqual(again.db)).toEqual({ equal: true, difference: null })
+  // The same text is written as the same bytes by a server that has seen nothing else.
+  expect(guard.clean([sent('ses_b', 'turn_b', { text })])).toBeNull()
+  await again.close()
+})
+
+test('what a script takes from a named field and uses elsewhere is found again: nothing runs twice, and the replay is equal', async () => {
+  const w = await guardedWorld({ a: { script: async (turn) => { const { value } = await turn.tool('leaky', {}); await turn.think(`log in with ${(value as { password: string }).password}`); return 'done' } } }, [leaky])
+  await w.run('a', 'go')
+  expect((await w.events('step.ended')).map(({ event }) => JSON.stringify(event)).join()).toContain(`log in with ${named}`)
+  expect(await replayed(w, await flowOf(w))).toMatchObject({ equal: true })
 })

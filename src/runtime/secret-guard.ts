@@ -1,19 +1,18 @@
 /**
- * Secrets never enter the log: what is about to be appended is looked at, and a secret is replaced by a mark before anything is written or folded.
+ * Secrets never enter the log: what is about to be appended is looked at, and a secret is replaced by a mark before anything is written or folded. Nothing that was written is ever changed.
  *
- * A turn that is running keeps what it has in memory, so tools still work with the real values; the log, whoever reads it later, and a turn that is taken up again after a crash see the marks.
- * Nearly every transaction has no secret: its free texts are gathered and looked at once, and it is handed on as it is.
+ * A turn that is running keeps what it has in memory, so tools still work with the real values; the log, everybody who reads it later, and a turn that is taken up again after a crash see the marks.
+ * Nothing is learned from what agents write: whether a text is masked depends on that text and on what the server was started with.
  */
 import type { Event } from '../model/event.ts'
 import { maskerOf, type Masker } from '../model/mask-secrets.ts'
-import { isSecretField, secretValues } from '../model/secret-shapes.ts'
+import { secretValues } from '../model/secret-shapes.ts'
 import { hashOf } from './recorded.ts'
 
 export type SecretGuard = {
-  /** The events as they may be written; null where they may be written as they are. Pure but for what it has learned. */
+  /** The events as they may be written; null where they may be written as they are. Pure. */
   clean(events: readonly Event[]): readonly Event[] | null
-  /** A secret from now on, such as a token that was just made. */
-  know(value: string): void
+  /** For lines of logs and warnings, which must not say what the log does not. */
   readonly masker: Masker
 }
 
@@ -22,24 +21,15 @@ export const ownFields: ReadonlySet<string> = new Set([
   'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn',
 ])
 
-/** R11: names of fields that were looked at once. */
-const namesMax = 4096
-/** Shorter texts hold nothing worth finding, nor do shorter names of fields. */
-const textMin = 8
-const nameMin = 16
-/** So many texts are compared with each other. */
-const alikeMax = 8
+type GuardOptions = { env: Readonly<Record<string, string | undefined>>; /** Keys of providers and the like, which need not be in a variable named like one. */ values?: readonly string[] }
 
-export function secretGuard({ env, values = [] }: { env: Readonly<Record<string, string | undefined>>; /** Keys of providers and the like, which need not be in a variable named like one. */ values?: readonly string[] }): SecretGuard {
+export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
   const masker = maskerOf([...secretValues(env), ...values])
-  const gather = gatherer()
+  const isClean = cleanCheck(masker)
   return {
     masker,
-    know: (value) => masker.know(value),
     clean(events) {
-      const { texts, named } = gather(events)
-      if (!named && (texts.length === 1 || !masker.suspects(texts.join('\n')))) return null
-      for (const event of events) for (const [name, value] of Object.entries(event)) if (!ownFields.has(name)) masker.look(value, name)
+      if (isClean(events)) return null
       const left = events.map((event) => cleanEvent(event, masker))
       return left.some((event, index) => event !== events[index]) ? left : null
     },
@@ -58,80 +48,39 @@ function cleanEvent(event: Event, masker: Masker): Event {
   return ('taskHash' in event && left['task'] !== event.task ? { ...left, taskHash: hashOf(String(left['task'])) } : left) as Event
 }
 
-type Gathered = { /** The first is empty. */ texts: string[]; /** A field is named like one that holds a secret. */ named: boolean }
-
 /** Runs for every transaction, so the common events are read field by field; of the others, fields are chosen once for each type. */
-function gatherer(): (events: readonly Event[]) => Gathered {
-  const names = new Map<string, 'named' | 'text' | 'plain'>()
+function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
   const fields = new Map<string, readonly string[]>()
-  let texts: string[] = []
-  let named = false
-  const sortOf = (name: string): 'named' | 'text' | 'plain' => {
-    const sort = isSecretField(name) ? 'named' : name.length >= nameMin && /[0-9]/.test(name) ? 'text' : 'plain'
-    if (names.size < namesMax) names.set(name, sort)
-    return sort
-  }
-  const push = (text: string): void => {
-    if (text.length >= textMin && !(texts.length < alikeMax && texts.includes(text))) texts.push(text)
-  }
-  const visit = (value: unknown): void => {
-    if (typeof value === 'string') return push(value)
-    if (value === null || typeof value !== 'object') return
-    if (Array.isArray(value)) return value.forEach(visit)
-    for (const name in value) {
-      const sort = names.get(name) ?? sortOf(name)
-      if (sort === 'named') named = true
-      else if (sort === 'text') texts.push(name)
-      const part = (value as Record<string, unknown>)[name]
-      if (typeof part === 'string') push(part)
-      else if (typeof part === 'object') visit(part)
-    }
-  }
-  const visitFree = (event: Event): void => {
+  // A transaction often has one text several times.
+  let seen: string[] = []
+  const check = (value: unknown, name: string): boolean => masker.isClean(value, name, seen)
+  const checkFree = (event: Event): boolean => {
     const known = fields.get(event.type)
     const free = known ?? freeFields(event)
     if (known === undefined) fields.set(event.type, free)
-    for (const name of free) visit(event[name as keyof Event])
-    // The one field that is not in every event of its type.
-    if ('notices' in event && !free.includes('notices')) visit(event.notices)
+    for (const name of optionalFields)
+      if (name in event && !free.includes(name) && !check(event[name as keyof Event], name)) return false
+    return free.every((name) => check(event[name as keyof Event], name))
   }
   return (events) => {
-    texts = ['']
-    named = false
-    for (const event of events) if (!visitCommon(event, push, visit)) visitFree(event)
-    return { texts, named }
+    const clean = events.every((event) => checkCommon(event, check) ?? checkFree(event))
+    seen = []
+    return clean
   }
 }
 
-/** False for what is not common. */
-function visitCommon(event: Event, push: (text: string) => void, visit: (value: unknown) => void): boolean {
-  if (event.type === 'step.ended') {
-    visit(event.output)
-    visit(event.input)
-  } else if (event.type === 'turn.ended') {
-    push(event.output)
-    visit(event.error)
-    if (event.entry !== null) {
-      push(event.entry.asked)
-      push(event.entry.answered)
-      visit(event.entry.from)
-    }
-  } else if (event.type === 'call.ended') {
-    push(event.output)
-    visit(event.errors)
-    push(event.cause)
-  } else if (event.type === 'call.opened') {
-    push(event.task)
-    visit(event.attachment)
-    visit(event.input)
-    visit(event.requested)
-    visit(event.outputSchema)
-    // Of the manifest only these are texts.
-    visit(event.context.summary)
-    visit(event.context.workspace)
-    visit(event.notices)
-  } else return event.type === 'turn.started'
-  return true
+/** Free text that is not in every event of its type. */
+const optionalFields = ['notices', 'use']
+
+/** Undefined for what is not common. */
+function checkCommon(event: Event, check: (value: unknown, name: string) => boolean): boolean | undefined {
+  if (event.type === 'step.ended') return check(event.output, 'output') && check(event.input, 'input')
+  if (event.type === 'turn.ended') return check(event.output, 'output') && check(event.error, 'error') && check(event.entry, 'entry')
+  if (event.type === 'call.ended') return check(event.output, 'output') && check(event.errors, 'errors') && check(event.cause, 'cause')
+  if (event.type !== 'call.opened') return event.type === 'turn.started' ? true : undefined
+  // Of the manifest only these are texts.
+  return check(event.task, 'task') && check(event.attachment, 'attachment') && check(event.input, 'input') && check(event.requested, 'requested')
+    && check(event.outputSchema, 'outputSchema') && check(event.context.summary, 'summary') && check(event.context.workspace, 'workspace') && check(event.notices, 'notices')
 }
 
 /** Events of one type have the same fields, and numbers stay numbers. */

@@ -7,7 +7,7 @@ import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '.
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { answeredEvent, beforeSending, isWaiting, messageIdPattern, replyTo, suffixOf, userSession, type Author, type Draft } from '../model/mail.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
-import { isSameButMarks } from '../model/secret-shapes.ts'
+import { isSameButMarks } from '../model/secret-mark.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
 import { byteLength, countGently } from '../model/text.ts'
 import { forkOf } from './fork-row.ts'

@@ -58,7 +58,7 @@ test('secrets are taken out: by the name of the field, by their shape, and those
   const key = `sk-${'a1'.repeat(12)}`
   log('info', `using ${key} and correct-horse`, { apiKey: 'abc', headers: { authorization: `Bearer ${key}` }, text: `see ${key}`, plain: 'left' })
   expect(lines[0]).not.toMatch(/sk-|correct-horse|"abc"/)
-  expect(parsed(lines[0])).toMatchObject({ message: expect.stringMatching(/^using \[redacted-\d\] and \[redacted-\d\]$/), plain: 'left' })
+  expect(parsed(lines[0])).toMatchObject({ message: expect.stringMatching(/^using \[redacted\] and \[redacted\]$/), plain: 'left' })
 })
 
 test('R11: nothing makes a line long without end', () => {

@@ -39,7 +39,7 @@ export function telemetryView({ clock, env, version, warn, agent = () => undefin
   const out = otlpExport({ settings, clock, version, warn })
   const fold = spanFold({
     sampling: settings.sampling, agent, provider: (name) => providers[providerKind(name) ?? name] ?? name,
-    content: settings.content ? contentOf(maskerOf([...secretValues(env), ...Object.values(settings.headers)]), settings.valueMax) : null,
+    content: settings.content ? contentOf(maskerOf([...secretValues(env), ...Object.values(settings.headers)], { strict: true }), settings.valueMax) : null,
   })
   return {
     sampling: settings.sampling,

@@ -1,5 +1,7 @@
 /** What broke, in words that are recorded and shown: a code, the cause, no secrets; and whether asking again can help. */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
+import { maskerOf } from '../../model/mask-secrets.ts'
+import { secretMark } from '../../model/secret-mark.ts'
 import { preview } from '../../model/text.ts'
 import type { ProviderFaultCode } from '../../runtime/faults.ts'
 import { BadStream, Stalled, StreamError } from './receive.ts'
@@ -85,12 +87,11 @@ function retryAfterOf(headers: Record<string, string>): number | null {
   return Number.isFinite(seconds) ? seconds * 1000 : null
 }
 
-/** Looks back over a few spaces only: as many as there are would be looked at again from every place. */
-const secretShapes = /\b(sk-|pk-|rk-|AIza|gsk_|xai-|hf_|ghp_)[\w*.-]{6,}|(?<=\b(bearer|basic)\s{1,8})[\w+/=.*-]{6,}|(?<=\b(api[-_ ]?key|key|token)["']?\s{0,8}[=:]\s{0,8}["']?)[^\s"'&,]{6,}/gi
+const masker = maskerOf([], { strict: true })
 
-/** Takes out what looks like a key, and every value that is known to be one. */
+/** Masks what looks like a key, and every value that is known to be one. */
 export const redactor = (secrets: () => readonly string[]) => (text: string): string => {
   let clean = text
-  for (const secret of secrets()) if (secret.length >= 6) clean = clean.replaceAll(secret, '[redacted]')
-  return clean.replaceAll(secretShapes, '[redacted]')
+  for (const secret of secrets()) if (secret.length >= 6) clean = clean.replaceAll(secret, secretMark)
+  return masker.text(clean)
 }

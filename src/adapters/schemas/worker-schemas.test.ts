@@ -9,8 +9,8 @@ import { workerSchemas } from './worker-schemas.ts'
 const patient = workerSchemas({ msMax: 15_000 })
 const threaded = workerSchemas({ msMax: 500 })
 afterAll(() => {
-  patient.close()
-  threaded.close()
+  void patient.close()
+  void threaded.close()
 })
 
 const check = (schemas: Schemas, schema: Json, output: string | null): Promise<SchemaCheck> =>
