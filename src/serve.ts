@@ -12,6 +12,7 @@ import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
 import { packageDir } from './own-files.ts'
 import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
+import { visible } from './model/visible.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { isLoopback } from './server/host-guard.ts'
 import { mintSessionToken } from './server/identity.ts'
@@ -57,7 +58,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const host = options.host ?? server.host
   const auth = authOf(server.auth, host)
   const dataDir = resolve(options.dataDir ?? server.dataDir)
-  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
   const keys = await keysIn(dataDir, loaded.token)
   // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work, whatever it does.

@@ -17,6 +17,7 @@ import { Limits } from './model/limits.ts'
 import { nearestOf } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Sampling } from './model/trace.ts'
+import { visible } from './model/visible.ts'
 import { agentBook } from './runtime/agent-book.ts'
 import { alarmOf } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
@@ -107,7 +108,7 @@ export type Tieline = {
 }
 
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
-  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const warn = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const config = options.config === undefined ? null : await configOf(options.config, warn)
   const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
   const guard = secretGuard({ env: process.env, values: [...keys, ...(options.secrets ?? [])].filter((value) => value.length >= 8) })
