@@ -6,7 +6,7 @@ import { wallNow, type Window } from '../bench/lateness.ts'
 import { pause } from './attack.ts'
 import type { Said } from './victim-process.ts'
 
-const program = fileURLToPath(new URL('./victim-process.ts', import.meta.url))
+const attacked = fileURLToPath(new URL('./victim-process.ts', import.meta.url))
 const startMsMax = 30_000
 const stopMsMax = 15_000
 /** The tokenizer and the like are loaded after it listens: that is no stall of an input. */
@@ -14,7 +14,7 @@ const warmMs = 3000
 const silentMs = 1000
 
 export type Life = { from: number; readyAt: number; windows: Window[]; rss: { at: number; bytes: number }[] }
-export type Place = { dataDir: string; cwd: string; config: string; port: number; run: string }
+export type Place = { dataDir: string; cwd: string; config: string; port: number; run: string; /** Another server than the one that is attacked. */ program?: string }
 
 /** The error, where it says one: the places of a stack say less. */
 function lastWords(words: string): string {
@@ -51,7 +51,7 @@ export class Victim {
 
   /** False where it did not listen in time: then nothing more can be tried. */
   async start(): Promise<boolean> {
-    const { dataDir, cwd, config, port, run } = this.#place
+    const { dataDir, cwd, config, port, run, program = attacked } = this.#place
     const begun = wallNow()
     const child = spawn(process.execPath, [program, dataDir, cwd, config, String(port)], { cwd, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, TIELINE_HOSTILE: run } })
     this.#child = child
