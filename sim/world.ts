@@ -1,6 +1,7 @@
 /** The simulated world: several real nodes on one real store in memory, on virtual time, with the faults of a plan. */
 import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
 import type { Event } from '../src/model/event.ts'
+import { boundaryFrom } from '../src/model/frame.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { cancel } from '../src/runtime/ending.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
@@ -94,7 +95,7 @@ export class World {
     const life = host.life
     let serial = 0
     const name = `n${host.index}-${life}`
-    const ids = { next: () => (serial === 0 ? `${name}-${(serial += 1)}` : `${this.scheduler.now.toString(36)}-${host.index}-${life}-${(serial += 1).toString(36).padStart(4, '0')}`) }
+    const ids = { next: () => (serial === 0 ? `${name}-${(serial += 1)}` : `${this.scheduler.now.toString(36)}-${host.index}-${life}-${(serial += 1).toString(36).padStart(4, '0')}`), boundary: () => boundaryFrom(serial * 7919 + life) }
     const clock = host.clock(life)
     const driver = scriptDriver(this.plan, clock, { count: (what) => count(this.counts, what), result: (call, outcome) => this.checker.answered(call, outcome) })
     const ports: LinePorts = {

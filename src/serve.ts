@@ -14,6 +14,7 @@ import { maskerOf } from './model/mask-secrets.ts'
 import { secretValues } from './model/secret-shapes.ts'
 import { packageDir } from './own-files.ts'
 import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
+import { visible } from './model/visible.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { isLoopback } from './server/host-guard.ts'
 import { mintSessionToken } from './server/identity.ts'
@@ -61,7 +62,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const dataDir = resolve(options.dataDir ?? server.dataDir)
   const keys = await keysIn(dataDir, loaded.token)
   const masker = maskerOf([...secretValues(process.env), ...keys.known])
-  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const warn = (text: string): void => tell(masker.text(text))
   const log: LogSink = (level, message, fields) => options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)]))
   const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })

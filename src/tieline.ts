@@ -17,6 +17,7 @@ import { Limits } from './model/limits.ts'
 import { nearestOf } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Sampling } from './model/trace.ts'
+import { visible } from './model/visible.ts'
 import { agentBook } from './runtime/agent-book.ts'
 import { alarmOf } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
@@ -108,7 +109,7 @@ export type Tieline = {
 }
 
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
-  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${text}`))
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const config = options.config === undefined ? null : await configOf(options.config, tell)
   const guard = secretGuard({ env: process.env, values: [...configuredSecrets(config), ...(options.secrets ?? [])] })
   const warn = (text: string): void => tell(guard.masker.text(text))

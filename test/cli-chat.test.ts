@@ -3,8 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, test, vi } from 'vitest'
-import type { CommandInput, Output } from '../src/cli/command.ts'
+import type { CommandInput } from '../src/cli/command.ts'
 import { runChat } from '../src/cli/chat-talk.ts'
+import type { Output } from '../src/cli/terminal.ts'
 import { cli, patience, project, start } from './cli-kit.ts'
 
 vi.setConfig(patience)

@@ -6,6 +6,7 @@ import { scriptedDriver } from '../src/adapters/scripted/drive.ts'
 import type { ScriptedFunction } from '../src/adapters/scripted/run-function.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
 import { Agent } from '../src/model/agent.ts'
+import { boundaryFrom } from '../src/model/frame.ts'
 import type { EventOf, EventType, StoredEvent } from '../src/model/event.ts'
 import type { Json } from '../src/model/json.ts'
 import { Limits } from '../src/model/limits.ts'
@@ -80,7 +81,7 @@ export async function world(options: WorldOptions): Promise<World> {
   const count = (text: string): number => tokenizer(text)
   const faults: unknown[] = []
   let suffix = 0
-  const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}` }
+  const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}`, boundary: () => boundaryFrom(suffix * 7919) }
   const configured = agentsOf(options.agents, clock, count)
   const made = scriptedDriver(demoAgent, { clock, count })
   const agents = agentBook(configured, { define: (name, { title, description, prompt, tools }) => Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }), driver: () => made, isThere: ({ name }) => options.isThere?.(name) ?? true })

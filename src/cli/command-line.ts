@@ -4,6 +4,7 @@ import { printJson, UsageError } from './command.ts'
 import { commands } from './commands.ts'
 import { helpText } from './help.ts'
 import { faultWords } from './system-fault.ts'
+import { stderr, stdout } from './terminal.ts'
 import { version } from '../version.ts'
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
@@ -18,7 +19,7 @@ export async function main(args: readonly string[]): Promise<number> {
       const interrupted = interrupts()
       try {
         const code = await asked.command.run({
-          words: asked.words, flags: asked.flags, env: process.env, in: process.stdin, out: process.stdout, err: process.stderr, signal: interrupted.signal, onInterrupt: interrupted.take,
+          words: asked.words, flags: asked.flags, env: process.env, in: process.stdin, out: stdout, err: stderr, signal: interrupted.signal, onInterrupt: interrupted.take,
         })
         return interrupted.code() ?? code
       } catch (error) {
@@ -37,17 +38,17 @@ type Told = { code?: unknown; field?: unknown; details?: unknown }
 function tell(error: unknown, asJson: boolean): void {
   const message = faultWords(error) ?? (error instanceof Error ? error.message : String(error))
   const { code = 'fault', field = null, details = null } = (error ?? {}) as Told
-  if (asJson) printJson(process.stdout, { error: { code, message, field, details } })
-  else console.error(`tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}`)
+  if (asJson) printJson(stdout, { error: { code, message, field, details } })
+  else stderr.write(`tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}\n`)
 }
 
 function print(text: string): number {
-  console.log(text)
+  stdout.write(`${text}\n`)
   return 0
 }
 
 function complain(text: string): number {
-  console.error(`tieline: ${text}`)
+  stderr.write(`tieline: ${text}\n`)
   return 2
 }
 
@@ -73,6 +74,3 @@ function interrupts(): { signal: AbortSignal; code(): number | null; take: (hand
     },
   }
 }
-
-// Whoever reads our output may stop reading (`| head`): there is nobody left to tell.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

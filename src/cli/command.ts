@@ -1,11 +1,11 @@
 /** What a command of the command line is. Adding one: a file with its definition, and a line in `commands.ts`. */
 import type { Readable } from 'node:stream'
-import type { Terminal } from './screen.ts'
+import { visibleJson } from '../model/visible.ts'
+import type { Output } from './terminal.ts'
 
 /** `value` names what the flag takes; without it the flag is a switch. */
 export type Flag = { value?: string; help: string }
 
-export type Output = Terminal & { isTTY?: boolean }
 export type Input = Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown }
 
 /** What a command was given. Its flags were checked against its definition. */
@@ -53,7 +53,7 @@ export const sharedFlags = { json: globalFlags.json, quiet: globalFlags.quiet } 
 
 export const flagText = (flag: string | true | undefined): string | undefined => (typeof flag === 'string' ? flag : undefined)
 
-export const printJson = (out: CommandInput['out'], value: unknown): void => void out.write(`${JSON.stringify(value)}\n`)
+export const printJson = (out: CommandInput['out'], value: unknown): void => void out.write(`${visibleJson(value)}\n`)
 
 /** A text with one line break at its end. */
 export const lineOf = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)

@@ -21,7 +21,9 @@ async function runExport(input: CommandInput): Promise<number> {
   const { header, text } = await withLog(input, 'an export', (log) => log.export(input.words[0] ?? null))
   const file = flagText(input.flags['out'])
   if (file === undefined) {
-    input.out.write(text)
+    // A program reads it exactly as it is; on a terminal nothing in it may act.
+    if (input.out.isTTY === true) input.out.write(text)
+    else (input.out.raw ?? input.out).write(text)
     return 0
   }
   await writeFile(resolve(file), text).catch((cause: NodeJS.ErrnoException) => {

@@ -1,8 +1,9 @@
 /** How work is shown while it happens: a tree that is redrawn in place, plain lines, both, or nothing. */
 import { systemClock } from '../runtime/system-clock.ts'
 import { plainLines } from './plain-lines.ts'
-import { openScreen, type Screen, type Terminal } from './screen.ts'
+import { openScreen, type Screen } from './screen.ts'
 import { spinnerMs, treeLines } from './tree-lines.ts'
+import type { Terminal } from './terminal.ts'
 import { withoutClients, type Happened, type Tree } from './tree.ts'
 import type { TypedLine } from './typing.ts'
 

@@ -20,7 +20,7 @@ export const mcp: Command = {
     // The relay alone: some clients do not wait for a server that takes its time to start.
     const [{ serveMcpStdio }, { surroundings }] = await Promise.all([import('../adapters/mcp/serve-stdio.ts'), import('../client/surroundings.ts')])
     await serveMcpStdio({
-      server: () => serverFor(input), version, cwd: process.cwd(), env: input.env, stdin: input.in ?? process.stdin, stdout: input.out as unknown as NodeJS.WritableStream & Parameters<typeof serveMcpStdio>[0]['stdout'], signal: input.signal, surroundings,
+      server: () => serverFor(input), version, cwd: process.cwd(), env: input.env, stdin: input.in ?? process.stdin, stdout: (input.out.raw ?? input.out) as unknown as NodeJS.WritableStream & Parameters<typeof serveMcpStdio>[0]['stdout'], signal: input.signal, surroundings,
       report: (text) => void input.err.write(`tieline: ${text}\n`),
     })
     return 0

@@ -1,7 +1,8 @@
 /** Lines from whoever types: asked for one at a time on a terminal, or read as they come from a pipe. */
 import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../runtime/system-clock.ts'
-import type { Input, Output } from './command.ts'
+import type { Input } from './command.ts'
+import { rendered, type Output } from './terminal.ts'
 import { liveTyping, plainTyping, type TypedLine, type Typing } from './typing.ts'
 
 export type Lines = {
@@ -63,7 +64,7 @@ const dropMs = 50
 /** At a prompt the terminal sends no signal for Ctrl-C; it is told as a value. Ctrl-D is the end. */
 export async function askLine(input: Input, output: Output, prompt: string, signal: AbortSignal, { history = [], begun = '' }: { history?: string[]; /** What was typed already. */ begun?: string } = {}): Promise<{ text: string } | 'interrupted' | null> {
   if (signal.aborted) return null
-  const reader = createInterface({ input, output: output as unknown as NodeJS.WritableStream, terminal: true, history: [...history], historySize: 200, removeHistoryDuplicates: true })
+  const reader = createInterface({ input, output: output.raw ?? (output as unknown as NodeJS.WritableStream), terminal: true, history: [...history], historySize: 200, removeHistoryDuplicates: true })
   const { promise, resolve } = Promise.withResolvers<'interrupted' | null>()
   const end = (): void => resolve(null)
   reader.on('SIGINT', () => resolve('interrupted'))
@@ -71,7 +72,7 @@ export async function askLine(input: Input, output: Output, prompt: string, sign
   reader.on('history', (lines: string[]) => history.splice(0, history.length, ...lines))
   signal.addEventListener('abort', end, { once: true })
   try {
-    const answer = reader.question(prompt).then((text) => ({ text }))
+    const answer = reader.question(rendered(prompt)).then((text) => ({ text }))
     if (begun !== '') reader.write(begun)
     const line = await Promise.race([answer, promise])
     // What comes next begins in a line of its own, as it does after Enter.

@@ -5,9 +5,8 @@
  * The cursor rests below the lines; it is hidden while the screen is open and comes back however the process ends.
  */
 import { stripVTControlCharacters } from 'node:util'
+import { control, type Terminal } from './terminal.ts'
 import { displayWidth } from './width.ts'
-
-export type Terminal = { write(text: string): unknown; columns?: number; rows?: number; on(event: 'resize', listener: () => void): unknown; off(event: 'resize', listener: () => void): unknown }
 
 export type Screen = {
   /** What is drawn may use this much. */
@@ -18,29 +17,30 @@ export type Screen = {
   close(): void
 }
 
-const hide = '\u001b[?25l'
-const show = '\u001b[?25h'
-const asOne = (text: string): string => `\u001b[?2026h${text}\u001b[?2026l`
+const hide = control('?25l')
+const show = control('?25h')
+const asOne = (text: string): string => `${control('?2026h')}${text}${control('?2026l')}`
+const [toLineEnd, toScreenEnd] = [control('K'), control('J')]
 
 /** What turns one frame into the next. Empty where nothing changed. */
 export function frameOf(before: readonly string[], after: readonly string[]): string {
   const changed = after.length !== before.length || after.some((line, index) => line !== before[index])
   if (!changed) return ''
-  const lines = after.map((line, index) => (line === before[index] ? '\n' : `${line}\u001b[K\n`)).join('')
-  return asOne(`${up(before.length)}${lines}${after.length < before.length ? '\u001b[J' : ''}`)
+  const lines = after.map((line, index) => (line === before[index] ? '\n' : `${line}${toLineEnd}\n`)).join('')
+  return asOne(`${up(before.length)}${lines}${after.length < before.length ? toScreenEnd : ''}`)
 }
 
-const up = (rows: number): string => `\r${rows > 0 ? `\u001b[${rows}A` : ''}`
+const up = (rows: number): string => `${control('G')}${rows > 0 ? control(`${rows}A`) : ''}`
 
 export function openScreen(terminal: Terminal): Screen {
   let drawn: readonly string[] = []
   let width = terminal.columns ?? 80
-  const erase = (): string => `${up(drawn.length)}\u001b[J`
+  const erase = (): string => `${up(drawn.length)}${toScreenEnd}`
   // A terminal that became narrower has broken our lines into more rows; all of them go.
   const resize = (): void => {
     width = terminal.columns ?? width
     const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / width)), 0)
-    terminal.write(`${up(rows)}\u001b[J`)
+    terminal.write(`${up(rows)}${toScreenEnd}`)
     drawn = []
   }
   const restore = (): void => void terminal.write(show)

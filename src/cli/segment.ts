@@ -1,4 +1,5 @@
 /** A piece of a line and how it looks. Lines are measured and cut as text, and coloured last. */
+import { control } from './terminal.ts'
 import { cutWidth, displayWidth } from './width.ts'
 
 export type Style = 'plain' | 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan'
@@ -12,7 +13,7 @@ export const segment = (text: string, style: Style = 'plain'): Segment => ({ tex
 
 export function paint({ text, style }: Segment, colour: boolean): string {
   const code = codes[style]
-  return code === null || !colour || text === '' ? text : `\u001b[${code[0]}m${text}\u001b[${code[1]}m`
+  return code === null || !colour || text === '' ? text : `${control(`${code[0]}m`)}${text}${control(`${code[1]}m`)}`
 }
 
 /** `left` as far as it fits, then `right` at the far end; without `right` nothing is padded. */

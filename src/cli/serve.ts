@@ -1,6 +1,7 @@
 /** `tieline serve`: the server in the foreground, until Ctrl-C. */
 import { join } from 'node:path'
 import type { Json } from '../model/json.ts'
+import { visibleJson } from '../model/visible.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, UsageError, type Command, type CommandInput } from './command.ts'
 import { guardProcess } from './last-resort.ts'
@@ -91,5 +92,5 @@ function levelOf({ flags }: CommandInput): Level {
 
 /** One line of JSON for each; what is below the level is left out. */
 const logTo = (err: CommandInput['err'], least: Level) => (level: Exclude<Level, 'silent'>, message: string, fields: Record<string, Json> = {}): void => {
-  if (levels.indexOf(level) >= levels.indexOf(least)) err.write(`${JSON.stringify({ at: systemClock.now(), level, message, ...fields })}\n`)
+  if (levels.indexOf(level) >= levels.indexOf(least)) err.write(`${visibleJson({ at: systemClock.now(), level, message, ...fields })}\n`)
 }

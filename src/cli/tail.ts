@@ -45,7 +45,7 @@ async function runTail(input: CommandInput): Promise<number> {
 }
 
 function isPipe(out: CommandInput['out']): boolean {
-  const { fd } = out as { fd?: number }
+  const { fd } = (out.raw ?? out) as { fd?: number }
   if (fd === undefined) return false
   const found = fstatSync(fd)
   return found.isFIFO() || found.isSocket()

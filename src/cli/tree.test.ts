@@ -4,6 +4,7 @@ import type { Event, Grant, StoredEvent } from '../model/event.ts'
 import type { CallId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { plainLines } from './plain-lines.ts'
+import { rendered } from './terminal.ts'
 import { treeLines } from './tree-lines.ts'
 import type { Delta } from '../client/answers.ts'
 import { emptyTree, foldDelta, foldEvent, nodesOf, tokensOf, withoutClients, type Tree } from './tree.ts'
@@ -203,7 +204,7 @@ describe('text of others', () => {
     const tree = fold([...nasty, ...oneCall.slice(3)])
     const view = { width: 80, rows: 40 }
     expect(treeLines(tree, at0, { ...view, colour: true }).map(stripVTControlCharacters)).toEqual(treeLines(tree, at0, { ...view, colour: false }))
-    expect(treeLines(tree, at0, { ...view, colour: true }).join('')).toContain('\u001b[1mplanner\u001b[22m')
+    expect(treeLines(tree, at0, { ...view, colour: true }).map(rendered).join('')).toContain('\u001b[1mplanner\u001b[22m')
   })
 
   test('a long task is cut between code points in plain lines', () => {

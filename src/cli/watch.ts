@@ -8,7 +8,7 @@ import { opensTurn } from '../model/opening.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { connectionTo, type Connection } from './connection.ts'
 import { faceOn, silentFace, type Face, type FaceStyle } from './face.ts'
-import type { Terminal } from './screen.ts'
+import type { Terminal } from './terminal.ts'
 import { emptyTree, foldDelta, foldEvent, nodesOf, withoutClients, type Tree } from './tree.ts'
 
 export type Work = {

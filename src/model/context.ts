@@ -58,6 +58,3 @@ export type Manifest = z.infer<typeof Manifest>
 /** Only these ask for messages; without one of them none pass. */
 export const wantsMessages = (filter: ContextFilter): boolean =>
   filter.last_messages !== undefined || filter.roles !== undefined || filter.keywords !== undefined || filter.max_age_seconds !== undefined
-
-export const calledBy = (caller: string, task: string, input: string | null): string =>
-  `[Called by: ${caller}]\nTask: ${task}${input === null ? '' : `\nInput: ${input}`}`

@@ -55,10 +55,13 @@ export const MailTarget = z.discriminatedUnion('kind', [
 ])
 export type MailTarget = z.infer<typeof MailTarget>
 
+/** Of the frames in the prompt that this opens; left out by 0.1.0, whose frames had none. */
+const boundary = z.string().regex(/^\d{3}$/).optional()
+
 /** A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing else. */
 const letter = {
   message: MessageId, flow: FlowId, /** Null for the user and for applets. */ from: SessionId.nullable(), /** The sender's turn, whose budget it was taken from. */ senderTurn: TurnId.nullable(), source: MessageSource, applet: z.string().nullable(),
-  inReplyTo: MessageId.nullable(), text: z.string(), tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant, notices: Notices.optional(),
+  inReplyTo: MessageId.nullable(), text: z.string(), boundary, tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant, notices: Notices.optional(),
   /** A person sent what a session had drafted; left out where its sender did. */ releasedBy: z.literal('user').optional(),
 }
 
@@ -122,9 +125,9 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('call.opened', {
     call: CallId, key: z.string(), flow: FlowId, target: SessionId, tool: z.string(), task: z.string(), taskHash: z.string(), input: Json, background: z.boolean(),
-    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(), notices: Notices.optional(),
+    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(), boundary, notices: Notices.optional(),
   }),
-  event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, refusal: Refusal }),
+  event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, boundary, refusal: Refusal }),
   event('call.ended', {
     call: CallId, target: SessionId, outcome: Outcome, output: z.string(), outputBytes: z.number().int(), truncated: z.boolean(), errors: z.array(z.string()), toolCalls: z.array(z.string()),
     tokensUsed: z.number().int(), iterations: z.number().int(), openedAt: z.number(), endedAt: z.number(), cause: z.string(),

@@ -7,6 +7,7 @@ import type { Manifest } from '../model/context.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import type { Event, EventOf, Notices } from '../model/event.ts'
 import type { OpenFacts, SessionRow } from '../model/facts.ts'
+import type { Boundary } from '../model/frame.ts'
 import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
@@ -22,7 +23,7 @@ import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './runn
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
 type Target = { agent: Agent | undefined; name: string; session: SessionId; fresh: boolean; makeMain: boolean }
-type Plan = { call: CallId; key: string; target: Target; request: CallRequest; requested: Json; taskHash: string; context: BuiltContext | Refusal }
+type Plan = { call: CallId; key: string; target: Target; request: CallRequest; requested: Json; taskHash: string; boundary: Boundary; context: BuiltContext | Refusal }
 export type Opened = EventOf<'call.opened'>
 
 export async function callAgent(line: Line, caller: Running, request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }> {
@@ -31,7 +32,7 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
   if (recorded !== undefined) return goOn(line, caller, recorded)
   const suffix = line.ids.next()
   const target = targetOf(line, caller, request, suffix)
-  const bare: Plan = { call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task), context: { manifest: emptyManifest } }
+  const bare: Plan = { call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task), boundary: line.ids.boundary(), context: { manifest: emptyManifest } }
   const plan: Plan = { ...bare, context: await contextOf(line, caller, bare) }
   // Counted before the commit: from then on the turn must not end without looking below.
   caller.pendingBelow += 1
@@ -43,13 +44,13 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
 
 /** A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is decided, and recorded, afterwards. */
 async function contextOf(line: Line, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
-  const { target, request } = bare
+  const { target, request, boundary } = bare
   const refusal = await refuseSchema(line.schemas, request.outputSchema, caller.row.flow, caller.abort.signal)
   if (refusal !== null) return refusal
   // Who a session belongs to is known only when its row is read; it brings its own context.
   if (target.agent === undefined) return { manifest: emptyManifest }
-  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare))) return buildContext(line, caller, request, target.agent, target.fresh)
-  return buildContext(line, caller, { ...request, context: { ...request.context, include_summary: false } }, target.agent, target.fresh)
+  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare))) return buildContext(line, caller, request, target.agent, target.fresh, boundary)
+  return buildContext(line, caller, { ...request, context: { ...request.context, include_summary: false } }, target.agent, target.fresh, boundary)
 }
 
 async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boolean> {
@@ -189,7 +190,7 @@ function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadli
   return {
     type: 'call.opened', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, flow: caller.row.flow, target: plan.target.session, tool: request.tool, task: request.task,
     taskHash: plan.taskHash, input: request.input ?? null, background: request.background, outputSchema: request.outputSchema ?? null, requested: plan.requested, deadline, grant,
-    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment, ...(notices === null ? {} : { notices }),
+    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment, ...(plan.boundary === null ? {} : { boundary: plan.boundary }), ...(notices === null ? {} : { notices }),
   }
 }
 
@@ -205,7 +206,7 @@ function requestedOf(request: CallRequest): Json {
 function refusedEvent(caller: Running, plan: Plan, refusal: Refusal): EventOf<'call.refused'> {
   return {
     type: 'call.refused', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, tool: plan.request.tool, agent: plan.target.name, task: preview(plan.request.task, taskShownMax),
-    taskHash: plan.taskHash, requested: plan.requested, refusal,
+    taskHash: plan.taskHash, requested: plan.requested, ...(plan.boundary === null ? {} : { boundary: plan.boundary }), refusal,
   }
 }
 

@@ -89,7 +89,7 @@ test('the workspace is added to the prompt of the child, which is kept; paths ou
   symlinkSync('/etc', join(cwd, 'outside'))
   const { w, ask, raw } = await conversation([], { cwd })
   const seen = await ask({ context: { include_workspace: true, workspace_files: ['package.json', 'gone.ts'] } })
-  expect(seen.system).toMatch(/^You are the child\.\n\nWorking directory: /)
+  expect(seen.system).toMatch(/^You are the child\.\n\n<\d{3}>\nWorking directory: /)
   expect(seen.system).toContain('package.json')
   expect(seen.system).toMatch(/gone\.ts.*missing/)
   expect(seen.system).toContain('Project: zebra')
@@ -99,7 +99,7 @@ test('the workspace is added to the prompt of the child, which is kept; paths ou
 
 test('input is given to the child under the task', async () => {
   const { ask } = await conversation([])
-  expect((await ask({ input: { rows: [1, 2] } })).prompt).toBe('[Called by: boss]\nTask: look\nInput: {"rows":[1,2]}')
+  expect((await ask({ input: { rows: [1, 2] } })).prompt).toMatch(/^<(\d{3})>\n\[Called by: boss\]\nTask: look\nInput: \{"rows":\[1,2\]\}\n<\/\1>$/)
 })
 
 test('a forbidden call costs nothing: no summary is written for it', async () => {

@@ -5,6 +5,7 @@
 import type { EventOf, Grant } from '../model/event.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { fingerprint } from '../model/fingerprint.ts'
+import { frameDraft, frameUnder, type Boundary } from '../model/frame.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import { countGently } from '../model/text.ts'
 import { cancel } from './ending.ts'
@@ -28,7 +29,7 @@ export async function elaborate(line: Line, { sender, act }: Writer, suffix: str
   // Never the message's own id, which its sender may have chosen: it could be that of a session.
   const name = fingerprint([running.row.session, suffix, act ?? line.ids.next(), expanding.text, expanding.instructions ?? ''].join('\n'))
   const turn: TurnId = `turn_${name}`
-  await starting(line, turn, `ses_${name}`, () => begin(line, running, name, promptOf(expanding)))
+  await starting(line, turn, `ses_${name}`, () => begin(line, running, name, promptOf(expanding, line.ids.boundary())))
   const leave = (): void => void cancel(line, turn, 'cancelled', 'the message is no longer written').catch(line.report)
   const { signal } = running.abort
   if (signal.aborted) leave()
@@ -45,11 +46,12 @@ export async function elaborate(line: Line, { sender, act }: Writer, suffix: str
 /** A script that stands in for a model says so by naming one. */
 const hasModel = ({ agent }: Running): boolean => agent.driver === 'model' || (agent.model !== undefined && (agent.driver === 'scripted' || agent.driver === 'own'))
 
-const promptOf = ({ text, instructions }: Expanding): string => [
+const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string => [
   instructions === null
     ? 'Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs.'
-    : `Change the message below as these instructions say: ${instructions}`,
-  'Answer with nothing but the text of the message.', '<message>', text, '</message>',
+    : `Change the message below as these instructions say:\n${frameUnder(boundary, 'Instructions:', instructions)}`,
+  'Answer with nothing but the text of the message.',
+  frameDraft(boundary, text),
 ].join('\n')
 
 async function begin(line: Line, running: Running, name: string, text: string): Promise<void> {

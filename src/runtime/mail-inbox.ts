@@ -1,6 +1,7 @@
 /** Reading mail: inboxes, accepting, declining, what became of a message, and letters whose receiver is gone. An inbox belongs to its session, those above it, and the user. */
 import type { EventOf } from '../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
+import type { Boundary } from '../model/frame.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax, noticesShownMax } from '../model/limits.ts'
 import { acceptMessage, buryMessages, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
@@ -29,10 +30,10 @@ export async function covers(line: Line, { session }: Reader, other: SessionId |
 
 const notYours = (reader: Reader, session: SessionId): Refusal => ({ code: 'not_allowed', agent: `Session ${reader.session ?? ''}`, what: `read the inbox of ${session}`, allowed: ['its own inbox', 'those of the sessions below it'] })
 
-export async function readInbox(line: Line, reader: Reader, session: SessionId, replies: boolean | null, limit: number): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[] } | Refusal> {
+export async function readInbox(line: Line, reader: Reader, session: SessionId, replies: boolean | null, limit: number): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
   if (!(await covers(line, reader, session))) return notYours(reader, session)
   const [messages, { waiting }, notices] = await Promise.all([line.lists.mail.inbox(session, { replies, newest: false, limit }), line.lists.mail.counts(session), line.lists.notices(session, noticesShownMax)])
-  return { messages, total: messages.length < limit ? messages.length : waiting, notices }
+  return { messages, total: messages.length < limit ? messages.length : waiting, notices, boundary: line.ids.boundary() }
 }
 
 export type AcceptAsk = { session: SessionRow; which: Which; replies: boolean | null; /** The act's own id. */ act: string | null }

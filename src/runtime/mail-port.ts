@@ -1,5 +1,6 @@
 /** The part of the ports that is about mail: what is asked for, what is answered, and what lists there are. */
 import type { MessageFacts, MessageStatus } from '../model/facts.ts'
+import type { Boundary } from '../model/frame.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
 import type { Which } from '../model/mail.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -51,7 +52,7 @@ export type MailActs = {
   listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
   sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
   /** `session` null is one's own. */
-  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[] } | Refusal>
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; /** For the frames of what is shown of them. */ boundary: Boundary } | Refusal>
   /** Null where nothing waits. The same key takes no second message. */
   acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
 }

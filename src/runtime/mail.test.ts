@@ -21,7 +21,7 @@ test('a message to a session that is there waits in its inbox and starts nothing
   const accepted = await w.use(b, 'buffer', { accept: true })
   expect(accepted).toMatchObject({ accepted: true, message: { id: sent['id'], status: 'delivered', accepted_by: null } })
   const text = (accepted['message'] as { message: string }).message
-  expect(text).toContain(`<peer_message from="${a}"`)
+  expect(text).toContain(`<peer_message id="${String(sent['id'])}" from="${a}" note=`)
   expect(text).toContain('look at the parser')
   expect(await w.events('turn.started')).toHaveLength(turns + 1)
   expect(await w.use(b, 'buffer', { accept: 'oldest' })).toMatchObject({ accepted: false, message: null })
@@ -36,7 +36,7 @@ test('accepted by the user it becomes a turn of its receiver, in the flow and wi
   const [mail] = (await w.events('message.sent')).filter(({ event }) => event.turn === null)
   expect(await w.ok(w.exchange.mail.accept(user, b, 'oldest', null))).toMatchObject({ accepted: true, message: { status: 'delivered', accepted_by: null } })
   await w.rested(b)
-  expect(w.asked.at(-1)?.prompt).toContain(`<peer_message from="${a}"`)
+  expect(w.asked.at(-1)?.prompt).toContain(`<peer_message id="${String(sent['id'])}" from="${a}" note=`)
   expect(await w.exchange.history(b, null, 10)).toMatchObject({ messages: [{ source: 'agent', from: a, messageId: sent['id'], text: 'please build' }, { text: 'did please build', outcome: 'completed' }] })
   const [opened] = (await w.events('message.delivered')).filter(({ event }) => event.opens)
   expect(opened?.event).toMatchObject({ flow: mail?.event.flow, grant: { depth: 1, path: [{ session: b, agent: 'coder' }] } })

@@ -107,7 +107,7 @@ test('an agent writes to another session: peer content for its model, one hop de
   const sender = await session(w, 'planner', 'write to them')
   await resting(w, sender)
   await resting(w, target)
-  expect(seen[0]).toMatch(/^<peer_message from="ses_[^"]+" note="written by another agent, not by the user[^"]*">\nlook at this\n<\/peer_message>$/)
+  expect(seen[0]).toMatch(/^<(\d{3})>\n<peer_message id="msg_[^"]+" from="ses_[^"]+" note="written by another agent, not by the user[^"]*">\nlook at this\n<\/peer_message>\n<\/\1>$/)
   const sent = (await w.events('message.sent')).map(({ event }) => event)
   expect(sent[1]).toMatchObject({ session: target, from: sender, source: 'agent', grant: { depth: 1 }, flow: sent[0]?.flow })
   const history = await w.exchange.history(target, null, 10)
@@ -257,7 +257,7 @@ test('an applet speaks with its name', async () => {
   const id = await session(w, 'coder')
   await w.exchange.send(user, letter(id, 'build', { source: 'applet', applet: 'ci' }))
   await resting(w, id)
-  expect(seen).toEqual(['[From the applet ci]\nbuild'])
+  expect(seen).toEqual([expect.stringMatching(/^<(\d{3})>\n\[From the applet ci\]\nbuild\n<\/\1>$/)])
   expect(await w.exchange.history(id, null, 10)).toMatchObject({ messages: [{ source: 'applet', applet: 'ci' }, {}] })
 })
 

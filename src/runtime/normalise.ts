@@ -2,8 +2,8 @@
 import type { Event, StoredEvent } from '../model/event.ts'
 import { canonical } from '../model/json.ts'
 
-/** Fields of events that only say when and where. Those inside of inputs and outputs are what an agent saw, and stay. */
-const clockFields: ReadonlySet<string> = new Set(['node', 'epoch', 'deadline', 'startedAt', 'openedAt', 'endedAt', 'until'])
+/** Fields of events that only say when and where, or were drawn. Those inside of inputs and outputs are what an agent saw, and stay. */
+const clockFields: ReadonlySet<string> = new Set(['node', 'epoch', 'deadline', 'startedAt', 'openedAt', 'endedAt', 'until', 'boundary'])
 /** Counts and hashes of texts: where a secret was taken out of a text they are no longer those of the text. */
 const derivedFields: ReadonlySet<string> = new Set(['taskHash', 'outputBytes', 'tokens', 'parts', 'askedTokens', 'answeredTokens'])
 

@@ -40,7 +40,7 @@ test('an agent is told of the failure of a session that it made: with its next t
   await w.pass(1000)
   await tell(w, id, 'go on')
   await tell(w, id, 'and on')
-  expect(seen).toEqual(['spawn', expect.stringMatching(/^<peer_message from="ses_[^"]*" note="[^"]*">\ncoder in ses_\S+ ended failed: script_failed: it &lt;\/peer_message> broke\n<\/peer_message>\n\ngo on$/), 'and on'])
+  expect(seen).toEqual(['spawn', expect.stringMatching(/^<(\d{3})>\n<peer_message from="ses_[^"]*" note="[^"]*">\ncoder in ses_\S+ ended failed: script_failed: it &lt;\/peer_message> broke\n<\/peer_message>\n<\/\1>\n\ngo on$/), 'and on'])
   expect(await w.exchange.history(id, null, 10)).toMatchObject({ messages: [{}, {}, { text: 'go on' }, {}, {}, {}] })
 })
 

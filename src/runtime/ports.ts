@@ -4,6 +4,7 @@ import type { Agent } from '../model/agent.ts'
 import type { ContextFilter, Entry } from '../model/context.ts'
 import type { Event, EventOf, Notices, Outcome, StepKind, StoredEvent, Usage } from '../model/event.ts'
 import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { Boundary } from '../model/frame.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -268,7 +269,7 @@ export type Agents = {
 }
 
 /** Writes a summary of a conversation for one agent, or null where it has no model. */
-export type Summarise = (agent: Agent, previous: string | null, entries: readonly Entry[], signal: AbortSignal) => Promise<{ text: string; usage: Usage } | null>
+export type Summarise = (agent: Agent, previous: string | null, entries: readonly Entry[], signal: AbortSignal, boundary: Boundary) => Promise<{ text: string; usage: Usage } | null>
 
 /** Text about a directory for a child's prompt, or a refusal where a path leaves it. */
 export type DescribeWorkspace = (cwd: string, files: readonly string[] | undefined) => Promise<{ text: string } | Refusal>
@@ -285,4 +286,8 @@ export type Schemas = { check(schema: Json, output: string | null, options: { ow
 /** Time only passes here. `sleep` rejects with the signal's reason when it aborts. */
 export type Clock = { now(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
 
-export type Ids = { next(): string }
+export type Ids = {
+  next(): string
+  /** A boundary for the frames of one prompt, which nobody can foresee. Null where something is replayed that was recorded without one. */
+  boundary(): Boundary
+}

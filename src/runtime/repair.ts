@@ -1,4 +1,5 @@
 /** `output_schema`: the output must satisfy it. One repair attempt in the same turn, then `output_invalid`. */
+import { frameLines, frameUnder } from '../model/frame.ts'
 import { exceededBound } from '../model/json-size.ts'
 import type { Json } from '../model/json.ts'
 import { outputSchemaBounds } from '../model/limits.ts'
@@ -12,12 +13,13 @@ type Again = (input: TurnInput) => Pick<TurnInput, 'prompt' | 'attempt'>
 
 export async function repaired(line: Line, running: Running, first: TurnOutcome, run: (again: Again) => Promise<TurnOutcome>): Promise<TurnOutcome> {
   const schema = running.input.type === 'call.opened' ? running.input.outputSchema : null
+  const boundary = running.input.boundary ?? null
   if (schema === null || first.outcome !== 'completed') return first
   const problems = await findProblems(line, running, schema, first.output, 1)
   if (problems.length === 0) return first
   const second = await run((input) => ({
     attempt: 2,
-    prompt: `${input.prompt}\n\nYour last answer was:\n${first.output}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${JSON.stringify(schema)}\nProblems: ${problems.join('; ')}`,
+    prompt: `${input.prompt}\n\n${frameUnder(boundary, 'Your last answer was:', first.output)}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${frameLines(boundary, JSON.stringify(schema))}\n${frameLines(boundary, `Problems: ${problems.join('; ')}`)}`,
   }))
   if (second.outcome !== 'completed') return second
   const left = await findProblems(line, running, schema, second.output, 2)

@@ -113,7 +113,7 @@ function callLine(replaying: Replaying, recorded: RecordedCall): Line {
   const stored = seqs.get(recorded) as StoredEvent
   return {
     ...line,
-    ids: { next: () => turnOf(recorded.call).slice(5) },
+    ids: { next: () => turnOf(recorded.call).slice(5), boundary: () => recorded.boundary ?? null },
     clock: { ...line.clock, now: () => stored.at },
     describeWorkspace: async () => workspaceThen(recorded),
     schemas: { check: async () => schemaThen(recorded) },

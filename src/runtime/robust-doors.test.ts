@@ -5,7 +5,7 @@ import { mailWorld } from '../../test/mail-kit.ts'
 import { world, type World } from '../../test/world.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Who } from './exchange.ts'
-import { framePeer } from './loop.ts'
+import { framePeer } from '../model/frame.ts'
 
 const user: Who = { kind: 'user' }
 const never = new AbortController().signal
@@ -70,7 +70,7 @@ test('what agents wrote to each other is part of the flow', async () => {
 test('a text that is made to be slow to frame is not', () => {
   const text = '<'.concat(' '.repeat(100_000)).repeat(1)
   const begun = performance.now()
-  framePeer('a', text)
+  framePeer('482', { from: 'a' }, text)
   expect(performance.now() - begun).toBeLessThan(1000)
 })
 

@@ -1,5 +1,6 @@
 /** A message to a session: recorded, and its turn started at once where the session rests. A user's is the root of a flow; an agent's goes on in its sender's. */
 import { fingerprint } from '../model/fingerprint.ts'
+import type { Boundary } from '../model/frame.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { isRefusal } from '../model/call.ts'
 import type { Event, EventOf, Grant, MessageSource, Notices } from '../model/event.ts'
@@ -77,7 +78,7 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
   const owner = ownerOf(sender)
   // What waits is counted when it is accepted: many a message is only read.
-  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: request.inbox === 'always' ? 0 : await countGently(line.count, request.text) }
+  const sending: Sending = { request, sender, owner, suffix, session, flow, tokens: request.inbox === 'always' ? 0 : await countGently(line.count, request.text), boundary: line.ids.boundary() }
   return starting(line, `turn_${suffix}`, session, () => sendNow(line, sending))
 }
 
@@ -95,7 +96,7 @@ function problemOf(line: Line, request: SendRequest): Refusal | null {
   return bytes > line.limits.taskBytesMax ? { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax } : null
 }
 
-type Sending = { request: SendRequest; sender: Sender; owner: SessionId; suffix: string; session: SessionId; flow: FlowId; tokens: number }
+type Sending = { request: SendRequest; sender: Sender; owner: SessionId; suffix: string; session: SessionId; flow: FlowId; tokens: number; boundary: Boundary }
 type Decided = { row: SessionRow; sent: EventOf<'message.sent'>; started: EventOf<'turn.started'> | null; at: number }
 
 async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> {
@@ -212,12 +213,12 @@ async function sentBefore(line: Line, { request, sender, session, owner }: Sendi
 
 const sourceOf = (sender: Sender): MessageSource => (sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent')
 
-function sentEvent({ request, sender, suffix, session, flow, tokens }: Sending, turn: TurnId | null, grant: Grant, notices: Notices | null, deadline: number | null): EventOf<'message.sent'> {
+function sentEvent({ request, sender, suffix, session, flow, tokens, boundary }: Sending, turn: TurnId | null, grant: Grant, notices: Notices | null, deadline: number | null): EventOf<'message.sent'> {
   const fromTurn = sender.kind === 'turn' ? sender.running : null
   return {
     type: 'message.sent', session, turn, message: request.id ?? `msg_${suffix}`, flow, from: fromTurn?.row.session ?? clientOf(sender), senderTurn: fromTurn?.row.id ?? null,
     source: sourceOf(sender), applet: sender.kind === 'applet' ? sender.name : null, inReplyTo: request.inReplyTo ?? null, text: request.text, tokens, deadline,
-    trace: request.trace ?? null, grant, ...(notices === null ? {} : { notices }), ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
+    trace: request.trace ?? null, grant, ...(boundary === null ? {} : { boundary }), ...(notices === null ? {} : { notices }), ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
   }
 }
 

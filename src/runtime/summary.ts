@@ -24,7 +24,7 @@ async function write(line: Line, running: Running): Promise<string | null> {
   const numbers = Array.from({ length: session.entries - from + 1 }, (_, index) => from + index)
   const fresh = await line.store.entriesByNumber(session.id, numbers)
   const { text } = await stepsOf(line, running).step('summary', running.agent.name, { upTo: session.entries }, async (signal) => {
-    const written = await line.summarise(running.agent, session.summary, fresh, signal).catch((error: unknown) => {
+    const written = await line.summarise(running.agent, session.summary, fresh, signal, line.ids.boundary()).catch((error: unknown) => {
       // A model that cannot write one is no reason to refuse the call: the extract is what agents without a model get.
       if (error instanceof ProviderFault) return null
       throw error

@@ -3,11 +3,13 @@
  * They never go back, also when the clock does, so that rows written together stay together and in order.
  * Models read and repeat them: digits take a third of a token each, where letters and digits mixed take more than half.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
+import { boundaryFrom } from '../model/frame.ts'
 import type { Millis } from '../model/id.ts'
 import type { Ids } from './ports.ts'
 
 const countMax = 1e12
+const boundaryDrawsMax = 2 ** 32
 const epochMs = 1_577_836_800_000
 
 export function systemIds(now: () => Millis): Ids {
@@ -25,5 +27,6 @@ export function systemIds(now: () => Millis): Ids {
       else if ((count += 1) === countMax) draw(second + 1)
       return String(second).padStart(9, '0') + String(count).padStart(12, '0')
     },
+    boundary: () => boundaryFrom(randomInt(boundaryDrawsMax)),
   }
 }

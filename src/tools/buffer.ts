@@ -4,7 +4,7 @@ import type { MessageFacts } from '../model/facts.ts'
 import type { Json } from '../model/json.ts'
 import type { Which } from '../model/mail.ts'
 import { preview } from '../model/text.ts'
-import { framePeer } from '../runtime/loop.ts'
+import { boundaryFor, framePeer } from '../model/frame.ts'
 import { recordOfMessage } from '../runtime/mail-record.ts'
 import { sessionTool } from './session-tools.ts'
 
@@ -31,7 +31,7 @@ export const buffer = sessionTool({
     const of = { session: session ?? null, replies }
     if (accept === false) {
       const page = await acts.readInbox({ ...of, limit: listedMax })
-      return 'code' in page ? page : { messages: page.messages.map((one) => shown(one, true)), total: page.total, notices: page.notices.map(({ about, text }) => framePeer(about, text, noticeNote)), instruction: page.total === 0 ? nothingWaits : listInstruction }
+      return 'code' in page ? page : { messages: page.messages.map((one) => shown(one, true)), total: page.total, notices: page.notices.map(({ about, text }) => framePeer(page.boundary, { from: about, note: noticeNote }, text)), instruction: page.total === 0 ? nothingWaits : listInstruction }
     }
     const message = await acts.acceptMail({ ...of, which: whichOf(accept) }, stepKey)
     if (message === null) return { message: null, accepted: false, instruction: nothingWaits }
@@ -57,7 +57,9 @@ function shown(known: MessageFacts, short: boolean): Record<string, Json> {
     const head = short ? preview(text, previewPoints) : text
     return head.length < text.length ? `${head}…` : head
   }
-  const framed = (text: string): string => (known.source === 'agent' ? framePeer(known.from ?? 'unknown', cut(text), short ? undefined : acceptedNote) : cut(text))
+  const boundary = known.sent?.boundary ?? boundaryFor(known.id, known.createdAt)
+  const head = { id: known.id, from: known.from ?? 'unknown', inReplyTo: known.inReplyTo, ...(short ? {} : { note: acceptedNote }) }
+  const framed = (text: string): string => (known.source === 'agent' ? framePeer(boundary, head, cut(text)) : cut(text))
   const record = recordOfMessage(known)
   return { ...record, message: framed(known.text), initial: known.initial === known.text ? '' : framed(known.initial) }
 }

@@ -86,7 +86,7 @@ test('subagent runs the own definition of the caller in a fresh context, once de
   const w = await world({ agents: { a: { script } } })
   const value = JSON.parse((await w.run('a', 'go')).output)
   expect(Object.keys(value)).toEqual(keys)
-  expect(value.summary).toContain('[Called by: a]\nTask: look\nContext: know this\nFiles:\n- a.ts / 0 / ')
+  expect(value.summary).toMatch(/^<(\d{3})>\n\[Called by: a\]\nTask: look\nContext: know this\nFiles:\n- a\.ts\n<\/\1> \/ 0 \/ /)
   expect(value.summary).toContain('subagent allows 1')
 })
 

@@ -1,13 +1,26 @@
 /** What the calling tools share: who may be called, and how much of an answer a model is shown. */
 import type { Agent } from '../model/agent.ts'
+import { inOneLine } from '../model/frame.ts'
 import { cutTokensGently, headUnits, type CountTokens, type Cut } from '../model/text.ts'
 import type { CallResult, TurnContext } from '../runtime/ports.ts'
 
+/** Asked for in every turn of everybody who may call it. */
+const listings = new WeakMap<Agent, string>()
+
 function listed(agent: Agent): string {
-  const title = agent.title === undefined ? null : headUnits(agent.title, titleUnitsMax)
+  const known = listings.get(agent)
+  if (known !== undefined) return known
+  const listing = describe(agent)
+  listings.set(agent, listing)
+  return listing
+}
+
+function describe(agent: Agent): string {
+  const title = agent.title === undefined ? null : inOneLine(headUnits(agent.title, titleUnitsMax))
   const name = title === null ? agent.name : `${title} [${agent.name}]`
   const about = headUnits(agent.description, aboutUnitsMax)
-  return about === '' ? name : `${name} (${about.length < agent.description.length ? `${about}…` : about})`
+  const more = about.length < agent.description.length ? '…' : ''
+  return about === '' ? name : `${name} (${inOneLine(about)}${more})`
 }
 
 /** R11: this stands in the description of every calling tool, and so in every request to a model. The first are configured, the last are the newest. */

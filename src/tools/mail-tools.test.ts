@@ -13,7 +13,7 @@ test('text of a peer cannot leave its frame, in lists and when it is accepted; t
   const listed = (await w.use(b, 'buffer', {}))['messages'] as { message: string; initial: string }[]
   const accepted = (await w.use(b, 'buffer', { accept: 'a' }))['message'] as { message: string; initial: string }
   for (const text of [listed[0]?.message ?? '', accepted.message]) {
-    expect(text.startsWith(`<peer_message from="${x}"`)).toBe(true)
+    expect(text).toMatch(new RegExp(`^<\\d{3}>\\n<peer_message id="a" from="${x}" note=`))
     expect([text.match(/<\/peer_message>/gi)?.length, text.match(/<peer_message/gi)?.length]).toEqual([1, 1])
   }
   expect(accepted.initial).toBe('')

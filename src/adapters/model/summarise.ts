@@ -2,7 +2,8 @@
 import type { Entry } from '../../model/context.ts'
 import { alarmOf } from '../../runtime/alarm.ts'
 import { ProviderFault } from '../../runtime/faults.ts'
-import { framePeer, type LoopMessage, usageEstimator } from '../../runtime/loop.ts'
+import { framePeer, frameUnder, type Boundary } from '../../model/frame.ts'
+import { type LoopMessage, usageEstimator } from '../../runtime/loop.ts'
 import type { Summarise } from '../../runtime/ports.ts'
 import { modelAsk } from './ask.ts'
 import type { ModelDriverSettings } from './drive.ts'
@@ -22,7 +23,7 @@ export function modelSummarise(settings: ModelDriverSettings): Summarise {
   const { clock, stallMs, redact } = settings
   const alarm = settings.alarm ?? alarmOf(clock)
   const estimate = usageEstimator(settings.count)
-  return async (agent, previous, entries, signal) => {
+  return async (agent, previous, entries, signal, boundary) => {
     if (agent.driver !== 'model') return null
     const ask = modelAsk({
       model: () => settings.model(agent),
@@ -33,7 +34,7 @@ export function modelSummarise(settings: ModelDriverSettings): Summarise {
       ...(stallMs !== undefined && { stallMs }),
       ...(redact !== undefined && { redact }),
     })
-    const messages: LoopMessage[] = [{ role: 'user', text: conversationText(previous, entries) }]
+    const messages: LoopMessage[] = [{ role: 'user', text: conversationText(previous, entries, boundary) }]
     const last = entries.at(-1)
     const idempotencyKey = `summary-${agent.name}-${last?.n ?? 0}-${last?.at ?? 0}`
     const answer = await ask({ system, messages, tools: [], maxOutputTokens: null, iteration: 1, idempotencyKey }, () => undefined, signal)
@@ -43,14 +44,16 @@ export function modelSummarise(settings: ModelDriverSettings): Summarise {
   }
 }
 
-function conversationText(previous: string | null, entries: readonly Entry[]): string {
+const headings = ['[user]', '[assistant]', '[Summary of what came before]']
+
+function conversationText(previous: string | null, entries: readonly Entry[], boundary: Boundary): string {
   const lines: string[] = []
   let tokens = 0
   for (const entry of entries.toReversed()) {
     tokens += entry.tokens
     if (tokens > summaryTokensMax && lines.length > 0) break
-    lines.push(entry.from === null ? `[${entry.role}]\n${entry.text}` : framePeer(entry.from, entry.text))
+    lines.push(entry.from === null ? frameUnder(boundary, `[${entry.role}]`, entry.text, headings) : framePeer(boundary, { from: entry.from }, entry.text))
   }
-  const head = previous === null ? '' : `Summary of what came before:\n${previous}\n\n`
+  const head = previous === null ? '' : `${frameUnder(boundary, '[Summary of what came before]', previous, headings)}\n\n`
   return `${head}Conversation:\n${lines.toReversed().join('\n\n')}\n\nWrite the summary now.`
 }

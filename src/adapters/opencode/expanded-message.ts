@@ -2,6 +2,7 @@
  * `elaborate` and `iterate` for a session whose conversation is opencode's: a fork of it, which knows what the receiver does not, writes the text; then the fork is gone.
  * Where that fails, the server is asked as the model asked: it keeps the text as it is, and records why.
  */
+import { disarm, frameDraft } from '../../model/frame.ts'
 import type { Json } from '../../model/json.ts'
 import type { KnownSessions, Taken } from './known-sessions.ts'
 import { answered, type OpencodeClient, type ToolUseContext } from './opencode-api.ts'
@@ -35,8 +36,8 @@ export async function expandedMessage(deps: ExpandingDeps, { client }: Taken, ar
 }
 
 const elaborating = (text: string): string =>
-  `Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs. Answer with nothing but the text of the message.\n<message>\n${text}\n</message>`
-const iterating = (text: string, instructions: string): string => `Change the message below as these instructions say: ${instructions}\nAnswer with nothing but the text of the message.\n<message>\n${text}\n</message>`
+  `Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs. Answer with nothing but the text of the message.\n${frameDraft(null, text)}`
+const iterating = (text: string, instructions: string): string => `Change the message below as these instructions say: ${disarm(instructions, null)}\nAnswer with nothing but the text of the message.\n${frameDraft(null, text)}`
 
 async function writtenAside({ opencode, sessions }: ExpandingDeps, { sessionID, messageID, abort }: ToolUseContext, prompt: string): Promise<string> {
   return sessions.aside(sessionID, messageID, async (fork) => {
