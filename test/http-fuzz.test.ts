@@ -67,6 +67,8 @@ test(`${runs} requests that make no sense are answered in one shape, and nothing
   const statuses = new Set<number>()
   const property = fc.asyncProperty(fc.oneof(anything, likely), head, async ([method, url, body], given) => {
     fc.pre(URL.canParse(url, 'http://localhost'))
+    // `/api/flows/../events` is `/api/events`, and a stream has no end that could be waited for.
+    fc.pre(url.includes('after=x') || new URL(url, 'http://localhost').pathname !== '/api/events')
     const hasBody = method !== 'GET' && method !== 'HEAD'
     const { status, type, body: said } = await inject(served, { method, url, headers: given, ...(hasBody ? { payload: body } : {}) })
     statuses.add(status)
