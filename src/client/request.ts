@@ -20,6 +20,8 @@ export type Ask = Once & {
   body?: unknown
   /** How often it is tried at most; otherwise four times. */
   triesMax?: number
+  /** A status that is an answer here, where it is an error elsewhere. */
+  alsoTakes?: number
 }
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -41,7 +43,7 @@ export function requester(settings: RequestSettings): Request {
       if (response.status === unavailable && !isLast) throw new Error('the server is stopping or not ready')
       return { status: response.status, body }
     })
-    return answerOf(read, url) as T
+    return answerOf(read, url, ask.alsoTakes) as T
   }
 }
 
@@ -84,9 +86,9 @@ function initOf({ token, name, surroundings }: RequestSettings, method: Method, 
   return { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }) }
 }
 
-function answerOf({ status, body }: { status: number; body: string }, url: string): unknown {
+function answerOf({ status, body }: { status: number; body: string }, url: string, alsoTakes?: number): unknown {
   const parsed = body === '' ? null : jsonOf(body)
-  if (status >= 200 && status < 300) {
+  if ((status >= 200 && status < 300) || (status === alsoTakes && errorOf(parsed) === null)) {
     if (parsed === undefined) throw badAnswer(url, status, body)
     return parsed
   }

@@ -16,6 +16,7 @@ import { isSameButMarks } from '../model/secret-shapes.ts'
 import { countGently } from '../model/text.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse, Who } from './exchange.ts'
+import { storeRefusal } from './faults.ts'
 import { starting, type Line } from './line.ts'
 import type { Driver, SessionState, Steps, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
@@ -88,7 +89,7 @@ export async function inOwnTurn(line: Line, client: Client, tool: string, input:
     if (use.signal.aborted) leave()
     else use.signal.addEventListener('abort', leave, { once: true })
     try {
-      return await Promise.race([answer, answerOfTurn(line, turn, tool, input)])
+      return await Promise.race([answer, answerOfTurn(line, turn, tool, input), untilUnrecorded(line, turn)])
     } finally {
       use.signal.removeEventListener('abort', leave)
       if (session.id !== client.session.id) await endWait(line, client.session.id, turn, session.id)
@@ -97,6 +98,16 @@ export async function inOwnTurn(line: Line, client: Client, tool: string, input:
     // The driver was taken when the turn began.
     if (line.clients.get(turn) === driver) line.clients.delete(turn)
   }
+}
+
+/** Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works again. */
+function untilUnrecorded(line: Line, turn: TurnId): Promise<never> {
+  const signal = line.running.get(turn)?.abort.signal
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => {
+      if (storeRefusal(signal.reason) !== null) reject(signal.reason)
+    }, { once: true })
+  })
 }
 
 async function endWait(line: Line, waiter: SessionId, turn: TurnId, target: SessionId): Promise<void> {

@@ -83,6 +83,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     deleteAgent: (id) => deleteAgent(parts, id),
     agentSession: (id) => agentSession(parts, id),
     lastSeq: () => line.store.lastSeq(),
+    storeHealth: () => line.store.health(),
     subscribe: (after, filter, sink) => feed.subscribe(after, filter, sink),
     agentsByName: (name) => line.agents.get(name),
     stop: () => feed.stop(),

@@ -6,7 +6,7 @@ import type { Event, EventOf, Notices, Outcome, StepKind, StoredEvent, Usage } f
 import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { explain, type Refusal } from '../model/refusal.ts'
 import type { InboxAsk, MailActs } from './mail-port.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
@@ -43,6 +43,8 @@ export type Store = {
   read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
   /** The cursor after the newest event. */
   lastSeq(): number
+  /** Whether it can write. While it cannot, every transaction is rejected with StoreUnavailable, and reading goes on. */
+  health(): StoreHealth
   onHint(listener: (hints: readonly Hint[]) => void): () => void
   heartbeat(node: NodeId, ttlMs: number): Promise<void>
   /** At most `limit` of each kind; sessions in the order of their ids, those after `after`. */
@@ -109,6 +111,19 @@ export class NeedsKeys extends Error {
 
 /** These events cannot be written; nothing of them was. */
 export class AppendFault extends Error {}
+
+/** The store cannot write now. Nobody knows whether what was under way is kept; the log will tell when it can be written again. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable'
+  readonly refusal: Extract<Refusal, { code: 'store_unavailable' }>
+  constructor(refusal: Extract<Refusal, { code: 'store_unavailable' }>, options?: ErrorOptions) {
+    super(explain(refusal), options)
+    this.refusal = refusal
+  }
+}
+
+/** `since` is the wall clock's time. */
+export type StoreHealth = { state: 'ok' } | { state: 'unavailable'; since: Millis; refusal: StoreUnavailable['refusal'] }
 
 /** What a model is shown of a tool. */
 export type ToolSpec = { name: string; description: string; input: Json }

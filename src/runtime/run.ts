@@ -3,6 +3,7 @@ import type { EventOf, Outcome, StoredEvent } from '../model/event.ts'
 import { turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
+import { storeRefusal } from './faults.ts'
 import { listen, type Line } from './line.ts'
 import { send, type SendRequest, type Sent } from './send.ts'
 
@@ -29,7 +30,11 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> & Async
 export function startRun(line: Line, request: SendRequest): Run {
   const startedAt = line.clock.now()
   const after = line.store.lastSeq()
-  const accepted = send(line, request)
+  const accepted = send(line, request).catch((fault: unknown): Refusal => {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) throw fault
+    return refusal
+  })
   const result = accepted.then((sent) => {
     if ('code' in sent) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.

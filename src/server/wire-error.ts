@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { errorOf, headersOf, statusOf } from '../model/refusal-on-wire.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
+import { storeRefusal } from '../runtime/faults.ts'
 
 /** What only a wire can say: no rule of the runtime was asked. */
 export const wireStatusOf = {
@@ -35,6 +36,8 @@ export const isRefusal = (answer: object): answer is Refusal => 'code' in answer
 /** What Fastify and Node throw, by their codes; everything else that is not a client's mistake is a bug of ours. */
 export function wireNoOfError(error: unknown, bodyBytesMax: number): WireNo {
   if (error instanceof RefusedInput) return wireNoOf(error.refusal)
+  const unavailable = storeRefusal(error)
+  if (unavailable !== null) return wireNoOf(unavailable)
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return wireNo413(bodyBytesMax)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wireNo('unsupported_media_type', 'The content type of the body is not taken. Send JSON, with content-type: application/json.')

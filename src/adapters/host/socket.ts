@@ -4,12 +4,14 @@ import { isRefusal } from '../../model/call.ts'
 import type { SessionId } from '../../model/id.ts'
 import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { storeRefusal } from '../../runtime/faults.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
 
 const badFramesMax = 10
 const idShownMax = 1000
 const policyCode = 1008
+const tryLaterCode = 1013
 
 export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
 
@@ -47,6 +49,9 @@ class Program {
       const { frame, about } = isBinary ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed((data as Buffer).toString('utf8'))
       if (isRefusal(frame)) return this.#refuse(frame, about)
       this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => {
+        const refusal = storeRefusal(fault)
+        // It comes again after a while, and brings its sessions once more.
+        if (refusal !== null) return this.#say(refusal, about), this.#ws.close(tryLaterCode, 'nothing can be recorded now')
         this.#deps.report(fault)
         this.#ws.close(1011, 'something broke in the server')
       })

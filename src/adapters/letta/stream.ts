@@ -2,6 +2,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { explain, type Refusal } from '../../model/refusal.ts'
 import type { AskAnswer } from '../../runtime/exchange.ts'
+import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock, Delta } from '../../runtime/ports.ts'
 import type { Input } from './requests.ts'
 import type { Place } from './turns-in-flight.ts'
@@ -43,7 +44,13 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     writer.end(answer)
     out.end()
     over.abort()
-  }, (fault: unknown) => out.destroy(fault instanceof Error ? fault : new Error(String(fault))))
+  }, (fault: unknown) => {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) return out.destroy(fault instanceof Error ? fault : new Error(String(fault)))
+    writer.end(refusal)
+    out.end()
+    return over.abort()
+  })
   return out
 }
 
