@@ -113,7 +113,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const config = options.config === undefined ? null : await configOf(options.config, warn)
   const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
   const guard = secretGuard({ env: process.env, values: [...keys, ...(options.secrets ?? [])].filter((value) => value.length >= 8) })
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), clean: (events) => guard.clean(events), onHealth: healthTo(warn) })
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), elapsed: () => systemClock.elapsed(), clean: (events) => guard.clean(events), onHealth: healthTo(warn) })
   try {
     return await start(options, config, store, warn)
   } catch (error) {

@@ -193,6 +193,6 @@ async function sendAs(line: Line, who: Who, ask: SendAsk): Promise<SendAnswer | 
 
 async function waitAs(line: Line, who: Who, id: SessionId, timeoutMs: number, signal: AbortSignal): ReturnType<Exchange['waitForSession']> {
   const actor = who.kind === 'user' ? null : actorOf(line, who, who.kind === 'session' ? await line.store.session(who.session) : null)
-  if (actor === null || 'code' in actor || (actor.kind === 'client' && actor.session.kind === 'external')) return untilResting(line, id, line.clock.now() + timeoutMs, signal)
+  if (actor === null || 'code' in actor || (actor.kind === 'client' && actor.session.kind === 'external')) return untilResting(line, id, timeoutMs, signal)
   return actor.kind === 'turn' ? actor.running.acts.waitForSession(id, timeoutMs) : waitInOwnTurn(line, actor, id, timeoutMs, signal)
 }

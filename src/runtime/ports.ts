@@ -297,7 +297,10 @@ export type SchemaCheck = { kind: 'checked'; problems: string[] } | { kind: 'ref
  */
 export type Schemas = { check(schema: Json, output: string | null, options: { owner: string; signal: AbortSignal }): Promise<SchemaCheck> }
 
-/** Time only passes here. `sleep` rejects with the signal's reason when it aborts. */
-export type Clock = { now(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
+/**
+ * `now` is the wall clock, for the record and for others: it may be set back or forward. `elapsed` only passes, from some moment on: every limit and pause in the process is measured with it.
+ * `sleep` passes with it too, and rejects with the signal's reason when it aborts.
+ */
+export type Clock = { now(): Millis; elapsed(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
 
 export type Ids = { next(): string }

@@ -28,7 +28,7 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> & Async
 }
 
 export function startRun(line: Line, request: SendRequest): Run {
-  const startedAt = line.clock.now()
+  const startedAt = line.clock.elapsed()
   const after = line.store.lastSeq()
   const accepted = send(line, request).catch((fault: unknown): Refusal => {
     const refusal = storeRefusal(fault)
@@ -38,7 +38,7 @@ export function startRun(line: Line, request: SendRequest): Run {
   const result = accepted.then((sent) => {
     if ('code' in sent) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
-    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.set(startedAt + request.timeoutMs, () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
+    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.after(startedAt + request.timeoutMs - line.clock.elapsed(), () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
     return resultOf(line, sent, startedAt)
   })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
@@ -68,7 +68,7 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
   const ended = await turnEnding(line, sent.turn)
   return {
     success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + ended.tokensBelow,
-    durationMs: line.clock.now() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
+    durationMs: line.clock.elapsed() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
   }
 }
 

@@ -90,7 +90,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const limits = { ...httpLimitsDefault, ...options.limits }
   const closing = new AbortController()
   const identity = identityOf(options)
-  const deps: Deps = { ...options, numbers: options.numbers ?? null, identity, cwd: options.cwd ?? process.cwd(), startedAt: options.clock.now(), closing: closing.signal }
+  const deps: Deps = { ...options, numbers: options.numbers ?? null, identity, cwd: options.cwd ?? process.cwd(), startedAt: options.clock.elapsed(), closing: closing.signal }
   const guard = guards({ ...options, identity, allowedHosts: options.allowedHosts ?? [], requestsPerMinute: limits.requestsPerMinute, closing: closing.signal })
   const app = appOf(limits, deps, options.sockets ?? {})
   const feed = feedOf({ ...options, ...limits, closing: closing.signal })

@@ -15,7 +15,7 @@ function storeStatus(health: StoreHealth): Health['store'] {
 }
 
 export function statusRoutes(app: App, { exchange, clock, version, startedAt, metrics, numbers, cwd, identity }: Deps): void {
-  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.now() - startedAt) / 1000))
+  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.elapsed() - startedAt) / 1000))
   const described = { summary: 'Whether the server lives, and whether it can record anything', tag }
   app.get('/health', { config: { public: true }, schema: shapes(described, { 200: Health, 503: Health }) }, async (_request, reply) => {
     const store = storeStatus(exchange.storeHealth())
