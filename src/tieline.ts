@@ -15,14 +15,12 @@ import type { SessionRow } from './model/facts.ts'
 import { isSessionId, type TurnId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
 import { nearestOf } from './model/nearest.ts'
-import { explain } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Sampling } from './model/trace.ts'
 import { agentBook } from './runtime/agent-book.ts'
 import { alarmOf } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
 import { failQueued } from './runtime/ending.ts'
-import { storeRefusal } from './runtime/faults.ts'
 import type { Exchange } from './runtime/exchange.ts'
 import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
@@ -31,7 +29,7 @@ import type { Explanation } from './runtime/explain.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
 import type { ListedCall } from './runtime/listing.ts'
 import { openExchange } from './runtime/open-exchange.ts'
-import type { Agents, Clock, Delta, StoreHealth, Summarise, Tool, Tools } from './runtime/ports.ts'
+import type { Agents, Clock, Delta, Summarise, Tool, Tools } from './runtime/ports.ts'
 import type { Replay } from './runtime/replay.ts'
 import type { ReplayPorts } from './runtime/replaying.ts'
 import { eventsOf, scopeOf } from './runtime/scope.ts'
@@ -39,6 +37,7 @@ import { startRun, type Run } from './runtime/run.ts'
 import { recordOf, type CallRecord } from './runtime/record.ts'
 import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
+import { reportTo, tellHealth } from './runtime/report-faults.ts'
 import { systemClock } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
@@ -113,9 +112,10 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const config = options.config === undefined ? null : await configOf(options.config, warn)
   const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
   const guard = secretGuard({ env: process.env, values: [...keys, ...(options.secrets ?? [])].filter((value) => value.length >= 8) })
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), elapsed: () => systemClock.elapsed(), clean: (events) => guard.clean(events), onHealth: healthTo(warn) })
+  const report = reportTo(warn)
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), elapsed: () => systemClock.elapsed(), clean: (events) => guard.clean(events), onHealth: tellHealth(warn), onDamage: (fault) => report(fault) })
   try {
-    return await start(options, config, store, warn)
+    return await start(options, config, store, warn, report)
   } catch (error) {
     // The directory is free again for the next try.
     await store.close()
@@ -123,15 +123,7 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   }
 }
 
-/** That the store cannot write was said when it began. */
-const reportTo = (warn: (text: string) => void) => (fault: unknown): void => {
-  if (storeRefusal(fault) === null) warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault))
-}
-
-const healthTo = (warn: (text: string) => void) => (health: StoreHealth): void =>
-  warn(health.state === 'ok' ? 'the log can be written again; what was under way goes on' : explain(health.refusal))
-
-async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void): Promise<Tieline> {
+async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void, report: (fault: unknown) => void): Promise<Tieline> {
   const count = countTokens
   const clock = systemClock
   const alarm = alarmOf(clock, true)
@@ -148,12 +140,12 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
   const schemas = workerSchemas()
   const node = await startNode({
     store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace, schemas,
-    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: reportTo(warn),
+    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report,
   }, options.resumeAfter ?? null)
   const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
-  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report: reportTo(warn) })
+  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report })
   store.onHint((hints) => hints.forEach(want))
-  hosts.onAttached((session) => void claimSession(node.line, session).catch(reportTo(warn)))
+  hosts.onAttached((session) => void claimSession(node.line, session).catch(report))
   void putAway(node.line, store, warn)
   const close = async (): Promise<void> => {
     exchange.stop()

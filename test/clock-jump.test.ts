@@ -8,9 +8,15 @@ vi.setConfig(patience)
 
 const preload = fileURLToPath(new URL('./shift-clock.ts', import.meta.url))
 
-test.each([['back one hour: a call of 3 s never ended', -3_600_000], ['forward three hours: a call of 3 s ended at once', 10_800_000]])('the wall clock goes %s', async (_what, shiftMs) => {
+test.each([
+  ['back one hour: a call of 3 s never ended', -3_600_000],
+  ['forward three hours: a call of 3 s ended at once', 10_800_000],
+])('the wall clock goes %s', async (_what, shiftMs) => {
   const place = project()
-  const server = start(place.cwd, ['serve', '--port', '0', '--json'], { NODE_OPTIONS: `--import=${preload}`, SHIFT_MS: String(shiftMs) })
+  const server = start(place.cwd, ['serve', '--port', '0', '--json'], {
+    NODE_OPTIONS: `--import=${preload}`,
+    SHIFT_MS: String(shiftMs),
+  })
   await until(() => server.out().includes('\n'), 'the server listens')
   const { url } = JSON.parse(server.out()) as { url: string }
   const began = performance.now()

@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-export type SmallDisk = { path: string; /** Leaves no byte free, or about so many. */ fill(leaveBytes?: number): void; empty(): void }
+export type SmallDisk = {
+  path: string
+  /** Leaves no byte free, or about so many. */ fill(leaveBytes?: number): void
+  empty(): void
+}
 
 function mount(path: string, sizeMb: number): void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeMb}m`, 'tmpfs', path], { stdio: 'pipe' })
@@ -41,7 +45,7 @@ export function smallDisk(sizeMb: number): SmallDisk & { atEnd(closing: () => Pr
     path,
     fill(leaveBytes = 0) {
       if (leaveBytes > 0) writeFileSync(`${ballast}-left`, Buffer.alloc(leaveBytes, 1))
-      for (let bytes = 1024 * 1024, n = 0; bytes >= 512; ) {
+      for (let bytes = 1024 * 1024, n = 0; bytes >= 512;) {
         try {
           writeFileSync(`${ballast}-${(n += 1)}`, Buffer.alloc(bytes, 1))
         } catch {
@@ -55,4 +59,5 @@ export function smallDisk(sizeMb: number): SmallDisk & { atEnd(closing: () => Pr
   }
 }
 
-export const removeLater = (path: string): void => onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+export const removeLater = (path: string): void =>
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))

@@ -14,7 +14,8 @@ import type { FlowEvents } from './flow-events.ts'
 import type { CallsFilter, ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
 import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
-import type { Delta, SessionState, StoreHealth, ToolAnswer, ToolSpec } from './ports.ts'
+import type { Delta, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
+import type { StoreHealth } from './store-health.ts'
 import type { CallRecord } from './record.ts'
 
 /** Who asks, as the door has checked it: the user of this machine, one session (a capability token, or a checked `fromSession`), or one live turn of an agent that we drive. */

@@ -1,6 +1,6 @@
 /** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
 import type { Outcome, Usage } from '../model/event.ts'
-import { StoreUnavailable } from './ports.ts'
+import { StoreUnavailable } from './store-health.ts'
 
 const causesMax = 5
 

@@ -1,11 +1,16 @@
 /**
- * Time limits that this process keeps. A deadline in the log is a moment of the wall clock, because other nodes and a restart must be able to read it; the wall clock may be set back or forward.
- * So a limit is taken over once, when what it limits begins here, and from then on only elapsed time counts. What nobody here keeps is judged by the wall clock.
+ * Time limits that this process keeps. A deadline in the log is a moment of the wall clock, because other
+ * nodes and a restart must be able to read it; the wall clock may be set back or forward.
+ * So a limit is taken over once, when what it limits begins here, and from then on only elapsed time counts.
+ * What nobody here keeps is judged by the wall clock.
  */
 import type { CallId, Millis, TurnId } from '../model/id.ts'
 import type { Clock } from './ports.ts'
 
-/** `until` on the clock that only passes; `deadline` as it stands in the log; `aheadMs` is how far the wall clock was ahead of elapsed time then. */
+/**
+ * `until` on the clock that only passes; `deadline` as it stands in the log; `aheadMs` is how far the wall
+ * clock was ahead of elapsed time then.
+ */
 export type Kept = { until: Millis; deadline: Millis; aheadMs: Millis }
 
 export type KeptTime = Map<CallId | TurnId, Kept>

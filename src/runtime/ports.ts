@@ -6,8 +6,9 @@ import type { Event, EventOf, Notices, Outcome, StepKind, StoredEvent, Usage } f
 import type { Activation, BelowRow, MailFacts, MessageFacts, MessageRow, OpenFacts, QuestionFacts, SendFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import { explain, type Refusal } from '../model/refusal.ts'
+import type { Refusal } from '../model/refusal.ts'
 import type { InboxAsk, MailActs } from './mail-port.ts'
+import type { StoreHealth } from './store-health.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
 
@@ -111,19 +112,6 @@ export class NeedsKeys extends Error {
 
 /** These events cannot be written; nothing of them was. */
 export class AppendFault extends Error {}
-
-/** The store cannot write now. Nobody knows whether what was under way is kept; the log will tell when it can be written again. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable'
-  readonly refusal: Extract<Refusal, { code: 'store_unavailable' }>
-  constructor(refusal: Extract<Refusal, { code: 'store_unavailable' }>, options?: ErrorOptions) {
-    super(explain(refusal), options)
-    this.refusal = refusal
-  }
-}
-
-/** `since` is the wall clock's time. */
-export type StoreHealth = { state: 'ok' } | { state: 'unavailable'; since: Millis; refusal: StoreUnavailable['refusal'] }
 
 /** What a model is shown of a tool. */
 export type ToolSpec = { name: string; description: string; input: Json }

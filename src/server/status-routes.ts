@@ -1,6 +1,6 @@
 /** Whether the server lives, and what it counts. */
 import { z } from 'zod'
-import type { StoreHealth } from '../runtime/ports.ts'
+import type { StoreHealth } from '../runtime/store-health.ts'
 import { Health, Numbers, Server } from './answer-shapes.ts'
 import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'

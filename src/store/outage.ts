@@ -1,7 +1,10 @@
-/** The time in which the store cannot write: why, since when, and when to try again. Trying costs a file and a commit, so it is done less and less often. */
+/**
+ * The time in which the store cannot write: why, since when, and when to try again. Trying costs a file and a
+ * commit, so it is done less and less often.
+ */
 import { dirname } from 'node:path'
 import type { Millis } from '../model/id.ts'
-import { StoreUnavailable, type StoreHealth } from '../runtime/ports.ts'
+import { StoreUnavailable, type StoreHealth } from '../runtime/store-health.ts'
 import { faultWords, freeBytesAt } from './disk-fault.ts'
 
 const retryMsMin = 100
@@ -20,13 +23,23 @@ export type Outage = {
   end(): void
 }
 
-export type OutageClock = { /** For the record. */ now: () => Millis; /** For the pauses. */ elapsed: () => Millis }
+export type OutageClock = {
+  /** For the record. */ now: () => Millis
+  /** For the pauses. */ elapsed: () => Millis
+}
 
-export function outageOf(file: string, { now, elapsed }: OutageClock, onChange: (health: StoreHealth) => void): Outage {
+export function outageOf(
+  file: string,
+  { now, elapsed }: OutageClock,
+  onChange: (health: StoreHealth) => void,
+): Outage {
   let current: { since: Millis; fault: StoreUnavailable; retryAt: Millis } | null = null
   let tries = 0
   let soundSince = -Infinity
-  const health = (): StoreHealth => (current === null ? { state: 'ok' } : { state: 'unavailable', since: current.since, refusal: current.fault.refusal })
+  const health = (): StoreHealth =>
+    current === null
+      ? { state: 'ok' }
+      : { state: 'unavailable', since: current.since, refusal: current.fault.refusal }
   return {
     health,
     begin(cause) {
@@ -36,10 +49,17 @@ export function outageOf(file: string, { now, elapsed }: OutageClock, onChange: 
       const pauseMs = passes ? Math.min(retryMsMax, retryMsMin * 2 ** tries) : Infinity
       tries = Math.min(tries + 1, 10)
       const changed = current === null || current.fault.refusal.reason !== reason
-      const fault = new StoreUnavailable({
-        code: 'store_unavailable', path: file, reason, cure: passes ? `${cure} ${goesOn}` : cure, freeBytes,
-        retryInMs: Math.min(pauseMs, retryMsMax),
-      }, { cause })
+      const fault = new StoreUnavailable(
+        {
+          code: 'store_unavailable',
+          path: file,
+          reason,
+          cure: passes ? `${cure} ${goesOn}` : cure,
+          freeBytes,
+          retryInMs: Math.min(pauseMs, retryMsMax),
+        },
+        { cause },
+      )
       current = { since: current?.since ?? now(), fault, retryAt: elapsed() + pauseMs }
       if (changed) onChange(health())
       return fault

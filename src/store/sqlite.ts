@@ -6,22 +6,26 @@
  * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that appends.
  */
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
 import type { Lists } from '../runtime/lists-port.ts'
-import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type StoreHealth, type Tx } from '../runtime/ports.ts'
+import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import type { StoreHealth } from '../runtime/store-health.ts'
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll } from './apply.ts'
-import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
+import { StoreFault } from './directory.ts'
 import { selectEntriesGently } from './entries.ts'
 import { need, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareLists } from './lists.ts'
+import { watchRows } from './log-row.ts'
+import { openFiles, type OpenFiles } from './open-files.ts'
 import { outageOf, type Outage } from './outage.ts'
 import { prepareReads } from './reads.ts'
 import { txOf } from './tx.ts'
-import { logFile, reopenWriter, writerOf, type LogFile, type Writer } from './writer.ts'
+import { reopenWriter, writerOf, type LogFile, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
 const rerunsMax = 5
@@ -39,25 +43,14 @@ export type SqliteOptions = {
   clean?: (events: readonly Event[]) => readonly Event[] | null
   /** Told once for each change. */
   onHealth?: (health: StoreHealth) => void
+  /** Told of a row of the log that cannot be read, each time that somebody comes across it. */
+  onDamage?: (fault: DamagedRow) => void
 }
 
 /** What tests, the simulator and `rebuild` may also do. */
 export type SqliteStore = Store & { readonly lists: Lists; readonly db: DatabaseSync; readonly commits: () => number }
 
-export function sqliteStore(options: SqliteOptions): SqliteStore {
-  const { directory } = options
-  const owned = directory === ':memory:' ? null : ownDirectory(directory)
-  try {
-    const db = openDatabase(owned?.file ?? ':memory:')
-    // The lock says that nobody else is alive: leases of earlier processes have ended with them.
-    if (owned !== null) db.exec('update nodes set until = 0')
-    const reader = owned === null ? db : new DatabaseSync(owned.file, { readOnly: true })
-    return new Sqlite(db, reader, owned === null ? null : logFile(owned.file), options, () => owned?.release())
-  } catch (error) {
-    owned?.release()
-    throw owned === null ? error : placeFault(owned.file, error)
-  }
-}
+export const sqliteStore = (options: SqliteOptions): SqliteStore => new Sqlite(openFiles(options.directory, options.onDamage ?? (() => undefined)), options)
 
 class Sqlite implements SqliteStore {
   #writer: Writer
@@ -66,6 +59,7 @@ class Sqlite implements SqliteStore {
   readonly #now: () => Millis
   readonly #clean: NonNullable<SqliteOptions['clean']>
   readonly #release: () => void
+  readonly #onDamage: (fault: DamagedRow) => void
   /** R2: what is asked for outside a transaction comes through a connection that sees only what was committed. */
   readonly #reader: DatabaseSync
   readonly #committed
@@ -83,14 +77,15 @@ class Sqlite implements SqliteStore {
   #seq: number
   readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
 
-  constructor(db: DatabaseSync, reader: DatabaseSync, file: LogFile | null, options: SqliteOptions, release: () => void) {
-    const { now, elapsed = now, clean = () => null, onHealth = () => undefined } = options
+  constructor({ db, reader, file, release }: OpenFiles, options: SqliteOptions) {
+    const { now, elapsed = now, clean = () => null, onHealth = () => undefined, onDamage = () => undefined } = options
     this.#writer = writerOf(db)
     this.#reader = reader
     this.#file = file
     this.#now = now
     this.#clean = clean
     this.#release = release
+    this.#onDamage = onDamage
     this.#outage = outageOf(file?.path ?? ':memory:', { now, elapsed }, onHealth)
     this.#reads = prepareReads(reader)
     this.lists = prepareLists(reader)
@@ -205,7 +200,10 @@ class Sqlite implements SqliteStore {
   /** After a fault: a new connection, if the disk takes what is written. What the log says is how far it came, whatever was thought before. */
   #recover(): number {
     if (this.#outage.isOver()) return this.#seq
-    if (this.#file !== null) this.#writer = reopenWriter(this.#file, this.#writer)
+    if (this.#file !== null) {
+      this.#writer = reopenWriter(this.#file, this.#writer)
+      watchRows(this.#writer.db, this.#onDamage)
+    }
     this.#seq = (this.#writer.last.get() as { seq: number | null }).seq ?? 0
     return this.#seq
   }

@@ -3,11 +3,28 @@ import type { Event } from '../model/event.ts'
 import type { Millis } from '../model/id.ts'
 import type { Tx } from '../runtime/ports.ts'
 import {
-  acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, noticeFacts, openFacts, questionFacts, sendFacts, sessionFacts,
-  tracedFacts, turnFacts, type FactStatements,
+  acceptedFacts,
+  activationFacts,
+  belowFacts,
+  inboxFacts,
+  mailFacts,
+  messageFacts,
+  noticeFacts,
+  openFacts,
+  questionFacts,
+  sendFacts,
+  sessionFacts,
+  tracedFacts,
+  turnFacts,
+  type FactStatements,
 } from './facts.ts'
 
-export function txOf(facts: FactStatements, at: Millis, held: ReadonlySet<string> | null, events: Event[]): Tx {
+export function txOf(
+  facts: FactStatements,
+  at: Millis,
+  held: ReadonlySet<string> | null,
+  events: Event[],
+): Tx {
   return {
     now: at,
     turn: async (id) => turnFacts(facts, id, held),

@@ -1,4 +1,7 @@
-/** The connection that writes, with its statements. It is made again after a fault of the disk: what the old one had begun is gone with it. */
+/**
+ * The connection that writes, with its statements. It is made again after a fault of the disk: what the old
+ * one had begun is gone with it.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import { prepareWrites } from './apply.ts'
 import { connect } from './directory.ts'
@@ -15,7 +18,9 @@ export const writerOf = (db: DatabaseSync) => ({
   commit: db.prepare('commit'),
   log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'),
   logSession: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
-  heartbeat: db.prepare('insert into nodes (id, until) values (?, ?) on conflict do update set until = excluded.until'),
+  heartbeat: db.prepare(
+    'insert into nodes (id, until) values (?, ?) on conflict do update set until = excluded.until',
+  ),
   last: db.prepare('select max(seq) as seq from log'),
 })
 
@@ -28,8 +33,12 @@ export function logFile(path: string): LogFile {
     path,
     /** R2: SQLite goes on writing to a file that was deleted or replaced, and nobody would ever read it. */
     check() {
-      if (identityOf(path) !== log) throw new FileGone('the log was deleted, moved or replaced while it was in use')
-      if (identityOf(`${path}-wal`) !== ahead) throw new FileGone('the file beside the log (-wal) was deleted, moved or replaced while it was in use')
+      if (identityOf(path) !== log)
+        throw new FileGone('the log was deleted, moved or replaced while it was in use')
+      if (identityOf(`${path}-wal`) !== ahead)
+        throw new FileGone(
+          'the file beside the log (-wal) was deleted, moved or replaced while it was in use',
+        )
     },
   }
 }

@@ -15,7 +15,10 @@ export function StoreBar() {
     const over = new AbortController()
     let callOff = (): void => undefined
     const look = (): void => {
-      live.client.health({ signal: over.signal }).then((health) => setStore(health.store ?? null), () => undefined)
+      live.client.health({ signal: over.signal }).then(
+        (health) => setStore(health.store ?? null),
+        () => undefined,
+      )
       callOff = after(lookAgainMs, look)
     }
     look()
@@ -26,5 +29,10 @@ export function StoreBar() {
   }, [isOpen])
   if (!isOpen || store == null || store.status === 'ok') return null
   const free = store.freeBytes === null ? '' : ` (${(store.freeBytes / 1_000_000).toFixed(1)} MB free)`
-  return <p className="bar bar-bad" role="alert">The server cannot record anything now: {store.reason}{free}. {store.cure} You can still read everything.</p>
+  return (
+    <p className="bar bar-bad" role="alert">
+      The server cannot record anything now: {store.reason}
+      {free}. {store.cure} You can still read everything.
+    </p>
+  )
 }
