@@ -60,6 +60,7 @@ export class Host {
   clock(life: number): Clock {
     return {
       now: () => this.#scheduler.now,
+      elapsed: () => this.#scheduler.now,
       sleep: (ms, signal) => new Promise((resolve, reject) => {
         if (signal?.aborted === true) return reject(signal.reason)
         const forget = this.#scheduler.after(Math.max(0, ms), `wake ${this.index}`, () => this.enter(life, () => {

@@ -189,6 +189,7 @@ export class NodeStore implements Store {
   }
 
   lastSeq = (): number => this.#shared.store.lastSeq()
+  health = () => this.#shared.store.health()
   read: Store['read'] = (after, filter, limit) => this.#read(async () => {
     const page = await this.#shared.store.read(after, filter, limit)
     const { bug } = this.#shared

@@ -134,7 +134,7 @@ function doorsOf(line: Tieline, options: ServeOptions, log: LogSink): Door[] {
 /** Traces where a collector is configured, mail as files where that is wanted, and numbers for whoever asks. */
 function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | null, webSockets: () => number) {
   const lag = watchLoopLag()
-  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), ...(await line.store.lists.counts()) }), lag: () => lag.look() })
+  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), storeOk: line.store.health().state === 'ok', ...(await line.store.lists.counts()) }), lag: () => lag.look() })
   const deaf = line.exchange.subscribe(line.exchange.lastSeq(), { sessions: null }, {
     events(events) {
       metrics.events(events)

@@ -39,6 +39,7 @@ import { recordOf, type CallRecord } from './runtime/record.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
+import { reportTo, tellHealth } from './runtime/report-faults.ts'
 import { systemClock } from './runtime/system-clock.ts'
 import { systemIds } from './runtime/system-ids.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
@@ -113,9 +114,10 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const config = options.config === undefined ? null : await configOf(options.config, tell)
   const guard = secretGuard({ env: process.env, values: [...configuredSecrets(config), ...(options.secrets ?? [])] })
   const warn = (text: string): void => tell(guard.masker.text(text))
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), clean: (events) => guard.clean(events) })
+  const report = reportTo(warn)
+  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), elapsed: () => systemClock.elapsed(), clean: (events) => guard.clean(events), onHealth: tellHealth(warn), onDamage: (fault) => report(fault) })
   try {
-    return await start(options, config, store, warn)
+    return await start(options, config, store, warn, report)
   } catch (error) {
     // The directory is free again for the next try.
     await store.close()
@@ -131,7 +133,7 @@ function configuredSecrets(config: Config | null): string[] {
   return [...keys, ...servers.flatMap((server) => ('env' in server ? secretValues(server.env ?? {}) : [])), ...headers.flatMap(([name, value]) => (isSecretField(name) ? [value.replace(/^(?:Bearer|Basic) /i, '')] : []))]
 }
 
-async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void): Promise<Tieline> {
+async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void, report: (fault: unknown) => void): Promise<Tieline> {
   const count = countTokens
   const clock = systemClock
   const alarm = alarmOf(clock, true)
@@ -148,12 +150,12 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
   const schemas = workerSchemas()
   const node = await startNode({
     store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace, schemas,
-    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report: (fault) => warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)),
+    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report,
   }, options.resumeAfter ?? null)
   const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
-  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report: (fault) => warn(String(fault)) })
+  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report })
   store.onHint((hints) => hints.forEach(want))
-  hosts.onAttached((session) => void claimSession(node.line, session).catch((fault: unknown) => warn(String(fault))))
+  hosts.onAttached((session) => void claimSession(node.line, session).catch(report))
   void putAway(node.line, store, warn)
   const close = async (): Promise<void> => {
     exchange.stop()

@@ -30,7 +30,7 @@ describe('the rest', () => {
     expect(answer.body).toMatchObject({ version: '9.9.9', cwd: '/srv/project', auth: 'tokens' })
     expectNo(await get('/api/server'), 401, 'not_authenticated')
     expectNo(await get('/api/server', { authorization: `Bearer ${mintSessionToken(secret, await open('external'))}` }), 403, 'not_allowed')
-    expect(Object.keys((await get('/health')).body)).toEqual(['status', 'version', 'uptimeSeconds'])
+    expect(Object.keys((await get('/health')).body)).toEqual(['status', 'version', 'uptimeSeconds', 'store'])
   })
 
   test('the numbers are the user’s, and are not there where nothing counts', async () => {

@@ -43,6 +43,7 @@ function handClock(): Clock & { sleeping(ms: number): number; wake(ms: number): 
   const sleepers = new Set<{ ms: number; wake: () => void }>()
   return {
     now: () => Date.now(),
+    elapsed: () => performance.now(),
     sleep: (ms, signal) => new Promise((resolve, reject) => {
       const sleeper = { ms, wake: resolve }
       if (signal?.aborted === true) return reject(signal.reason)

@@ -79,6 +79,7 @@ export function testClock(longMs = 60_000): TestClock {
   return {
     sleeps: [],
     now: () => now,
+    elapsed: () => now,
     sleep(ms, signal) {
       if (signal?.aborted === true) return Promise.reject(signal.reason)
       if (ms < longMs) {

@@ -25,14 +25,17 @@ export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> 
 
 type Sleeper = { at: number; order: number; wake: () => void }
 
-export type VirtualClock = Clock & { /** Moves to the nearest sleeper and wakes it; false if nobody sleeps. */ tick(): boolean }
+export type VirtualClock = Clock & { /** Sets the wall clock back or forward; no time passes. */ jump(ms: number): void; /** Moves to the nearest sleeper and wakes it; false if nobody sleeps. */ tick(): boolean }
 
 export function virtualClock(start = 1_800_000_000_000): VirtualClock {
   let now = start
+  let jumped = 0
   let order = 0
   const sleepers = new Set<Sleeper>()
   return {
-    now: () => now,
+    now: () => now + jumped,
+    elapsed: () => now,
+    jump: (ms) => void (jumped += ms),
     sleep: (ms, signal) => new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason)
       const sleeper: Sleeper = { at: now + Math.max(0, ms), order: order++, wake: () => resolve() }
@@ -124,10 +127,10 @@ function timeOf(clock: VirtualClock): Pick<World, 'rest' | 'until' | 'pass'> {
       return promise
     },
     async pass(ms) {
-      const end = clock.now() + ms
+      const end = clock.elapsed() + ms
       let over = false
       void clock.sleep(ms).then(() => (over = true))
-      while (!over && clock.now() <= end) {
+      while (!over && clock.elapsed() <= end) {
         await rest()
         clock.tick()
       }

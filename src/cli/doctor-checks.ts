@@ -54,12 +54,20 @@ function configFinding(place: Place, running: Running): Finding {
 
 async function dataFinding({ dataDir }: Place, running: Running): Promise<Finding> {
   const what = 'log'
-  if (running !== null) return ok(what, `${dataDir}, in use by the server at ${running.client.url}`)
+  if (running !== null) return servedFinding(dataDir, running)
   switch (logState(dataDir)) {
     case 'emptied': return problem(what, `${dataDir}: the log is an empty file`, emptiedWords(dataDir))
     case 'none': return isWritable(dataDir) ? ok(what, `${dataDir}: nothing is recorded yet`) : problem(what, `${dataDir} cannot be made or written to`, 'Choose another directory with --data-dir, TIELINE_DATA_DIR or server.dataDir.')
     case 'there': return openedFinding(dataDir)
   }
+}
+
+/** The server has the log open, so it knows whether it can write. */
+function servedFinding(dataDir: string, { client, health: { store } }: NonNullable<Running>): Finding {
+  const says = `${dataDir}, in use by the server at ${client.url}`
+  if (store === undefined || store.status === 'ok') return ok('log', says)
+  const free = store.freeBytes === null ? '' : `; ${(store.freeBytes / 1_000_000).toFixed(1)} MB are free there`
+  return problem('log', `${says}, which cannot record anything: ${store.reason ?? 'it does not say why'}${free}`, store.cure ?? 'Look at what the server wrote.')
 }
 
 /** The directory, or the nearest one above it that is there. */

@@ -15,13 +15,13 @@ type LeaveInput = Pick<CommandInput, 'flags' | 'err' | 'signal'>
 /** Turns that an earlier process left, and those of other commands that have connected meanwhile, would be cut off: they are waited for, unless the user wants to leave. */
 export async function leave(own: Served, input: LeaveInput): Promise<void> {
   const { signal } = input
-  let unusedSince = systemClock.now()
+  let unusedSince = systemClock.elapsed()
   while (!signal.aborted) {
     if (own.line.running() > 0) {
       await untilIdle(own, input)
-      unusedSince = systemClock.now()
+      unusedSince = systemClock.elapsed()
     }
-    if (systemClock.now() - unusedSince > unusedMsMax || (await listeners(own)) === 0) break
+    if (systemClock.elapsed() - unusedSince > unusedMsMax || (await listeners(own)) === 0) break
     await systemClock.sleep(lookAgainMs, signal).catch(() => undefined)
   }
   await own.close()

@@ -39,7 +39,7 @@ async function serverFor(input: CommandInput): Promise<{ url: string; token: str
   const running = await runningServer(place)
   if (running !== null) return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
   const child = await startInBackground(input, place)
-  for (const until = systemClock.now() + startMsMax; systemClock.now() < until; await systemClock.sleep(lookAgainMs, input.signal)) {
+  for (const until = systemClock.elapsed() + startMsMax; systemClock.elapsed() < until; await systemClock.sleep(lookAgainMs, input.signal)) {
     // Two clients may start one each: the second finds the directory taken and ends, and both find the first.
     const found = await runningServer(place)
     if (found !== null) return { url: found.client.url, token: place.token ?? (await readToken(place.dataDir)) }

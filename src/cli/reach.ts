@@ -40,7 +40,7 @@ export async function reachServer(input: ReachInput): Promise<Reached> {
   if (named !== null) return connected(named, true, null)
   const place = await placeOf(input)
   if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
-  for (const until = systemClock.now() + raceMs; ; await systemClock.sleep(lookAgainMs, input.signal)) {
+  for (const until = systemClock.elapsed() + raceMs; ; await systemClock.sleep(lookAgainMs, input.signal)) {
     const running = await runningServer(place)
     if (running !== null) {
       const other = otherConfig(place, running.file)
@@ -50,7 +50,7 @@ export async function reachServer(input: ReachInput): Promise<Reached> {
     try {
       return await started(input, place)
     } catch (error) {
-      if (!isLocked(error) || systemClock.now() > until) throw error
+      if (!isLocked(error) || systemClock.elapsed() > until) throw error
     }
   }
 }

@@ -49,11 +49,11 @@ const lookAgainMs = 50
 /** Another command may be looking too, for a moment. */
 async function openedAlone(dataDir: string, file: string | null): Promise<OpenedLog> {
   const { openLog } = await import('../tieline.ts')
-  for (const until = systemClock.now() + busyMsMax; ; await systemClock.sleep(lookAgainMs)) {
+  for (const until = systemClock.elapsed() + busyMsMax; ; await systemClock.sleep(lookAgainMs)) {
     try {
       return await openLog({ dataDir, ...(file === null ? {} : { config: file }) })
     } catch (error) {
-      if (!isLocked(error) || systemClock.now() > until) throw error
+      if (!isLocked(error) || systemClock.elapsed() > until) throw error
     }
   }
 }

@@ -29,7 +29,7 @@ async function ended(pid: number, isAlive: (pid: number) => boolean, signal: Abo
   } catch (error) {
     throw new UsageError(`the server is process ${pid}, which cannot be ended from here: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
-  for (const until = systemClock.now() + endMsMax; isAlive(pid); await systemClock.sleep(lookAgainMs, signal)) {
-    if (systemClock.now() > until) throw new UsageError(`process ${pid} was told to end, and still runs after ${endMsMax / 1000} s.`)
+  for (const until = systemClock.elapsed() + endMsMax; isAlive(pid); await systemClock.sleep(lookAgainMs, signal)) {
+    if (systemClock.elapsed() > until) throw new UsageError(`process ${pid} was told to end, and still runs after ${endMsMax / 1000} s.`)
   }
 }

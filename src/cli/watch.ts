@@ -99,7 +99,7 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
     follow: (work, signal) => follow(client, work, signal, waiters),
     include: (session) => scope.include(session),
     async settled() {
-      for (const until = systemClock.now() + settleMsMax; isRunning(tree) && systemClock.now() < until; ) await systemClock.sleep(settleLookMs)
+      for (const until = systemClock.elapsed() + settleMsMax; isRunning(tree) && systemClock.elapsed() < until; ) await systemClock.sleep(settleLookMs)
     },
     async shown(work) {
       if (options.conversation === true) tree = emptyTree
@@ -122,7 +122,7 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
 }
 
 async function follow(client: TielineClient, { session, message, start, timeoutMs = null }: Work, signal: AbortSignal, waiters: Map<string, Waiter>): Promise<WorkResult> {
-  const startedAt = systemClock.now()
+  const startedAt = systemClock.elapsed()
   const ending = new Promise<Parameters<Waiter['resolve']>[0]>((resolve, reject) => waiters.set(message, { resolve, reject }))
   const over = new AbortController()
   let timedOut = false
@@ -133,7 +133,7 @@ async function follow(client: TielineClient, { session, message, start, timeoutM
     signal.addEventListener('abort', cancel, { once: true, signal: over.signal })
     if (timeoutMs !== null) void systemClock.sleep(timeoutMs, over.signal).then(() => ((timedOut = true), cancel()), () => undefined)
     const { ended, flow } = await ending
-    return resultOf(ended, { session, flow, durationMs: systemClock.now() - startedAt, timedOutMs: timedOut && ended.outcome === 'cancelled' ? timeoutMs : null })
+    return resultOf(ended, { session, flow, durationMs: systemClock.elapsed() - startedAt, timedOutMs: timedOut && ended.outcome === 'cancelled' ? timeoutMs : null })
   } finally {
     waiters.delete(message)
     over.abort()

@@ -7,7 +7,13 @@ import type { CallId, FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 
-export type Health = { status: 'ok'; version: string; uptimeSeconds: number }
+export type Health = {
+  status: 'ok' | 'unavailable'
+  version: string
+  uptimeSeconds: number
+  /** Whether anything can be recorded; absent where the server is older. */
+  store?: { status: 'ok' | 'unavailable'; reason: string | null; cure: string | null; freeBytes: number | null; since: number | null }
+}
 
 export type ServerView = { version: string; uptimeSeconds: number; cwd: string; auth: 'tokens' | 'open' }
 

@@ -132,7 +132,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
   const openSocket = options.openSocket ?? ((url) => new WebSocket(url))
   return {
     url: options.url,
-    health: (once) => request('GET', '/health', { ...once, triesMax: 1 }),
+    health: (once) => request('GET', '/health', { ...once, triesMax: 1, alsoTakes: 503 }),
     server: (once) => request('GET', '/api/server', once),
     sessions: sessionRoutes(request),
     calls: callRoutes(request),

@@ -22,6 +22,8 @@ export type Ask = Once & {
   body?: unknown
   /** How often it is tried at most; otherwise four times. */
   triesMax?: number
+  /** A status that is an answer here, where it is an error elsewhere. */
+  alsoTakes?: number
 }
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -43,7 +45,7 @@ export function requester(settings: RequestSettings): Request {
       if (response.status === unavailable && !isLast) throw new Error('the server is stopping or not ready')
       return { status: response.status, body }
     })
-    return answerOf(read, url) as T
+    return answerOf(read, url, ask.alsoTakes) as T
   }
 }
 
@@ -86,13 +88,14 @@ function initOf({ token, name, surroundings }: RequestSettings, method: Method, 
   return { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }) }
 }
 
-function answerOf({ status, body }: { status: number; body: string }, url: string): unknown {
+function answerOf({ status, body }: { status: number; body: string }, url: string, alsoTakes?: number): unknown {
   const parsed = body === '' ? null : parseJson(body, 'answer', ownLimits)
-  if (status >= 200 && status < 300) {
+  const value = parsed === null || 'code' in parsed ? null : parsed.value
+  if ((status >= 200 && status < 300) || (status === alsoTakes && value !== null && errorOf(value) === null)) {
     if (parsed !== null && 'code' in parsed) throw badAnswer(url, status, body)
-    return parsed === null ? null : parsed.value
+    return value
   }
-  const error = parsed === null || 'code' in parsed ? null : errorOf(parsed.value)
+  const error = errorOf(value)
   throw error === null ? badAnswer(url, status, body) : new TielineError(error, status)
 }
 

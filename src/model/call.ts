@@ -61,12 +61,14 @@ export function openCall(request: OpenRequest, facts: OpenFacts, world: OpenWorl
     ?? bounds(request, facts, world) ?? (isRefusal(request.context) ? request.context : null) ?? grantCall(request, facts, world)
 }
 
+export const deadlinePassed = 'your deadline has passed'
+
 /** R3, R6: a turn calls out only while somebody still waits for it. */
 function liveness({ caller: { turn } }: OpenFacts, { now }: OpenWorld): Refusal | null {
   if (turn.state !== 'running') return { code: 'call_ended', why: 'your turn has ended' }
   if (turn.stopping !== null) return { code: 'call_ended', why: 'your turn was cancelled' }
   if (turn.call !== null && !turn.call.pending) return { code: 'call_ended', why: `the call that started your turn ended (${turn.call.outcome ?? 'unknown'})` }
-  if (callerDeadline(turn) <= now) return { code: 'call_ended', why: 'your deadline has passed' }
+  if (callerDeadline(turn) <= now) return { code: 'call_ended', why: deadlinePassed }
   return null
 }
 
@@ -131,7 +133,7 @@ function bounds(request: OpenRequest, facts: OpenFacts, { limits, now }: OpenWor
   if (!request.background && facts.openCalls >= limits.callsPerCallerMax) return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
   if (request.fresh && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
   if (facts.callsLastMinute >= limits.callsPerMinute) {
-    return { code: 'rate_limited', what: 'calls', perMinute: limits.callsPerMinute, retryInMs: Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now) }
+    return { code: 'rate_limited', what: 'calls', perMinute: limits.callsPerMinute, retryInMs: Math.min(60_000, Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now)) }
   }
   if (facts.target !== null && facts.target.queued >= limits.queuedPerSessionMax) {
     return { code: 'queue_full', session: request.session, queued: facts.target.queued, queuedMax: limits.queuedPerSessionMax }

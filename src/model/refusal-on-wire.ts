@@ -11,6 +11,7 @@ export const statusOf = {
   too_large: 413, context_too_large: 413,
   output_invalid: 422,
   too_many_calls: 429, queue_full: 429, too_many_descendants: 429, too_many_agents: 429, rate_limited: 429, budget_exhausted: 429,
+  store_unavailable: 503,
 } as const satisfies Record<RefusalCode, number>
 
 export type ErrorOnWire = { error: { code: string; message: string; field?: string; details?: Record<string, unknown> } }
@@ -23,7 +24,7 @@ export function errorOf(refusal: Refusal, more: Record<string, unknown> = {}): E
 }
 
 export function headersOf(refusal: Refusal): Record<string, string> {
-  if (refusal.code === 'rate_limited') return { 'retry-after': String(Math.max(1, Math.ceil(refusal.retryInMs / 1000))) }
+  if (refusal.code === 'rate_limited' || refusal.code === 'store_unavailable') return { 'retry-after': String(Math.max(1, Math.ceil(refusal.retryInMs / 1000))) }
   // RFC 9110, 11.6.1: an answer of 401 names a way to authenticate.
   if (refusal.code === 'not_authenticated') return { 'www-authenticate': 'Bearer realm="tieline"' }
   return {}

@@ -16,6 +16,9 @@ const samples = {
   too_many_calls: { code: 'too_many_calls', open: 10, openMax: 10 }, queue_full: { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }, too_many_descendants: { code: 'too_many_descendants', created: 100, createdMax: 100 }, too_many_agents: { code: 'too_many_agents', made: 1000, madeMax: 1000 },
   question_unknown: { code: 'question_unknown', question: 'question_1' }, question_answered: { code: 'question_answered', question: 'question_1', answer: 'deny', by: 'the user' },
   rate_limited: { code: 'rate_limited', what: 'calls', perMinute: 120, retryInMs: 1500 }, budget_exhausted: { code: 'budget_exhausted', needed: 100, left: 3 },
+  store_unavailable: {
+    code: 'store_unavailable', path: '/data/tieline.db', reason: 'the disk is full', cure: 'Free some space on it.', freeBytes: 1_200_000, retryInMs: 1500,
+  },
 } as const satisfies { [Code in RefusalCode]: Extract<Refusal, { code: Code }> }
 const more: Refusal[] = [{ code: 'not_allowed', agent: 'coder', what: 'call root', allowed: ['planner'] }, { code: 'agent_unknown', agent: 'x', known: [] }]
 const all: Refusal[] = [...Object.values(samples), ...more]
@@ -41,6 +44,7 @@ test.each(all.map((refusal) => [refusal.code, refusal] as const))('%s names ever
   const text = explain(refusal)
   const { code: _, ...values } = refusal
   const shown = Object.entries(values).flatMap(([name, value]): unknown[] => {
+    if (name === 'freeBytes') return [`${Number(value) / 1_000_000} MB`]
     if (name === 'retryInMs') return [`${Math.ceil(Number(value) / 1000)} s`]
     return typeof value === 'object' ? Object.entries(value as object).flatMap(([key, inner]) => (Array.isArray(value) ? [inner] : [key, inner])) : [value]
   })

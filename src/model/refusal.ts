@@ -39,6 +39,16 @@ export const Refusal = z.discriminatedUnion('code', [
   z.strictObject({ code: z.literal('too_many_agents'), made: z.number(), madeMax: z.number() }),
   z.strictObject({ code: z.literal('rate_limited'), what: z.string(), perMinute: z.number(), retryInMs: z.number() }),
   z.strictObject({ code: z.literal('budget_exhausted'), needed: z.number(), left: z.number() }),
+  z.strictObject({
+    code: z.literal('store_unavailable'),
+    path: z.string(),
+    reason: z.string(),
+    /** What a person must do about it. */
+    cure: z.string(),
+    /** What is left on that disk; null where it cannot be told. */
+    freeBytes: z.number().nullable(),
+    retryInMs: z.number(),
+  }),
 ])
 export type Refusal = z.infer<typeof Refusal>
 export type RefusalCode = Refusal['code']
@@ -82,7 +92,12 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   too_many_agents: (r) => `${r.made} agents were made by API; at most ${r.madeMax} may be. Use one that is there, or delete one with DELETE /v1/agents/:id.`,
   rate_limited: (r) => `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) => `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
+  store_unavailable: (r) => `Nothing can be recorded now: ${r.reason} (${storeWords(r)}). ${r.cure}`
+    + ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,
 }
+
+const storeWords = ({ path, freeBytes }: { path: string; freeBytes: number | null }): string =>
+  freeBytes === null ? path : `${path}, ${(freeBytes / 1_000_000).toFixed(1)} MB free`
 
 export function explain(refusal: Refusal): string {
   const word = words[refusal.code] as (refusal: Refusal) => string

@@ -107,7 +107,7 @@ function bounds(request: SendRequest, facts: SendFacts, { limits, now }: SendWor
     const ageSeconds = Math.floor((now - facts.flowStartedAt) / 1000)
     if (ageSeconds > limits.messageAgeSeconds) return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
     if (facts.messagesLastMinute >= limits.messagesPerMinute) {
-      return { code: 'rate_limited', what: 'messages', perMinute: limits.messagesPerMinute, retryInMs: Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now) }
+      return { code: 'rate_limited', what: 'messages', perMinute: limits.messagesPerMinute, retryInMs: Math.min(60_000, Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now)) }
     }
     if (request.fresh !== null && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
   }

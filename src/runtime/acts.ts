@@ -9,7 +9,7 @@ import { callAgent, refusedResult } from './call.ts'
 import type { Line } from './line.ts'
 import type { Acts, CallRequest, CallResult } from './ports.ts'
 import { hashOf } from './recorded.ts'
-import { assertOurs, commit, progressOf, settleBelow, type Running } from './running.ts'
+import { assertOurs, commit, progressOf, settleBelow, timeLeft, type Running } from './running.ts'
 import { beginWait, endWait, sessionActsOf } from './session-acts.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
@@ -73,7 +73,7 @@ export async function waitAsClient(line: Line, session: SessionId, call: string,
   const { ending, forget } = callEnding(line, call as CallId)
   try {
     const known = await endingOf(line, call as CallId)
-    const ended = known?.ended ?? (await race(line, signal, ending, line.clock.now() + timeoutMs))
+    const ended = known?.ended ?? (await race(line, signal, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, call as CallId) }
     const opened = await line.store.event(row.openedSeq)
     return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
@@ -89,18 +89,18 @@ function partialOf(line: Line, call: CallId): string {
 
 /** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. Null when the time is over. */
 async function blockOn(line: Line, running: Running, target: Running['row']['session'], ending: Promise<EventOf<'call.ended'>>, timeoutMs: number): Promise<EventOf<'call.ended'> | null> {
-  const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
-  if (!(await beginWait(line, running, target, until))) return null
-  const ended = await race(line, running.abort.signal, ending, until)
+  const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))
+  if (!(await beginWait(line, running, target, end))) return null
+  const ended = await race(line, running.abort.signal, ending, end - line.clock.elapsed())
   await endWait(line, running, target, ended === null ? 'time is over' : 'the call ended')
   return ended
 }
 
-function race(line: Line, signal: AbortSignal, ending: Promise<EventOf<'call.ended'>>, until: number): Promise<EventOf<'call.ended'> | null> {
+function race(line: Line, signal: AbortSignal, ending: Promise<EventOf<'call.ended'>>, ms: number): Promise<EventOf<'call.ended'> | null> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
-    const silence = line.alarm.set(until, () => settle(null))
+    const silence = line.alarm.after(ms, () => settle(null))
     const settle = (ended: EventOf<'call.ended'> | null): void => {
       silence()
       signal.removeEventListener('abort', abort)

@@ -6,8 +6,8 @@ import type { Clock } from './ports.ts'
 type Entry = { at: Millis; ring: (() => void) | null }
 
 export type Alarm = {
-  /** Calls `ring` at `at` or as soon after as the clock lets it, unless the returned function was called before. */
-  set(at: Millis, ring: () => void): () => void
+  /** Calls `ring` when `ms` have passed, or as soon after as the clock lets it, unless the returned function was called before. The wall clock does not matter. */
+  after(ms: Millis, ring: () => void): () => void
   stop(): void
 }
 
@@ -35,8 +35,8 @@ class HeapAlarm implements Alarm {
     this.#report = report
   }
 
-  set(at: Millis, ring: () => void): () => void {
-    const entry: Entry = { at, ring }
+  after(ms: Millis, ring: () => void): () => void {
+    const entry: Entry = { at: this.#clock.elapsed() + ms, ring }
     push(this.#heap, entry)
     this.#arm()
     return () => {
@@ -70,7 +70,7 @@ class HeapAlarm implements Alarm {
   }
 
   #ringDue(): void {
-    for (let first = this.#heap[0]; first !== undefined && (first.ring === null || first.at <= this.#clock.now()); first = this.#heap[0]) {
+    for (let first = this.#heap[0]; first !== undefined && (first.ring === null || first.at <= this.#clock.elapsed()); first = this.#heap[0]) {
       pop(this.#heap)
       const { ring } = first
       if (ring === null) this.#cancelled -= 1
@@ -97,7 +97,7 @@ class HeapAlarm implements Alarm {
       if (!this.#stopped) this.#ringDue()
     }
     // An aborted sleep was replaced by an earlier one, or the alarm has stopped: either way nobody waits for it.
-    this.#clock.sleep(Math.max(0, first.at - this.#clock.now()), mine.abort.signal).then(done, () => undefined)
+    this.#clock.sleep(Math.max(0, first.at - this.#clock.elapsed()), mine.abort.signal).then(done, () => undefined)
   }
 }
 

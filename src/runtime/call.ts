@@ -15,6 +15,7 @@ import { preview } from '../model/text.ts'
 import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
+import { deadlineNow, forgetTime, keepTime, msLeft } from './kept-time.ts'
 import { isThere, starting, type Line } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
@@ -62,8 +63,9 @@ async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boole
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
+  keepTime(line, opened.call, opened.deadline)
   if (opened.background) {
-    line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
+    line.alarm.after(msLeft(line, opened.call, opened.deadline), () => void expireCall(line, opened.call, true).catch(line.report))
     return { call: opened.call, outcome: null }
   }
   return awaitCall(line, caller, opened)
@@ -72,11 +74,12 @@ async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallRe
 export async function awaitCall(line: Line, caller: Running, opened: Opened): Promise<CallResult> {
   const { ending, forget } = callEnding(line, opened.call)
   const known = caller.recorded === null ? null : await endingOf(line, opened.call)
-  const silence = line.alarm.set(opened.deadline, () => void expireCall(line, opened.call).catch(line.report))
+  const silence = line.alarm.after(msLeft(line, opened.call, opened.deadline), () => void expireCall(line, opened.call, true).catch(line.report))
   const { signal } = caller.abort
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
     settleBelow(caller, ended)
+    forgetTime(line, opened.call)
     return resultOf(ended, opened)
   } finally {
     silence()
@@ -137,12 +140,16 @@ async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opene
 const keysOf = (caller: Running, { call, target }: Plan): Key[] => [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
 
 const judge = (line: Line, caller: Running, plan: Plan, facts: OpenFacts, session: SessionRow | null, now: Millis): OpenDecision =>
-  openCall(openRequest(line, plan, session), { ...withTarget(facts, plan.target, session), caller: { turn: { ...caller.row, ...changedOf(facts), tokensUsed: caller.tokensUsed }, session: caller.session } }, {
+  openCall(openRequest(line, plan, session), { ...withTarget(facts, plan.target, session), caller: { turn: { ...caller.row, ...changedOf(line, facts), tokensUsed: caller.tokensUsed }, session: caller.session } }, {
     callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
   })
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
-const changedOf = ({ caller: { turn } }: OpenFacts) => ({ state: turn.state, stopping: turn.stopping, call: turn.call, tokensBelow: turn.tokensBelow })
+const changedOf = (line: Line, { caller: { turn } }: OpenFacts) => ({
+  state: turn.state, stopping: turn.stopping, tokensBelow: turn.tokensBelow,
+  deadline: deadlineNow(line, turn.id, turn.deadline),
+  call: turn.call === null ? null : { ...turn.call, deadline: deadlineNow(line, turn.call.id, turn.call.deadline) },
+})
 
 const startedEvent = (line: Line, target: Target, call: CallId, deadline: Millis): EventOf<'turn.started'> => ({
   type: 'turn.started', session: target.session, turn: turnOf(call), node: line.node, epoch: 1, deadline,

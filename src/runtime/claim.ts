@@ -8,6 +8,7 @@ import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import { diedTwice, diedTwiceError } from '../model/runs.ts'
 import { isThere, starting, type Line } from './line.ts'
+import { msLeft } from './kept-time.ts'
 import type { Key } from './ports.ts'
 import { cancel, failTaken, recordedProgress } from './ending.ts'
 import { recordedOf, type Recorded } from './recorded.ts'
@@ -44,7 +45,7 @@ async function endOverdue(line: Line, session: SessionId): Promise<boolean> {
   for (;;) {
     const { session: row, next, running } = await line.store.sessionFacts(session)
     if (running !== null || next === null) return true
-    if (next.call !== null || next.deadline === 0 || next.deadline > line.clock.now()) return row === null || isThere(line, line.agents.get(row.agent), session)
+    if (next.call !== null || next.deadline === 0 || msLeft(line, next.id, next.deadline) > 0) return row === null || isThere(line, line.agents.get(row.agent), session)
     await cancel(line, next.id, 'timed_out', 'deadline')
   }
 }
@@ -60,8 +61,8 @@ function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFac
     }
   }
   if (next === null || !isThere(line, line.agents.get(session.agent), session.id)) return null
-  const own = session.kind === 'ephemeral' && next.call !== null ? next.call.deadline : next.deadline > 0 ? next.deadline : Infinity
-  const deadline = Math.min(own, now + line.limits.turnMsMax)
+  const ownMs = session.kind === 'ephemeral' && next.call !== null ? msLeft(line, next.call.id, next.call.deadline) : next.deadline > 0 ? msLeft(line, next.id, next.deadline) : Infinity
+  const deadline = now + Math.min(ownMs, line.limits.turnMsMax)
   return {
     event: { type: 'turn.started', session: session.id, turn: next.id, node: line.node, epoch: 1, deadline },
     claimed: { row: { ...next, state: 'running', node: line.node, epoch: 1, deadline }, session, takeover: false },

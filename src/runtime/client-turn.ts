@@ -17,6 +17,7 @@ import { clientDriver, useTool, type Work } from './client-driver.ts'
 import { isSameButMarks } from '../model/secret-mark.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse, Who } from './exchange.ts'
+import { storeRefusal } from './faults.ts'
 import { starting, type Line } from './line.ts'
 import type { Driver, SessionState, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
@@ -87,7 +88,7 @@ export async function inOwnTurn(
   try {
     const opened = await starting(line, turn, session.id, () => open(line, client, session, { asked, goesOn, suffix, use, driver }))
     if (opened === 'known') return await answerAgain(line, turn, asked, use.signal)
-    return await untilGone(line, turn, use.signal, Promise.race([begun, endOfTurn(line, turn, () => said)]))
+    return await untilGone(line, turn, use.signal, Promise.race([begun, endOfTurn(line, turn, () => said), untilUnrecorded(line, turn)]))
   } finally {
     // The driver was taken when the turn began.
     if (line.clients.get(turn) === driver) line.clients.delete(turn)
@@ -116,6 +117,16 @@ async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answe
     signal.removeEventListener('abort', leave)
     if (waits) detach()
   }
+}
+
+/** Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works again. */
+function untilUnrecorded(line: Line, turn: TurnId): Promise<never> {
+  const signal = line.running.get(turn)?.abort.signal
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => {
+      if (storeRefusal(signal.reason) !== null) reject(signal.reason)
+    }, { once: true })
+  })
 }
 
 type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }

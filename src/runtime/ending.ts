@@ -4,6 +4,7 @@ import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts
 import type { Opening } from '../model/event.ts'
 import type { TurnFacts, TurnRow } from '../model/facts.ts'
 import { countGently } from '../model/text.ts'
+import { forgetTime } from './kept-time.ts'
 import type { Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
 import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
@@ -38,14 +39,14 @@ async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
   return null
 }
 
-/** R4: any node may do this, at the deadline or long after. */
-export async function expireCall(line: Line, call: CallId): Promise<void> {
+/** R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed, whatever the wall clock says. */
+export async function expireCall(line: Line, call: CallId, over = false): Promise<void> {
   const row = await line.store.turn(turnOf(call))
-  if (row?.call == null || !row.call.pending) return
+  if (row?.call == null || !row.call.pending) return void forgetTime(line, call)
   const progress = await progressWith(line, row)
   await line.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
-    if (facts?.turn.call == null || facts.turn.call.deadline > tx.now) return
+    if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
     const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
     tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', progress, tx.now, line.limits))

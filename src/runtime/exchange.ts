@@ -15,6 +15,7 @@ import type { CallsFilter, ListedCall } from './listing.ts'
 import type { MessageRecord } from './mail-record.ts'
 import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
 import type { Delta, SessionState, ToolAnswer, ToolSpec } from './ports.ts'
+import type { StoreHealth } from './store-health.ts'
 import type { CallRecord } from './record.ts'
 
 /** Who asks, as the door has checked it: the user of this machine, one session (a capability token, or a checked `fromSession`), or one live turn of an agent that we drive. */
@@ -227,6 +228,8 @@ export type Exchange = {
 
   /** The newest event's number. */
   lastSeq(): number
+  /** Whether anything can be recorded. */
+  storeHealth(): StoreHealth
   /** Calls `sink` with every event after `after`, in order, without gaps, then with each as it is committed. The returned function ends it. */
   subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void
   readonly agentsByName: (name: string) => Agent | undefined

@@ -1,5 +1,14 @@
 /** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
 import type { Outcome, Usage } from '../model/event.ts'
+import { StoreUnavailable } from './store-health.ts'
+
+const causesMax = 5
+
+/** The refusal behind a fault, where the store could not write; null where it was something else. */
+export function storeRefusal(fault: unknown): StoreUnavailable['refusal'] | null {
+  for (let at = fault, depth = 0; at instanceof Error && depth < causesMax; at = at.cause, depth += 1) if (at instanceof StoreUnavailable) return at.refusal
+  return null
+}
 
 /** The turn's tokens are used up: it ends with what it has. */
 export class BudgetExhausted extends Error {

@@ -8,6 +8,7 @@ import type { Json } from '../model/json.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Sampling } from '../model/trace.ts'
 import { alarmOf, type Alarm } from './alarm.ts'
+import type { KeptTime } from './kept-time.ts'
 import type { Lists } from './lists-port.ts'
 import type { Agents, Clock, Delta, DescribeWorkspace, Driver, Ids, Schemas, Store, Summarise, Tools } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -39,6 +40,8 @@ export type LinePorts = {
 export type Line = LinePorts & {
   readonly node: NodeId
   readonly alarm: Alarm
+  /** Limits of what runs, waits or was called here. */
+  readonly kept: KeptTime
   /** Turns whose driver runs here. */
   readonly running: Map<TurnId, Running>
   /** Who waits here for a call, for a turn, and for a session to come to rest. */
@@ -82,6 +85,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
     ...ports,
     node: `node_${ports.ids.next()}`,
     alarm: alarmOf(ports.clock, true, ports.report),
+    kept: new Map(),
     running: new Map(),
     callWaiters: new Map(),
     turnWaiters: new Map(),

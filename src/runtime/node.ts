@@ -2,8 +2,9 @@
 import { claimSession, takeClientTurn } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
 import { Fenced, Stopped } from './faults.ts'
+import { forgetPast, forgetTime, overHere, stillRuns } from './kept-time.ts'
 import { lineOf, type Line, type LinePorts } from './line.ts'
-import type { SessionId, TurnId } from '../model/id.ts'
+import { callOf, isCallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
 import { buryStranded } from './mail-inbox.ts'
 import type { Running } from './running.ts'
@@ -18,6 +19,8 @@ const leaseMs = 5000
 const duePerSweep = 256
 const roundsPerSweep = 16
 const stopShownMs = 20
+/** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
+const pastMs = 3_600_000
 
 export type Node = { line: Line; stop(): Promise<void> }
 
@@ -90,9 +93,14 @@ async function sweepDue(line: Line): Promise<boolean> {
   const due = await line.store.due(line.clock.now(), duePerSweep, line.swept.to)
   line.swept.to = due.next
   // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
-  await each(line, due.calls, (call) => expireCall(line, call))
+  // R4: what this process keeps the time of ends by elapsed time, neither before nor after, whatever the wall clock was set to.
+  const over = overHere(line)
+  const calls = [...due.calls.filter((call) => !stillRuns(line, call)).map((call) => ({ call, over: false })), ...over.filter(isCallId).map((call) => ({ call, over: true }))]
+  const turns = [...due.turns.filter((turn) => !stillRuns(line, turn) && !stillRuns(line, callOf(turn))), ...over.filter((id): id is TurnId => !isCallId(id))]
+  forgetPast(line, pastMs)
+  await each(line, calls, (one) => expireCall(line, one.call, one.over))
   const lost = new Set(due.lost)
-  await each(line, due.turns, async (turn) => {
+  await each(line, turns, async (turn) => {
     // A client's turn whose process is gone may have its answer on record: it is taken up once more, however late.
     if (lost.has(turn)) return
     await cancel(line, turn, 'timed_out', 'deadline')
@@ -123,7 +131,7 @@ async function lookAtRunning(line: Line): Promise<void> {
 function heed(line: Line, hint: Hint): void {
   switch (hint.kind) {
     case 'call.ended': if (hint.event !== undefined) noteEnding(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
-    case 'turn.ended': if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
+    case 'turn.ended': forgetTime(line, hint.turn); if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
     case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
     case 'turn.queued': queue(line, hint.session); return
     case 'question.answered': for (const told of line.questionWaiters.get(hint.question) ?? []) told(); return
@@ -142,6 +150,7 @@ const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'t
 
 /** What a call used is counted for its caller here, whether somebody waits for it or not. */
 function noteEnding(line: Line, ended: EventOf<'call.ended'>): void {
+  forgetTime(line, ended.call)
   const caller = ended.turn === null ? undefined : line.running.get(ended.turn)
   if (caller !== undefined) settleBelow(caller, ended)
   settleCall(line, ended)
@@ -172,7 +181,7 @@ function stop(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
   running.stopAs = outcome
   running.abort.abort(new Stopped(outcome))
   // R4: whoever waits for the turn has control back soon, also if its driver takes its time to stop.
-  line.alarm.set(line.clock.now() + stopShownMs, () => {
+  line.alarm.after(stopShownMs, () => {
     if (line.running.get(turn) === running) settleTurn(line, turn, stoppedEvent(running, outcome))
   })
 }

@@ -86,6 +86,7 @@ export function openExchange(parts: ExchangeParts): Exchange & { stop(): void } 
     deleteAgent: (id) => deleteAgent(parts, id),
     agentSession: (id) => agentSession(parts, id),
     lastSeq: () => line.store.lastSeq(),
+    storeHealth: () => line.store.health(),
     subscribe: (after, filter, sink) => feed.subscribe(after, filter, sink),
     agentsByName: (name) => line.agents.get(name),
     stop: () => feed.stop(),
@@ -205,6 +206,6 @@ async function sendAs(line: Line, who: Who, ask: SendAsk): Promise<SendAnswer | 
 
 async function waitAs(line: Line, who: Who, id: SessionId, timeoutMs: number, signal: AbortSignal): ReturnType<Exchange['waitForSession']> {
   const actor = who.kind === 'user' ? null : actorOf(line, who, who.kind === 'session' ? await line.store.session(who.session) : null)
-  if (actor === null || 'code' in actor || (actor.kind === 'client' && actor.session.kind === 'external')) return untilResting(line, id, line.clock.now() + timeoutMs, signal)
+  if (actor === null || 'code' in actor || (actor.kind === 'client' && actor.session.kind === 'external')) return untilResting(line, id, timeoutMs, signal)
   return actor.kind === 'turn' ? actor.running.acts.waitForSession(id, timeoutMs) : waitInOwnTurn(line, actor, id, timeoutMs, signal)
 }

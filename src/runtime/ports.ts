@@ -9,6 +9,7 @@ import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } fro
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { InboxAsk, MailActs } from './mail-port.ts'
+import type { StoreHealth } from './store-health.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
 
@@ -44,6 +45,8 @@ export type Store = {
   read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
   /** The cursor after the newest event. */
   lastSeq(): number
+  /** Whether it can write. While it cannot, every transaction is rejected with StoreUnavailable, and reading goes on. */
+  health(): StoreHealth
   onHint(listener: (hints: readonly Hint[]) => void): () => void
   heartbeat(node: NodeId, ttlMs: number): Promise<void>
   /** At most `limit` of each kind; sessions in the order of their ids, those after `after`. */
@@ -283,8 +286,11 @@ export type SchemaCheck = { kind: 'checked'; problems: string[] } | { kind: 'ref
  */
 export type Schemas = { check(schema: Json, output: string | null, options: { owner: string; signal: AbortSignal }): Promise<SchemaCheck> }
 
-/** Time only passes here. `sleep` rejects with the signal's reason when it aborts. */
-export type Clock = { now(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
+/**
+ * `now` is the wall clock, for the record and for others: it may be set back or forward. `elapsed` only passes, from some moment on: every limit and pause in the process is measured with it.
+ * `sleep` passes with it too, and rejects with the signal's reason when it aborts.
+ */
+export type Clock = { now(): Millis; elapsed(): Millis; sleep(ms: number, signal?: AbortSignal): Promise<void> }
 
 export type Ids = {
   next(): string

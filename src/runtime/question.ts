@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { fingerprint } from '../model/fingerprint.ts'
 import { listen, type Line } from './line.ts'
-import { flush, type Running } from './running.ts'
+import { flush, timeLeft, type Running } from './running.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
 
@@ -17,15 +17,15 @@ export async function askPerson(line: Line, running: Running, tool: string, inpu
   const known = await lookUp(line, running, question)
   if (known?.answer != null) return { answer: known.answer, by: known.by ?? '' }
   const deadline = known?.deadline ?? deadlineOf(line, running)
+  const end = line.clock.elapsed() + (deadline - line.clock.now())
   if (known === null) await flush(line, running, [askedEvent(running, question, key, tool, input, deadline)])
-  return waitForAnswer(line, running, question, deadline)
+  return waitForAnswer(line, running, question, end)
 }
 
 /** A little before the turn's own end, so that it can still use the answer. */
-function deadlineOf(line: Line, { row }: Running): number {
-  const now = line.clock.now()
-  const left = Math.min(row.deadline, row.call?.deadline ?? Infinity) - now
-  return Math.floor(now + Math.max(0, left - Math.min(2000, left * 0.05)))
+function deadlineOf(line: Line, running: Running): number {
+  const left = timeLeft(line, running)
+  return Math.floor(line.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
 }
 
 function askedEvent(running: Running, question: string, key: string, tool: string, input: Json, deadline: number): EventOf<'question.asked'> {
@@ -51,23 +51,23 @@ function foundIn(events: readonly StoredEvent[], question: string): Found | null
   return found
 }
 
-async function waitForAnswer(line: Line, running: Running, question: string, deadline: number): Promise<{ answer: Answer; by: string }> {
+async function waitForAnswer(line: Line, running: Running, question: string, end: number): Promise<{ answer: Answer; by: string }> {
   const { signal } = running.abort
   for (;;) {
     const given = await answerOf(line, running, question)
     if (given !== null) return given
-    if (line.clock.now() >= deadline) {
+    if (line.clock.elapsed() >= end) {
       await answerQuestion(line, question, 'deny', deadlineCause)
       return (await answerOf(line, running, question)) ?? { answer: 'deny', by: deadlineCause }
     }
-    await told(line, question, deadline, signal)
+    await told(line, question, end - line.clock.elapsed(), signal)
   }
 }
 
 const lookAgainMs = 1000
 
 /** A hint makes it quick; looking once a second makes it sure. */
-function told(line: Line, question: string, deadline: number, signal: AbortSignal): Promise<void> {
+function told(line: Line, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const forget = (): void => {
       silence()
@@ -83,7 +83,7 @@ function told(line: Line, question: string, deadline: number, signal: AbortSigna
       forget()
       reject(signal.reason)
     }
-    const silence = line.alarm.set(Math.min(deadline, line.clock.now() + lookAgainMs), settle)
+    const silence = line.alarm.after(Math.min(leftMs, lookAgainMs), settle)
     const deaf = listen(line.questionWaiters, question, settle)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })

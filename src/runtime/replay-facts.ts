@@ -1,5 +1,6 @@
 /** What the store knew when a recorded turn ran, from the log: its session, its conversation, and what a decision about a call stood on. */
 import type { Agent } from '../model/agent.ts'
+import { deadlinePassed } from '../model/call.ts'
 import type { Entry } from '../model/context.ts'
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
@@ -93,11 +94,12 @@ export type CallMoment = {
 export function openFactsThen(running: Running, target: SessionRow | null, moment: CallMoment): OpenFacts {
   const refusal = moment.recorded.type === 'call.refused' ? moment.recorded.refusal : null
   const { row } = running
-  const call = row.call === null ? null : { ...row.call, pending: moment.ownEnd === null, outcome: moment.ownEnd?.outcome ?? null }
+  const timeThen = (deadline: number): number => (isPast(refusal) ? Math.min(deadline, moment.at) : Math.max(deadline, moment.at + 1))
+  const call = row.call === null ? null : { ...row.call, deadline: timeThen(row.call.deadline), pending: moment.ownEnd === null, outcome: moment.ownEnd?.outcome ?? null }
   const rate = refusal?.code === 'rate_limited' ? refusal : null
   return {
     known: false,
-    caller: { turn: { ...row, call, stopping: moment.cancelled?.outcome ?? null, tokensBelow: tokensBelowThen(running, moment) }, session: running.session },
+    caller: { turn: { ...row, call, deadline: timeThen(row.deadline), stopping: moment.cancelled?.outcome ?? null, tokensBelow: tokensBelowThen(running, moment) }, session: running.session },
     openCalls: refusal?.code === 'too_many_calls' ? refusal.open : 0,
     descendants: refusal?.code === 'too_many_descendants' ? refusal.created : 0,
     callsLastMinute: rate?.perMinute ?? 0,
@@ -109,6 +111,9 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
     },
   }
 }
+
+/** How much time was left is what the record says too: the wall clock may have been set meanwhile. */
+const isPast = (refusal: Refusal | null): boolean => refusal?.code === 'call_ended' && refusal.why === deadlinePassed
 
 /** `agent (ses_…)`, as a refusal names the hops of a ring. */
 function hopOf(text: string): { agent: string; session: SessionId } {

@@ -34,7 +34,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const replaying: Replaying = {
     ports, turn, gate, rerun, says, redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
     line: lineOf({
-      store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay', boundary: () => null },
+      store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, elapsed: () => 0, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay', boundary: () => null },
       agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },
       tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), schemas: schemasThen(() => replaying), subagent: ports.subagent, asks: true,
       report: (thrown) => {
@@ -45,7 +45,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     running: () => runningNow(replaying),
     end: () => over.abort(),
   }
-  Object.assign(replaying.line, { node: turn.row.node, alarm: { set: () => () => undefined, stop: () => undefined }, callWaiters: new Waiters((call) => gate.callWaited(call)) })
+  Object.assign(replaying.line, { node: turn.row.node, alarm: { after: () => () => undefined, stop: () => undefined }, callWaiters: new Waiters((call) => gate.callWaited(call)) })
   startTurn(replaying.line, turn.row, turn.session, turn.input, null)
   if (turn.timeline.length === 0) endOfRecord(replaying, [])
   await gate.watch(ports.clock, ports.quietMs ?? quietMsDefault, over.signal)

@@ -70,7 +70,7 @@ export function sinkOf(of: () => Replaying): Store {
     read: (...given) => read().read(...given), turn: (id) => read().turn(id), turns: (...given) => read().turns(...given), session: (id) => read().session(id), event: (seq) => read().event(seq),
     refused: (call) => read().refused(call), entriesByNumber: (...given) => read().entriesByNumber(...given),
     entries: (session, { tokensMax }) => historyThen(read(), session, of().turn.session.entries, tokensMax),
-    lastSeq: () => 0, onHint: () => () => undefined, sessionFacts: async () => restingSession, sessions: async () => [],
+    lastSeq: () => 0, health: () => ({ state: 'ok' }), onHint: () => () => undefined, sessionFacts: async () => restingSession, sessions: async () => [],
     heartbeat: none, due: none, close: async () => undefined,
   }
 }

@@ -3,6 +3,7 @@ import type { EventOf, Outcome, StoredEvent } from '../model/event.ts'
 import { turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
+import { storeRefusal } from './faults.ts'
 import { listen, type Line } from './line.ts'
 import { send, type SendRequest, type Sent } from './send.ts'
 
@@ -27,13 +28,17 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> & Async
 }
 
 export function startRun(line: Line, request: SendRequest): Run {
-  const startedAt = line.clock.now()
+  const startedAt = line.clock.elapsed()
   const after = line.store.lastSeq()
-  const accepted = send(line, request)
+  const accepted = send(line, request).catch((fault: unknown): Refusal => {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) throw fault
+    return refusal
+  })
   const result = accepted.then((sent) => {
     if ('code' in sent) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
-    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.set(startedAt + request.timeoutMs, () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
+    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.after(startedAt + request.timeoutMs - line.clock.elapsed(), () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
     return resultOf(line, sent, startedAt)
   })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
@@ -63,7 +68,7 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
   const ended = await turnEnding(line, sent.turn)
   return {
     success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + ended.tokensBelow,
-    durationMs: line.clock.now() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
+    durationMs: line.clock.elapsed() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
   }
 }
 

@@ -10,6 +10,7 @@ import type { Activation, SessionRow, TurnFacts, TurnRow } from '../model/facts.
 import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
+import { msLeft } from './kept-time.ts'
 import type { Line } from './line.ts'
 import { AppendFault, type Acts, type Delta, type Key, type Tool, type Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -50,7 +51,7 @@ export type Running = {
   /** Calls whose end was seen. */
   readonly settled: Set<CallId>
   toolsRunning: number
-  /** When the turn last did something. */
+  /** When the turn last did something, on the clock that only passes. */
   progressAt: Millis
   /** How the turn will have ended, once it was told to stop. */
   stopAs: Outcome | null
@@ -121,6 +122,10 @@ function abandon(line: Line, running: Running, cause: unknown): Fenced {
   running.abort.abort(fenced)
   return fenced
 }
+
+/** How long the turn may still run: its own limit, and that of the call which it serves. */
+export const timeLeft = (line: Line, { row }: Running): Millis =>
+  Math.min(msLeft(line, row.id, row.deadline), row.call === null ? Infinity : msLeft(line, row.call.id, row.call.deadline))
 
 /** Makes durable what waits in the buffer, together with `more`. */
 export async function flush(line: Line, running: Running, more: readonly Event[] = []): Promise<void> {

@@ -12,6 +12,7 @@ import { isSameButMarks } from '../model/secret-mark.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
 import { byteLength, countGently } from '../model/text.ts'
 import { forkOf } from './fork-row.ts'
+import { deadlineNow, keepTime } from './kept-time.ts'
 import { isThere, starting, type Line } from './line.ts'
 import type { Key, Tx } from './ports.ts'
 import { hashOf } from './recorded.ts'
@@ -105,6 +106,7 @@ async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> 
   if ('code' in decided) return decided
   const { row, sent, started, at } = decided
   if (started !== null) line.start(turnRowOf(sent, started, at), row, sent, null)
+  else if (sent.turn !== null && sent.deadline !== null) keepTime(line, sent.turn, sent.deadline)
   return { message: sent.message, session: sent.session, turn: sent.turn, flow: sent.flow, status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched', again: false }
 }
 
@@ -188,7 +190,7 @@ async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: S
   }
   const facts = await tx.send({ senderTurn: sender.running.row.id, flow, target: session })
   const turn = assertOurs(facts.sender?.turn, sender.running, line)
-  return { ...facts, sender: { turn: { ...turn, tokensUsed: sender.running.tokensUsed }, session: sender.running.session } }
+  return { ...facts, sender: { turn: { ...turn, tokensUsed: sender.running.tokensUsed, deadline: deadlineNow(line, turn.id, turn.deadline) }, session: sender.running.session } }
 }
 
 const clientOf = (sender: Sender): SessionId | null => (sender.kind === 'client' || sender.kind === 'released' ? sender.session : null)

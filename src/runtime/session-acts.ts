@@ -9,7 +9,7 @@ import type { Line } from './line.ts'
 import { mailActsOf } from './mail-acts.ts'
 import type { MailActs } from './mail-port.ts'
 import type { Acts, Key, SessionState, SpawnRequest } from './ports.ts'
-import { assertOurs, commit, flush, type Running } from './running.ts'
+import { assertOurs, commit, flush, timeLeft, type Running } from './running.ts'
 import { post, send, type Sender } from './send.ts'
 import { createSession } from './sessions.ts'
 import { isResting, stateOf, untilResting } from './state.ts'
@@ -70,16 +70,18 @@ async function waitAsTurn(line: Line, running: Running, id: string, timeoutMs: n
   if ('code' in state || isResting(state)) return state
   const target = state.sessionId
   if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
-  const until = Math.ceil(Math.min(line.clock.now() + timeoutMs, running.row.call?.deadline ?? Infinity, running.row.deadline))
-  if (!(await beginWait(line, running, target, until))) return state
+  const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))
+  if (!(await beginWait(line, running, target, end))) return state
   try {
-    return await untilResting(line, target, until, running.abort.signal)
+    return await untilResting(line, target, end - line.clock.elapsed(), running.abort.signal)
   } finally {
-    await endWait(line, running, target, line.clock.now() >= until ? 'time is over' : 'the session rests')
+    await endWait(line, running, target, line.clock.elapsed() >= end ? 'time is over' : 'the session rests')
   }
 }
 
-export async function beginWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
+/** `end` is elapsed time; others read it on the wall clock. */
+export async function beginWait(line: Line, running: Running, target: SessionId, end: number): Promise<boolean> {
+  const until = Math.ceil(line.clock.now() + (end - line.clock.elapsed()))
   running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
   const begun = await decideWait(line, running, target, until).catch((fault: unknown) => {
     oneLess(running, target)

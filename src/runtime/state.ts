@@ -38,7 +38,8 @@ export const isResting = ({ isActive }: SessionState): boolean => !isActive
 const lookAgainMs = 500
 
 /** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
-export async function untilResting(line: Line, session: SessionId, until: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+export async function untilResting(line: Line, session: SessionId, ms: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+  const end = line.clock.elapsed() + ms
   let wake = (): void => undefined
   const deaf = line.store.onHint((hints) => {
     if (hints.some((hint) => hint.kind === 'turn.ended' && hint.session === session)) wake()
@@ -47,22 +48,22 @@ export async function untilResting(line: Line, session: SessionId, until: number
     for (;;) {
       const news = new Promise<void>((resolve) => (wake = resolve))
       const state = await stateOf(line, session)
-      if ('code' in state || isResting(state) || line.clock.now() >= until || signal.aborted) return state
-      await Promise.race([news, napUntil(line, Math.min(until, line.clock.now() + lookAgainMs), signal)])
+      if ('code' in state || isResting(state) || line.clock.elapsed() >= end || signal.aborted) return state
+      await Promise.race([news, nap(line, Math.min(end - line.clock.elapsed(), lookAgainMs), signal)])
     }
   } finally {
     deaf()
   }
 }
 
-function napUntil(line: Line, at: number, signal: AbortSignal): Promise<void> {
+function nap(line: Line, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve) => {
     const done = (): void => {
       silence()
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const silence = line.alarm.set(at, done)
+    const silence = line.alarm.after(ms, done)
     if (signal.aborted) done()
     else signal.addEventListener('abort', done, { once: true })
   })

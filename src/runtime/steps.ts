@@ -47,7 +47,7 @@ async function runStep<T extends Json>(
   beginStep(running, kind)
   const { value, usage: reported } = await effect(running.abort.signal)
   const usage = wholeUsage(reported)
-  running.progressAt = line.clock.now()
+  running.progressAt = line.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
   account(running, usage)
@@ -103,7 +103,7 @@ function account(running: Running, usage: Usage | null): void {
 function emit(line: Line, running: Running, text: string): void {
   if (text === '' || running.abort.signal.aborted) return
   running.said += text
-  running.progressAt = line.clock.now()
+  running.progressAt = line.clock.elapsed()
   const offset = running.stepOffset
   running.stepOffset += text.length
   if (line.deltaListeners.size === 0) return
@@ -145,7 +145,7 @@ export async function runTool(line: Line, running: Running, name: string, input:
     return answer
   } finally {
     running.toolsRunning -= 1
-    running.progressAt = line.clock.now()
+    running.progressAt = line.clock.elapsed()
   }
 }
 

@@ -8,6 +8,8 @@ const timerMsMax = 2_147_483_647
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  // Whole milliseconds, as deadlines have them.
+  elapsed: () => Math.floor(performance.now()),
   async sleep(ms, signal) {
     const until = performance.now() + ms
     do {

@@ -14,6 +14,7 @@ import { claimSession } from './claim.ts'
 import { driverOfClient } from './client-driver.ts'
 import { cancel, finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from './faults.ts'
+import { forgetTime, keepTime, msLeft, renewTime } from './kept-time.ts'
 import type { Line } from './line.ts'
 import type { TurnOutcome } from './ports.ts'
 import type { Recorded } from './recorded.ts'
@@ -31,7 +32,9 @@ export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: 
   const agent = known === undefined ? undefined : agentOf(known, session)
   const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) => actsOf(line, own))
   running.recorded = recorded
-  running.progressAt = line.clock.now()
+  running.progressAt = line.clock.elapsed()
+  renewTime(line, row.id, row.deadline)
+  if (row.call !== null) keepTime(line, row.call.id, row.call.deadline)
   line.running.set(row.id, running)
   void runTurn(line, running, agent === undefined).catch(line.report)
 }
@@ -56,7 +59,10 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
   } finally {
     silence()
     forget()
-    if (line.running.get(running.row.id) === running) line.running.delete(running.row.id)
+    if (line.running.get(running.row.id) === running) {
+      line.running.delete(running.row.id)
+      forgetTime(line, running.row.id)
+    }
   }
   // If the hint that something is queued was lost, the sweep finds it.
   if (line.queued.delete(running.row.session)) await claimSession(line, running.row.session)
@@ -104,7 +110,7 @@ function untilLeft(line: Line, running: Running, run: Promise<TurnOutcome>): Pro
   const { signal } = running.abort
   return new Promise<TurnOutcome>((resolve, reject) => {
     const leave = (): void => {
-      line.alarm.set(line.clock.now() + stopGraceMs, () => reject(signal.reason))
+      line.alarm.after(stopGraceMs, () => reject(signal.reason))
     }
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
@@ -151,18 +157,18 @@ function watch(line: Line, running: Running): () => void {
   const ownTime = row.call === null || running.session.kind === 'persistent'
   if (!ownTime) return () => undefined
   const stop = (cause: string) => () => void cancel(line, row.id, 'timed_out', cause).catch(line.report)
-  const offDeadline = line.alarm.set(deadlineHere(line, running), stop('deadline'))
+  const offDeadline = line.alarm.after(msLeftHere(line, running), stop('deadline'))
   // A client outside may be silent for as long as its call may take.
   if (row.call !== null || running.session.kind === 'external') return offDeadline
   let offSilence = (): void => undefined
-  const listen = (at: number): void => {
-    offSilence = line.alarm.set(at, () => {
-      const quietSince = running.toolsRunning > 0 ? line.clock.now() : running.progressAt
-      if (quietSince + line.limits.inactivityMs <= line.clock.now()) stop(`nothing happened for ${line.limits.inactivityMs} ms`)()
-      else listen(quietSince + line.limits.inactivityMs)
+  const listen = (ms: number): void => {
+    offSilence = line.alarm.after(ms, () => {
+      const quietMs = running.toolsRunning > 0 ? 0 : line.clock.elapsed() - running.progressAt
+      if (quietMs >= line.limits.inactivityMs) stop(`nothing happened for ${line.limits.inactivityMs} ms`)()
+      else listen(line.limits.inactivityMs - quietMs)
     })
   }
-  listen(running.progressAt + line.limits.inactivityMs)
+  listen(line.limits.inactivityMs)
   return () => {
     offDeadline()
     offSilence()
@@ -170,5 +176,7 @@ function watch(line: Line, running: Running): () => void {
 }
 
 /** A client's turn that was taken up late may have its answer on record already: it gets the time to read it. */
-const deadlineHere = (line: Line, { row, session, recorded }: Running): number =>
-  session.kind === 'external' && recorded !== null ? Math.max(row.deadline, line.clock.now() + recordReadMs) : row.deadline
+function msLeftHere(line: Line, { row, session, recorded }: Running): number {
+  const left = msLeft(line, row.id, row.deadline)
+  return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left
+}

@@ -98,7 +98,7 @@ function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
     state: (id) => stateNamed(line, id),
     async waitForSession(id, timeoutMs) {
       const state = await stateNamed(line, id)
-      return 'code' in state ? state : untilResting(line, state.sessionId, line.clock.now() + timeoutMs, signal)
+      return 'code' in state ? state : untilResting(line, state.sessionId, timeoutMs, signal)
     },
   }
 }

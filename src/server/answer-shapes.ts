@@ -93,7 +93,20 @@ const AgentShape = z.looseObject({
 }).meta({ id: 'Agent' }) satisfies z.ZodType<AgentView>
 export const AgentList = z.looseObject({ agents: z.array(AgentShape) })
 
-export const Health = z.looseObject({ status: z.literal('ok'), version: z.string(), uptimeSeconds: count })
+export const Health = z.looseObject({
+  status: z.enum(['ok', 'unavailable']).describe('"unavailable", with the status 503, while nothing can be recorded'),
+  version: z.string(),
+  uptimeSeconds: count,
+  store: z.looseObject({
+    status: z.enum(['ok', 'unavailable']),
+    reason: z.string().nullable().describe('why nothing can be recorded'),
+    cure: z.string().nullable().describe('what a person must do'),
+    freeBytes: z.number().nullable().describe('what is left on the disk of the log'),
+    since: z.number().nullable().describe('milliseconds since 1970'),
+  }),
+})
+
+export type Health = z.infer<typeof Health>
 
 export const Server = z.looseObject({ version: z.string(), uptimeSeconds: count, cwd: z.string().describe('where sessions work that name no directory'), auth: z.enum(['tokens', 'open']) })
 

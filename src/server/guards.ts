@@ -30,7 +30,7 @@ export type GuardOptions = { identity: Identity; clock: Clock; log: LogSink; hos
 const notNow = wireNo('unavailable', 'The server starts or stops. Try again.', { 'retry-after': '1' })
 
 export function guards({ identity, clock, log, host, allowedHosts, requestsPerMinute, closing, observe }: GuardOptions): Guards {
-  const rate = rateLimit(requestsPerMinute, () => clock.now())
+  const rate = rateLimit(requestsPerMinute, () => clock.elapsed())
   let hosts: HostGuard | null = null
 
   /** `public`: whoever it is, and from wherever a link led here. */

@@ -94,7 +94,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const limits = { ...httpLimitsDefault, ...options.limits }
   const closing = new AbortController()
   const identity = identityOf(options)
-  const deps: Deps = { ...options, numbers: options.numbers ?? null, identity, cwd: options.cwd ?? process.cwd(), startedAt: options.clock.now(), closing: closing.signal }
+  const deps: Deps = { ...options, numbers: options.numbers ?? null, identity, cwd: options.cwd ?? process.cwd(), startedAt: options.clock.elapsed(), closing: closing.signal }
   const guard = guards({ ...options, identity, allowedHosts: options.allowedHosts ?? [], requestsPerMinute: limits.requestsPerMinute, closing: closing.signal })
   const app = appOf(limits, deps, options.sockets ?? {})
   const feed = feedOf({ ...options, ...limits, closing: closing.signal })
@@ -150,7 +150,7 @@ function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors)
     const no = closing.aborted ? wireNo('unavailable', 'The server stops. Try again.', { 'retry-after': '5' }) : wireNoOfError(error, limits.bodyBytesMax)
     const fields = { method: request.method, path: pathOf(request.url), stack: error instanceof Error ? (error.stack ?? error.message) : String(error) }
     // Nobody is there to read it: most likely what was asked for was cancelled with its client.
-    if (no.status >= 500 && !closing.aborted) log(reply.raw.destroyed ? 'debug' : 'error', 'a request broke', fields)
+    if (no.status >= 500 && no.body.error.code !== 'store_unavailable' && !closing.aborted) log(reply.raw.destroyed ? 'debug' : 'error', 'a request broke', fields)
     return say(reply, no)
   })
   return app

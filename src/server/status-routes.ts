@@ -1,16 +1,27 @@
 /** Whether the server lives, and what it counts. */
 import { z } from 'zod'
+import type { StoreHealth } from '../runtime/store-health.ts'
 import { Health, Numbers, Server } from './answer-shapes.ts'
 import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
 
 const tag = 'status'
 
-export function statusRoutes(app: App, { clock, version, startedAt, metrics, numbers, cwd, identity }: Deps): void {
-  app.get('/health', { config: { public: true }, schema: shapes({ summary: 'Whether the server lives', tag }, { 200: Health }) }, async (_request, reply) =>
-    answer(reply, 200, { status: 'ok', version, uptimeSeconds: Math.max(0, Math.floor((clock.now() - startedAt) / 1000)) }))
+/** Everybody may ask for it, so it does not name the directory. */
+function storeStatus(health: StoreHealth): Health['store'] {
+  if (health.state === 'ok') return { status: 'ok', reason: null, cure: null, freeBytes: null, since: null }
+  const { reason, cure, freeBytes } = health.refusal
+  return { status: 'unavailable', reason, cure, freeBytes, since: health.since }
+}
 
-  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.now() - startedAt) / 1000))
+export function statusRoutes(app: App, { exchange, clock, version, startedAt, metrics, numbers, cwd, identity }: Deps): void {
+  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.elapsed() - startedAt) / 1000))
+  const described = { summary: 'Whether the server lives, and whether it can record anything', tag }
+  app.get('/health', { config: { public: true }, schema: shapes(described, { 200: Health, 503: Health }) }, async (_request, reply) => {
+    const store = storeStatus(exchange.storeHealth())
+    return reply.code(store.status === 'ok' ? 200 : 503).send({ status: store.status, version, uptimeSeconds: uptimeSeconds(), store })
+  })
+
   app.get('/api/server', { schema: shapes({ summary: 'What this server is, and where it works', tag }, { 200: Server }) }, async (request, reply) =>
     answer(reply, 200, onlyUser(whoOf(request), 'see the server') ?? { version, uptimeSeconds: uptimeSeconds(), cwd, auth: identity.mode }))
 

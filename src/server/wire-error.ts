@@ -1,7 +1,9 @@
 /** How a no reads on the wire: one shape everywhere, one status for each code. */
 import { z } from 'zod'
+import { DamagedRow } from '../model/damaged-row.ts'
 import { errorOf, headersOf, statusOf } from '../model/refusal-on-wire.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
+import { storeRefusal } from '../runtime/faults.ts'
 
 /** What only a wire can say: no rule of the runtime was asked. */
 export const wireStatusOf = {
@@ -35,6 +37,9 @@ export const isRefusal = (answer: object): answer is Refusal => 'code' in answer
 /** What Fastify and Node throw, by their codes; everything else that is not a client's mistake is a bug of ours. */
 export function wireNoOfError(error: unknown, bodyBytesMax: number): WireNo {
   if (error instanceof RefusedInput) return wireNoOf(error.refusal)
+  const unavailable = storeRefusal(error)
+  if (unavailable !== null) return wireNoOf(unavailable)
+  if (error instanceof DamagedRow) return wireNo('bug', error.message)
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return wireNo413(bodyBytesMax)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wireNo('unsupported_media_type', 'The content type of the body is not taken. Send JSON, with content-type: application/json.')

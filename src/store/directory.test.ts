@@ -95,7 +95,7 @@ test('a second opener in the same process is refused, and the directory is free 
 test('a log of the first format is brought to the present one, with whoever waits and what was written down', async () => {
   const { directory, file } = scratch()
   const db = new DatabaseSync(file)
-  db.exec(`${migrations[0] ?? ''}; insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`)
+  db.exec(`${migrations[0] ?? ''}; insert into log_sessions values ('ses_a', 1); insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`)
   db.close()
   const store = sqliteStore({ directory, now })
   await append(store, created('ses_a'))

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { faultWords, FileGone, freeBytesAt, freeWords, isAboutPlace } from './disk-fault.ts'
 import { applicationId, migrations } from './schema.ts'
 
 /** The store cannot be used; the message says what to do. Nothing was changed on disk. */
@@ -52,7 +53,7 @@ function openLock(file: string, path: string): DatabaseSync {
   try {
     return new DatabaseSync(file)
   } catch (cause) {
-    throw new StoreFault(`${path} cannot be written to (${(cause as Error).message}). Choose another data directory, or change its permissions.`, { cause })
+    throw new StoreFault(`${path} cannot be written to (${(cause as Error).message}${freeWords(path)}). Choose another data directory, make room, or change its permissions.`, { cause })
   }
 }
 
@@ -76,9 +77,16 @@ export function openDatabase(file: string): DatabaseSync {
     if (existsSync(file) && statSync(file).size > 0) inspect(file)
     return migrate(new DatabaseSync(file))
   } catch (cause) {
-    if (cause instanceof StoreFault) throw cause
+    if (cause instanceof StoreFault || isAboutPlace(cause)) throw placeFault(file, cause)
     throw new StoreFault(`${file} cannot be read as a Tieline log (${(cause as Error).message}). It was left as it is: move it away, or restore it from a copy.`, { cause })
   }
+}
+
+/** What cannot be written says nothing about the log itself: nobody should move a good one away because the disk is full. */
+export function placeFault(file: string, cause: unknown): unknown {
+  if (!isAboutPlace(cause)) return cause
+  const { reason, cure } = faultWords(cause, freeBytesAt(dirname(file)))
+  return new StoreFault(`${file} cannot be used now: ${reason}${freeWords(dirname(file))}. ${cure} Then try again.`, { cause })
 }
 
 function inspect(file: string): void {
@@ -98,8 +106,23 @@ function inspect(file: string): void {
 
 const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number => (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
 
+const settings = 'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory'
+
+/** Opens a log that this process has opened before. One of another format has taken its place, and is not touched. */
+export function connect(file: string): DatabaseSync {
+  const db = new DatabaseSync(file)
+  try {
+    if (numberOf(db, 'user_version') !== migrations.length) throw new FileGone('the log was replaced by one of another format')
+    db.exec(settings)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
 function migrate(db: DatabaseSync): DatabaseSync {
-  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory')
+  db.exec(settings)
   const version = numberOf(db, 'user_version')
   if (version === migrations.length) return db
   db.exec('begin immediate')

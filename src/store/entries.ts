@@ -75,6 +75,8 @@ type Plan = {
   lastMax: number
   tokensMax: number
   oldestAt: number
+  /** An entry that lies further ahead was written before the wall clock was set back: nobody knows its age. */
+  newestAt: number
 }
 
 function planOf(segments: readonly Segment[], total: number, { filter, now, tokensMax }: EntrySelect): Plan {
@@ -89,6 +91,7 @@ function planOf(segments: readonly Segment[], total: number, { filter, now, toke
     keywords: lower,
     matcher: lower === null ? null : keywordMatcher(lower),
     oldestAt: now - ageMax * 1000,
+    newestAt: now + ageMax * 1000,
   }
 }
 
@@ -223,7 +226,7 @@ function* selectInSlices(db: DatabaseSync, session: string, select: EntrySelect)
   let full = fullFor(plan, 0, 0)
   for (const row of full === null ? walk.rows : []) {
     if (row.at < plan.oldestAt) break
-    const reason = yield* sift(sql, plan, row)
+    const reason = row.at > plan.newestAt ? 'age' : yield* sift(sql, plan, row)
     dropped[walk.skipped] += left - row.n
     left = row.n
     units += unitsPerRow + (row.text?.length ?? 0)

@@ -19,6 +19,9 @@ const reach = `with recursive reach(session, via) as (
     union select w.target, r.session from reach r join waits w on w.waiter = r.session where w.until > ?2)
   select r.session as session, r.via as via, s.agent as agent from reach r cross join sessions s on s.id = r.session`
 
+/** A minute on both sides: after the wall clock was set back, what lies an hour ahead did not happen in the last minute. */
+const minuteMs = 60_000
+
 const turnWidth = turnColumns.length
 const sessionWidth = sessionColumns.length
 
@@ -39,14 +42,14 @@ export function prepareFacts(db: DatabaseSync) {
     open: prepare(`select ${turn}, ${session},
         (select count(*) from turns where pending = 1 and caller = t.session and background = 0),
         coalesce((select sum(made) from turns where flow = t.flow and caller is not null), 0) + (select count(*) from sessions where flow = t.flow),
-        (select count(*) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
-        (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and caller is not null),
+        (select count(*) from turns where flow = t.flow and opened_at > ?2 and opened_at < ?5 and caller is not null),
+        (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and opened_at < ?5 and caller is not null),
         exists (select 1 from turns where id = ?3) or exists (select 1 from refused where call = ?4)
       from turns t join sessions s on s.id = t.session where t.id = ?1`),
     send: prepare(`select
         coalesce((select sum(made) from turns where flow = ?1 and caller is not null), 0) + (select count(*) from sessions where flow = ?1),
-        (select count(*) from messages where flow = ?1 and sent_at > ?2 and flow is not null),
-        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and flow is not null),
+        (select count(*) from messages where flow = ?1 and sent_at > ?2 and sent_at < ?5 and flow is not null),
+        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and sent_at < ?5 and flow is not null),
         max((select opened_at from turns where id = 'turn_' || substr(?1, 6)), coalesce((select max(accepted_at) from messages where flow = ?1 and accepted_by = 'user'), 0)),
         exists (with recursive up(id) as (
           select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
@@ -149,7 +152,7 @@ export function sessionFacts(statements: FactStatements, id: SessionId, now: Mil
 }
 
 export function openFacts(statements: FactStatements, query: { call: CallId; callerTurn: TurnId; target: SessionId | null }, now: Millis, held: ReadonlySet<string> | null): OpenFacts | null {
-  const raw = statements.open.get(query.callerTurn, now - 60_000, `turn_${query.call.slice(5)}`, query.call) as RawArray | undefined
+  const raw = statements.open.get(query.callerTurn, now - minuteMs, `turn_${query.call.slice(5)}`, query.call, now + minuteMs) as RawArray | undefined
   if (raw === undefined) return null
   const caller = { turn: turnAt(raw, 0, statements.grants), session: sessionAt(raw, turnWidth) }
   need(held, [`session:${caller.turn.session}`, `flow:${caller.turn.flow}`, `call:${query.call}`])
@@ -171,7 +174,7 @@ export function sendFacts(statements: FactStatements, query: { senderTurn: TurnI
   const flow = sender?.turn.flow ?? query.flow
   need(held, [`flow:${flow}`])
   const target = sessionFacts(statements, query.target, now, held)
-  const raw = statements.send.get(flow, now - 60_000, sender?.session.id ?? '', query.target) as unknown as RawArray
+  const raw = statements.send.get(flow, now - minuteMs, sender?.session.id ?? '', query.target, now + minuteMs) as unknown as RawArray
   const onPath = sender !== null && sender.turn.grant.path.some((hop, index, path) => index < path.length - 1 && hop.session === query.target)
   return {
     sender, target, callback: sender !== null && (raw[4] === 1 || onPath), descendants: raw[0] as number, messagesLastMinute: raw[1] as number, oldestMessageAt: raw[2] as number | null,

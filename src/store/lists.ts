@@ -1,8 +1,9 @@
 /** Reads for lists and for looking around: sessions, agents, questions, waits. Never for decisions. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Answer, Event, StoredEvent } from '../model/event.ts'
+import type { Answer, StoredEvent } from '../model/event.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/lists-port.ts'
+import { readableEvents } from './log-row.ts'
 import { mailLists } from './mail.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
@@ -52,7 +53,7 @@ export function prepareLists(db: DatabaseSync): Lists {
   const statements = prepareAll(db)
   const eventAt = (seq: number): StoredEvent | null => {
     const row = statements.log.get(seq) as { seq: number; at: number; events: string } | undefined
-    const events = row === undefined ? [] : (JSON.parse(row.events) as Event[])
+    const events = row === undefined ? [] : (readableEvents(db, row.seq, row.events))
     const event = row === undefined ? undefined : events[seq - row.seq + events.length - 1]
     return row === undefined || event === undefined ? null : { seq, at: row.at, event }
   }

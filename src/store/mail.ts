@@ -6,6 +6,7 @@ import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { suffixOf, userSession } from '../model/mail.ts'
 import type { Lists } from '../runtime/lists-port.ts'
 import type { Tx } from '../runtime/ports.ts'
+import { readableEvents } from './log-row.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const columns = [
@@ -21,6 +22,7 @@ export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   const inbox = (order: 'asc' | 'desc') => prepare(`${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit +?3`)
   return {
+    db,
     log: prepare('select seq, events from log where seq >= ? order by seq limit 1'),
     one: prepare(`${row} where m.id = ?`),
     byAct: prepare(`${row} where m.accept_act = ?1 and m.accept_act is not null`),
@@ -105,7 +107,7 @@ function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null
 
 function eventAt(statements: MailStatements, seq: number): Event | undefined {
   const raw = statements.log.get(seq) as RawArray | undefined
-  const events = raw === undefined ? [] : (JSON.parse(raw[1] as string) as Event[])
+  const events = raw === undefined ? [] : readableEvents(statements.db, raw[0] as number, raw[1] as string)
   return events[seq - ((raw?.[0] ?? 0) as number) + events.length - 1]
 }
 

@@ -1,10 +1,11 @@
 /** Reads outside transactions: the log, single rows, and what is due. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
-import type { Event, StoredEvent } from '../model/event.ts'
+import type { StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/ports.ts'
+import { readableEvents, type LogRow } from './log-row.ts'
 import { segmentsOf } from './segments.ts'
 import { arrays, entryOfRaw, grantsOf, selected, sessionAt, sessionColumns, turnAt, turnColumns, type Raw, type RawArray } from './rows.ts'
 
@@ -62,13 +63,13 @@ export function prepareReads(db: DatabaseSync) {
       turns: (statements.overdueTurns.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
       lost: (statements.lost.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
     }),
-    event: (seq: number): StoredEvent | null => eventAt(statements, seq),
+    event: (seq: number): StoredEvent | null => eventAt(db, statements, seq),
     refused(call: string): StoredEvent | null {
       const row = statements.refused.get(call) as { seq: number } | undefined
-      return row === undefined ? null : eventAt(statements, row.seq)
+      return row === undefined ? null : eventAt(db, statements, row.seq)
     },
     read(after: number, filter: EventFilter, limit: number): { events: StoredEvent[]; next: number } {
-      return readLog(after, filter, limit, (from, count) => fetch(statements, filter, from, count))
+      return readLog(db, after, filter, limit, (from, count) => fetch(statements, filter, from, count))
     },
   }
 }
@@ -82,12 +83,10 @@ function page(waiting: readonly SessionId[], orphaned: readonly SessionId[], lim
   return { sessions, next: waiting.length === limit || orphaned.length === limit || both.length > limit ? (sessions.at(-1) ?? null) : null }
 }
 
-function eventAt(statements: ReturnType<typeof prepareAll>, seq: number): StoredEvent | null {
+function eventAt(db: DatabaseSync, statements: ReturnType<typeof prepareAll>, seq: number): StoredEvent | null {
   const row = statements.log.get(seq - 1, 1) as LogRow | undefined
-  return row === undefined ? null : (unpack(row).find((stored) => stored.seq === seq) ?? null)
+  return row === undefined ? null : (unpack(db, row).find((stored) => stored.seq === seq) ?? null)
 }
-
-type LogRow = { seq: number; at: number; events: string }
 
 function fetch(statements: ReturnType<typeof prepareAll>, filter: EventFilter, from: number, count: number): LogRow[] {
   if (filter.sessions === undefined) return statements.log.all(from, count) as LogRow[]
@@ -96,20 +95,20 @@ function fetch(statements: ReturnType<typeof prepareAll>, filter: EventFilter, f
   return [...rows.values()].sort((a, b) => a.seq - b.seq).slice(0, count)
 }
 
-function unpack(row: LogRow): StoredEvent[] {
-  const events = JSON.parse(row.events) as Event[]
+function unpack(db: DatabaseSync, row: LogRow): StoredEvent[] {
+  const events = readableEvents(db, row.seq, row.events)
   return events.map((event, index) => ({ seq: row.seq - events.length + index + 1, at: row.at, event }))
 }
 
 /** Pages through rows until `limit` events pass; `next` is where to go on, also when nothing passed. */
-function readLog(after: number, filter: EventFilter, limit: number, rows: (from: number, count: number) => LogRow[]): { events: StoredEvent[]; next: number } {
+function readLog(db: DatabaseSync, after: number, filter: EventFilter, limit: number, rows: (from: number, count: number) => LogRow[]): { events: StoredEvent[]; next: number } {
   const events: StoredEvent[] = []
   const sessions = filter.sessions === undefined ? null : new Set<string>(filter.sessions)
   const types = filter.types === undefined ? null : new Set<string>(filter.types)
   let next = after
   for (let page = rows(next, limit); page.length > 0; page = rows(next, limit)) {
     for (const row of page) {
-      for (const stored of unpack(row)) {
+      for (const stored of unpack(db, row)) {
         if (stored.seq <= after) continue
         if ((sessions === null || sessions.has(stored.event.session)) && (types === null || types.has(stored.event.type))) {
           if (events.length === limit) return { events, next: (events.at(-1) as StoredEvent).seq }
@@ -117,6 +116,8 @@ function readLog(after: number, filter: EventFilter, limit: number, rows: (from:
         }
         next = stored.seq
       }
+      // A row without a readable event is behind us too, or it would be read for ever.
+      next = row.seq
     }
     if (events.length >= limit) break
   }

@@ -5,6 +5,7 @@ import type { CallId, SessionId, TurnId } from '../model/id.ts'
 import { append, callEnded, cancelled, created, ended, mailed, opened, refused, rested, running, said, sent, started, stepped, summarised, testClock, waited } from '../../test/store-kit.ts'
 import { rebuild, viewsEqual } from './rebuild.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
+import { viewsProblem } from './views-belong.ts'
 
 function memory(now = testClock().now): SqliteStore {
   const store = sqliteStore({ directory: ':memory:', now })
@@ -221,6 +222,7 @@ test('R10: whatever happens, the live views are the fold of the log, and a rebui
     const store = memory()
     await live(store, chosen)
     expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+    expect(viewsProblem(store.db)).toBeNull()
     const before = await store.turns({ flow: 'flow_1' }, 1000)
     rebuild(store.db)
     expect(await store.turns({ flow: 'flow_1' }, 1000)).toEqual(before)

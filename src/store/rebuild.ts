@@ -3,17 +3,15 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import { applyAll, prepareWrites } from './apply.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
+import { eventsIn, type LogRow } from './log-row.ts'
 import { migrations, viewTables } from './schema.ts'
-
-type LogRow = { seq: number; at: number; events: string }
 
 /** Empties the views and folds the log again, in one transaction: after a throw they are as they were. */
 export function rebuild(db: DatabaseSync): void {
   db.exec('begin immediate')
   try {
-    for (const table of viewTables) db.exec(`delete from ${table}`)
-    clearKeywordIndex(db)
-    fold(db, db)
+    emptyViews(db)
+    foldAll(db, db)
     db.exec('commit')
   } catch (error) {
     db.exec('rollback')
@@ -21,32 +19,49 @@ export function rebuild(db: DatabaseSync): void {
   }
 }
 
+export function emptyViews(db: DatabaseSync): void {
+  for (const table of viewTables) db.exec(`delete from ${table}`)
+  clearKeywordIndex(db)
+}
+
 /** Folds the log into a second database in memory and compares them, table by table and row by row. */
 export function viewsEqual(db: DatabaseSync): { equal: boolean; difference: string | null } {
-  const folded = new DatabaseSync(':memory:')
+  const folded = emptyDatabase()
   try {
-    for (const step of migrations) folded.exec(step)
-    folded.exec('begin')
-    fold(db, folded)
-    folded.exec('commit')
-    for (const table of viewTables) {
-      const difference = differenceOf(table, db, folded)
-      if (difference !== null) return { equal: false, difference }
-    }
-    return { equal: true, difference: null }
+    foldAll(db, folded)
+    const [difference = null] = differences(db, folded)
+    return { equal: difference === null, difference }
   } finally {
     folded.close()
   }
 }
 
-function fold(from: DatabaseSync, to: DatabaseSync): void {
+/** A database with all tables and nothing in them, on disk where it gets too large for memory, and gone when it is closed. A transaction is open in it. */
+export function emptyDatabase(): DatabaseSync {
+  const db = new DatabaseSync('')
+  for (const step of migrations) db.exec(step)
+  db.exec('begin')
+  return db
+}
+
+/** The first difference of each table. */
+export const differences = (live: DatabaseSync, folded: DatabaseSync): string[] => viewTables.flatMap((table) => differenceOf(table, live, folded) ?? [])
+
+export const logRows = (db: DatabaseSync): Iterable<LogRow> => db.prepare('select seq, at, events from log order by seq').iterate() as Iterable<unknown> as Iterable<LogRow>
+
+/** Folds rows one by one into a database, in order. */
+export function folder(to: DatabaseSync): (row: Pick<LogRow, 'seq' | 'at'>, events: readonly Event[]) => void {
   const writes = prepareWrites(to)
   const logSession = to.prepare('insert into log_sessions (session, seq) values (?, ?)')
-  for (const row of from.prepare('select seq, at, events from log order by seq').iterate() as Iterable<unknown> as Iterable<LogRow>) {
-    const events = JSON.parse(row.events) as Event[]
-    for (const session of new Set(events.map((event) => event.session))) logSession.run(session, row.seq)
-    applyAll(writes, events.map((event, index) => ({ event, seq: row.seq - events.length + index + 1 })), row.at)
+  return ({ seq, at }, events) => {
+    for (const session of new Set(events.map((event) => event.session))) logSession.run(session, seq)
+    applyAll(writes, events.map((event, index) => ({ event, seq: seq - events.length + index + 1 })), at)
   }
+}
+
+function foldAll(from: DatabaseSync, to: DatabaseSync): void {
+  const fold = folder(to)
+  for (const row of logRows(from)) fold(row, eventsIn(row.seq, row.events))
 }
 
 /** Both sides in one order, row beside row, so that neither has to be held in memory. */

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
-import type { Event, Grant, Outcome, SessionKind } from '../model/event.ts'
+import type { Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
 import { callOf, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
+import { eventsIn } from './log-row.ts'
 
 /** Columns as SQLite gives them, by name. */
 export type Raw = Record<string, string | number | null>
@@ -38,7 +39,7 @@ export function grantsOf(db: DatabaseSync): Grants {
 }
 
 function grantIn(raw: RawArray | undefined, openedSeq: number): Grant {
-  const events = raw === undefined ? [] : (JSON.parse(raw[1] as string) as Event[])
+  const events = raw === undefined ? [] : eventsIn(raw[0] as number, raw[1] as string)
   const event = events[openedSeq - ((raw?.[0] ?? 0) as number) + events.length - 1]
   assert(event !== undefined && 'grant' in event, `no turn was opened at ${openedSeq}`)
   return event.grant

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { NeedsKeys } from '../runtime/ports.ts'
 import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
-import { StoreFault } from './directory.ts'
 import { viewsEqual } from './rebuild.ts'
 import { AppendFault } from '../runtime/ports.ts'
+import { StoreUnavailable } from '../runtime/store-health.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 import { storeContract } from './store-contract.ts'
 
@@ -89,7 +89,7 @@ test('R2: where the disk fails at the commit, everybody is told no and the reope
   await append(store, created('ses_kept'))
   store.db.exec(`pragma max_page_count = 1`)
   const large = append(store, sent('ses_kept', 'turn_1', { text: 'x'.repeat(4_000_000) }))
-  await expect(atMost(Promise.resolve(large))).rejects.toThrow(StoreFault)
+  await expect(atMost(Promise.resolve(large))).rejects.toThrow(StoreUnavailable)
   await store.close()
   const again = sqliteStore({ directory, now: testClock().now })
   onTestFinished(() => again.close())

@@ -6,19 +6,26 @@
  * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that appends.
  */
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
 import type { Lists } from '../runtime/lists-port.ts'
 import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import type { StoreHealth } from '../runtime/store-health.ts'
 import { isDiskFault, serialise } from './append-text.ts'
-import { applyAll, prepareWrites, type Writes } from './apply.ts'
-import { openDatabase, ownDirectory, StoreFault } from './directory.ts'
+import { applyAll } from './apply.ts'
+import { StoreFault } from './directory.ts'
 import { selectEntriesGently } from './entries.ts'
-import { acceptedFacts, activationFacts, belowFacts, inboxFacts, mailFacts, messageFacts, need, noticeFacts, openFacts, prepareFacts, questionFacts, sendFacts, sessionFacts, tracedFacts, turnFacts } from './facts.ts'
+import { need, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
 import { hintsOf } from './hints.ts'
 import { prepareLists } from './lists.ts'
+import { watchRows } from './log-row.ts'
+import { openFiles, type OpenFiles } from './open-files.ts'
+import { outageOf, type Outage } from './outage.ts'
 import { prepareReads } from './reads.ts'
+import { txOf } from './tx.ts'
+import { reopenWriter, writerOf, type LogFile, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
 const rerunsMax = 5
@@ -26,38 +33,38 @@ const rerunsMax = 5
 type Job = { keys: readonly Key[]; work: (tx: Tx) => Promise<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void }
 type Settled = { job: Job; ok: boolean; value: unknown }
 
-export type SqliteOptions = { /** A data directory, or ':memory:'. */ directory: string; now: () => Millis; /** What is written instead of these events, where they may not be written as they are: before the log, the views and the hints see them. */ clean?: (events: readonly Event[]) => readonly Event[] | null }
+export type SqliteOptions = {
+  /** A data directory, or ':memory:'. */
+  directory: string
+  now: () => Millis
+  /** Time that only passes, for pauses between tries; `now` unless given. */
+  elapsed?: () => Millis
+  /** What is written instead of these events, where they may not be written as they are: before the log, the views and the hints see them. */
+  clean?: (events: readonly Event[]) => readonly Event[] | null
+  /** Told once for each change. */
+  onHealth?: (health: StoreHealth) => void
+  /** Told of a row of the log that cannot be read, each time that somebody comes across it. */
+  onDamage?: (fault: DamagedRow) => void
+}
 
 /** What tests, the simulator and `rebuild` may also do. */
 export type SqliteStore = Store & { readonly lists: Lists; readonly db: DatabaseSync; readonly commits: () => number }
 
-export function sqliteStore({ directory, now, clean = () => null }: SqliteOptions): SqliteStore {
-  const owned = directory === ':memory:' ? null : ownDirectory(directory)
-  try {
-    const db = openDatabase(owned?.file ?? ':memory:')
-    // The lock says that nobody else is alive: leases of earlier processes have ended with them.
-    if (owned !== null) db.exec('update nodes set until = 0')
-    const reader = owned === null ? db : new DatabaseSync(owned.file, { readOnly: true })
-    return new Sqlite(db, reader, now, clean, () => owned?.release())
-  } catch (error) {
-    owned?.release()
-    throw error
-  }
-}
+export const sqliteStore = (options: SqliteOptions): SqliteStore => new Sqlite(openFiles(options.directory, options.onDamage ?? (() => undefined)), options)
 
 class Sqlite implements SqliteStore {
-  readonly db: DatabaseSync
+  #writer: Writer
+  readonly #file: LogFile | null
+  readonly #outage: Outage
   readonly #now: () => Millis
   readonly #clean: NonNullable<SqliteOptions['clean']>
   readonly #release: () => void
+  readonly #onDamage: (fault: DamagedRow) => void
   /** R2: what is asked for outside a transaction comes through a connection that sees only what was committed. */
   readonly #reader: DatabaseSync
-  readonly #facts
   readonly #committed
   readonly #reads
   readonly lists: Lists
-  readonly #writes: Writes
-  readonly #sql
   #queue: Job[] = []
   #draining = false
   #scheduled = false
@@ -68,34 +75,37 @@ class Sqlite implements SqliteStore {
   #closing: Promise<void> | null = null
   #commits = 0
   #seq: number
-  #broken: StoreFault | null = null
   readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
 
-  constructor(db: DatabaseSync, reader: DatabaseSync, now: () => Millis, clean: NonNullable<SqliteOptions['clean']>, release: () => void) {
-    this.db = db
+  constructor({ db, reader, file, release }: OpenFiles, options: SqliteOptions) {
+    const { now, elapsed = now, clean = () => null, onHealth = () => undefined, onDamage = () => undefined } = options
+    this.#writer = writerOf(db)
     this.#reader = reader
+    this.#file = file
     this.#now = now
     this.#clean = clean
     this.#release = release
-    this.#facts = prepareFacts(db)
-    this.#writes = prepareWrites(db)
+    this.#onDamage = onDamage
+    this.#outage = outageOf(file?.path ?? ':memory:', { now, elapsed }, onHealth)
     this.#reads = prepareReads(reader)
     this.lists = prepareLists(reader)
-    this.#committed = reader === db ? this.#facts : prepareFacts(reader)
-    this.#sql = {
-      begin: db.prepare('begin immediate'), commit: db.prepare('commit'),
-      log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'), logSession: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
-      heartbeat: db.prepare('insert into nodes (id, until) values (?, ?) on conflict do update set until = excluded.until'),
-    }
+    this.#committed = reader === db ? this.#writer.facts : prepareFacts(reader)
     this.#seq = this.#reads.lastSeq()
+  }
+
+  get db(): DatabaseSync {
+    return this.#writer.db
   }
 
   readonly lastSeq = (): number => this.#seq
   readonly commits = (): number => this.#commits
 
+  readonly health = (): StoreHealth => this.#outage.health()
+
   transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new StoreFault('the store is closed'))
-    if (this.#broken !== null) return Promise.reject(this.#broken)
+    const unavailable = this.#outage.refusal()
+    if (unavailable !== null) return Promise.reject(unavailable)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ keys, work, resolve: resolve as (value: unknown) => void, reject })
       this.#schedule()
@@ -114,12 +124,15 @@ class Sqlite implements SqliteStore {
   async #drain(): Promise<void> {
     if (this.#draining) return
     this.#draining = true
-    const settled: Settled[] = []
-    const hints: Hint[] = []
-    const durable = this.#seq
+    const [settled, hints]: [Settled[], Hint[]] = [[], []]
+    let durable = this.#seq
     let current: Job | undefined
     try {
-      this.#sql.begin.run()
+      const known = this.#recover()
+      // What was under way when the disk failed was kept after all: those who follow the log look for it.
+      if (known > durable) hints.push({ kind: 'appended' })
+      durable = known
+      this.#writer.begin.run()
       // A work may await only `tx`, or it would hold up everybody: then nothing but promise jobs runs until the group is done.
       const watch = setImmediate(() => assert(!this.#inWork, 'a transaction awaited something other than its facts'))
       while (settled.length < worksPerGroupMax) {
@@ -129,13 +142,15 @@ class Sqlite implements SqliteStore {
       }
       current = undefined
       clearImmediate(watch)
-      this.#sql.commit.run()
+      this.#writer.commit.run()
+      this.#file?.check()
       this.#commits += 1
+      this.#outage.end()
     } catch (cause) {
       this.#seq = durable
       const others = [...settled.map(({ job }) => job), ...this.#queue]
       if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined) this.#without(current, others, cause)
-      else this.#failStop(cause, current === undefined ? others : [current, ...others])
+      else this.#failGroup(cause, current === undefined ? others : [current, ...others])
       return
     } finally {
       this.#draining = false
@@ -169,13 +184,28 @@ class Sqlite implements SqliteStore {
     setImmediate(() => this.#schedule())
   }
 
-  /** The disk failed: what was decided in this group is not known to be kept, so nothing more is taken. */
-  #failStop(cause: unknown, jobs: readonly Job[]): void {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    this.#broken = new StoreFault(`the log could not be written (${reason}). Restart Tieline when the cause is gone; what was acknowledged is safe.`, { cause })
-    if (this.db.isTransaction) this.db.exec('rollback')
+  /** The disk failed: what was decided in this group is not known to be kept, so nobody is told yes. The next work tries again, after a pause. */
+  #failGroup(cause: unknown, jobs: readonly Job[]): void {
+    const fault = this.#outage.begin(cause instanceof AppendFault ? cause.cause : cause)
     this.#queue = []
-    for (const job of jobs) job.reject(this.#broken)
+    this.#writing = false
+    try {
+      if (this.db.isTransaction) this.db.exec('rollback')
+    } catch {
+      // A new connection is made before anything is written again, and what this one had begun goes with it.
+    }
+    for (const job of jobs) job.reject(fault)
+  }
+
+  /** After a fault: a new connection, if the disk takes what is written. What the log says is how far it came, whatever was thought before. */
+  #recover(): number {
+    if (this.#outage.isOver()) return this.#seq
+    if (this.#file !== null) {
+      this.#writer = reopenWriter(this.#file, this.#writer)
+      watchRows(this.#writer.db, this.#onDamage)
+    }
+    this.#seq = (this.#writer.last.get() as { seq: number | null }).seq ?? 0
+    return this.#seq
   }
 
   async #run(job: Job, hints: Hint[]): Promise<Settled> {
@@ -186,7 +216,7 @@ class Sqlite implements SqliteStore {
       const held = rerun > rerunsMax ? null : keys
       try {
         this.#inWork = true
-        const value = await job.work(this.#tx(at, held, events))
+        const value = await job.work(txOf(this.#writer.facts, at, held, events))
         this.#inWork = false
         this.#append(events, at, held, hints)
         return { job, ok: true, value }
@@ -203,32 +233,6 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  #tx(at: Millis, held: ReadonlySet<string> | null, events: Event[]): Tx {
-    const facts = this.#facts
-    return {
-      now: at,
-      turn: async (id) => turnFacts(facts, id, held),
-      activation: async (id) => activationFacts(facts, id, held),
-      session: async (id) => sessionFacts(facts, id, at, held),
-      open: async (query) => openFacts(facts, query, at, held),
-      send: async (query) => sendFacts(facts, query, at, held),
-      question: async (id) => questionFacts(facts, id, held),
-      notices: async (session) => noticeFacts(facts, session, held),
-      traced: async (session, key) => tracedFacts(facts, session, key, held),
-      message: async (id) => messageFacts(facts, id, held),
-      inbox: async (id, ask) => inboxFacts(facts, id, ask, held),
-      accepted: async (act) => acceptedFacts(facts, act, held),
-      mail: async (id) => mailFacts(facts, id, held),
-      below: async (turn) => {
-        const row = turnFacts(facts, turn, held)
-        return row === null ? [] : belowFacts(facts, row.turn.session, turn, held)
-      },
-      append: (...more) => {
-        events.push(...more)
-      },
-    }
-  }
-
   #append(given: readonly Event[], at: Millis, held: ReadonlySet<string> | null, hints: Hint[]): void {
     if (given.length === 0) return
     const events = this.#clean(given) ?? given
@@ -241,9 +245,9 @@ class Sqlite implements SqliteStore {
     try {
       const numbered = events.map((event, index) => ({ event, seq: this.#seq + index + 1 }))
       this.#seq += events.length
-      this.#sql.log.run(this.#seq, at, text)
-      for (const session of sessions) this.#sql.logSession.run(session, this.#seq)
-      applyAll(this.#writes, numbered, at)
+      this.#writer.log.run(this.#seq, at, text)
+      for (const session of sessions) this.#writer.logSession.run(session, this.#seq)
+      applyAll(this.#writer.writes, numbered, at)
     } catch (cause) {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
@@ -266,7 +270,6 @@ class Sqlite implements SqliteStore {
   sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
   due: Store['due'] = async (at, limit, after) => this.#reads.due(at, limit, after)
   entries: Store['entries'] = (session, select) => selectEntriesGently(this.#reader, session, select)
-
   entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {
@@ -276,7 +279,7 @@ class Sqlite implements SqliteStore {
 
   async heartbeat(node: NodeId, ttlMs: number): Promise<void> {
     await this.transact([], async () => {
-      this.#sql.heartbeat.run(node, this.#now() + ttlMs)
+      this.#writer.heartbeat.run(node, this.#now() + ttlMs)
     })
   }
 

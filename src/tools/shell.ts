@@ -53,7 +53,7 @@ export const shell = workspaceTool({
 type End = { exit_code: number | null; signal: string | null; stdout: string; stderr: string; truncated: boolean; timed_out: boolean; duration_ms: number }
 
 async function runCommand(command: string, cwd: string, timeoutMs: number, signal: AbortSignal): Promise<End> {
-  const startedAt = systemClock.now()
+  const startedAt = systemClock.elapsed()
   // Detached makes it the leader of its own group, whose id is its pid.
   const child = spawn('/bin/sh', ['-c', command], { cwd, env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const group = child.pid
@@ -71,7 +71,7 @@ async function runCommand(command: string, cwd: string, timeoutMs: number, signa
     stderr: err.text,
     truncated: out.truncated || err.truncated,
     timed_out: timedOut,
-    duration_ms: Math.max(0, systemClock.now() - startedAt),
+    duration_ms: Math.max(0, systemClock.elapsed() - startedAt),
   }
 }
 

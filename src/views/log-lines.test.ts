@@ -4,7 +4,7 @@ import { maskerOf } from '../model/mask-secrets.ts'
 import { isoTime } from '../runtime/system-clock.ts'
 import { logSink, type LogOptions, type LogSink } from './log-lines.ts'
 
-const clock = { now: () => 1_800_000_000_123, sleep: () => Promise.resolve() }
+const clock = { now: () => 1_800_000_000_123, elapsed: () => 0, sleep: () => Promise.resolve() }
 
 function sink(more: Partial<LogOptions> = {}): { log: LogSink; lines: string[] } {
   const lines: string[] = []

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/ports.ts'
 import { boundedMap } from './bounded-map.ts'
 import { boundedNames, counter, gaugeText, histogram } from './prometheus-text.ts'
 
-export type Live = { /** Turns that run now. */ running: number; /** Calls that somebody waits for. */ openCalls: number; /** Inputs that wait for their session. */ queued: number; webSockets: number }
+export type Live = { /** Turns that run now. */ running: number; /** Calls that somebody waits for. */ openCalls: number; /** Inputs that wait for their session. */ queued: number; webSockets: number; /** Whether anything can be recorded. */ storeOk?: boolean }
 
 export type MetricsDeps = {
   clock: Clock
@@ -141,9 +141,10 @@ function handlersOf(meters: Meters): Handlers {
 
 const secondsOf = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
 
-const liveText = ({ running, openCalls, queued, webSockets }: Live): string => [
+const liveText = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string => [
   gaugeText('tieline_running_turns', 'Turns that run now.', [[{}, running]]), gaugeText('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
   gaugeText('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]), gaugeText('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
+  gaugeText('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [[{}, storeOk ? 1 : 0]]),
 ].join('')
 
 /** Names as other processes on Node have them, so that boards that are there already work. */

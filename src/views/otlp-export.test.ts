@@ -22,6 +22,7 @@ function testClock(guards: readonly number[]): Clock & { slept: number[]; expire
   const clock = {
     slept: [] as number[],
     now: () => now,
+    elapsed: () => now,
     sleep: (ms: number, signal?: AbortSignal) => new Promise<void>((resolve, reject) => {
       if (guards.includes(ms)) {
         waiting.add(resolve)

@@ -37,8 +37,8 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
 
   const giveUp = (spans: number, why: string): void => {
     dropped += spans
-    if (clock.now() - warnedAt < warnEveryMs) return
-    warnedAt = clock.now()
+    if (clock.elapsed() - warnedAt < warnEveryMs) return
+    warnedAt = clock.elapsed()
     warn(`telemetry: ${dropped} spans were not exported so far: ${why}. Nothing else is affected.`)
   }
   const sleep = async (ms: number): Promise<void> => {

@@ -82,7 +82,7 @@ test('a shorter time is counted by the minute, and nothing of it is kept for mor
   const start = 1_800_000_000_000
   let time = start
   const store = sqliteStore({ directory: ':memory:', now: () => time })
-  const view = totalsView({ clock: { now: () => time, sleep: async () => undefined }, store, exchange: { subscribe: () => () => undefined }, report: (fault) => { throw fault } })
+  const view = totalsView({ clock: { now: () => time, elapsed: () => time, sleep: async () => undefined }, store, exchange: { subscribe: () => () => undefined }, report: (fault) => { throw fault } })
   for (const [n, at] of [0, 25 * hour, 26 * hour, 28 * hour, 28 * hour + 1000].entries()) {
     time = start + at
     await store.transact([`session:ses_${n}`], async (tx) => tx.append(created(`ses_${n}`), sent(`ses_${n}`, `turn_${n}`, { flow: `flow_${n}` })))

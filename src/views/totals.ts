@@ -72,7 +72,7 @@ class LogTotals implements TotalsView {
   async begun(): Promise<void> {
     if (this.#state === 'asleep') this.#begin()
     const { clock } = this.#deps
-    for (const until = clock.now() + patienceMs; this.#state === 'reading' && clock.now() < until && !this.#stopped.signal.aborted; ) await clock.sleep(restMs)
+    for (const until = clock.elapsed() + patienceMs; this.#state === 'reading' && clock.elapsed() < until && !this.#stopped.signal.aborted; ) await clock.sleep(restMs)
   }
 
   close(): void {

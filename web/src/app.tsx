@@ -11,6 +11,7 @@ import { ConnectionBar, TokenForm } from './connection-bar.tsx'
 import { KeyHelp } from './key-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import { SessionsView } from './views/sessions-view.tsx'
+import { StoreBar } from './store-bar.tsx'
 
 const late = {
   start: lateView(async () => (await import('./views/start-view.tsx')).StartView),
@@ -63,6 +64,7 @@ export function App() {
       <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
       <Header address={address} onHelp={() => setHelping(true)} />
       <ConnectionBar />
+      <StoreBar />
       <main id="main" tabIndex={-1}><Boundary place={address.path.join('/')}><View address={address} /></Boundary></main>
       {helping && <KeyHelp views={views} onClose={() => setHelping(false)} />}
     </div>

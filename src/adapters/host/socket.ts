@@ -7,6 +7,7 @@ import type { SessionId } from '../../model/id.ts'
 import { hostFrameBytesMax } from '../../model/limits.ts'
 import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { storeRefusal } from '../../runtime/faults.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
 
@@ -17,6 +18,7 @@ const policyCode = 1008
 const framesWaitingMax = 64
 const toolsAtOnceMax = 64
 const unreadBytesMax = 32 * 1024 * 1024
+const tryLaterCode = 1013
 
 export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
 
@@ -57,13 +59,21 @@ class Program {
     this.#ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
   }
 
+  /** Where nothing can be recorded, the program comes again after a while, and brings its sessions once more. */
+  #broke(fault: unknown, about: About): void {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) return this.#onFault(fault)
+    this.#say(refusal, about)
+    this.#ws.close(tryLaterCode, 'nothing can be recorded now')
+  }
+
   #receive(text: string | null): void {
     const { frame, about } = text === null ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed(text)
     if (isRefusal(frame)) return this.#refuse(frame, about)
     this.#waiting += 1
     // What it sends meanwhile stays with the kernel, and then with the program.
     if (this.#waiting >= framesWaitingMax) this.#ws.pause()
-    this.#last = this.#last.then(() => this.#take(frame)).catch(this.#onFault).finally(() => {
+    this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => this.#broke(fault, about)).finally(() => {
       this.#waiting -= 1
       if (this.#waiting < framesWaitingMax && this.#ws.isPaused) this.#ws.resume()
     })

@@ -28,7 +28,7 @@ export function wantedSessions({ hub, store, clock, alarm, isHosted, fail, repor
       after = next
     }
   }
-  hub.onAsked((late) => void alarm.set(clock.now() + openMsMax, () => late(`it was not there after ${openMsMax} ms`)))
+  hub.onAsked((late) => void alarm.after(openMsMax, () => late(`it was not there after ${openMsMax} ms`)))
   hub.onHopeless((session, why) => void fail(session, `host_failed: the program could not open ${session}: ${why}`).catch(report))
   hub.onJoined(() => void askAll().catch(report))
   return (hint) => {

@@ -3,6 +3,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { contained } from '../../model/contained.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
 import type { AskAnswer } from '../../runtime/exchange.ts'
+import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock, Delta } from '../../runtime/ports.ts'
 import type { Input } from './requests.ts'
 import type { Place } from './turns-in-flight.ts'
@@ -55,7 +56,13 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     writer.end(answer)
     out.end()
     over.abort()
-  }).catch(broke)
+  }).catch((fault: unknown) => {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) return broke(fault)
+    writer.end(refusal)
+    out.end()
+    over.abort()
+  })
   return out
 }
 

@@ -46,7 +46,7 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
       mine.live = await mine.opening
       return mine.live
     } catch (error) {
-      failure = { error, at: deps.clock.now() }
+      failure = { error, at: deps.clock.elapsed() }
       forget(mine)
       throw error
     }
@@ -61,7 +61,7 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
     async open() {
       if (closed) throw new Error('we are shutting down')
       if (current !== null) return current.opening
-      if (failure !== null && deps.clock.now() - failure.at < retryMs) throw failure.error
+      if (failure !== null && deps.clock.elapsed() - failure.at < retryMs) throw failure.error
       return connect()
     },
     drop(broken) {

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { ProtocolError, ProtocolErrorCode, Server, type CallToolRequest, type CallToolResult, type Implementation, type ServerCapabilities, type ServerContext, type Tool } from '@modelcontextprotocol/server'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
-import { explain } from '../../model/refusal.ts'
+import { explain, type Refusal } from '../../model/refusal.ts'
 import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { keyMetaKey } from './client-meta.ts'
 import { refusedAnswer, resultOf } from './server-answers.ts'
@@ -45,7 +46,7 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   const { fixtures } = deps
   const server = new Server(serverInfo(deps.version), { capabilities: { tools: { listChanged: true }, ...fixtures?.capabilities }, instructions })
   server.setRequestHandler('tools/list', async (_request, ctx) => {
-    const specs = await deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
+    const specs = await listTools(asker, ctx, deps).catch(refusalIn)
     if ('code' in specs) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(specs), { code: specs.code })
     return { tools: [...specs.map(toolOf), ...(fixtures?.tools ?? [])] }
   })
@@ -54,6 +55,14 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
     return fixtures?.tools.some((tool) => tool.name === params.name) === true ? fixtures.call(params.name, ctx) : callTool(asker, params, ctx, deps)
   })
   return server
+}
+
+const listTools = async (asker: Asker | null, ctx: ServerContext, deps: FactoryDeps) => deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
+
+function refusalIn(fault: unknown): Refusal {
+  const refusal = storeRefusal(fault)
+  if (refusal === null) throw fault
+  return refusal
 }
 
 /** A token names a session or a turn; without one the client acts as an external session of its own. */
@@ -68,7 +77,8 @@ async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDep
 async function callTool(asker: Asker | null, { name, arguments: given = {} }: CallToolRequest['params'], ctx: ServerContext, deps: FactoryDeps): Promise<CallToolResult> {
   const { exchange, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
-  const who = await whoAsks(asker, ctx, deps)
+  const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
+  if ('code' in who) return resultOf(refusedAnswer(name, input, who))
   if (!isOurs(name) && !(await offers(exchange, who, name))) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin({ who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id }, [ctx.mcpReq.signal, ...(asker === null ? [] : [asker.signal])])
   const token = ctx.mcpReq._meta?.progressToken
@@ -85,6 +95,8 @@ async function callTool(asker: Asker | null, { name, arguments: given = {} }: Ca
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has the rest.
     if (running.signal.aborted) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
+    const refusal = storeRefusal(fault)
+    if (refusal !== null) return resultOf(refusedAnswer(name, input, refusal))
     deps.report(fault)
     throw new ProtocolError(ProtocolErrorCode.InternalError, `The server failed while it used ${name}. Try again, or tell the user to look at the server's log.`)
   } finally {

@@ -9,6 +9,7 @@ function handClock() {
   const clock: Clock & { shows: number } = {
     shows: 1000,
     now: () => clock.shows,
+    elapsed: () => clock.shows,
     sleep: (_ms, signal) => new Promise((resolve, reject) => {
       wakes.push(resolve)
       signal?.addEventListener('abort', () => reject(signal.reason as Error))

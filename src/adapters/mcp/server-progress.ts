@@ -21,13 +21,13 @@ export type ProgressDeps = {
 /** Runs the work and tells how long it has been running. Telling never delays the answer, and stops with it. */
 export async function withProgress<T>(work: Promise<T>, { clock, everyMs, describe, tell }: ProgressDeps): Promise<T> {
   const over = new AbortController()
-  const startedAt = clock.now()
+  const startedAt = clock.elapsed()
   async function tick(last: number): Promise<void> {
     await clock.sleep(everyMs, over.signal)
     const what = await describe()
     if (over.signal.aborted) return
     // It must grow, also when the machine's clock is set back.
-    const progress = Math.max(last + 0.001, (clock.now() - startedAt) / 1000)
+    const progress = Math.max(last + 0.001, (clock.elapsed() - startedAt) / 1000)
     await tell({ progress, message: `${Math.round(progress)} s: ${what}` })
     return tick(progress)
   }

@@ -46,7 +46,7 @@ describe('modelAsk', () => {
   it('leaves no timer and no listener behind', async () => {
     const clock = testClock()
     let waiting = 0
-    const counting = { now: () => clock.now(), async sleep(ms: number, signal?: AbortSignal) {
+    const counting = { now: () => clock.now(), elapsed: () => clock.elapsed(), async sleep(ms: number, signal?: AbortSignal) {
       waiting += 1
       await clock.sleep(ms, signal).finally(() => { waiting -= 1 })
     } }
@@ -54,6 +54,17 @@ describe('modelAsk', () => {
     expect(await ask(request(), () => undefined, never)).toEqual({ text: 'hi', toolCalls: [], usage: { input: 5, output: 2, estimated: false }, finish: 'stop' })
     await new Promise((resolve) => setImmediate(resolve))
     expect(waiting).toBe(0)
+  })
+
+  it('tries again as long as its turn really has time, whatever the wall clock was set to', async () => {
+    for (const [jumpMs, leftMs, said] of [[10_800_000, 60_000, 'whole'], [-3_600_000, 100, 'provider_error']] as const) {
+      const clock = testClock()
+      const set = { ...clock, sleeps: [], now: () => clock.now() + (model.asked.length > 0 ? jumpMs : 0) }
+      const model = mockModel([{ type: 'error', error: { message: 'overloaded', statusCode: 529 } }], [delta('whole'), finish])
+      const ask = modelAsk({ model: () => Promise.resolve(model), clock: set, alarm: alarmOf(set), estimate: usageEstimator(countWords), deadline: clock.now() + leftMs })
+      const answer = await ask(request(), () => undefined, never).then(({ text }) => text, (fault: { code: string }) => fault.code)
+      expect([jumpMs, answer]).toEqual([jumpMs, said])
+    }
   })
 
   it('never tries again after text was shown, though the error allows it', async () => {

@@ -31,6 +31,7 @@ export type AskSettings = {
 export function modelAsk(settings: AskSettings): Ask {
   const { clock, alarm, stallMs = stallMsDefault, redact = redactor(() => []) } = settings
   const translate = turnWire()
+  const end = clock.elapsed() + (settings.deadline - clock.now())
   let model: LanguageModelV4 | null = null
   let limitRefused = false
 
@@ -51,7 +52,7 @@ export function modelAsk(settings: AskSettings): Ask {
           continue
         }
         const pauseMs = pauseBefore(tries, broken)
-        if (received.text !== '' || pauseMs === null || clock.now() + pauseMs >= settings.deadline) throw await faultOf(error, broken, tries, request, received, settings.estimate)
+        if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end) throw await faultOf(error, broken, tries, request, received, settings.estimate)
         await clock.sleep(pauseMs, signal)
       }
     }

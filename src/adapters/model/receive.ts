@@ -110,18 +110,18 @@ function bound(received: Received): void {
 
 /** One alarm per request, not one per part: when it rings, it looks how long ago the last part came. */
 function watchStall({ clock, alarm, stallMs }: Watch, stalled: () => void): { beat(): void; end(): void } {
-  let lastAt = clock.now()
+  let lastAt = clock.elapsed()
   let off = (): void => undefined
   const watch = (): void => {
-    off = alarm.set(lastAt + stallMs, () => {
-      if (lastAt + stallMs <= clock.now()) stalled()
+    off = alarm.after(lastAt + stallMs - clock.elapsed(), () => {
+      if (lastAt + stallMs <= clock.elapsed()) stalled()
       else watch()
     })
   }
   watch()
   return {
     beat: () => {
-      lastAt = clock.now()
+      lastAt = clock.elapsed()
     },
     end: () => off(),
   }

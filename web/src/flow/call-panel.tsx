@@ -88,7 +88,7 @@ function Refused({ bar }: { bar: Bar }) {
   const live = useLive()
   const { value } = useLoaded(bar.call ?? '', async (signal) => (bar.call === null ? null : live.client.calls.get(bar.call, { signal })))
   const refusal = bar.refused?.refusal
-  const path = refusal !== undefined && 'path' in refusal ? refusal.path : null
+  const path = refusal !== undefined && 'path' in refusal && Array.isArray(refusal.path) ? refusal.path : null
   return (
     <Part title="Refused">
       <p><code>{refusal?.code}</code></p>

@@ -1,0 +1,10 @@
+/** Looking after a log that nothing runs on: whether it is whole, and its views anew. */
+import { checkLog, type LogCheck, type Watched } from './store/check-log.ts'
+import { rebuildLog, type LogRebuild, type RebuildOptions } from './store/rebuild-log.ts'
+
+export type LogCare = {
+  check(file: string, watched?: Watched): Promise<LogCheck>
+  rebuild(options: RebuildOptions): Promise<LogRebuild>
+}
+
+export const logCare: LogCare = { check: checkLog, rebuild: rebuildLog }
