@@ -18,7 +18,7 @@ export type SecretGuard = {
 
 /** Fields of events that are ours: ids, names, places and numbers, never an agent's text. */
 export const ownFields: ReadonlySet<string> = new Set([
-  'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn',
+  'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn', 'boundary',
 ])
 
 type GuardOptions = { env: Readonly<Record<string, string | undefined>>; /** Keys of providers and the like, which need not be in a variable named like one. */ values?: readonly string[] }
