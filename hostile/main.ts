@@ -19,7 +19,7 @@ const help = `npm run hostile -- [options]
   --json          the result as JSON on stdout
   --help          this text
 
-Linux only, because it looks for processes in /proc. Progress is on stderr. The exit status is 1 if a promise was not kept.`
+What was begun has its time to end afterwards, so the whole takes a minute or two longer. Linux only, because it looks for processes in /proc. Progress is on stderr. The exit status is 1 if a promise was not kept.`
 
 const { values } = parseArgs({
   options: {

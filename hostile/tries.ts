@@ -53,8 +53,14 @@ export async function tryAlone(trying: Trying, random: Random, until: number): P
     if (wallNow() > until) break
     await untilCalm(trying.victim)
     const from = wallNow()
+    const crashes = trying.victim.crashes.length
     await tryOnce(trying, attack, random, aloneMsMax, new AbortController().signal)
     await pause(settleMs)
+    // One that ended the server is told of elsewhere.
+    if (trying.victim.crashes.length > crashes) {
+      await trying.victim.revive()
+      continue
+    }
     const life = trying.victim.lives.at(-1)
     const windows = life?.windows.filter((window) => window.to > from) ?? []
     const silentMs = life === undefined ? 0 : wallNow() - (life.windows.at(-1)?.to ?? wallNow())
