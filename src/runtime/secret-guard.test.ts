@@ -233,8 +233,18 @@ test('what one agent calls a password changes nothing that others wrote: mail, e
   await again.close()
 })
 
-test('what a script takes from a named field and uses elsewhere is found again: nothing runs twice, and the replay is equal', async () => {
-  const w = await guardedWorld({ a: { script: async (turn) => { const { value } = await turn.tool('leaky', {}); await turn.think(`log in with ${(value as { password: string }).password}`); return 'done' } } }, [leaky])
+const note: Tool = { ...leaky, name: 'note', effect: 'write', describe: () => ({ name: 'note', description: 'notes', input: {} }), run: async () => ({ ok: true, value: 'noted' }) }
+
+test('R10: what a script takes from a named field and uses elsewhere is found again by a replay', async () => {
+  const w = await guardedWorld({
+    a: { script: async (turn) => {
+      const { value } = await turn.tool('leaky', {})
+      await turn.tool('note', { text: `log in with ${(value as { password: string }).password}` })
+      await turn.tool('sub_agent', { agent_name: 'b', task: `use ${(value as { password: string }).password}` })
+      return 'done'
+    } },
+    b: { script: () => 'ok' },
+  }, [leaky, note])
   await w.run('a', 'go')
   expect((await w.events('step.ended')).map(({ event }) => JSON.stringify(event)).join()).toContain(`log in with ${named}`)
   expect(await replayed(w, await flowOf(w))).toMatchObject({ equal: true })
