@@ -1,6 +1,8 @@
 /**
- * Finds the secrets that the server itself knows, whole or cut: so much of the start or the end of one, or half of it, counts.
- * Every character is hashed with the two before it; only where this is the hash of the end of a piece is the piece compared.
+ * Finds the secrets that the server itself knows, whole or cut: so much of the start or the end of one, or
+ * half of it, counts.
+ * Every character is hashed with the two before it; only where this is the hash of the end of a piece is the
+ * piece compared.
  */
 import type { Found } from './secret-probes.ts'
 import { isWorthHiding } from './secret-shapes.ts'
@@ -23,7 +25,10 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
   const pieces = new Map<number, Piece[]>()
   for (const secret of new Set(values.filter(isWorthHiding).flatMap(formsOf))) {
     const length = Math.max(partMin, Math.ceil(secret.length / 2))
-    for (const piece of [{ text: secret.slice(0, length), secret, isTail: false }, { text: secret.slice(-length), secret, isTail: true }]) {
+    for (const piece of [
+      { text: secret.slice(0, length), secret, isTail: false },
+      { text: secret.slice(-length), secret, isTail: true },
+    ]) {
       const hash = hashOf(piece.text)
       pieces.set(hash, [...(pieces.get(hash) ?? []), piece])
     }
@@ -37,8 +42,13 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
       for (const piece of pieces.get(hash) ?? []) {
         const start = at + 1 - piece.text.length
         if (start < 0 || !text.startsWith(piece.text, start)) continue
-        const whole = piece.isTail ? backwards(text, piece, start, at + 1) : forwards(text, piece, start, at + 1)
-        found = found === null ? whole : { start: Math.min(found.start, whole.start), end: Math.max(found.end, whole.end) }
+        const whole = piece.isTail
+          ? backwards(text, piece, start, at + 1)
+          : forwards(text, piece, start, at + 1)
+        found =
+          found === null
+            ? whole
+            : { start: Math.min(found.start, whole.start), end: Math.max(found.end, whole.end) }
       }
       return found
     },
@@ -46,18 +56,33 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
 }
 
 /** As it is written in JSON and in an address, where that is something else. */
-const formsOf = (value: string): string[] => [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed())]
+const formsOf = (value: string): string[] => [
+  value,
+  JSON.stringify(value).slice(1, -1),
+  encodeURIComponent(value.toWellFormed()),
+]
 
-const hashOf = (text: string): number => [3, 2, 1].reduce((hash, back) => nextHash(hash, text.charCodeAt(text.length - back)), 0)
+const hashOf = (text: string): number =>
+  [3, 2, 1].reduce((hash, back) => nextHash(hash, text.charCodeAt(text.length - back)), 0)
 
 function forwards(text: string, { secret }: Piece, start: number, from: number): Found {
   let end = from
-  while (end < text.length && end - start < secret.length && text.charCodeAt(end) === secret.charCodeAt(end - start)) end += 1
+  while (
+    end < text.length &&
+    end - start < secret.length &&
+    text.charCodeAt(end) === secret.charCodeAt(end - start)
+  )
+    end += 1
   return { start, end }
 }
 
 function backwards(text: string, { secret }: Piece, from: number, end: number): Found {
   let start = from
-  while (start > 0 && end - start < secret.length && text.charCodeAt(start - 1) === secret.charCodeAt(secret.length - (end - start) - 1)) start -= 1
+  while (
+    start > 0 &&
+    end - start < secret.length &&
+    text.charCodeAt(start - 1) === secret.charCodeAt(secret.length - (end - start) - 1)
+  )
+    start -= 1
   return { start, end }
 }

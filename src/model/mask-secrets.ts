@@ -1,6 +1,8 @@
 /**
- * Masks secrets in texts and values that somebody goes on working with: those that the server knows, those that have a known shape, and the values of fields that are named like one.
- * A secret is masked where it is found and nowhere else: nothing is remembered from one text to the next, so nobody can change what others wrote.
+ * Masks secrets in texts and values that somebody goes on working with: those that the server knows, those
+ * that have a known shape, and the values of fields that are named like one.
+ * A secret is masked where it is found and nowhere else: nothing is remembered from one text to the next, so
+ * nobody can change what others wrote.
  */
 import type { Found } from './secret-probes.ts'
 import { secretScan, textMin } from './secret-scan.ts'
@@ -11,11 +13,17 @@ export type Masker = {
   text(text: string): string
   /** The same value where nothing was found. */
   value<T>(value: T, field?: string): T
-  /** Whether there is nothing to mask. Texts that are in `clean` are not looked at again, and a few of those that were found to be clean are added. */
+  /**
+   * Whether there is nothing to mask. Texts that are in `clean` are not looked at again, and a few of those
+   * that were found to be clean are added.
+   */
   isClean(value: unknown, field: string, clean: string[]): boolean
 }
 
-export type MaskOptions = { /** For what leaves the machine: better one too many. */ strict?: boolean; /** Is told every secret that is masked. */ onSecret?: (secret: string) => void }
+export type MaskOptions = {
+  /** For what leaves the machine: better one too many. */ strict?: boolean
+  /** Is told every secret that is masked. */ onSecret?: (secret: string) => void
+}
 
 /** R11: names of fields that were looked at once. */
 const namesMax = 4096
@@ -43,7 +51,8 @@ export function maskerOf(values: readonly string[], { strict = false, onSecret }
   }
   const masked = (text: string, field: string): string => {
     const places = (isNamed(field) ? named(text) : null) ?? scan(text)
-    if (places !== null && onSecret !== undefined) for (const { start, end } of places) onSecret(text.slice(start, end))
+    if (places !== null && onSecret !== undefined)
+      for (const { start, end } of places) onSecret(text.slice(start, end))
     return places === null ? text : withMarks(text, places)
   }
   return {
@@ -80,8 +89,16 @@ function withMarks(text: string, places: readonly Found[]): string {
 
 type Holder = object & { [name: string]: unknown }
 
-/** Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has the list's name. */
-function holdsAnywhere(value: object, field: string, holds: (text: string, field: string, clean: string[]) => boolean, clean: string[]): boolean {
+/**
+ * Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has
+ * the list's name.
+ */
+function holdsAnywhere(
+  value: object,
+  field: string,
+  holds: (text: string, field: string, clean: string[]) => boolean,
+  clean: string[],
+): boolean {
   const open: [object, string][] = [[value, field]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [holder, inField] = next
@@ -94,14 +111,22 @@ function holdsAnywhere(value: object, field: string, holds: (text: string, field
     }
     for (const name in holder) {
       const part = (holder as Holder)[name]
-      if ((name.length >= nameMin && holds(name, '', clean)) || (typeof part === 'string' && holds(part, name, clean))) return true
+      if (
+        (name.length >= nameMin && holds(name, '', clean)) ||
+        (typeof part === 'string' && holds(part, name, clean))
+      )
+        return true
       if (part !== null && typeof part === 'object') open.push([part, name])
     }
   }
   return false
 }
 
-function copyOf<T extends object>(value: T, field: string, masked: (text: string, field: string) => string): T {
+function copyOf<T extends object>(
+  value: T,
+  field: string,
+  masked: (text: string, field: string) => string,
+): T {
   const top = emptyLike(value)
   const open: [object, object, string][] = [[value, top, field]]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -111,13 +136,19 @@ function copyOf<T extends object>(value: T, field: string, masked: (text: string
     for (const [name, part] of Object.entries(holder)) {
       const partField = list ? inField : name
       const isHolder = part !== null && typeof part === 'object'
-      const left: unknown = typeof part === 'string' ? masked(part, partField) : isHolder ? emptyLike(part as object) : part
+      const left: unknown =
+        typeof part === 'string' ? masked(part, partField) : isHolder ? emptyLike(part as object) : part
       if (isHolder) open.push([part as object, left as object, partField])
       let shown = list || name.length < nameMin ? name : masked(name, '')
       // Names are told apart, or one field would replace another.
       if (shown !== name && (marks += 1) > 1) shown = `${shown} ${marks}`
       // Assigning would make a prototype of a field named `__proto__`.
-      Object.defineProperty(copy, shown, { value: left, enumerable: true, writable: true, configurable: true })
+      Object.defineProperty(copy, shown, {
+        value: left,
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      })
     }
   }
   return top as T

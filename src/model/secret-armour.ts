@@ -1,4 +1,7 @@
-/** Private keys in their armour: `-----BEGIN … PRIVATE KEY-----`, lines of base64, and the end, which is missing where a text was cut. */
+/**
+ * Private keys in their armour: `-----BEGIN … PRIVATE KEY-----`, lines of base64, and the end, which is
+ * missing where a text was cut.
+ */
 import type { Found, ProbeSet } from './secret-probes.ts'
 import { isDigitCode, isLetterCode, Run, type Look } from './secret-runs.ts'
 
@@ -11,7 +14,10 @@ const lineMin = 16
 
 export function privateKey(): ProbeSet {
   const run = new Run('armour')
-  /** The next end at or after a place, looked for once: keys that are only begun must not each search the whole text. */
+  /**
+   * The next end at or after a place, looked for once: keys that are only begun must not each search the
+   * whole text.
+   */
   let close = -1
   let number = 0
   const probe = (look: Look, at: number): Found | null => {
@@ -41,10 +47,15 @@ function afterLabel(text: string, from: number): number {
   const close = label.indexOf(dashes)
   if (close < 0) return -1
   const kind = label.slice(0, close)
-  return kind.endsWith('PRIVATE KEY') || kind.endsWith('PRIVATE KEY BLOCK') ? from + close + dashes.length : -1
+  return kind.endsWith('PRIVATE KEY') || kind.endsWith('PRIVATE KEY BLOCK')
+    ? from + close + dashes.length
+    : -1
 }
 
-/** Lines of base64, with line breaks as they are or escaped between them. They have no dash, so another key does not begin inside. */
+/**
+ * Lines of base64, with line breaks as they are or escaped between them. They have no dash, so another key
+ * does not begin inside.
+ */
 function endOfLines(text: string, from: number): number {
   let [last, at] = [from, from]
   while (at < text.length) {
@@ -60,7 +71,8 @@ function endOfLines(text: string, from: number): number {
 }
 
 const isBlank = (code: number): boolean => code === 32 || code === 9
-const isBase64 = (code: number): boolean => isLetterCode(code) || isDigitCode(code) || code === 43 || code === 47 || code === 61
+const isBase64 = (code: number): boolean =>
+  isLetterCode(code) || isDigitCode(code) || code === 43 || code === 47 || code === 61
 
 function afterBreak(text: string, from: number): number {
   let at = from

@@ -1,4 +1,7 @@
-/** What the record shows where a secret was. There is one mark for all: it says nothing about the secret and does not depend on what anybody else wrote. */
+/**
+ * What the record shows where a secret was. There is one mark for all: it says nothing about the secret and
+ * does not depend on what anybody else wrote.
+ */
 
 export const secretMark = '[redacted]'
 
@@ -10,8 +13,10 @@ const everyMark = /\[redacted(?:-\d+)?\]/g
 export const isMark = (text: string): boolean => text.startsWith('[redacted') && wholeMark.test(text)
 
 /**
- * Whether a text that is on record may have been this one before its secrets were masked: equal but for the marks.
- * Each mark stands for at least one character. Both texts come from outside, so the pieces between the marks are found in linear time.
+ * Whether a text that is on record may have been this one before its secrets were masked: equal but for the
+ * marks.
+ * Each mark stands for at least one character. Both texts come from outside, so the pieces between the marks
+ * are found in linear time.
  */
 export function isSameButMarks(recorded: string, given: string): boolean {
   if (recorded === given) return true
@@ -28,9 +33,13 @@ export function isSameButMarks(recorded: string, given: string): boolean {
 }
 
 /** The same where either side may have marks: a turn that runs again from its record passes marks on. */
-export const isAlikeButMarks = (one: string, other: string): boolean => isSameButMarks(one, other) || isSameButMarks(other, one)
+export const isAlikeButMarks = (one: string, other: string): boolean =>
+  isSameButMarks(one, other) || isSameButMarks(other, one)
 
-/** `indexOf` compares a long piece again at every position of a text that nearly repeats it; this one never goes back (Knuth, Morris and Pratt). */
+/**
+ * `indexOf` compares a long piece again at every position of a text that nearly repeats it; this one never
+ * goes back (Knuth, Morris and Pratt).
+ */
 function findPiece(text: string, piece: string, from: number): number {
   if (piece.length < 16) return text.indexOf(piece, from)
   const back = new Int32Array(piece.length)

@@ -1,6 +1,8 @@
 /**
- * Values that a text gives to a name: `OPENAI_API_KEY=…`, `"password": "…"`, `token = '…'`. Found from the `=` or `:` between them.
- * Without quotes only an assignment counts, and only where the value was made by chance: code assigns names to names all day.
+ * Values that a text gives to a name: `OPENAI_API_KEY=…`, `"password": "…"`, `token = '…'`. Found from the
+ * `=` or `:` between them.
+ * Without quotes only an assignment counts, and only where the value was made by chance: code assigns names
+ * to names all day.
  */
 import { afterScheme, type Found, type ProbeSet } from './secret-probes.ts'
 import { Run, tableOf, type Look } from './secret-runs.ts'
@@ -9,7 +11,9 @@ import { isAssignedName, isOwnId, isSecretField, nameMax } from './secret-shapes
 const isName = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-')
 const isQuote = tableOf('"\'`')
 /** Names of secrets end with one of these. */
-const nameEnds = ['ey', 'ys', 'en', 'et', 'rd', 'wd', 'se', 'on', 'ie', 'al', 'ls', 'ss', 'at', 'ig'].flatMap((end) => [end, end.toUpperCase()])
+const nameEnds = ['ey', 'ys', 'en', 'et', 'rd', 'wd', 'se', 'on', 'ie', 'al', 'ls', 'ss', 'at', 'ig'].flatMap(
+  (end) => [end, end.toUpperCase()],
+)
 const lastLetters = [...new Set(nameEnds.map((end) => end.slice(1)))]
 const isNameEnd = new Uint8Array(1 << 14)
 for (const end of nameEnds) isNameEnd[(end.charCodeAt(0) << 7) | end.charCodeAt(1)] = 1
@@ -31,7 +35,9 @@ export function namedValue(): ProbeSet {
     const isVariable = isAssignedName(name)
     if (!isVariable && !isSecretField(name) && !(name === 'sig' && !isQuoted)) return null
     if (isQuoted) return quoted(look, open + 1, runs.value)
-    return isVariable && spaced === at + 1 ? assigned(look, spaced, runs.assigned) : plain(look, spaced, runs.plain)
+    return isVariable && spaced === at + 1
+      ? assigned(look, spaced, runs.assigned)
+      : plain(look, spaced, runs.plain)
   }
   const before = [...lastLetters, '"', "'", '`', ' ', '\t']
   return { pairs: [...before.flatMap((one) => [`${one}:`, `${one}=`]), ':='], probe }
@@ -46,7 +52,8 @@ function nameBefore(text: string, at: number, from: number): string | null {
     end -= 1
     for (let count = 0; count < blanksMax && text.charCodeAt(end - 1) === backslash; count += 1) end -= 1
   }
-  if (end - 2 < from || isNameEnd[(text.charCodeAt(end - 2) << 7) | text.charCodeAt(end - 1)] !== 1) return null
+  if (end - 2 < from || isNameEnd[(text.charCodeAt(end - 2) << 7) | text.charCodeAt(end - 1)] !== 1)
+    return null
   let start = end
   while (start > from && end - start <= nameMax && isName[text.charCodeAt(start - 1)] === 1) start -= 1
   return text.slice(start, end)
@@ -79,7 +86,9 @@ function assigned(look: Look, start: number, run: Run): Found | null {
   const { text, strict } = look
   const end = run.solidEnd(look, start)
   if (end - start < (strict ? 8 : 10) || !(strict || run.isMixed(start))) return null
-  return goesOn(text, end) || isOwnId(text.slice(start, Math.min(end, start + nameMax + 1))) ? null : { start, end }
+  return goesOn(text, end) || isOwnId(text.slice(start, Math.min(end, start + nameMax + 1)))
+    ? null
+    : { start, end }
 }
 
 /** Padding may follow. */
@@ -88,7 +97,12 @@ function plain(look: Look, start: number, run: Run): Found | null {
   const last = run.end(look, start)
   if (last - start < (strict ? 8 : 16)) return null
   const random = run.isMixed(start) && (run.changesOften(start) || last - start >= shareMin)
-  if (!(strict || random) || goesOn(text, last) || isOwnId(text.slice(start, Math.min(last, start + nameMax + 1)))) return null
+  if (
+    !(strict || random) ||
+    goesOn(text, last) ||
+    isOwnId(text.slice(start, Math.min(last, start + nameMax + 1)))
+  )
+    return null
   let end = last
   while (end < last + 2 && text.charCodeAt(end) === equals) end += 1
   return { start, end }

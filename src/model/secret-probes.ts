@@ -1,6 +1,8 @@
 /**
- * Finds secrets that have no prefix of their own, each from one place that it must have: a private key, a signed token, a password in an address, what follows `Bearer`, a bot's token.
- * A probe reads back and ahead only as far as a fixed number of characters, or by runs that are read once, or up to where the next one would begin.
+ * Finds secrets that have no prefix of their own, each from one place that it must have: a private key, a
+ * signed token, a password in an address, what follows `Bearer`, a bot's token.
+ * A probe reads back and ahead only as far as a fixed number of characters, or by runs that are read once, or
+ * up to where the next one would begin.
  */
 import { begins, isDigitCode, isLetterCode, Run, tableOf, type Look } from './secret-runs.ts'
 
@@ -10,22 +12,37 @@ export type Found = { start: number; end: number }
 export type Probe = (look: Look, at: number) => Found | null
 export type ProbeSet = { pairs: readonly string[]; probe: Probe }
 
-export const mayBegin = ({ text, from }: Look, at: number): boolean => at === from || (at > from && begins(text, at))
+export const mayBegin = ({ text, from }: Look, at: number): boolean =>
+  at === from || (at > from && begins(text, at))
 
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
 const dot = 46
 
-/** Three parts with dots between them, the first two of which are JSON in base64; whatever follows belongs to it. */
+/**
+ * Three parts with dots between them, the first two of which are JSON in base64; whatever follows belongs to
+ * it.
+ */
 export function jsonWebToken(): ProbeSet {
-  const [head, body, seal, whole] = [new Run('base64url'), new Run('base64url'), new Run('base64url'), new Run('dotted')]
+  const [head, body, seal, whole] = [
+    new Run('base64url'),
+    new Run('base64url'),
+    new Run('base64url'),
+    new Run('dotted'),
+  ]
   const probe: Probe = (look, at) => {
     const { text, strict } = look
     const start = at - 2
     if (text.charCodeAt(start) !== 101 || !mayBegin(look, start)) return null
     const first = head.end(look, start)
-    if (first - start < 13 || text.charCodeAt(first) !== dot || !(strict || text.startsWith('eyJ', first + 1))) return null
+    if (
+      first - start < 13 ||
+      text.charCodeAt(first) !== dot ||
+      !(strict || text.startsWith('eyJ', first + 1))
+    )
+      return null
     const second = body.end(look, first + 1)
-    if (second - first < 10 || text.charCodeAt(second) !== dot || seal.end(look, second + 1) - second < 10) return null
+    if (second - first < 10 || text.charCodeAt(second) !== dot || seal.end(look, second + 1) - second < 10)
+      return null
     return { start, end: whole.solidEnd(look, start) }
   }
   return { pairs: ['yJ'], probe }
@@ -112,9 +129,13 @@ export function telegramToken(): ProbeSet {
   return { pairs: [':A'], probe }
 }
 
-const isUrlSafe = (code: number): boolean => isLetterCode(code) || isDigitCode(code) || code === 45 || code === 95
+const isUrlSafe = (code: number): boolean =>
+  isLetterCode(code) || isDigitCode(code) || code === 45 || code === 95
 
-/** Three parts with dots between them: a number in base64, a time of six characters, a seal. The two dots are looked at first. */
+/**
+ * Three parts with dots between them: a number in base64, a time of six characters, a seal. The two dots are
+ * looked at first.
+ */
 export function discordToken(): ProbeSet {
   const run = new Run('base64url')
   const probe: Probe = (look, at) => {
@@ -123,7 +144,8 @@ export function discordToken(): ProbeSet {
     for (let place = at + 1; place < at + 7; place += 1) if (!isUrlSafe(text.charCodeAt(place))) return null
     let start = at
     while (start > look.from && at - start <= 30 && isUrlSafe(text.charCodeAt(start - 1))) start -= 1
-    if (at - start < 23 || at - start > 28 || !'MNO'.includes(text.charAt(start)) || !mayBegin(look, start)) return null
+    if (at - start < 23 || at - start > 28 || !'MNO'.includes(text.charAt(start)) || !mayBegin(look, start))
+      return null
     const end = run.end(look, at + 8)
     return end - at - 8 >= 27 && run.hasDigit(at + 8) ? { start, end } : null
   }

@@ -1,13 +1,18 @@
 /**
- * Runs of characters of one alphabet, each read once. Whoever asks for the end of a run from inside of it is answered from memory.
- * Starts are asked for from left to right, so all reading together is linear in the text, whatever the text repeats.
+ * Runs of characters of one alphabet, each read once. Whoever asks for the end of a run from inside of it is
+ * answered from memory.
+ * Starts are asked for from left to right, so all reading together is linear in the text, whatever the text
+ * repeats.
  */
 
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const digits = '0123456789'
 const quotes = '"\'`'
 
-/** The characters of tokens. `value` is what may stand between quotes; it is the only one with characters beyond ASCII. */
+/**
+ * The characters of tokens. `value` is what may stand between quotes; it is the only one with characters
+ * beyond ASCII.
+ */
 const alphabets = {
   hex: `${digits}abcdefABCDEF`,
   upper: `${digits}${letters.slice(0, 26)}`,
@@ -22,7 +27,9 @@ const alphabets = {
   header: `${digits}${letters}._~+/=-`,
   assigned: `${digits}${letters}._~+/=:!@#%^*-`,
   armour: `${digits}${letters}+/=:,.()_- \t\r\n\\`,
-  value: Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at)).filter((one) => !`${quotes}[]\\`.includes(one)).join(''),
+  value: Array.from({ length: 94 }, (_, at) => String.fromCharCode(33 + at))
+    .filter((one) => !`${quotes}[]\\`.includes(one))
+    .join(''),
 } as const
 export type Alphabet = keyof typeof alphabets
 
@@ -72,7 +79,10 @@ export class Run {
     this.#beyond = alphabet === 'value'
   }
 
-  /** The end of the run that `at` is in; `at` itself where there is none, and where the run that was read last begins later. */
+  /**
+   * The end of the run that `at` is in; `at` itself where there is none, and where the run that was read last
+   * begins later.
+   */
   end({ text, number }: Look, at: number): number {
     if (at >= this.#end || number !== this.#number) {
       this.#number = number
@@ -89,7 +99,10 @@ export class Run {
   /** These are about the part of the latest run from `at` on. */
   hasDigit = (at: number): boolean => this.#lastDigit >= at
   isMixed = (at: number): boolean => this.#lastDigit >= at && this.#lastLetter >= at
-  /** Has a long piece of letters and digits that begins at `at` or later: made by chance, unlike words with dashes and a year. */
+  /**
+   * Has a long piece of letters and digits that begins at `at` or later: made by chance, unlike words with
+   * dashes and a year.
+   */
   hasChunk = (at: number): boolean => this.#lastChunk >= at
   /** Letters and digits take turns at least four times: made by chance, unlike a name with a number. */
   changesOften = (at: number): boolean => this.#fourthChange > at
@@ -105,7 +118,8 @@ export class Run {
       if (code !== dot) solid = end + 1
       const digit = isDigit[code] === 1
       if (digit || isLetter[code] === 1) {
-        if (end > chunk && digit === lastLetter > lastDigit) [fourth, third, second, latest] = [third, second, latest, end]
+        if (end > chunk && digit === lastLetter > lastDigit)
+          [fourth, third, second, latest] = [third, second, latest, end]
         if (digit) lastDigit = end
         else lastLetter = end
         if (end - chunk >= chunkMin - 1 && lastDigit >= chunk && lastLetter >= chunk) lastChunk = chunk
@@ -121,7 +135,10 @@ export class Run {
   }
 }
 
-/** Whether something may begin here: after no letter or digit, but for one that is the end of an escape, as in `\n`, `\u003d` or `%3D`. */
+/**
+ * Whether something may begin here: after no letter or digit, but for one that is the end of an escape, as in
+ * `\n`, `\u003d` or `%3D`.
+ */
 export function begins(text: string, at: number): boolean {
   if (at === 0) return true
   const before = text.charCodeAt(at - 1)

@@ -1,13 +1,25 @@
 /**
  * Finds the secrets in a text, in one pass from left to right.
  *
- * Every shape has a pair of characters that few texts have, and one look into a table says for each pair whether anything is worth a look here.
- * What is then read is bounded, or is a run that is read once: the work is linear in the text by construction, whatever the text is made of.
+ * Every shape has a pair of characters that few texts have, and one look into a table says for each pair
+ * whether anything is worth a look here.
+ * What is then read is bounded, or is a run that is read once: the work is linear in the text by
+ * construction, whatever the text is made of.
  */
 import { hashMax, knownSecrets, nextHash } from './known-secrets.ts'
 import { privateKey } from './secret-armour.ts'
 import { namedValue } from './secret-named.ts'
-import { addressPassword, azureSecret, discordToken, jsonWebToken, mayBegin, schemeToken, telegramToken, type Found, type Probe } from './secret-probes.ts'
+import {
+  addressPassword,
+  azureSecret,
+  discordToken,
+  jsonWebToken,
+  mayBegin,
+  schemeToken,
+  telegramToken,
+  type Found,
+  type Probe,
+} from './secret-probes.ts'
 import { Run, tableOf, type Alphabet, type Look } from './secret-runs.ts'
 import { tokenShapes, type TokenShape } from './secret-shapes.ts'
 
@@ -17,7 +29,10 @@ export type Scan = (text: string) => readonly Found[] | null
 const pairOf = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
 /** No secret is shorter, so shorter texts have none. */
 export const textMin = 8
-/** Bytes are read faster than characters, so a text is copied in slices. Of a character beyond Latin-1 the lower half is enough to decide whether it is worth a look. */
+/**
+ * Bytes are read faster than characters, so a text is copied in slices. Of a character beyond Latin-1 the
+ * lower half is enough to decide whether it is worth a look.
+ */
 const sliceMax = 16_384
 /** What a look takes into account are this character and the two before it. */
 const overlap = 2
@@ -34,16 +49,22 @@ export function secretScan(values: readonly string[], strict = false): Scan {
   const look: Look = { text: '', number: 0, from: 0, strict }
   const scanSlice = (base: number, length: number, state: State): void => {
     const first = base === 0 ? 0 : overlap
-    for (let at = nextHit(bytes, worth, known.hashes, first, length); at < length; at = nextHit(bytes, worth, known.hashes, at + 1, length)) {
+    for (
+      let at = nextHit(bytes, worth, known.hashes, first, length);
+      at < length;
+      at = nextHit(bytes, worth, known.hashes, at + 1, length)
+    ) {
       const place = base + at
       const kind = worth[pairAt(bytes, at)] as number
-      const one = kind !== 0 && place > look.from ? tryAll(probes[kind] as readonly Probe[], look, place) : null
+      const one =
+        kind !== 0 && place > look.from ? tryAll(probes[kind] as readonly Probe[], look, place) : null
       if (one !== null) {
         state.found.push(one)
         look.from = one.end
       }
       const hash = hashAt(bytes, at)
-      const other = known.hashes[hash] !== 0 && place >= state.knownFrom ? known.find(look.text, place, hash) : null
+      const other =
+        known.hashes[hash] !== 0 && place >= state.knownFrom ? known.find(look.text, place, hash) : null
       if (other !== null) {
         state.found.push(other)
         state.knownFrom = other.end
@@ -70,11 +91,22 @@ export function secretScan(values: readonly string[], strict = false): Scan {
 type State = { knownFrom: number; found: Found[] }
 
 const byteAt = (bytes: Uint8Array, at: number): number => (at < 0 ? 0 : (bytes[at] as number))
-const pairAt = (bytes: Uint8Array, at: number): number => ((byteAt(bytes, at - 1) & 127) << 7) | (byteAt(bytes, at) & 127)
-const hashAt = (bytes: Uint8Array, at: number): number => nextHash(nextHash(byteAt(bytes, at - 2), byteAt(bytes, at - 1)), byteAt(bytes, at))
+const pairAt = (bytes: Uint8Array, at: number): number =>
+  ((byteAt(bytes, at - 1) & 127) << 7) | (byteAt(bytes, at) & 127)
+const hashAt = (bytes: Uint8Array, at: number): number =>
+  nextHash(nextHash(byteAt(bytes, at - 2), byteAt(bytes, at - 1)), byteAt(bytes, at))
 
-/** The next place that is worth a look, or the end. Calls nothing that stays a call, so that the compiler keeps everything in registers. */
-function nextHit(bytes: Uint8Array, worth: Uint8Array, hashes: Uint8Array, from: number, length: number): number {
+/**
+ * The next place that is worth a look, or the end. Calls nothing that stays a call, so that the compiler
+ * keeps everything in registers.
+ */
+function nextHit(
+  bytes: Uint8Array,
+  worth: Uint8Array,
+  hashes: Uint8Array,
+  from: number,
+  length: number,
+): number {
   let before = byteAt(bytes, from - 1)
   let hash = nextHash(byteAt(bytes, from - 2), before)
   for (let at = from; at < length; at += 1) {
@@ -82,17 +114,24 @@ function nextHit(bytes: Uint8Array, worth: Uint8Array, hashes: Uint8Array, from:
     const kind = worth[((before & 127) << 7) | (code & 127)] as number
     hash = ((hash << 4) ^ code) & hashMax
     before = code
-    if (hashes[hash] !== 0 || (kind !== 0 && (kind > coloned || at + 7 >= length || isLikely(bytes, at, kind)))) return at
+    if (
+      hashes[hash] !== 0 ||
+      (kind !== 0 && (kind > coloned || at + 7 >= length || isLikely(bytes, at, kind)))
+    )
+      return at
   }
   return length
 }
 
 /**
- * Most dots and colons are those of sentences and of code. The only token that is found from a dot has a second one at a fixed distance;
+ * Most dots and colons are those of sentences and of code. The only token that is found from a dot has a
+ * second one at a fixed distance;
  * a name and a colon have a quote soon after, or blanks.
  */
 const isLikely = (bytes: Uint8Array, at: number, kind: number): boolean =>
-  kind === dotted ? bytes[at + 7] === dot : opensValue[bytes[at + 1] as number] === 1 || opensLater[bytes[at + 2] as number] === 1
+  kind === dotted
+    ? bytes[at + 7] === dot
+    : opensValue[bytes[at + 1] as number] === 1 || opensLater[bytes[at + 2] as number] === 1
 
 function tryAll(probes: readonly Probe[], look: Look, at: number): Found | null {
   for (let next = 0; next < probes.length; next += 1) {
@@ -102,7 +141,10 @@ function tryAll(probes: readonly Probe[], look: Look, at: number): Found | null 
   return null
 }
 
-type ProbeTable = { /** The number of the list of probes for each pair; 0 is none. */ worth: Uint8Array; probes: readonly (readonly Probe[])[] }
+type ProbeTable = {
+  /** The number of the list of probes for each pair; 0 is none. */ worth: Uint8Array
+  probes: readonly (readonly Probe[])[]
+}
 
 function probeTable(): ProbeTable {
   const runs = new Map<Alphabet, Run>()
@@ -112,18 +154,35 @@ function probeTable(): ProbeTable {
     return run
   }
   const byPair = new Map<number, Probe[]>()
-  const put = (pair: string, probe: Probe): void => void byPair.set(pairOf(pair), [...(byPair.get(pairOf(pair)) ?? []), probe])
-  for (const shape of tokenShapes) for (const prefix of shape.prefixes) {
-    const offset = rarestPair(prefix)
-    put(prefix.slice(offset, offset + 2), prefixProbe(shape, prefix, offset, runFor(shape.alphabet)))
-  }
+  const put = (pair: string, probe: Probe): void =>
+    void byPair.set(pairOf(pair), [...(byPair.get(pairOf(pair)) ?? []), probe])
+  for (const shape of tokenShapes)
+    for (const prefix of shape.prefixes) {
+      const offset = rarestPair(prefix)
+      put(prefix.slice(offset, offset + 2), prefixProbe(shape, prefix, offset, runFor(shape.alphabet)))
+    }
   const [discord, named] = [discordToken(), namedValue()]
-  for (const { pairs, probe } of [privateKey(), jsonWebToken(), addressPassword(), schemeToken(), telegramToken(), discord, azureSecret(), named]) for (const pair of pairs) put(pair, probe)
+  for (const { pairs, probe } of [
+    privateKey(),
+    jsonWebToken(),
+    addressPassword(),
+    schemeToken(),
+    telegramToken(),
+    discord,
+    azureSecret(),
+    named,
+  ])
+    for (const pair of pairs) put(pair, probe)
   const probes: Probe[][] = [[], [discord.probe], [named.probe]]
   const worth = new Uint8Array(1 << 14)
   for (const [pair, list] of byPair) {
     const only = list.length === 1 ? list[0] : undefined
-    worth[pair] = only === discord.probe ? dotted : only === named.probe && (pair & 127) === 58 ? coloned : probes.push(list) - 1
+    worth[pair] =
+      only === discord.probe
+        ? dotted
+        : only === named.probe && (pair & 127) === 58
+          ? coloned
+          : probes.push(list) - 1
   }
   return { probes, worth }
 }
@@ -131,24 +190,39 @@ function probeTable(): ProbeTable {
 /** Where the pair begins with the fewest small letters and dots, which are what most texts are made of. */
 function rarestPair(prefix: string): number {
   const rarity = (at: number): number => prefix.slice(at, at + 2).replaceAll(/[a-z.]/g, '').length
-  return Array.from({ length: prefix.length - 1 }, (_, at) => at).reduce((best, at) => (rarity(at) > rarity(best) ? at : best), 0)
+  return Array.from({ length: prefix.length - 1 }, (_, at) => at).reduce(
+    (best, at) => (rarity(at) > rarity(best) ? at : best),
+    0,
+  )
 }
 
 /** Shorter ones that leave the machine are taken for tokens too. */
 const strictMin = 10
 
-function prefixProbe({ lengthMin, lengthMax = Infinity, needs, keepsPrefix }: TokenShape, prefix: string, offset: number, run: Run): Probe {
+function prefixProbe(
+  { lengthMin, lengthMax = Infinity, needs, keepsPrefix }: TokenShape,
+  prefix: string,
+  offset: number,
+  run: Run,
+): Probe {
   const codes = Uint8Array.from(prefix.split(''), (one) => one.charCodeAt(0))
   const first = codes[0]
   return (look, at) => {
     const { text, strict } = look
     const start = at - 1 - offset
-    if (text.charCodeAt(start) !== first || start < look.from || !isAt(text, codes, start) || !mayBegin(look, start)) return null
+    if (
+      text.charCodeAt(start) !== first ||
+      start < look.from ||
+      !isAt(text, codes, start) ||
+      !mayBegin(look, start)
+    )
+      return null
     const body = start + prefix.length
     const end = run.solidEnd(look, body)
     const least = strict && lengthMax === Infinity ? Math.min(lengthMin, strictMin) : lengthMin
     if (end - body < least || end - body > lengthMax) return null
-    if (!strict && ((needs === 'digit' && !run.hasDigit(body)) || (needs === 'chunk' && !run.hasChunk(body)))) return null
+    if (!strict && ((needs === 'digit' && !run.hasDigit(body)) || (needs === 'chunk' && !run.hasChunk(body))))
+      return null
     return { start: keepsPrefix === true ? body : start, end }
   }
 }
@@ -170,4 +244,5 @@ function merged(found: Found[]): Found[] {
   return all
 }
 
-const isOrdered = (found: readonly Found[]): boolean => found.every((one, index) => index === 0 || (found[index - 1] as Found).start <= one.start)
+const isOrdered = (found: readonly Found[]): boolean =>
+  found.every((one, index) => index === 0 || (found[index - 1] as Found).start <= one.start)

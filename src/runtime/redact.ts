@@ -1,5 +1,6 @@
 /**
- * Masks secrets in events that leave the machine. The same as on the way into the log, but stricter: better one too many.
+ * Masks secrets in events that leave the machine. The same as on the way into the log, but stricter: better
+ * one too many.
  * What was masked before it was written keeps its mark.
  */
 import type { Event } from '../model/event.ts'
@@ -10,17 +11,47 @@ import { hashOf } from './recorded.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Fields of events that are ours: ids, names and hashes, never an agent's text. */
-const ownFields: ReadonlySet<string> = new Set(['type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'tool', 'agent', 'source', 'outcome', 'grant', 'about'])
+const ownFields: ReadonlySet<string> = new Set([
+  'type',
+  'session',
+  'turn',
+  'call',
+  'flow',
+  'target',
+  'message',
+  'from',
+  'parent',
+  'node',
+  'key',
+  'taskHash',
+  'kind',
+  'tool',
+  'agent',
+  'source',
+  'outcome',
+  'grant',
+  'about',
+])
 
-export type Redactor = { redact(event: Event): Event; /** How many different secrets were masked until now. */ count(): number }
+export type Redactor = {
+  redact(event: Event): Event
+  /** How many different secrets were masked until now. */ count(): number
+}
 
 export function redactorOf(env: Env): Redactor {
   const secrets = new Set<string>()
   const masker = maskerOf(secretValues(env), { strict: true, onSecret: (secret) => secrets.add(secret) })
-  const change = (value: unknown, name: string): unknown => (ownFields.has(name) ? value : masker.value(value, name))
+  const change = (value: unknown, name: string): unknown =>
+    ownFields.has(name) ? value : masker.value(value, name)
   return {
     count: () => secrets.size,
-    redact: (event) => withHash(Object.fromEntries(Object.entries(event).map(([name, value]) => [name, change(value, name)])) as Event, event),
+    redact: (event) =>
+      withHash(
+        Object.fromEntries(
+          Object.entries(event).map(([name, value]) => [name, change(value, name)]),
+        ) as Event,
+        event,
+      ),
   }
 }
 

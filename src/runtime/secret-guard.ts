@@ -1,8 +1,11 @@
 /**
- * Secrets never enter the log: what is about to be appended is looked at, and a secret is replaced by a mark before anything is written or folded. Nothing that was written is ever changed.
+ * Secrets never enter the log: what is about to be appended is looked at, and a secret is replaced by a mark
+ * before anything is written or folded. Nothing that was written is ever changed.
  *
- * A turn that is running keeps what it has in memory, so tools still work with the real values; the log, everybody who reads it later, and a turn that is taken up again after a crash see the marks.
- * Nothing is learned from what agents write: whether a text is masked depends on that text and on what the server was started with.
+ * A turn that is running keeps what it has in memory, so tools still work with the real values; the log,
+ * everybody who reads it later, and a turn that is taken up again after a crash see the marks.
+ * Nothing is learned from what agents write: whether a text is masked depends on that text and on what the
+ * server was started with.
  */
 import type { Event } from '../model/event.ts'
 import { maskerOf, type Masker } from '../model/mask-secrets.ts'
@@ -18,10 +21,46 @@ export type SecretGuard = {
 
 /** Fields of events that are ours: ids, names, places and numbers, never an agent's text. */
 export const ownFields: ReadonlySet<string> = new Set([
-  'type', 'session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'key', 'taskHash', 'kind', 'name', 'tool', 'agent', 'source', 'outcome', 'grant', 'about', 'cwd', 'model', 'usage', 'toolCalls', 'question', 'senderTurn', 'inReplyTo', 'trace', 'path', 'revisedBy', 'releasedBy', 'writtenIn', 'boundary',
+  'type',
+  'session',
+  'turn',
+  'call',
+  'flow',
+  'target',
+  'message',
+  'from',
+  'parent',
+  'node',
+  'key',
+  'taskHash',
+  'kind',
+  'name',
+  'tool',
+  'agent',
+  'source',
+  'outcome',
+  'grant',
+  'about',
+  'cwd',
+  'model',
+  'usage',
+  'toolCalls',
+  'question',
+  'senderTurn',
+  'inReplyTo',
+  'trace',
+  'path',
+  'revisedBy',
+  'releasedBy',
+  'writtenIn',
+  'boundary',
 ])
 
-type GuardOptions = { env: Readonly<Record<string, string | undefined>>; /** Keys of providers and the like, which need not be in a variable named like one. */ values?: readonly string[] }
+type GuardOptions = {
+  env: Readonly<Record<string, string | undefined>>
+  /** Keys of providers and the like, which need not be in a variable named like one. */
+  values?: readonly string[]
+}
 
 export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
   const masker = maskerOf([...secretValues(env), ...values])
@@ -45,10 +84,17 @@ function cleanEvent(event: Event, masker: Masker): Event {
   }
   if (left === null) return event
   // The hash of a task is that of the task that is left, or it could be found by trying.
-  return ('taskHash' in event && left['task'] !== event.task ? { ...left, taskHash: hashOf(String(left['task'])) } : left) as Event
+  return (
+    'taskHash' in event && left['task'] !== event.task
+      ? { ...left, taskHash: hashOf(String(left['task'])) }
+      : left
+  ) as Event
 }
 
-/** Runs for every transaction, so the common events are read field by field; of the others, fields are chosen once for each type. */
+/**
+ * Runs for every transaction, so the common events are read field by field; of the others, fields are chosen
+ * once for each type.
+ */
 function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
   const fields = new Map<string, readonly string[]>()
   // A transaction often has one text several times.
@@ -75,13 +121,26 @@ const optionalFields = ['notices', 'use']
 /** Undefined for what is not common. */
 function checkCommon(event: Event, check: (value: unknown, name: string) => boolean): boolean | undefined {
   if (event.type === 'step.ended') return check(event.output, 'output') && check(event.input, 'input')
-  if (event.type === 'turn.ended') return check(event.output, 'output') && check(event.error, 'error') && check(event.entry, 'entry')
-  if (event.type === 'call.ended') return check(event.output, 'output') && check(event.errors, 'errors') && check(event.cause, 'cause')
+  if (event.type === 'turn.ended')
+    return check(event.output, 'output') && check(event.error, 'error') && check(event.entry, 'entry')
+  if (event.type === 'call.ended')
+    return check(event.output, 'output') && check(event.errors, 'errors') && check(event.cause, 'cause')
   if (event.type !== 'call.opened') return event.type === 'turn.started' ? true : undefined
   // Of the manifest only these are texts.
-  return check(event.task, 'task') && check(event.attachment, 'attachment') && check(event.input, 'input') && check(event.requested, 'requested')
-    && check(event.outputSchema, 'outputSchema') && check(event.context.summary, 'summary') && check(event.context.workspace, 'workspace') && check(event.notices, 'notices')
+  return (
+    check(event.task, 'task') &&
+    check(event.attachment, 'attachment') &&
+    check(event.input, 'input') &&
+    check(event.requested, 'requested') &&
+    check(event.outputSchema, 'outputSchema') &&
+    check(event.context.summary, 'summary') &&
+    check(event.context.workspace, 'workspace') &&
+    check(event.notices, 'notices')
+  )
 }
 
 /** Events of one type have the same fields, and numbers stay numbers. */
-const freeFields = (event: Event): string[] => Object.keys(event).filter((name) => !ownFields.has(name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]))
+const freeFields = (event: Event): string[] =>
+  Object.keys(event).filter(
+    (name) => !ownFields.has(name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
+  )
