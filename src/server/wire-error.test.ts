@@ -6,7 +6,7 @@ import { statusOf } from '../model/refusal-on-wire.ts'
 test('every refusal has a status that says whose mistake it is', () => {
   const codes = Refusal.options.map((option) => option.shape.code.value)
   expect(Object.keys(statusOf).toSorted()).toEqual(codes.toSorted())
-  for (const status of Object.values(statusOf)) expect([400, 401, 403, 404, 409, 413, 422, 429]).toContain(status)
+  for (const status of Object.values(statusOf)) expect([400, 401, 403, 404, 409, 413, 422, 429, 503]).toContain(status)
 })
 
 test('a refusal keeps what it knows: the field, and the rest as details', () => {
