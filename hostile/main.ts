@@ -12,7 +12,7 @@ const secondsShort = 60
 const help = `npm run hostile -- [options]
 
   --seconds <n>   how long the attacks go on (default ${secondsDefault})
-  --short         the same as --seconds ${secondsShort}, for CI
+  --short         the same as --seconds ${secondsShort}, for CI: stalls are shown, and do not fail the run
   --seed <n>      which attacks come when; otherwise drawn, and printed
   --only <name>   only this family; may be given several times. Families: ${families.map(({ name }) => name).join(', ')}
   --keep          leave the data directory, and say where it is
@@ -68,7 +68,14 @@ function countLines({ tried }: Hostile): string[] {
   return [head, ...rows.map(([kind, { served, refused, cut, late, fault }]) => `${kind.padEnd(width)}${[served, refused, cut, late, fault].map(cell).join('')}`)]
 }
 
-const lineText = ({ says, kept, more }: Line): string => [`${kept ? 'kept    ' : 'NOT KEPT'}  ${says}`, ...more.map((one) => `            ${one}`)].join('\n')
+/** A minute on a machine that does other things too says little about stalls: they are shown, and a whole run is judged by them. */
+const isJudged = ({ timed }: Line): boolean => timed !== true || !values.short
+
+const lineText = (line: Line): string => {
+  const { says, kept, more } = line
+  const verdict = kept ? 'kept    ' : isJudged(line) ? 'NOT KEPT' : 'too long'
+  return [`${verdict}  ${says}`, ...more.map((one) => `            ${one}`)].join('\n')
+}
 
 async function main(): Promise<void> {
   const seed = numberOf('seed', values.seed, (process.pid * 7919 + Math.floor(wallNow())) % 1_000_000)
@@ -82,7 +89,7 @@ async function main(): Promise<void> {
     hide()
     if (values.json) console.log(JSON.stringify({ seed, seconds, lines, tried: Object.fromEntries(hostile.tried), alone: hostile.alone, signals: hostile.signals, crashes: hostile.victim.crashes }, null, 2))
     else console.log([...countLines(hostile), '', ...lines.map(lineText), '', `seed ${seed}${values.keep ? `, data in ${hostile.directory}` : ''}`].join('\n'))
-    if (!lines.every(({ kept }) => kept)) process.exitCode = 1
+    if (lines.some((line) => !line.kept && isJudged(line))) process.exitCode = 1
   } finally {
     hide()
     await hostile.close()

@@ -9,6 +9,8 @@ const say = (said: Said): void => void (process.connected && process.send?.(said
 
 const served = await serve({
   dataDir, cwd, config, port: Number(port), host: '127.0.0.1', limitsOfHttp: { requestsPerMinute: 1e9 },
+  // A turn that a crash left behind, and that nobody waits for any more, is ended by the watchdog soon enough to be looked at.
+  limits: { inactivityMs: 8000 },
   log: (level, message, fields) => (level === 'error' ? console.error(message, fields) : undefined),
   agents: {
     clerk: { description: 'files letters', script: async (turn) => `${await turn.think('It is being filed.')} Filed ${turn.task.length} characters.` },
