@@ -64,10 +64,20 @@ export function lostOrDoubled(ledger: Ledger, events: readonly Event[]): string[
   const opened = countBy(typed(events, 'call.opened'), (event) => event.task)
   for (const { call, outcome, body } of ledger.calls.values()) {
     const { task } = body as { task: string }
+    const own = call === '' ? endOfAsk(events, task) : null
+    // A client's turn that met two ends of its process before it had recorded anything is not tried a third time, and its client is told so.
+    if (own?.outcome === outcome && own.error?.startsWith('crashed_twice') === true && !opened.has(task)) continue
+    if (own !== null) problems.push(`${task}: its client's turn ended with ${own.outcome} (${own.error ?? 'no error'})`)
     if (ended.get(call)?.outcome !== outcome) problems.push(`${task} was answered with ${outcome} (${call === '' ? 'no id' : call}), and the log has ${ended.get(call)?.outcome ?? 'no end'}`)
     if ((opened.get(task) ?? 0) !== 1) problems.push(`${task} was begun ${opened.get(task) ?? 0} times`)
   }
   return problems
+}
+
+/** The end of the turn in which a client asked for this task. */
+function endOfAsk(events: readonly Event[], task: string): EventOf<'turn.ended'> | null {
+  const asked = typed(events, 'message.sent').find(({ use }) => JSON.stringify(use?.input ?? null).includes(JSON.stringify(task)))
+  return typed(events, 'turn.ended').find(({ turn }) => turn === asked?.turn) ?? null
 }
 
 /** Calls and turns that have no end, or more than one. */
