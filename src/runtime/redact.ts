@@ -7,35 +7,16 @@ import type { Event } from '../model/event.ts'
 import { maskerOf } from '../model/mask-secrets.ts'
 import { secretValues } from '../model/secret-shapes.ts'
 import { hashOf } from './recorded.ts'
+import { idFields } from './secret-guard.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Fields of events that are ours: ids, names and hashes, never an agent's text. */
-const ownFields: ReadonlySet<string> = new Set([
-  'type',
-  'session',
-  'turn',
-  'call',
-  'flow',
-  'target',
-  'message',
-  'from',
-  'parent',
-  'node',
-  'key',
-  'taskHash',
-  'kind',
-  'tool',
-  'agent',
-  'source',
-  'outcome',
-  'grant',
-  'about',
-])
+const ownFields: ReadonlySet<string> = new Set(idFields)
 
 export type Redactor = {
   redact(event: Event): Event
-  /** How many different secrets were masked until now. */ count(): number
+  /** How many different secrets were masked until now. */
+  count(): number
 }
 
 export function redactorOf(env: Env): Redactor {

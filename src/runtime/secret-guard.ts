@@ -19,8 +19,8 @@ export type SecretGuard = {
   readonly masker: Masker
 }
 
-/** Fields of events that are ours: ids, names, places and numbers, never an agent's text. */
-export const ownFields: ReadonlySet<string> = new Set([
+/** Fields of events that are ours: ids, names and hashes, never an agent's text. */
+export const idFields: readonly string[] = [
   'type',
   'session',
   'turn',
@@ -34,13 +34,19 @@ export const ownFields: ReadonlySet<string> = new Set([
   'key',
   'taskHash',
   'kind',
-  'name',
   'tool',
   'agent',
   'source',
   'outcome',
   'grant',
   'about',
+  'boundary',
+]
+
+/** With names, places and numbers that stay on this machine. */
+export const ownFields: ReadonlySet<string> = new Set([
+  ...idFields,
+  'name',
   'cwd',
   'model',
   'usage',
@@ -53,7 +59,6 @@ export const ownFields: ReadonlySet<string> = new Set([
   'revisedBy',
   'releasedBy',
   'writtenIn',
-  'boundary',
 ])
 
 type GuardOptions = {
