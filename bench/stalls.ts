@@ -1,7 +1,7 @@
 /** The longest stall of the event loop for every route and every tool with the largest input that it takes, beyond what a control process on the same machine sees. */
+import { freePort } from './free-port.ts'
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -130,14 +130,6 @@ const cell = (ms: number): string => (Number.isFinite(ms) ? ms.toFixed(1) : '–
 export function stallTable(measured: readonly Measured[]): string {
   const rows = worstOf(measured).map(({ what, input, status, beyondMs }) => `| \`${what}\` | ${measured.filter((one) => one.what === what).length} | ${input} | ${status} | ${cell(beyondMs)} |`)
   return ['| route or tool | inputs | the worst of them | answer | longest stall beyond control, ms |', '| --- | ---: | --- | --- | ---: |', ...rows].join('\n')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function begin(place: Place, control: Window[]): Promise<Bench> {

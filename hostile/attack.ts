@@ -1,4 +1,5 @@
 /** What an attack is: data with a name, and one try. Attacks of one family stand in one file of `attacks/`. */
+import { surroundings } from '../src/client/surroundings.ts'
 import { connect } from 'node:net'
 import type { Random } from '../sim/random.ts'
 
@@ -68,17 +69,7 @@ export function speak({ url, signal }: Target, parts: readonly (string | Uint8Ar
   })
 }
 
-export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve()
-    const done = (): void => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done, { once: true })
-  })
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> => surroundings.sleep(ms, signal)
 
 export const deep = (depth: number, open = '[', close = ']', inner = '0'): string => open.repeat(depth) + inner + close.repeat(depth)
 

@@ -1,7 +1,7 @@
 /** One run: a server, honest load, attackers from all doors, and somebody who ends and freezes the server in between. */
+import { freePort } from '../bench/free-port.ts'
 import { fork, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,14 +40,6 @@ const lanes = 4
 /** Of the time: until then the server is ended and frozen; then it lives through the rest, the last part of it under one attack at a time. */
 const [violentPart, mixedPart] = [0.5, 0.75]
 const provoked = 6
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 export async function prepare(plan: Plan): Promise<Hostile> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-hostile-'))
