@@ -28,7 +28,7 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
   const recorded = running.recorded?.call(key, { tool })
   const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
   const asked = typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
-  const agent = textOf(asked['agent_name'] ?? asked['agent_id'])
+  const agent = preview(textOf(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
   if (recorded === undefined) {
     const task = preview(textOf(asked['task'] ?? asked['message']), taskShownMax)
     const event: EventOf<'call.refused'> = { type: 'call.refused', session: running.row.session, turn: running.row.id, call, key, tool, agent, task, taskHash: hashOf(task), requested, refusal }
@@ -41,6 +41,7 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
 }
 
 const taskShownMax = 2000
+const agentShownMax = 200
 const textOf = (value: Json | undefined): string => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */

@@ -7,7 +7,7 @@ import type { Event } from '../model/event.ts'
 import { maskerOf } from '../model/mask-secrets.ts'
 import { secretValues } from '../model/secret-shapes.ts'
 import { hashOf } from './recorded.ts'
-import { idFields } from './secret-guard.ts'
+import { idFields, isOwn } from './secret-guard.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -22,14 +22,14 @@ export type Redactor = {
 export function redactorOf(env: Env): Redactor {
   const secrets = new Set<string>()
   const masker = maskerOf(secretValues(env), { strict: true, onSecret: (secret) => secrets.add(secret) })
-  const change = (value: unknown, name: string): unknown =>
-    ownFields.has(name) ? value : masker.value(value, name)
+  const change = (event: Event, name: string, value: unknown): unknown =>
+    isOwn(ownFields, event, name) ? value : masker.value(value, name)
   return {
     count: () => secrets.size,
     redact: (event) =>
       withHash(
         Object.fromEntries(
-          Object.entries(event).map(([name, value]) => [name, change(value, name)]),
+          Object.entries(event).map(([name, value]) => [name, change(event, name, value)]),
         ) as Event,
         event,
       ),

@@ -10,6 +10,7 @@ import type { Json } from '../model/json.ts'
 import { viewsEqual } from '../store/rebuild.ts'
 import { sqliteStore, type SqliteStore } from '../store/sqlite.ts'
 import type { Driver, Tool } from './ports.ts'
+import { redactorOf } from './redact.ts'
 import { ownFields, secretGuard } from './secret-guard.ts'
 import { send } from './send.ts'
 
@@ -81,6 +82,24 @@ describe('before events are written', () => {
     const asked = { tool: 'sub_agent', input: { task: shaped } }
     expect(JSON.stringify(guard.clean([{ ...letter, use: asked }]))).not.toContain(shaped)
     expect(JSON.stringify(guard.clean([{ ...letter, notices: { upTo: 1, texts: [{ about: 'ses_b', text: shaped }] } }]))).not.toContain(shaped)
+  })
+
+  test('a secret that a model gives in place of an agent is masked in the refusal of its call', () => {
+    const refused: Event = {
+      type: 'call.refused',
+      session: 'ses_a',
+      turn: 'turn_a',
+      call: 'call_a',
+      key: 'k',
+      tool: 'sub_agent',
+      agent: shaped,
+      task: 'x',
+      taskHash: 'h',
+      requested: null,
+      refusal: { code: 'self_call', agent: 'a' },
+    }
+    expect(JSON.stringify(secretGuard({ env }).clean([refused]))).not.toContain(shaped)
+    expect(JSON.stringify(redactorOf(env).redact(refused))).not.toContain(shaped)
   })
 
   test('what was cleaned once is clean', () => {

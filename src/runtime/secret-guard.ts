@@ -61,6 +61,10 @@ export const ownFields: ReadonlySet<string> = new Set([
   'writtenIn',
 ])
 
+/** The agent of a call that was refused is whatever the model asked for. */
+export const isOwn = (fields: ReadonlySet<string>, { type }: Event, name: string): boolean =>
+  fields.has(name) && !(name === 'agent' && type === 'call.refused')
+
 type GuardOptions = {
   env: Readonly<Record<string, string | undefined>>
   /** Keys of providers and the like, which need not be in a variable named like one. */
@@ -83,7 +87,7 @@ export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
 function cleanEvent(event: Event, masker: Masker): Event {
   let left: Record<string, unknown> | null = null
   for (const [name, value] of Object.entries(event)) {
-    if (ownFields.has(name)) continue
+    if (isOwn(ownFields, event, name)) continue
     const clean: unknown = masker.value(value, name)
     if (clean !== value) left = { ...(left ?? event), [name]: clean }
   }
@@ -147,5 +151,5 @@ function checkCommon(event: Event, check: (value: unknown, name: string) => bool
 /** Events of one type have the same fields, and numbers stay numbers. */
 const freeFields = (event: Event): string[] =>
   Object.keys(event).filter(
-    (name) => !ownFields.has(name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
+    (name) => !isOwn(ownFields, event, name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
   )
