@@ -11,6 +11,14 @@ vi.setConfig(patience)
 /** Runs before the program, and breaks it from outside at a signal. */
 const breaking = (how: string): Record<string, string> => ({ NODE_OPTIONS: `--import=data:text/javascript,process.on('SIGUSR2',()=>{${encodeURIComponent(how)}})` })
 
+test('the demo too is a server while it works: a fault that nobody caught ends it cleanly', async () => {
+  const demo = start(project().cwd, ['demo'], breaking("throw new Error('broken on purpose')"))
+  await demo.says('Three agents build')
+  demo.child.kill('SIGUSR2')
+  const { code, err } = await demo.ended
+  expect([code, err]).toEqual([70, expect.stringContaining('an uncaught fault ends the server')])
+})
+
 test.each([
   ['is thrown in a listener', "throw new Error('broken on purpose',{cause:new Error('the cause')})"],
   ['is rejected and never handled', "Promise.reject(new Error('broken on purpose',{cause:new Error('the cause')}))"],

@@ -114,13 +114,21 @@ async function started(input: ReachInput, place: Place): Promise<Reached> {
   const own = await startServer({ ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, onWarning: (text) => void input.err.write(`tieline: ${text}\n`) }, place.config.server, (url) => {
     if (input.err.isTTY === true && !isSilent(input)) input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
   })
-  const unguard = guardProcess({ log: (message, stack) => void input.err.write(`tieline: ${message}: ${stack}\n`), close: () => own.close() })
-  const close = (): Promise<void> => leave(own, input).finally(unguard)
-  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close }
+  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close: () => leave(own, input) }
+}
+
+type ServerOptions = ServeOptions & Required<Pick<ServeOptions, 'onWarning'>>
+
+/** The process is a server from now on, whichever command it is: a fault that nobody caught ends it cleanly. */
+export async function startServer(options: ServerOptions, usual: { host: string; port: number }, onOtherPort: (url: string) => void): Promise<Served> {
+  const served = await listenSomewhere(options, usual, onOtherPort)
+  const close = (): Promise<void> => served.close()
+  const unguard = guardProcess({ log: (message, stack) => options.onWarning(`${message}: ${stack}`), close })
+  return { ...served, close: () => close().finally(unguard) }
 }
 
 /** On its usual port, or on any that is free where somebody else has that one. */
-export async function startServer(options: ServeOptions, usual: { host: string; port: number }, onOtherPort: (url: string) => void): Promise<Served> {
+async function listenSomewhere(options: ServeOptions, usual: { host: string; port: number }, onOtherPort: (url: string) => void): Promise<Served> {
   const { serve } = await import('../serve.ts')
   const anyPort = async (): Promise<Served> => {
     const served = await serve({ ...options, port: 0 })
