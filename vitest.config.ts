@@ -2,6 +2,11 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
-  // Many tests wait for processes of their own, so a machine with two cores runs two files at once too; by default it would be one.
-  test: { include: ['src/**/*.test.ts', 'test/**/*.test.ts'], testTimeout: 20_000, maxWorkers: Math.max(2, availableParallelism() - 1) },
+  // Many tests wait for processes of their own, so a machine with two cores runs two files at once too; by
+  // default it would be one.
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    testTimeout: 20_000,
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+  },
 })

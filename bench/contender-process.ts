@@ -1,4 +1,7 @@
-/** A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{ concurrency, seconds }`, or 'end'. */
+/**
+ * A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{
+ * concurrency, seconds }`, or 'end'.
+ */
 import { runRound } from './round.ts'
 import type { Contender } from './work.ts'
 
@@ -17,7 +20,10 @@ if (load === undefined) throw new Error(`"${name}" is not one of ${Object.keys(s
 const contender = await (await load()).start()
 
 process.on('message', (order: Order) => {
-  const answer = order === 'end' ? contender.close().then(() => process.disconnect()) : runRound(contender, order.concurrency, order.seconds).then((round) => process.send?.(round))
+  const answer =
+    order === 'end'
+      ? contender.close().then(() => process.disconnect())
+      : runRound(contender, order.concurrency, order.seconds).then((round) => process.send?.(round))
   answer.catch((error: unknown) => {
     console.error(error)
     process.exit(1)

@@ -1,4 +1,7 @@
-/** Context building at 1,000, 10,000 and 100,000 messages: what a filtered selection costs as the history grows. */
+/**
+ * Context building at 1,000, 10,000 and 100,000 messages: what a filtered selection costs as the history
+ * grows.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,13 +22,23 @@ const minuteMs = 60_000
 const repeats = 40
 
 /** A thousand different words, most of them rare, so that an index has something to do. */
-const vocabulary = Array.from({ length: 1000 }, (_, index) => `${['build', 'server', 'token', 'budget', 'socket', 'parser', 'branch', 'review', 'deadline', 'cache'][index % 10]}${index}`)
+const vocabulary = Array.from(
+  { length: 1000 },
+  (_, index) =>
+    `${['build', 'server', 'token', 'budget', 'socket', 'parser', 'branch', 'review', 'deadline', 'cache'][index % 10]}${index}`,
+)
 
 /** The text of an entry depends on its number alone: every run and every size sees the same words. */
 function textOf(n: number, total: number): string {
-  const words = Array.from({ length: 24 }, (_, index) => vocabulary[(n * 7919 + index * 104_729) % vocabulary.length])
+  const words = Array.from(
+    { length: 24 },
+    (_, index) => vocabulary[(n * 7919 + index * 104_729) % vocabulary.length],
+  )
   // Three entries in the older half have the rare word; every third has the common one.
-  const rare = n === Math.floor(total / 4) || n === Math.floor(total / 3) || n === Math.floor(total / 2) ? ' zeppelin' : ''
+  const rare =
+    n === Math.floor(total / 4) || n === Math.floor(total / 3) || n === Math.floor(total / 2)
+      ? ' zeppelin'
+      : ''
   return `${words.join(' ')}${n % 3 === 0 ? ' deploy' : ''}${rare}.`
 }
 
@@ -39,32 +52,104 @@ const filters: Record<string, EntrySelect['filter']> = {
 }
 
 const grant = (session: SessionId): Grant => ({
-  agent: 'planner', depth: 0, subagentDepth: 0, path: [{ session, agent: 'planner' }], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 16,
+  agent: 'planner',
+  depth: 0,
+  subagentDepth: 0,
+  path: [{ session, agent: 'planner' }],
+  authority: { tools: null, nested: true },
+  tokensMax: null,
+  maxIterations: 16,
 })
 
 /** One turn: what was asked and what was answered, two entries. */
-function turnEvents(session: SessionId, first: number, total: number, at: number, count: (text: string) => number): Event[] {
+function turnEvents(
+  session: SessionId,
+  first: number,
+  total: number,
+  at: number,
+  count: (text: string) => number,
+): Event[] {
   const turn = `turn_${session}-${String(first).padStart(8, '0')}` as const
   const [asked, answered] = [textOf(first, total), textOf(first + 1, total)]
   return [
-    { type: 'message.sent', session, turn, message: `msg_${session}-${first}`, flow: `flow_${session}-${first}`, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: asked, tokens: count(asked), deadline: null, trace: null, grant: grant(session) },
     {
-      type: 'turn.ended', session, turn, outcome: 'completed', output: answered, error: null, tokensUsed: 0, tokensBelow: 0, iterations: 1, toolCalls: [],
-      entry: { n: first, asked, askedTokens: count(asked), from: null, startedAt: at, answered, answeredTokens: count(answered) },
+      type: 'message.sent',
+      session,
+      turn,
+      message: `msg_${session}-${first}`,
+      flow: `flow_${session}-${first}`,
+      from: null,
+      senderTurn: null,
+      source: 'user',
+      applet: null,
+      inReplyTo: null,
+      text: asked,
+      tokens: count(asked),
+      deadline: null,
+      trace: null,
+      grant: grant(session),
+    },
+    {
+      type: 'turn.ended',
+      session,
+      turn,
+      outcome: 'completed',
+      output: answered,
+      error: null,
+      tokensUsed: 0,
+      tokensBelow: 0,
+      iterations: 1,
+      toolCalls: [],
+      entry: {
+        n: first,
+        asked,
+        askedTokens: count(asked),
+        from: null,
+        startedAt: at,
+        answered,
+        answeredTokens: count(answered),
+      },
     },
   ]
 }
 
-/** Fills a session through the store's own transactions, about a message a minute, the newest now; the store's clock is moved to the time of each group. */
-async function fill(store: SqliteStore, clock: { now: number }, session: SessionId, total: number, now: number, count: (text: string) => number): Promise<void> {
+/**
+ * Fills a session through the store's own transactions, about a message a minute, the newest now; the store's
+ * clock is moved to the time of each group.
+ */
+async function fill(
+  store: SqliteStore,
+  clock: { now: number },
+  session: SessionId,
+  total: number,
+  now: number,
+  count: (text: string) => number,
+): Promise<void> {
   clock.now = now - total * minuteMs
-  await store.transact([`session:${session}`], async (tx) => tx.append({ type: 'session.created', session, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/', title: '', model: null, flow: null }))
+  await store.transact([`session:${session}`], async (tx) =>
+    tx.append({
+      type: 'session.created',
+      session,
+      turn: null,
+      agent: 'planner',
+      kind: 'persistent',
+      parent: null,
+      cwd: '/',
+      title: '',
+      model: null,
+      flow: null,
+    }),
+  )
   for (let first = 1; first <= total; first += 2 * turnsPerGroup) {
     clock.now = now - Math.max(0, total + 1 - first - 2 * turnsPerGroup) * minuteMs
     const group: Promise<unknown>[] = []
     for (let n = first; n <= total && n < first + 2 * turnsPerGroup; n += 2) {
       const events = turnEvents(session, n, total, clock.now, count)
-      group.push(store.transact([`session:${session}`, `flow:flow_${session}-${n}`], async (tx) => tx.append(...events)))
+      group.push(
+        store.transact([`session:${session}`, `flow:flow_${session}-${n}`], async (tx) =>
+          tx.append(...events),
+        ),
+      )
     }
     await Promise.all(group)
   }
@@ -88,15 +173,43 @@ export async function context(progress: Progress): Promise<Part> {
     for (const [name, filter] of Object.entries(filters)) {
       const ms = await interleaved(store, filter, now).catch((fault: unknown) => broken(fault))
       const [small, , large] = ms.map(({ medianMs }) => medianMs)
-      rows.push([name, ...ms.map(({ medianMs }) => number(medianMs)), times((large ?? Number.NaN) / (small ?? Number.NaN)), ms.map(({ passed }) => passed).join(' / ')])
-      checks.push({ name: `context, ${name}: time from 100,000 messages`, figure: large ?? Number.NaN, relation: '<=', limit: 2, unit: ' ms' })
+      rows.push([
+        name,
+        ...ms.map(({ medianMs }) => number(medianMs)),
+        times((large ?? Number.NaN) / (small ?? Number.NaN)),
+        ms.map(({ passed }) => passed).join(' / '),
+      ])
+      checks.push({
+        name: `context, ${name}: time from 100,000 messages`,
+        figure: large ?? Number.NaN,
+        relation: '<=',
+        limit: 2,
+        unit: ' ms',
+      })
       // Below a twentieth of a millisecond the ratio of two times says nothing but noise.
-      if ((large ?? 0) > 0.05) checks.push({ name: `context, ${name}: 100,000 against 1,000`, figure: (large ?? Number.NaN) / (small ?? Number.NaN), relation: '<=', limit: 1.2, unit: '×' })
+      if ((large ?? 0) > 0.05)
+        checks.push({
+          name: `context, ${name}: 100,000 against 1,000`,
+          figure: (large ?? Number.NaN) / (small ?? Number.NaN),
+          relation: '<=',
+          limit: 1.2,
+          unit: '×',
+        })
     }
     progress.step('measured')
     return {
-      name: 'context', checks, notes: [`Selections within ${tokensMax} tokens from a store on disk, warm. The ratio is checked only for times above 0.05 ms.`],
-      tables: [{ title: `Context building, ms (median of ${repeats}, sizes alternating)`, columns: ['filter', ...sizes.map((size) => size.toLocaleString('en')), '100k/1k', 'entries passed'], rows }],
+      name: 'context',
+      checks,
+      notes: [
+        `Selections within ${tokensMax} tokens from a store on disk, warm. The ratio is checked only for times above 0.05 ms.`,
+      ],
+      tables: [
+        {
+          title: `Context building, ms (median of ${repeats}, sizes alternating)`,
+          columns: ['filter', ...sizes.map((size) => size.toLocaleString('en')), '100k/1k', 'entries passed'],
+          rows,
+        },
+      ],
     }
   } finally {
     await store.close()
@@ -110,7 +223,11 @@ function broken(fault: unknown): { medianMs: number; passed: number }[] {
   return sizes.map(() => ({ medianMs: Number.NaN, passed: 0 }))
 }
 
-async function interleaved(store: SqliteStore, filter: EntrySelect['filter'], now: number): Promise<{ medianMs: number; passed: number }[]> {
+async function interleaved(
+  store: SqliteStore,
+  filter: EntrySelect['filter'],
+  now: number,
+): Promise<{ medianMs: number; passed: number }[]> {
   const taken = sizes.map(() => [] as number[])
   const passed = sizes.map(() => 0)
   for (let repeat = 0; repeat < repeats + 10; repeat += 1) {

@@ -1,4 +1,7 @@
-/** A blocking caller that goes away: how long until the request of the agent below it, at a real model's end of a real connection, is aborted. */
+/**
+ * A blocking caller that goes away: how long until the request of the agent below it, at a real model's end
+ * of a real connection, is aborted.
+ */
 import { fakeModel, type FakeModel } from '../test/fake-model.ts'
 import type { Progress } from './progress.ts'
 import { number, type Part } from './report.ts'
@@ -12,7 +15,15 @@ const abortMsMax = 50
 export async function httpDisconnect(progress: Progress): Promise<Part> {
   progress.part('http-disconnect', tries * 2)
   const model = await fakeModel([
-    { when: { system: 'boss' }, tools: [{ name: 'sub_agent', input: { agent_name: 'worker', task: 'Do your part.', allow_nested_calls: false } }] },
+    {
+      when: { system: 'boss' },
+      tools: [
+        {
+          name: 'sub_agent',
+          input: { agent_name: 'worker', task: 'Do your part.', allow_nested_calls: false },
+        },
+      ],
+    },
     { when: { system: 'worker' }, hang: 'middle', text: 'This is said, and then nothing more comes.' },
   ])
   const server = await startRival('tieline-calls', { BENCH_MODEL_URL: model.url })
@@ -31,11 +42,35 @@ export async function httpDisconnect(progress: Progress): Promise<Part> {
     await server.end()
     await model.close()
   }
-  const row = (title: string, list: readonly number[]): string[] => [title, number(median(list)), number(Math.max(...list))]
+  const row = (title: string, list: readonly number[]): string[] => [
+    title,
+    number(median(list)),
+    number(Math.max(...list)),
+  ]
   return {
-    name: 'http-disconnect', notes: ['From the moment that the caller breaks its connection to the moment that the model sees its own broken. Both ends are in one process, by one clock.'],
-    tables: [{ title: `A caller of POST /api/calls goes away (${tries} times)`, columns: ['', 'median ms', 'max ms'], rows: [row('the agent that it called asks a model', taken.worker), row('that agent waits for another, which asks a model', taken.boss)] }],
-    checks: [{ name: 'a caller that goes away: the request below is aborted after', figure: Math.max(...taken.worker, ...taken.boss), relation: '<=', limit: abortMsMax, unit: ' ms' }],
+    name: 'http-disconnect',
+    notes: [
+      'From the moment that the caller breaks its connection to the moment that the model sees its own broken. Both ends are in one process, by one clock.',
+    ],
+    tables: [
+      {
+        title: `A caller of POST /api/calls goes away (${tries} times)`,
+        columns: ['', 'median ms', 'max ms'],
+        rows: [
+          row('the agent that it called asks a model', taken.worker),
+          row('that agent waits for another, which asks a model', taken.boss),
+        ],
+      },
+    ],
+    checks: [
+      {
+        name: 'a caller that goes away: the request below is aborted after',
+        figure: Math.max(...taken.worker, ...taken.boss),
+        relation: '<=',
+        limit: abortMsMax,
+        unit: ' ms',
+      },
+    ],
   }
 }
 
@@ -43,7 +78,15 @@ async function abortMs(url: string, model: FakeModel, agent: 'worker' | 'boss'):
   const asked = (): number => model.requests.filter(({ system }) => system.includes('worker')).length
   const before = asked()
   const client = await wireClient(url)
-  const answer = client.post('/api/calls', JSON.stringify({ agent, task: `Do it, as number ${before}.`, allow_nested_calls: true })).then(({ body }) => Promise.reject(new Error(`it was answered: ${body}`)), () => undefined)
+  const answer = client
+    .post(
+      '/api/calls',
+      JSON.stringify({ agent, task: `Do it, as number ${before}.`, allow_nested_calls: true }),
+    )
+    .then(
+      ({ body }) => Promise.reject(new Error(`it was answered: ${body}`)),
+      () => undefined,
+    )
   while (asked() === before) await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 5))])
   const from = performance.now()
   client.destroy()

@@ -12,9 +12,19 @@ export type Load = {
 }
 
 /** Latencies are in the order in which the answers came, with the time since the start. */
-export type Loaded = { done: number; elapsedMs: number; perSecond: number; p50Ms: number; p99Ms: number; samples: { atMs: number; ms: number }[] }
+export type Loaded = {
+  done: number
+  elapsedMs: number
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  samples: { atMs: number; ms: number }[]
+}
 
-export async function runLoad(url: string, { concurrency, seconds, ask, pauseMs = 0 }: Load): Promise<Loaded> {
+export async function runLoad(
+  url: string,
+  { concurrency, seconds, ask, pauseMs = 0 }: Load,
+): Promise<Loaded> {
   const clients = await Promise.all(Array.from({ length: concurrency }, () => wireClient(url)))
   const samples: Loaded['samples'] = []
   const startedAt = performance.now()
@@ -35,10 +45,20 @@ export async function runLoad(url: string, { concurrency, seconds, ask, pauseMs 
   }
   const elapsedMs = performance.now() - startedAt
   const sorted = samples.map(({ ms }) => ms).sort((a, b) => a - b)
-  return { done: samples.length, elapsedMs, perSecond: (samples.length / elapsedMs) * 1000, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), samples }
+  return {
+    done: samples.length,
+    elapsedMs,
+    perSecond: (samples.length / elapsedMs) * 1000,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    samples,
+  }
 }
 
 export function expectStatus(answer: WireAnswer, status: number, has = ''): WireAnswer {
-  if (answer.status !== status || !answer.body.includes(has)) throw new Error(`${status}${has === '' ? '' : ` with "${has}"`} was expected, and ${answer.status} came: ${answer.body.slice(0, 300)}`)
+  if (answer.status !== status || !answer.body.includes(has))
+    throw new Error(
+      `${status}${has === '' ? '' : ` with "${has}"`} was expected, and ${answer.status} came: ${answer.body.slice(0, 300)}`,
+    )
   return answer
 }

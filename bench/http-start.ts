@@ -1,4 +1,7 @@
-/** From starting `tieline serve` to its first answer, in fresh processes with fresh data; the built program is measured, as users have it. */
+/**
+ * From starting `tieline serve` to its first answer, in fresh processes with fresh data; the built program is
+ * measured, as users have it.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -22,9 +25,15 @@ app.get('/health', async () => ({ status: 'ok' }))
 console.log(JSON.stringify({ url: await app.listen({ host: '127.0.0.1', port: 0 }) }))
 process.on('SIGTERM', () => process.exit(0))`
 
-/** Null where it cannot be built now; then the sources are measured, which are stripped of their types at each start. */
+/**
+ * Null where it cannot be built now; then the sources are measured, which are stripped of their types at each
+ * start.
+ */
 async function build(): Promise<string | null> {
-  return promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root, timeout: 120_000 }).then(() => null, (error: Error) => error.message.split('\n')[0] ?? '')
+  return promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root, timeout: 120_000 }).then(
+    () => null,
+    (error: Error) => error.message.split('\n')[0] ?? '',
+  )
 }
 
 /** Spawned until the first 200 of /health. What it prints when it listens says where. */
@@ -74,10 +83,32 @@ export async function httpStart(progress: Progress): Promise<Part> {
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
-  const rows = [['tieline serve, new data directory', 'tieline'], ['tieline serve, the same again', 'again'], ['bare Fastify with one route', 'fastify'], ['node -e 0, until it has ended', 'node']] as const
+  const rows = [
+    ['tieline serve, new data directory', 'tieline'],
+    ['tieline serve, the same again', 'again'],
+    ['bare Fastify with one route', 'fastify'],
+    ['node -e 0, until it has ended', 'node'],
+  ] as const
   return {
-    name: 'http-start', notes: [`Measured of ${program}, with a warm file cache.${problem === null ? '' : ` It could not be built now (${problem})${built ? ', so this is an earlier build' : ''}.`}`],
-    tables: [{ title: `Start of the server until the first 200 of /health (median of ${rounds} fresh processes)`, columns: ['', 'ms'], rows: rows.map(([title, name]) => [title, number(median(taken[name] ?? []))]) }],
-    checks: [{ name: 'start of the server until /health answers', figure: median(taken['tieline'] ?? []), relation: '<=', limit: startMsMax, unit: ' ms' }],
+    name: 'http-start',
+    notes: [
+      `Measured of ${program}, with a warm file cache.${problem === null ? '' : ` It could not be built now (${problem})${built ? ', so this is an earlier build' : ''}.`}`,
+    ],
+    tables: [
+      {
+        title: `Start of the server until the first 200 of /health (median of ${rounds} fresh processes)`,
+        columns: ['', 'ms'],
+        rows: rows.map(([title, name]) => [title, number(median(taken[name] ?? []))]),
+      },
+    ],
+    checks: [
+      {
+        name: 'start of the server until /health answers',
+        figure: median(taken['tieline'] ?? []),
+        relation: '<=',
+        limit: startMsMax,
+        unit: ' ms',
+      },
+    ],
   }
 }

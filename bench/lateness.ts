@@ -6,7 +6,10 @@ export type Window = { from: number; to: number; maxMs: number }
 
 export const wallNow = (): number => performance.timeOrigin + performance.now()
 
-/** A delay is seen when its timer comes at last, so it may stand in the window after the one in which it began. */
+/**
+ * A delay is seen when its timer comes at last, so it may stand in the window after the one in which it
+ * began.
+ */
 export function watchLateness(everyMs: number, report: (window: Window) => void): () => void {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
@@ -27,10 +30,19 @@ const neighbourMs = 300
 
 /** The latest that the other process was at that time. */
 export function latest(windows: readonly Window[], from: number, to: number): number {
-  return windows.reduce((most, window) => (window.to >= from - neighbourMs && window.from <= to + neighbourMs ? Math.max(most, window.maxMs) : most), 0)
+  return windows.reduce(
+    (most, window) =>
+      window.to >= from - neighbourMs && window.from <= to + neighbourMs
+        ? Math.max(most, window.maxMs)
+        : most,
+    0,
+  )
 }
 
 /** The longest delay beyond what a control process on the same machine saw at that time. */
 export function longestBeyond(windows: readonly Window[], control: readonly Window[]): number {
-  return windows.reduce((most, window) => Math.max(most, window.maxMs - latest(control, window.from, window.to)), 0)
+  return windows.reduce(
+    (most, window) => Math.max(most, window.maxMs - latest(control, window.from, window.to)),
+    0,
+  )
 }

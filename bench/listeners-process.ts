@@ -1,4 +1,7 @@
-/** Many WebSocket clients in one process, apart from the server and from those who work. Told by messages what to do. */
+/**
+ * Many WebSocket clients in one process, apart from the server and from those who work. Told by messages what
+ * to do.
+ */
 import WebSocket from 'ws'
 
 export type ListenersOrder =
@@ -9,8 +12,19 @@ export type ListenersOrder =
   | { what: 'compare'; seqs: number[]; patienceMs: number }
   | { what: 'close' }
 
-/** Of all clients together. Disordered: a number that was not greater than the one before, which is also how a doubled one shows. */
-export type Compared = { clients: number; expected: number; missing: number; disordered: number; foreign: number; reconnects: number; dropped: number }
+/**
+ * Of all clients together. Disordered: a number that was not greater than the one before, which is also how a
+ * doubled one shows.
+ */
+export type Compared = {
+  clients: number
+  expected: number
+  missing: number
+  disordered: number
+  foreign: number
+  reconnects: number
+  dropped: number
+}
 
 class Client {
   seqs: number[] = []
@@ -33,7 +47,10 @@ class Client {
   /** Resolves when it is subscribed. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const ws = new WebSocket(`${this.#url.replace('http', 'ws')}/ws?session=${this.#session}&after=${this.seqs.at(-1) ?? this.#from}`, { perMessageDeflate: false })
+      const ws = new WebSocket(
+        `${this.#url.replace('http', 'ws')}/ws?session=${this.#session}&after=${this.seqs.at(-1) ?? this.#from}`,
+        { perMessageDeflate: false },
+      )
       this.#ws = ws
       ws.on('message', (data: Buffer) => {
         // What a broken connection still held is read again by the next one.
@@ -78,14 +95,19 @@ async function answer(order: ListenersOrder): Promise<Compared | null> {
     case 'open':
       clients = Array.from({ length: order.count }, () => new Client(order.url, order.session, order.after))
       // Not all in one moment: the queue of a listening socket is finite.
-      for (let first = 0; first < clients.length; first += 50) await Promise.all(clients.slice(first, first + 50).map((client) => client.open()))
+      for (let first = 0; first < clients.length; first += 50)
+        await Promise.all(clients.slice(first, first + 50).map((client) => client.open()))
       return null
     case 'break': {
-      const chosen = Array.from({ length: order.count }, () => clients[(broken += 1) % clients.length]).filter((client) => client !== undefined)
+      const chosen = Array.from(
+        { length: order.count },
+        () => clients[(broken += 1) % clients.length],
+      ).filter((client) => client !== undefined)
       await Promise.all(chosen.map((client) => client.break()))
       return null
     }
-    case 'compare': return compare(order.seqs, order.patienceMs)
+    case 'compare':
+      return compare(order.seqs, order.patienceMs)
     case 'close':
       for (const client of clients) client.close()
       clients = []
@@ -96,21 +118,34 @@ async function answer(order: ListenersOrder): Promise<Compared | null> {
 async function compare(seqs: readonly number[], patienceMs: number): Promise<Compared> {
   const last = seqs.at(-1) ?? 0
   const until = performance.now() + patienceMs
-  while (performance.now() < until && clients.some((client) => (client.seqs.at(-1) ?? 0) < last && seqs.length > 0)) await new Promise((resolve) => setTimeout(resolve, 10))
+  while (
+    performance.now() < until &&
+    clients.some((client) => (client.seqs.at(-1) ?? 0) < last && seqs.length > 0)
+  )
+    await new Promise((resolve) => setTimeout(resolve, 10))
   const wanted = new Set(seqs)
-  const sum = (pick: (client: Client) => number): number => clients.reduce((total, client) => total + pick(client), 0)
+  const sum = (pick: (client: Client) => number): number =>
+    clients.reduce((total, client) => total + pick(client), 0)
   const foreign = sum((client) => client.seqs.filter((seq) => !wanted.has(seq)).length)
   return {
-    clients: clients.length, expected: seqs.length * clients.length, missing: sum((client) => seqs.length - client.seqs.filter((seq) => wanted.has(seq)).length), foreign,
-    disordered: sum((client) => client.disordered), reconnects: sum((client) => client.reconnects), dropped: sum((client) => client.dropped),
+    clients: clients.length,
+    expected: seqs.length * clients.length,
+    missing: sum((client) => seqs.length - client.seqs.filter((seq) => wanted.has(seq)).length),
+    foreign,
+    disordered: sum((client) => client.disordered),
+    reconnects: sum((client) => client.reconnects),
+    dropped: sum((client) => client.dropped),
   }
 }
 
 process.on('message', (order: ListenersOrder) => {
-  answer(order).then((value) => process.send?.(value), (error: unknown) => {
-    console.error(error)
-    process.exit(1)
-  })
+  answer(order).then(
+    (value) => process.send?.(value),
+    (error: unknown) => {
+      console.error(error)
+      process.exit(1)
+    },
+  )
 })
 process.on('disconnect', () => process.exit(0))
 process.send?.('ready')

@@ -1,4 +1,7 @@
-/** `npm run bench`: runs the parts one after another, prints their tables, and says of each required figure whether it is met. */
+/**
+ * `npm run bench`: runs the parts one after another, prints their tables, and says of each required figure
+ * whether it is met.
+ */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { appends } from './appends.ts'
@@ -19,8 +22,19 @@ import { tokens } from './tokens.ts'
 
 type Run = (progress: Progress, seconds: number) => Promise<Part>
 const parts: Record<string, Run> = {
-  tokens, delegations, appends, mail, context, startup, memory,
-  'http-delegations': httpDelegations, 'http-messages': httpMessages, 'http-listeners': httpListeners, 'http-start': httpStart, 'http-disconnect': httpDisconnect, stalls,
+  tokens,
+  delegations,
+  appends,
+  mail,
+  context,
+  startup,
+  memory,
+  'http-delegations': httpDelegations,
+  'http-messages': httpMessages,
+  'http-listeners': httpListeners,
+  'http-start': httpStart,
+  'http-disconnect': httpDisconnect,
+  stalls,
 }
 const secondsDefault = 1.5
 
@@ -34,18 +48,25 @@ const help = `npm run bench -- [options]
 The whole takes about ten minutes; half of that are the stalls. With --only http-messages --seconds 60 it is also checked that p99 and memory stay as they are. Progress is on stderr. The exit status is 1 if a required figure was not met.`
 
 const { values } = parseArgs({
-  options: { only: { type: 'string', multiple: true }, seconds: { type: 'string', default: String(secondsDefault) }, json: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  options: {
+    only: { type: 'string', multiple: true },
+    seconds: { type: 'string', default: String(secondsDefault) },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 })
 
 function chosen(): [string, Run][] {
   const unknown = values.only?.find((name) => parts[name] === undefined)
-  if (unknown !== undefined) throw new Error(`--only: there is no part "${unknown}"; there are ${Object.keys(parts).join(', ')}`)
+  if (unknown !== undefined)
+    throw new Error(`--only: there is no part "${unknown}"; there are ${Object.keys(parts).join(', ')}`)
   return Object.entries(parts).filter(([name]) => values.only?.includes(name) ?? true)
 }
 
 function secondsOf(): number {
   const seconds = Number(values.seconds)
-  if (!(seconds > 0 && seconds <= 60)) throw new Error(`--seconds: "${values.seconds}" is not a number above 0 and up to 60`)
+  if (!(seconds > 0 && seconds <= 60))
+    throw new Error(`--seconds: "${values.seconds}" is not a number above 0 and up to 60`)
   return seconds
 }
 
@@ -60,9 +81,30 @@ async function main(): Promise<void> {
     if (!values.json) console.log(`${[...part.tables.map(tableText), ...part.notes].join('\n\n')}\n`)
   }
   const checks = done.flatMap((part) => part.checks)
-  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version, date: new Date().toISOString() }
-  if (values.json) console.log(JSON.stringify({ machine, parts: done.map((part) => ({ ...part, checks: part.checks.map((check) => ({ ...check, met: isMet(check) })) })) }, null, 2))
-  else console.log(`Required figures (${machine.cores} cores, ${machine.cpu}, Node ${machine.node}, ${machine.date.slice(0, 10)})\n${checks.map(checkText).join('\n')}`)
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    node: process.version,
+    date: new Date().toISOString(),
+  }
+  if (values.json)
+    console.log(
+      JSON.stringify(
+        {
+          machine,
+          parts: done.map((part) => ({
+            ...part,
+            checks: part.checks.map((check) => ({ ...check, met: isMet(check) })),
+          })),
+        },
+        null,
+        2,
+      ),
+    )
+  else
+    console.log(
+      `Required figures (${machine.cores} cores, ${machine.cpu}, Node ${machine.node}, ${machine.date.slice(0, 10)})\n${checks.map(checkText).join('\n')}`,
+    )
   if (!checks.every(isMet)) process.exitCode = 1
 }
 

@@ -1,4 +1,7 @@
-/** What an idle session costs: 100,000 of them are made through the store, and the process is weighed before and after. */
+/**
+ * What an idle session costs: 100,000 of them are made through the store, and the process is weighed before
+ * and after.
+ */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +18,18 @@ import { sqliteStore } from '../src/store/sqlite.ts'
 const sessions = 100_000
 const perTransaction = 100
 
-const created = (n: number): Event => ({ type: 'session.created', session: `ses_idle-${String(n).padStart(8, '0')}`, turn: null, agent: 'planner', kind: 'persistent', parent: null, cwd: '/tmp', title: `Session ${n}`, model: null, flow: null })
+const created = (n: number): Event => ({
+  type: 'session.created',
+  session: `ses_idle-${String(n).padStart(8, '0')}`,
+  turn: null,
+  agent: 'planner',
+  kind: 'persistent',
+  parent: null,
+  cwd: '/tmp',
+  title: `Session ${n}`,
+  model: null,
+  flow: null,
+})
 
 type Weight = { rssBytes: number; heapBytes: number; diskBytes: number }
 
@@ -30,18 +44,43 @@ async function measure(): Promise<MemoryResult> {
   const weigh = (): Weight => {
     collect()
     const files = ['tieline.db', 'tieline.db-wal'].map((name) => join(directory, name))
-    return { rssBytes: process.memoryUsage().rss, heapBytes: process.memoryUsage().heapUsed, diskBytes: files.reduce((sum, file) => sum + (existsSync(file) ? statSync(file).size : 0), 0) }
+    return {
+      rssBytes: process.memoryUsage().rss,
+      heapBytes: process.memoryUsage().heapUsed,
+      diskBytes: files.reduce((sum, file) => sum + (existsSync(file) ? statSync(file).size : 0), 0),
+    }
   }
   const store = open()
-  const agents = { get: () => undefined, names: () => [], driver: () => { throw new Error('nothing runs here') } }
+  const agents = {
+    get: () => undefined,
+    names: () => [],
+    driver: () => {
+      throw new Error('nothing runs here')
+    },
+  }
   const node = await startNode({
-    store, lists: store.lists, clock: systemClock, ids: systemIds(() => systemClock.now()), agents, tools: { of: async () => [] }, limits: limitsDefault, count: (text) => text.length, summarise: async () => null,
-    describeWorkspace: async () => ({ text: '' }), schemas: inlineSchemas, subagent: null, asks: false, report: (fault) => console.error(fault),
+    store,
+    lists: store.lists,
+    clock: systemClock,
+    ids: systemIds(() => systemClock.now()),
+    agents,
+    tools: { of: async () => [] },
+    limits: limitsDefault,
+    count: (text) => text.length,
+    summarise: async () => null,
+    describeWorkspace: async () => ({ text: '' }),
+    schemas: inlineSchemas,
+    subagent: null,
+    asks: false,
+    report: (fault) => console.error(fault),
   })
   const before = weigh()
   for (let first = 0; first < sessions; first += perTransaction) {
     const events = Array.from({ length: perTransaction }, (_, index) => created(first + index))
-    await store.transact(events.map((event) => `session:${event.session}` as const), async (tx) => tx.append(...events))
+    await store.transact(
+      events.map((event) => `session:${event.session}` as const),
+      async (tx) => tx.append(...events),
+    )
   }
   const after = weigh()
   await node.stop()

@@ -10,20 +10,39 @@ const file = fileURLToPath(new URL('memory-process.ts', import.meta.url))
 
 export async function memory(progress: Progress): Promise<Part> {
   progress.part('memory', 1)
-  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], { timeout: 120_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], {
+    timeout: 120_000,
+  })
   const { sessions, before, after, reopenMs } = JSON.parse(stdout) as MemoryResult
   progress.step(`${sessions} sessions`)
   const mb = (bytes: number): string => number(bytes / 1024 / 1024)
   const each = (from: number, to: number): string => number((to - from) / sessions)
   return {
-    name: 'memory', checks: [], notes: [`Opening the store again with ${sessions.toLocaleString('en')} sessions took ${number(reopenMs)} ms. What grows outside the JavaScript heap was not taken apart; SQLite's page cache may hold up to 64 MB of it.`],
-    tables: [{
-      title: `${sessions.toLocaleString('en')} idle sessions`, columns: ['', 'before MB', 'after MB', 'bytes per session'],
-      rows: [
-        ['process (RSS)', mb(before.rssBytes), mb(after.rssBytes), each(before.rssBytes, after.rssBytes)],
-        ['JavaScript heap', mb(before.heapBytes), mb(after.heapBytes), each(before.heapBytes, after.heapBytes)],
-        ['disk (log and views)', mb(before.diskBytes), mb(after.diskBytes), each(before.diskBytes, after.diskBytes)],
-      ],
-    }],
+    name: 'memory',
+    checks: [],
+    notes: [
+      `Opening the store again with ${sessions.toLocaleString('en')} sessions took ${number(reopenMs)} ms. What grows outside the JavaScript heap was not taken apart; SQLite's page cache may hold up to 64 MB of it.`,
+    ],
+    tables: [
+      {
+        title: `${sessions.toLocaleString('en')} idle sessions`,
+        columns: ['', 'before MB', 'after MB', 'bytes per session'],
+        rows: [
+          ['process (RSS)', mb(before.rssBytes), mb(after.rssBytes), each(before.rssBytes, after.rssBytes)],
+          [
+            'JavaScript heap',
+            mb(before.heapBytes),
+            mb(after.heapBytes),
+            each(before.heapBytes, after.heapBytes),
+          ],
+          [
+            'disk (log and views)',
+            mb(before.diskBytes),
+            mb(after.diskBytes),
+            each(before.diskBytes, after.diskBytes),
+          ],
+        ],
+      },
+    ],
   }
 }

@@ -6,13 +6,18 @@ export const instantAnswer = 'Noted. Nothing else is needed for this one.'
 
 let messages = 0
 /** Every text is a new one, so that no cache of whole texts gains. */
-export const nextMessage = (): string => `The build of branch ${(messages += 1)} is green again; please note it in today's list.`
+export const nextMessage = (): string =>
+  `The build of branch ${(messages += 1)} is green again; please note it in today's list.`
 
 /** Sessions in turn, so that none has a queue. */
 export function postInTurn(sessions: readonly string[]): (client: WireClient) => Promise<void> {
   let count = 0
   return async (client) => {
     const session = sessions[(count += 1) % sessions.length] ?? ''
-    expectStatus(await client.post(`/api/sessions/${session}/messages`, JSON.stringify({ message: nextMessage() })), 202, '"messageId"')
+    expectStatus(
+      await client.post(`/api/sessions/${session}/messages`, JSON.stringify({ message: nextMessage() })),
+      202,
+      '"messageId"',
+    )
   }
 }

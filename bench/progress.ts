@@ -29,7 +29,12 @@ export function progressOn(stream: NodeJS.WriteStream): Progress {
         return
       }
       const full = Math.round((done / steps) * barWidth)
-      stream.write(`${clear}${seconds} s  ${name.padEnd(12)} ${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${done}/${steps} ${what}`.slice(0, clear.length + Math.max(40, stream.columns - 1)))
+      stream.write(
+        `${clear}${seconds} s  ${name.padEnd(12)} ${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${done}/${steps} ${what}`.slice(
+          0,
+          clear.length + Math.max(40, stream.columns - 1),
+        ),
+      )
     },
     end() {
       if (stream.isTTY) stream.write(clear)

@@ -7,7 +7,8 @@ export type Check = { name: string; figure: number; relation: '>=' | '<='; limit
 
 export type Part = { name: string; tables: Table[]; checks: Check[]; notes: string[] }
 
-export const isMet = ({ figure, relation, limit }: Check): boolean => (relation === '>=' ? figure >= limit : figure <= limit)
+export const isMet = ({ figure, relation, limit }: Check): boolean =>
+  relation === '>=' ? figure >= limit : figure <= limit
 
 export function number(value: number | null): string {
   if (value === null) return '–'
@@ -19,8 +20,16 @@ export function number(value: number | null): string {
 export const times = (value: number): string => `${number(value)}×`
 
 export function tableText({ title, columns, rows }: Table): string {
-  const widths = columns.map((column, index) => Math.max(column.length, ...rows.map((row) => (row[index] ?? '').length)))
-  const line = (cells: readonly string[]): string => cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0))).join('  ').trimEnd()
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...rows.map((row) => (row[index] ?? '').length)),
+  )
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, index) =>
+        index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0),
+      )
+      .join('  ')
+      .trimEnd()
   return [title, line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
 }
 

@@ -1,7 +1,15 @@
 /** One timed round of a contender: how many delegations, how long each took, what they cost. */
 import type { Contender } from './work.ts'
 
-export type Round = { perSecond: number; p50Ms: number; p99Ms: number; cpuUs: number; commits: number | null; logBytes: number | null; done: number }
+export type Round = {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  cpuUs: number
+  commits: number | null
+  logBytes: number | null
+  done: number
+}
 
 export async function runRound(contender: Contender, concurrency: number, seconds: number): Promise<Round> {
   const latencies: number[] = []
@@ -24,9 +32,13 @@ export async function runRound(contender: Contender, concurrency: number, second
   const done = latencies.length
   latencies.sort((a, b) => a - b)
   return {
-    perSecond: (done / elapsedMs) * 1000, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99), cpuUs: (cpu.user + cpu.system) / done,
+    perSecond: (done / elapsedMs) * 1000,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    cpuUs: (cpu.user + cpu.system) / done,
     commits: commits === null || commitsBefore === null ? null : (commits - commitsBefore) / done,
-    logBytes: bytesBefore === null ? null : ((contender.logBytes?.() ?? 0) - bytesBefore) / done, done,
+    logBytes: bytesBefore === null ? null : ((contender.logBytes?.() ?? 0) - bytesBefore) / done,
+    done,
   }
 }
 
@@ -38,5 +50,7 @@ export function quantile(sorted: readonly number[], q: number): number {
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? (sorted[middle] ?? Number.NaN) : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
+  return sorted.length % 2 === 1
+    ? (sorted[middle] ?? Number.NaN)
+    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }

@@ -20,7 +20,13 @@ export type BenchServer = {
 
 export type Usage = { cpuUs: number; commits: number | null }
 export type Weight = { heapBytes: number; rssBytes: number }
-export type Order = { what: 'usage' } | { what: 'log' } | { what: 'weigh' } | { what: 'seqs'; session: string; after: number } | { what: 'round'; concurrency: number; seconds: number } | { what: 'end' }
+export type Order =
+  | { what: 'usage' }
+  | { what: 'log' }
+  | { what: 'weigh' }
+  | { what: 'seqs'; session: string; after: number }
+  | { what: 'round'; concurrency: number; seconds: number }
+  | { what: 'end' }
 /** The first message of the process. */
 export type Ready = { url: string; facts: Record<string, string[]> }
 
@@ -41,31 +47,43 @@ const load = starts[name]
 if (load === undefined) throw new Error(`"${name}" is not one of ${Object.keys(starts).join(', ')}`)
 const server = await (await load()).start()
 
-async function answer(order: Order): Promise<Usage | Weight | Round | { bytes: number; events: number } | number[] | null> {
+async function answer(
+  order: Order,
+): Promise<Usage | Weight | Round | { bytes: number; events: number } | number[] | null> {
   switch (order.what) {
     case 'usage': {
       const { user, system } = process.cpuUsage()
       return { cpuUs: user + system, commits: server.commits?.() ?? null }
     }
-    case 'log': return server.log?.() ?? null
+    case 'log':
+      return server.log?.() ?? null
     case 'weigh': {
       collect()
       return { heapBytes: process.memoryUsage().heapUsed, rssBytes: process.memoryUsage().rss }
     }
-    case 'seqs': return (await server.seqs?.(order.session, order.after)) ?? null
+    case 'seqs':
+      return (await server.seqs?.(order.session, order.after)) ?? null
     case 'round': {
       const { one } = server
       if (one === undefined) throw new Error(`${name} is asked over HTTP`)
-      return runRound({ one, commits: () => server.commits?.() ?? null, close: () => server.close() }, order.concurrency, order.seconds)
+      return runRound(
+        { one, commits: () => server.commits?.() ?? null, close: () => server.close() },
+        order.concurrency,
+        order.seconds,
+      )
     }
-    case 'end': return server.close().then(() => null)
+    case 'end':
+      return server.close().then(() => null)
   }
 }
 
 process.on('message', (order: Order) => {
-  answer(order).then((value) => process.send?.(value, () => (order.what === 'end' ? process.disconnect() : undefined)), (error: unknown) => {
-    console.error(error)
-    process.exit(1)
-  })
+  answer(order).then(
+    (value) => process.send?.(value, () => (order.what === 'end' ? process.disconnect() : undefined)),
+    (error: unknown) => {
+      console.error(error)
+      process.exit(1)
+    },
+  )
 })
 process.send?.({ url: server.url, facts: server.facts ?? {} } satisfies Ready)

@@ -18,11 +18,18 @@ export type Rival = Ready & {
 }
 
 export async function startRival(name: string, env: Record<string, string> = {}): Promise<Rival> {
-  const child = fork(file, [name], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, ...env } })
+  const child = fork(file, [name], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, ...env },
+  })
   const { ask, ready } = messagesOf<Ready, Order>(child, name)
   const told = await ready
   return {
-    ...told, usage: () => ask({ what: 'usage' }), log: () => ask({ what: 'log' }), weigh: () => ask({ what: 'weigh' }), seqs: (session, after) => ask({ what: 'seqs', session, after }),
+    ...told,
+    usage: () => ask({ what: 'usage' }),
+    log: () => ask({ what: 'log' }),
+    weigh: () => ask({ what: 'weigh' }),
+    seqs: (session, after) => ask({ what: 'seqs', session, after }),
     round: (concurrency, seconds) => ask({ what: 'round', concurrency, seconds }),
     async end() {
       const exit = once(child, 'exit')
@@ -33,15 +40,20 @@ export async function startRival(name: string, env: Record<string, string> = {})
 }
 
 /** One answer for each order; the death of the process is an error and not a wait without end. */
-export function messagesOf<First, Asked>(child: ReturnType<typeof fork>, name: string): { ready: Promise<First>; ask: <T>(order: Asked) => Promise<T> } {
-  const answer = <T>(): Promise<T> => new Promise((resolve, reject) => {
-    const died = (code: number | null): void => reject(new Error(`the process of ${name} ended (${code ?? 'by a signal'})`))
-    child.once('exit', died)
-    child.once('message', (message) => {
-      child.off('exit', died)
-      resolve(message as T)
+export function messagesOf<First, Asked>(
+  child: ReturnType<typeof fork>,
+  name: string,
+): { ready: Promise<First>; ask: <T>(order: Asked) => Promise<T> } {
+  const answer = <T>(): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const died = (code: number | null): void =>
+        reject(new Error(`the process of ${name} ended (${code ?? 'by a signal'})`))
+      child.once('exit', died)
+      child.once('message', (message) => {
+        child.off('exit', died)
+        resolve(message as T)
+      })
     })
-  })
   return {
     ready: answer<First>(),
     ask(order) {
@@ -52,12 +64,27 @@ export function messagesOf<First, Asked>(child: ReturnType<typeof fork>, name: s
   }
 }
 
-export type Cost = { perSecond: number; p50Ms: number; p99Ms: number; cpuUs: number; commits: number | null; done: number }
+export type Cost = {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  cpuUs: number
+  commits: number | null
+  done: number
+}
 
 /** Runs a load against a server, and says what each request cost it. */
 export async function costOf(rival: Rival, load: () => Promise<Loaded>): Promise<Cost> {
   const before = await rival.usage()
   const { perSecond, p50Ms, p99Ms, done } = await load()
   const after = await rival.usage()
-  return { perSecond, p50Ms, p99Ms, done, cpuUs: (after.cpuUs - before.cpuUs) / done, commits: after.commits === null || before.commits === null ? null : (after.commits - before.commits) / done }
+  return {
+    perSecond,
+    p50Ms,
+    p99Ms,
+    done,
+    cpuUs: (after.cpuUs - before.cpuUs) / done,
+    commits:
+      after.commits === null || before.commits === null ? null : (after.commits - before.commits) / done,
+  }
 }

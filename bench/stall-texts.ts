@@ -1,11 +1,15 @@
-/** Texts of the largest size that is allowed, each the worst for somebody who reads it. Made once, before anything is measured. */
+/**
+ * Texts of the largest size that is allowed, each the worst for somebody who reads it. Made once, before
+ * anything is measured.
+ */
 import { Random } from '../sim/random.ts'
 
 export const taskUnits = 102_000
 export const bodyUnits = 1_000_000
 export const depthDeep = 10_000
 
-export const fill = (part: string, units: number): string => part.repeat(Math.ceil(units / part.length)).slice(0, units)
+export const fill = (part: string, units: number): string =>
+  part.repeat(Math.ceil(units / part.length)).slice(0, units)
 
 function letters(units: number): string {
   const random = new Random(1, 'letters')
@@ -31,13 +35,21 @@ function once(name: string, units: number): string {
 }
 
 /** By what they are made of. */
-export const texts: Readonly<Record<string, (units: number) => string>> = Object.fromEntries(Object.keys(makers).map((name) => [name, (units: number) => once(name, units)]))
+export const texts: Readonly<Record<string, (units: number) => string>> = Object.fromEntries(
+  Object.keys(makers).map((name) => [name, (units: number) => once(name, units)]),
+)
 
 export const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
-export const wide = (keys: number): Record<string, number> => Object.fromEntries(Array.from({ length: keys }, (_, n) => [`key${n}`, n]))
+export const wide = (keys: number): Record<string, number> =>
+  Object.fromEntries(Array.from({ length: keys }, (_, n) => [`key${n}`, n]))
 
 /** As long as a body may be, with a pattern in each property. */
 export const longSchema = (properties: number): object => ({
   type: 'object',
-  properties: Object.fromEntries(Array.from({ length: properties }, (_, n) => [`p${n}`, { type: 'string', pattern: `^[a-z]{1,${(n % 60) + 1}}$` }])),
+  properties: Object.fromEntries(
+    Array.from({ length: properties }, (_, n) => [
+      `p${n}`,
+      { type: 'string', pattern: `^[a-z]{1,${(n % 60) + 1}}$` },
+    ]),
+  ),
 })

@@ -1,4 +1,7 @@
-/** The longest stall of the event loop for every route and every tool with the largest input that it takes, beyond what a control process on the same machine sees. */
+/**
+ * The longest stall of the event loop for every route and every tool with the largest input that it takes,
+ * beyond what a control process on the same machine sees.
+ */
 import { freePort } from './free-port.ts'
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -26,13 +29,33 @@ const warmMs = 3500
 const repeats = 2
 
 type Measured = { what: string; input: string; status: string; beyondMs: number }
-type Bench = { victim: Victim; control: Window[]; ids: Ids; /** A server that hangs, or has ended, is begun anew with nothing in its log: what comes next must not suffer from it. */ renew(): Promise<void> }
+type Bench = {
+  victim: Victim
+  control: Window[]
+  ids: Ids
+  /**
+   * A server that hangs, or has ended, is begun anew with nothing in its log: what comes next must not suffer
+   * from it.
+   */
+  renew(): Promise<void>
+}
 /** What it sends depends on ids, which are others after the server was begun anew. */
 type Try = { what: string; input: string; send: (url: string, ids: Ids) => Promise<string> }
 
-async function ask(url: string, method: string, path: string, body?: string, headers: Record<string, string> = {}): Promise<string> {
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  body?: string,
+  headers: Record<string, string> = {},
+): Promise<string> {
   try {
-    const response = await fetch(url + path, { method, headers: { 'content-type': 'application/json', ...headers }, signal: AbortSignal.timeout(path.startsWith('/api/events') ? 1500 : tryMsMax), ...(body === undefined ? {} : { body }) })
+    const response = await fetch(url + path, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      signal: AbortSignal.timeout(path.startsWith('/api/events') ? 1500 : tryMsMax),
+      ...(body === undefined ? {} : { body }),
+    })
     await response.arrayBuffer().catch(() => undefined)
     return String(response.status)
   } catch {
@@ -41,14 +64,30 @@ async function ask(url: string, method: string, path: string, body?: string, hea
 }
 
 const bodyOf = async (url: string, path: string, body: unknown): Promise<Record<string, string>> =>
-  (await (await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal: AbortSignal.timeout(tryMsMax * 3) })).json()) as Record<string, string>
+  (await (
+    await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(tryMsMax * 3),
+    })
+  ).json()) as Record<string, string>
 
 /** A conversation as long as its pages, a result of 1 MiB, an inbox that is full of long messages. */
 async function furnish(url: string, cwd: string): Promise<Ids> {
   const session = (await bodyOf(url, '/api/sessions', { cwd, agent: 'shout' }))['sessionId'] ?? ''
-  const { call_id: call = '' } = await bodyOf(url, '/api/calls', { from: session, agent: 'shout', task: 'x ' })
-  for (let n = 0; n < 20; n += 1) await bodyOf(url, `/api/sessions/${session}/messages`, { message: `word${n} ` })
-  for (let n = 0; n < 60; n += 1) await bodyOf(url, `/api/sessions/${session}/messages`, { message: texts['brackets']?.(taskUnits), delivery: 'buffer' })
+  const { call_id: call = '' } = await bodyOf(url, '/api/calls', {
+    from: session,
+    agent: 'shout',
+    task: 'x ',
+  })
+  for (let n = 0; n < 20; n += 1)
+    await bodyOf(url, `/api/sessions/${session}/messages`, { message: `word${n} ` })
+  for (let n = 0; n < 60; n += 1)
+    await bodyOf(url, `/api/sessions/${session}/messages`, {
+      message: texts['brackets']?.(taskUnits),
+      delivery: 'buffer',
+    })
   const target = (await bodyOf(url, '/api/sessions', { cwd, agent: 'clerk' }))['sessionId'] ?? ''
   const draft = await bodyOf(url, '/api/messages', { message: 'x', session, draft: true })
   const flow = ((await (await fetch(`${url}/api/calls/${call}`)).json()) as { flow?: string }).flow ?? ''
@@ -58,25 +97,82 @@ async function furnish(url: string, cwd: string): Promise<Ids> {
 }
 
 async function triesOf(url: string, ids: Ids): Promise<Try[]> {
-  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, unknown>> }
-  const described = Object.entries(paths).flatMap(([route, methods]) => Object.keys(methods).map((method) => [method.toUpperCase(), route] as const))
+  const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, unknown>>
+  }
+  const described = Object.entries(paths).flatMap(([route, methods]) =>
+    Object.keys(methods).map((method) => [method.toUpperCase(), route] as const),
+  )
   const routes = [...described.filter(([, route]) => route !== '/ws'), ['POST', '/mcp'] as const]
-  const ofRoutes = routes.flatMap(([method, route]) => requestsOf(method, route, ids).map(({ input }, place): Try => ({ what: `${method} ${route}`, input, send: (at, now) => sendTo(at, method, route, place, now) })))
+  const ofRoutes = routes.flatMap(([method, route]) =>
+    requestsOf(method, route, ids).map(({ input }, place): Try => ({
+      what: `${method} ${route}`,
+      input,
+      send: (at, now) => sendTo(at, method, route, place, now),
+    })),
+  )
   const inputs = toolInputs(ids)
-  const missing = standardTools(() => 0, []).map(({ name }) => name).filter((name) => inputs[name] === undefined)
+  const missing = standardTools(() => 0, [])
+    .map(({ name }) => name)
+    .filter((name) => inputs[name] === undefined)
   if (missing.length > 0) throw new Error(`bench/stall-tools.ts has no input for ${missing.join(', ')}`)
-  const ofTools = Object.entries(inputs).flatMap(([tool, some]) => Object.keys(some).map((input): Try => ({
-    what: `tool ${tool}`, input, send: (at) => ask(at, 'POST', '/api/calls', JSON.stringify({ agent: 'worker', task: `use ${tool} / ${input}`, allow_nested_calls: true, timeout_seconds: 15 })),
-  })))
+  const ofTools = Object.entries(inputs).flatMap(([tool, some]) =>
+    Object.keys(some).map((input): Try => ({
+      what: `tool ${tool}`,
+      input,
+      send: (at) =>
+        ask(
+          at,
+          'POST',
+          '/api/calls',
+          JSON.stringify({
+            agent: 'worker',
+            task: `use ${tool} / ${input}`,
+            allow_nested_calls: true,
+            timeout_seconds: 15,
+          }),
+        ),
+    })),
+  )
   return [...ofRoutes, ...framesOf(), ...ofTools]
 }
 
 const framesOf = (): Try[] => [
-  { what: '/ws', input: 'deep JSON', send: (at) => frame(at, '/ws', `{"type":"subscribe","sessionIds":${deep(31_000)}}`) },
-  { what: '/ws', input: 'many names', send: (at) => frame(at, '/ws', JSON.stringify({ type: 'subscribe', sessionIds: Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(200, 'x')) })) },
+  {
+    what: '/ws',
+    input: 'deep JSON',
+    send: (at) => frame(at, '/ws', `{"type":"subscribe","sessionIds":${deep(31_000)}}`),
+  },
+  {
+    what: '/ws',
+    input: 'many names',
+    send: (at) =>
+      frame(
+        at,
+        '/ws',
+        JSON.stringify({
+          type: 'subscribe',
+          sessionIds: Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(200, 'x')),
+        }),
+      ),
+  },
   { what: '/ws', input: 'all events', send: (at) => frame(at, '/ws', '{"type":"subscribe","after":"0"}') },
-  { what: '/ws/host', input: 'deep JSON', send: (at) => frame(at, '/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":${deep(100_000)}}`) },
-  { what: '/ws/host', input: 'a frame of 4 MiB', send: (at) => frame(at, '/ws/host', JSON.stringify({ type: 'answer', turn: 't', output: texts['half keys']?.(4_000_000) })) },
+  {
+    what: '/ws/host',
+    input: 'deep JSON',
+    send: (at) =>
+      frame(at, '/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":${deep(100_000)}}`),
+  },
+  {
+    what: '/ws/host',
+    input: 'a frame of 4 MiB',
+    send: (at) =>
+      frame(
+        at,
+        '/ws/host',
+        JSON.stringify({ type: 'answer', turn: 't', output: texts['half keys']?.(4_000_000) }),
+      ),
+  },
 ]
 
 const frame = (url: string, path: string, text: string): Promise<string> =>
@@ -106,8 +202,12 @@ async function measure(bench: Bench, { what, input, send }: Try): Promise<Measur
     await pause(settleMs)
     victim.noteSilence()
     const windows = victim.lives.at(-1)?.windows.filter((window) => window.to > from) ?? []
-    beyondMs = Math.min(beyondMs, Math.max(0, ...windows.map((window) => window.maxMs - latest(control, window.from, window.to))))
-    if (victim.crashes.length > 0) return renewed(bench, { what, input, status: 'ended the server', beyondMs: Infinity })
+    beyondMs = Math.min(
+      beyondMs,
+      Math.max(0, ...windows.map((window) => window.maxMs - latest(control, window.from, window.to))),
+    )
+    if (victim.crashes.length > 0)
+      return renewed(bench, { what, input, status: 'ended the server', beyondMs: Infinity })
     if (beyondMs > hangMs) return renewed(bench, { what, input, status, beyondMs })
   }
   return { what, input, status, beyondMs }
@@ -121,15 +221,23 @@ async function renewed(bench: Bench, measured: Measured): Promise<Measured> {
 /** The worst input of each. */
 function worstOf(measured: readonly Measured[]): Measured[] {
   const worst = new Map<string, Measured>()
-  for (const one of measured) if (one.beyondMs >= (worst.get(one.what)?.beyondMs ?? 0)) worst.set(one.what, one)
+  for (const one of measured)
+    if (one.beyondMs >= (worst.get(one.what)?.beyondMs ?? 0)) worst.set(one.what, one)
   return [...worst.values()]
 }
 
 const cell = (ms: number): string => (Number.isFinite(ms) ? ms.toFixed(1) : '–')
 
 export function stallTable(measured: readonly Measured[]): string {
-  const rows = worstOf(measured).map(({ what, input, status, beyondMs }) => `| \`${what}\` | ${measured.filter((one) => one.what === what).length} | ${input} | ${status} | ${cell(beyondMs)} |`)
-  return ['| route or tool | inputs | the worst of them | answer | longest stall beyond control, ms |', '| --- | ---: | --- | --- | ---: |', ...rows].join('\n')
+  const rows = worstOf(measured).map(
+    ({ what, input, status, beyondMs }) =>
+      `| \`${what}\` | ${measured.filter((one) => one.what === what).length} | ${input} | ${status} | ${cell(beyondMs)} |`,
+  )
+  return [
+    '| route or tool | inputs | the worst of them | answer | longest stall beyond control, ms |',
+    '| --- | ---: | --- | --- | ---: |',
+    ...rows,
+  ].join('\n')
 }
 
 async function begin(place: Place, control: Window[]): Promise<Bench> {
@@ -141,7 +249,8 @@ async function begin(place: Place, control: Window[]): Promise<Bench> {
     return { victim, ids }
   }
   const bench: Bench = {
-    ...(await start()), control,
+    ...(await start()),
+    control,
     async renew() {
       await bench.victim.kill()
       rmSync(place.dataDir, { recursive: true, force: true })
@@ -160,7 +269,14 @@ export async function stalls(progress: Progress): Promise<Part> {
   const control: Window[] = []
   const watcher = fork(fileURLToPath(new URL('control-process.ts', import.meta.url)))
   watcher.on('message', (window: Window) => control.push(window))
-  const place = { dataDir, cwd, config: '', port: await freePort(), run: `stalls-${process.pid}`, program: fileURLToPath(new URL('stall-server.ts', import.meta.url)) }
+  const place = {
+    dataDir,
+    cwd,
+    config: '',
+    port: await freePort(),
+    run: `stalls-${process.pid}`,
+    program: fileURLToPath(new URL('stall-server.ts', import.meta.url)),
+  }
   const bench = await begin(place, control)
   const measured: Measured[] = []
   try {
@@ -177,7 +293,17 @@ export async function stalls(progress: Progress): Promise<Part> {
   }
   const longest = Math.max(0, ...measured.map(({ beyondMs }) => beyondMs))
   return {
-    name: 'stalls', tables: [], notes: [stallTable(measured)],
-    checks: [{ name: 'longest stall of the event loop with the largest inputs, beyond a control process', figure: longest, relation: '<=', limit: stallMsMax, unit: ' ms' }],
+    name: 'stalls',
+    tables: [],
+    notes: [stallTable(measured)],
+    checks: [
+      {
+        name: 'longest stall of the event loop with the largest inputs, beyond a control process',
+        figure: longest,
+        relation: '<=',
+        limit: stallMsMax,
+        unit: ' ms',
+      },
+    ],
   }
 }

@@ -1,4 +1,7 @@
-/** Import time, cold start and install size, each in fresh processes; the package is packed and installed as a user would. */
+/**
+ * Import time, cold start and install size, each in fresh processes; the package is packed and installed as a
+ * user would.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +17,8 @@ const run = promisify(execFile)
 const rounds = 7
 const installMbMax = 80
 
-const importScript = (what: string): string => `const from = performance.now(); await import(${JSON.stringify(what)}); console.log(performance.now() - from)`
+const importScript = (what: string): string =>
+  `const from = performance.now(); await import(${JSON.stringify(what)}); console.log(performance.now() - from)`
 
 /** The clock of a process starts with it, so this includes the start of Node itself. */
 const oursCold = (what: string, data: string): string => `
@@ -36,25 +40,43 @@ console.log(performance.now())
 await contender.close()`
 
 async function timed(script: string, cwd: string): Promise<number> {
-  const { stdout } = await run(process.execPath, ['--no-warnings', '--input-type=module', '-e', script], { cwd, timeout: 60_000 })
+  const { stdout } = await run(process.execPath, ['--no-warnings', '--input-type=module', '-e', script], {
+    cwd,
+    timeout: 60_000,
+  })
   return Number(stdout.trim().split('\n').at(-1))
 }
 
-/** Packs and installs into `directory`. Without a network the built files of this tree are measured instead, and the size is not. */
-async function install(directory: string, progress: Progress): Promise<{ specifier: string; cwd: string; installKb: number | null; note: string | null }> {
+/**
+ * Packs and installs into `directory`. Without a network the built files of this tree are measured instead,
+ * and the size is not.
+ */
+async function install(
+  directory: string,
+  progress: Progress,
+): Promise<{ specifier: string; cwd: string; installKb: number | null; note: string | null }> {
   const npm = { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 }
   try {
     await run('npm', ['pack', '--pack-destination', directory], { ...npm, cwd: root })
     progress.step('packed')
     writeFileSync(join(directory, 'package.json'), '{ "name": "user", "private": true, "type": "module" }')
-    const { stdout } = await run('sh', ['-c', 'npm install --omit=dev --no-audit --no-fund ./tieline-*.tgz >&2 && du -sk node_modules'], { ...npm, cwd: directory })
+    const { stdout } = await run(
+      'sh',
+      ['-c', 'npm install --omit=dev --no-audit --no-fund ./tieline-*.tgz >&2 && du -sk node_modules'],
+      { ...npm, cwd: directory },
+    )
     progress.step('installed')
     return { specifier: 'tieline', cwd: directory, installKb: Number.parseInt(stdout, 10), note: null }
   } catch (error) {
     const dist = join(root, 'dist/index.js')
     const file = existsSync(dist) ? dist : join(root, 'src/index.ts')
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
-    return { specifier: pathToFileURL(file).href, cwd: root, installKb: null, note: `The package could not be packed and installed (${reason}), so ${file} was measured and the install size was not.` }
+    return {
+      specifier: pathToFileURL(file).href,
+      cwd: root,
+      installKb: null,
+      note: `The package could not be packed and installed (${reason}), so ${file} was measured and the install size was not.`,
+    }
   }
 }
 
@@ -64,12 +86,17 @@ export async function startup(progress: Progress): Promise<Part> {
   try {
     const ours = await install(directory, progress)
     const taken: Record<string, number[]> = {}
-    const take = async (name: string, script: string, cwd: string): Promise<void> => void (taken[name] ??= []).push(await timed(script, cwd))
+    const take = async (name: string, script: string, cwd: string): Promise<void> =>
+      void (taken[name] ??= []).push(await timed(script, cwd))
     for (let round = 0; round < rounds; round += 1) {
       await take('import tieline', importScript(ours.specifier), ours.cwd)
       await take('import ai', importScript('ai'), root)
       await take('import @openai/agents', importScript('@openai/agents'), root)
-      await take('first delegation, Tieline', oursCold(ours.specifier, join(directory, `data-${round}`)), ours.cwd)
+      await take(
+        'first delegation, Tieline',
+        oursCold(ours.specifier, join(directory, `data-${round}`)),
+        ours.cwd,
+      )
       await take('first delegation, AI SDK 7', rivalCold('ai-sdk'), root)
       await take('first delegation, OpenAI Agents SDK', rivalCold('openai-agents'), root)
       progress.step('fresh processes')
@@ -80,14 +107,42 @@ export async function startup(progress: Progress): Promise<Part> {
   }
 }
 
-function partOf(ms: Readonly<Record<string, number>>, { installKb, note }: { installKb: number | null; note: string | null }): Part {
+function partOf(
+  ms: Readonly<Record<string, number>>,
+  { installKb, note }: { installKb: number | null; note: string | null },
+): Part {
   const at = (name: string): number => ms[name] ?? Number.NaN
-  const base = (name: string): number => at(name.startsWith('import') ? 'import ai' : 'first delegation, AI SDK 7')
-  const tables: Table[] = [{ title: `Start, ms in fresh processes (median of ${rounds}, alternating)`, columns: ['', 'ms', 'of AI SDK'], rows: Object.keys(ms).map((name) => [name, number(at(name)), times(at(name) / base(name))]) }]
-  const checks: Check[] = [{ name: 'import time against `ai`', figure: at('import tieline') / at('import ai'), relation: '<=', limit: 1.5, unit: '×' }]
+  const base = (name: string): number =>
+    at(name.startsWith('import') ? 'import ai' : 'first delegation, AI SDK 7')
+  const tables: Table[] = [
+    {
+      title: `Start, ms in fresh processes (median of ${rounds}, alternating)`,
+      columns: ['', 'ms', 'of AI SDK'],
+      rows: Object.keys(ms).map((name) => [name, number(at(name)), times(at(name) / base(name))]),
+    },
+  ]
+  const checks: Check[] = [
+    {
+      name: 'import time against `ai`',
+      figure: at('import tieline') / at('import ai'),
+      relation: '<=',
+      limit: 1.5,
+      unit: '×',
+    },
+  ]
   if (installKb !== null) {
-    tables.push({ title: 'Install size', columns: ['', 'MB'], rows: [['node_modules of a user, without development dependencies', number(installKb / 1024)]] })
-    checks.push({ name: 'install size', figure: installKb / 1024, relation: '<=', limit: installMbMax, unit: ' MB' })
+    tables.push({
+      title: 'Install size',
+      columns: ['', 'MB'],
+      rows: [['node_modules of a user, without development dependencies', number(installKb / 1024)]],
+    })
+    checks.push({
+      name: 'install size',
+      figure: installKb / 1024,
+      relation: '<=',
+      limit: installMbMax,
+      unit: ' MB',
+    })
   }
   return { name: 'startup', tables, checks, notes: note === null ? [] : [note] }
 }

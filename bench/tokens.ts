@@ -1,4 +1,7 @@
-/** How many tokens a delegation costs the caller's context and the child's, ours against AI SDK's, for the same answer. */
+/**
+ * How many tokens a delegation costs the caller's context and the child's, ours against AI SDK's, for the
+ * same answer.
+ */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
@@ -17,14 +20,23 @@ function toolResultText(seen: readonly Seen[]): string {
   const [part] = message.content
   if (part?.type !== 'tool-result') throw new Error('the planner was not given a result')
   const { output } = part
-  return output.type === 'text' || output.type === 'error-text' ? output.value : 'value' in output ? JSON.stringify(output.value) : ''
+  return output.type === 'text' || output.type === 'error-text'
+    ? output.value
+    : 'value' in output
+      ? JSON.stringify(output.value)
+      : ''
 }
 
 const textsOf = (seen: Seen | undefined): string[] =>
-  (seen?.prompt ?? []).map((message) => (typeof message.content === 'string' ? message.content : message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')))
+  (seen?.prompt ?? []).map((message) =>
+    typeof message.content === 'string'
+      ? message.content
+      : message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+  )
 
 function taskOf(input: unknown): string {
-  if (typeof input === 'object' && input !== null && 'task' in input && typeof input.task === 'string') return input.task
+  if (typeof input === 'object' && input !== null && 'task' in input && typeof input.task === 'string')
+    return input.task
   throw new Error('the planner made no call')
 }
 
@@ -33,19 +45,29 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
   const { workspace, remove } = scratch()
   const planner: Seen[] = []
   const coder: Seen[] = []
-  const keep = (list: Seen[]) => (options: Seen): void => void list.push({ ...options, prompt: structuredClone(options.prompt) })
+  const keep =
+    (list: Seen[]) =>
+    (options: Seen): void =>
+      void list.push({ ...options, prompt: structuredClone(options.prompt) })
   const line = await tieline({
     cwd: workspace,
     agents: {
-      planner: { prompt: plannerPrompt, tools: ['sub_agent'], allowSubAgentCalls: true, languageModel: instantModel('planner', keep(planner)) },
+      planner: {
+        prompt: plannerPrompt,
+        tools: ['sub_agent'],
+        allowSubAgentCalls: true,
+        languageModel: instantModel('planner', keep(planner)),
+      },
       coder: { prompt: coderPrompt, tools: ['read'], languageModel: instantModel('coder', keep(coder)) },
     },
   })
   try {
     let session: string | null = null
-    for (let turn = 0; turn < 5; turn += 1) session = (await line.run('planner', nextUserTask(), session === null ? {} : { session })).session
+    for (let turn = 0; turn < 5; turn += 1)
+      session = (await line.run('planner', nextUserTask(), session === null ? {} : { session })).session
     const asked = planner.at(-1)?.prompt.findLast((message) => message.role === 'assistant')
-    const call = asked?.role === 'assistant' ? asked.content.find((part) => part.type === 'tool-call') : undefined
+    const call =
+      asked?.role === 'assistant' ? asked.content.find((part) => part.type === 'tool-call') : undefined
     return { result: toolResultText(planner), child: textsOf(coder.at(-2)), task: taskOf(call?.input) }
   } finally {
     await line.close()
@@ -56,12 +78,27 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
 async function aiSdk(): Promise<string> {
   const planner: Seen[] = []
   const coderModel = instantModel('coder')
-  const read = tool({ description: 'Reads a file.', inputSchema: z.object({ path: z.string() }), execute: async () => 'port = 8283' })
-  const subAgent = tool({
-    description: 'Calls another agent.', inputSchema: z.object({ agent_name: z.string(), task: z.string() }),
-    execute: async ({ task }) => (await generateText({ model: coderModel, prompt: task, tools: { read }, stopWhen: isStepCount(8) })).text,
+  const read = tool({
+    description: 'Reads a file.',
+    inputSchema: z.object({ path: z.string() }),
+    execute: async () => 'port = 8283',
   })
-  await generateText({ model: instantModel('planner', (options) => void planner.push({ ...options, prompt: structuredClone(options.prompt) })), prompt: nextUserTask(), tools: { sub_agent: subAgent }, stopWhen: isStepCount(8) })
+  const subAgent = tool({
+    description: 'Calls another agent.',
+    inputSchema: z.object({ agent_name: z.string(), task: z.string() }),
+    execute: async ({ task }) =>
+      (await generateText({ model: coderModel, prompt: task, tools: { read }, stopWhen: isStepCount(8) }))
+        .text,
+  })
+  await generateText({
+    model: instantModel(
+      'planner',
+      (options) => void planner.push({ ...options, prompt: structuredClone(options.prompt) }),
+    ),
+    prompt: nextUserTask(),
+    tools: { sub_agent: subAgent },
+    stopWhen: isStepCount(8),
+  })
   return toolResultText(planner)
 }
 
@@ -74,14 +111,34 @@ export async function tokens(progress: Progress): Promise<Part> {
   const needed = count(coderPrompt) + count(mine.task)
   progress.step('counted')
   return {
-    name: 'tokens', notes: [`What our planner's model reads: ${mine.result}`],
+    name: 'tokens',
+    notes: [`What our planner's model reads: ${mine.result}`],
     checks: [
-      { name: "the caller's context grows against AI SDK's", figure: result / theirs, relation: '<=', limit: 1.5, unit: '×' },
-      { name: 'tokens that the child receives beyond prompt and task', figure: child - needed, relation: '<=', limit: 15, unit: '' },
+      {
+        name: "the caller's context grows against AI SDK's",
+        figure: result / theirs,
+        relation: '<=',
+        limit: 1.5,
+        unit: '×',
+      },
+      {
+        name: 'tokens that the child receives beyond prompt and task',
+        figure: child - needed,
+        relation: '<=',
+        limit: 15,
+        unit: '',
+      },
     ],
-    tables: [{
-      title: 'Tokens (o200k_base) of one delegation', columns: ['', 'Tieline', 'AI SDK 7', 'ratio'],
-      rows: [['result that the planner reads', number(result), number(theirs), times(result / theirs)], ['child: prompt and task', number(needed), '', ''], ['child: everything it receives', number(child), '', '']],
-    }],
+    tables: [
+      {
+        title: 'Tokens (o200k_base) of one delegation',
+        columns: ['', 'Tieline', 'AI SDK 7', 'ratio'],
+        rows: [
+          ['result that the planner reads', number(result), number(theirs), times(result / theirs)],
+          ['child: prompt and task', number(needed), '', ''],
+          ['child: everything it receives', number(child), '', ''],
+        ],
+      },
+    ],
   }
 }

@@ -1,4 +1,7 @@
-/** The cheapest client that is still HTTP/1.1: one kept connection, one request at a time. A heavier one would slow the fastest server most, and so flatter ours. */
+/**
+ * The cheapest client that is still HTTP/1.1: one kept connection, one request at a time. A heavier one would
+ * slow the fastest server most, and so flatter ours.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -34,14 +37,18 @@ export async function wireClient(url: string): Promise<WireClient> {
     waiting = null
     resolve(answer)
   })
-  const send = (text: string): Promise<WireAnswer> => new Promise((resolve, reject) => {
-    if (waiting !== null) return reject(new Error('this connection is waiting for an answer'))
-    if (socket.destroyed) return reject(new Error('the connection is closed'))
-    waiting = { resolve, reject }
-    socket.write(text)
-  })
+  const send = (text: string): Promise<WireAnswer> =>
+    new Promise((resolve, reject) => {
+      if (waiting !== null) return reject(new Error('this connection is waiting for an answer'))
+      if (socket.destroyed) return reject(new Error('the connection is closed'))
+      waiting = { resolve, reject }
+      socket.write(text)
+    })
   return {
-    post: (path, body) => send(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
+    post: (path, body) =>
+      send(
+        `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      ),
     get: (path) => send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`),
     destroy: () => socket.destroy(),
   }
@@ -55,5 +62,7 @@ function answerIn(bytes: Buffer): (WireAnswer & { end: number }) | null {
   const length = /\r\ncontent-length: (\d+)/i.exec(text)
   if (length === null) throw new Error(`an answer without a length: ${text}`)
   const [start, end] = [head + headEnd.length, head + headEnd.length + Number(length[1])]
-  return bytes.length < end ? null : { status: Number(text.slice(9, 12)), body: bytes.toString('utf8', start, end), end }
+  return bytes.length < end
+    ? null
+    : { status: Number(text.slice(9, 12)), body: bytes.toString('utf8', start, end), end }
 }

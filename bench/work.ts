@@ -1,8 +1,18 @@
-/** The common work of the delegation bench: one hand-over, four instant model answers, one read. Every contender gets these same texts. */
+/**
+ * The common work of the delegation bench: one hand-over, four instant model answers, one read. Every
+ * contender gets these same texts.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Content, LanguageModelV4FinishReason, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
 
 export const plannerPrompt = 'You plan work and hand it to the coder.'
 export const coderPrompt = 'You read code and answer questions about it.'
@@ -18,7 +28,8 @@ export const coderAnswer = [
   'Nothing else in the file changes the port: `log = info` only sets how much is written to the log, and `name` is shown in the page title.',
   'If you want another port, change that line and restart the server, since the file is read once at the start.',
 ].join(' ')
-export const plannerAnswer = 'The server listens on port 8283 on 127.0.0.1; to change it, edit config.txt and restart.'
+export const plannerAnswer =
+  'The server listens on port 8283 on 127.0.0.1; to change it, edit config.txt and restart.'
 
 export type Role = 'planner' | 'coder'
 
@@ -42,20 +53,37 @@ const stop: LanguageModelV4FinishReason = { unified: 'stop', raw: 'stop' }
 const toolCalls: LanguageModelV4FinishReason = { unified: 'tool-calls', raw: 'tool_calls' }
 
 /** A model in the process that answers at once. `seen` is told every request. */
-export function instantModel(role: Role, seen: (options: LanguageModelV4CallOptions) => void = () => undefined): LanguageModelV4 {
+export function instantModel(
+  role: Role,
+  seen: (options: LanguageModelV4CallOptions) => void = () => undefined,
+): LanguageModelV4 {
   const texts = textsOf(role)
   const call = (): LanguageModelV4Content => ({
-    type: 'tool-call', toolCallId: `id-${role}`, toolName: role === 'planner' ? 'sub_agent' : 'read',
-    input: JSON.stringify(role === 'planner' ? { agent_name: 'coder', task: texts.task() } : { path: fileName }),
+    type: 'tool-call',
+    toolCallId: `id-${role}`,
+    toolName: role === 'planner' ? 'sub_agent' : 'read',
+    input: JSON.stringify(
+      role === 'planner' ? { agent_name: 'coder', task: texts.task() } : { path: fileName },
+    ),
   })
-  const callParts = (): LanguageModelV4StreamPart[] => [{ type: 'stream-start', warnings: [] }, call() as LanguageModelV4StreamPart, { type: 'finish', usage, finishReason: toolCalls }]
+  const callParts = (): LanguageModelV4StreamPart[] => [
+    { type: 'stream-start', warnings: [] },
+    call() as LanguageModelV4StreamPart,
+    { type: 'finish', usage, finishReason: toolCalls },
+  ]
   const textParts = (): LanguageModelV4StreamPart[] => [
-    { type: 'stream-start', warnings: [] }, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: texts.final() }, { type: 'text-end', id: '0' },
+    { type: 'stream-start', warnings: [] },
+    { type: 'text-start', id: '0' },
+    { type: 'text-delta', id: '0', delta: texts.final() },
+    { type: 'text-end', id: '0' },
     { type: 'finish', usage, finishReason: stop },
   ]
   const isDone = ({ prompt }: LanguageModelV4CallOptions): boolean => prompt.at(-1)?.role === 'tool'
   return {
-    specificationVersion: 'v4', provider: 'bench', modelId: 'instant', supportedUrls: {},
+    specificationVersion: 'v4',
+    provider: 'bench',
+    modelId: 'instant',
+    supportedUrls: {},
     async doGenerate(options) {
       seen(options)
       return isDone(options)
@@ -76,7 +104,10 @@ export function instantModel(role: Role, seen: (options: LanguageModelV4CallOpti
   }
 }
 
-/** One contender in its own process. `one` does the common work once and throws if the answer is not the expected one. */
+/**
+ * One contender in its own process. `one` does the common work once and throws if the answer is not the
+ * expected one.
+ */
 export type Contender = {
   one(): Promise<void>
   /** Commits so far; null where nothing is durable. */
@@ -98,5 +129,6 @@ export function scratch(): { workspace: string; data: string; remove: () => void
 }
 
 export function expectAnswer(answer: unknown, of: string): void {
-  if (typeof answer !== 'string' || !answer.startsWith(plannerAnswer)) throw new Error(`${of} answered ${JSON.stringify(answer)} instead of the planner's text`)
+  if (typeof answer !== 'string' || !answer.startsWith(plannerAnswer))
+    throw new Error(`${of} answered ${JSON.stringify(answer)} instead of the planner's text`)
 }

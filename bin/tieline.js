@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript on purpose: it must parse on old versions of Node, so that they get one clear line instead of a syntax error.
+// Plain JavaScript on purpose: it must parse on old versions of Node, so that they get one clear line instead
+// of a syntax error.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +12,9 @@ else runWithNewer()
 function run() {
   import('../dist/program/main.js').catch((error) => {
     if (error && error.code === 'ERR_MODULE_NOT_FOUND' && String(error.message).includes('program/main.js')) {
-      console.error('tieline is not built: run "npm run build" first, or "node src/cli/main.ts" from the sources.')
+      console.error(
+        'tieline is not built: run "npm run build" first, or "node src/cli/main.ts" from the sources.',
+      )
     } else {
       console.error(error)
     }
@@ -21,10 +24,14 @@ function run() {
 
 /** A Node that npm installed beside this package, as it does in a clone. */
 function runWithNewer() {
-  const places = ['../node_modules/node/bin/node', '../../node/bin/node'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  const places = ['../node_modules/node/bin/node', '../../node/bin/node'].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  )
   const newer = places.find((path) => existsSync(path))
   if (newer === undefined) {
-    console.error(`tieline needs Node 24.15 or newer, and this is ${process.versions.node}: install it from https://nodejs.org, or beside tieline with "npm install node@24".`)
+    console.error(
+      `tieline needs Node 24.15 or newer, and this is ${process.versions.node}: install it from https://nodejs.org, or beside tieline with "npm install node@24".`,
+    )
     process.exit(1)
   }
   const child = spawn(newer, process.argv.slice(1), { stdio: 'inherit' })

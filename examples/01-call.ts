@@ -4,11 +4,22 @@ import { tieline } from '../src/index.ts'
 
 await using line = await tieline({
   agents: {
-    // With a model: { model: 'anthropic/claude-…', prompt: '…' }. A script stands in for it here, so that this runs anywhere.
+    // With a model: { model: 'anthropic/claude-…', prompt: '…' }. A script stands in for it here, so that
+    // this runs anywhere.
     editor: {
-      prompt: 'You edit texts.', tools: ['sub_agent'], allowSubAgentCalls: true,
+      prompt: 'You edit texts.',
+      tools: ['sub_agent'],
+      allowSubAgentCalls: true,
       script: [
-        { when: { iteration: 1 }, tools: [{ name: 'sub_agent', input: { agent_name: 'translator', task: 'Translate to French.', input: 'good morning' } }] },
+        {
+          when: { iteration: 1 },
+          tools: [
+            {
+              name: 'sub_agent',
+              input: { agent_name: 'translator', task: 'Translate to French.', input: 'good morning' },
+            },
+          ],
+        },
         { say: 'In French: {{result.output}}' },
       ],
     },
@@ -34,4 +45,6 @@ assert.equal(record.target, 'translator')
 assert.equal(record.outcome, 'completed')
 assert.equal(record.output, 'bonjour')
 assert.deepEqual(Object.keys(record.context?.parts ?? {}), ['prompt', 'task'])
-console.log(`${record.caller} -> ${record.target}: ${record.output} (${record.tokensUsed} tokens; its context was ${record.context?.tokens})`)
+console.log(
+  `${record.caller} -> ${record.target}: ${record.output} (${record.tokensUsed} tokens; its context was ${record.context?.tokens})`,
+)

@@ -11,9 +11,13 @@ const answers: Answer[] = []
 await using line = await tieline({
   agents: {
     reporter: {
-      tools: ['sub_agent'], allowSubAgentCalls: true,
+      tools: ['sub_agent'],
+      allowSubAgentCalls: true,
       script: async (turn) => {
-        answers.push(await ask(turn, 'silent', { timeout_seconds: 0.3 }), await ask(turn, 'endless', { max_tokens: 300 }))
+        answers.push(
+          await ask(turn, 'silent', { timeout_seconds: 0.3 }),
+          await ask(turn, 'endless', { max_tokens: 300 }),
+        )
         return 'I have what there was.'
       },
     },
@@ -43,4 +47,6 @@ assert.match(costly.output, /Once upon a time/)
 assert.equal(result.success, true)
 assert.ok(result.tokensUsed <= 1000, `${result.tokensUsed} tokens were used`)
 assert.ok(performance.now() - startedAt < 5000)
-console.log(`late: ${late.errors[0]}; costly: stopped after ${costly.tokens_used} tokens; in all ${result.tokensUsed} of 1000`)
+console.log(
+  `late: ${late.errors[0]}; costly: stopped after ${costly.tokens_used} tokens; in all ${result.tokensUsed} of 1000`,
+)

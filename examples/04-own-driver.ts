@@ -1,4 +1,7 @@
-/** An agent of one's own kind: a driver is one function. What it does through `steps` is recorded once, and limits hold for it as for any other. */
+/**
+ * An agent of one's own kind: a driver is one function. What it does through `steps` is recorded once, and
+ * limits hold for it as for any other.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +19,8 @@ const counting: Driver = {
     })
     steps.emit(answer.text)
     const file = await steps.tool('write', { path: 'answer.txt', content: answer.text })
-    if (!file.ok) return { outcome: 'failed', output: answer.text, error: JSON.stringify(file.value), iterations: 1 }
+    if (!file.ok)
+      return { outcome: 'failed', output: answer.text, error: JSON.stringify(file.value), iterations: 1 }
     return { outcome: 'completed', output: answer.text, error: null, iterations: 1 }
   },
 }

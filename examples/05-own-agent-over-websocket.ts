@@ -1,4 +1,7 @@
-/** A program of one's own as an agent: it connects to the server, registers its sessions, and is given their turns. Another agent calls it like any other. */
+/**
+ * A program of one's own as an agent: it connects to the server, registers its sessions, and is given their
+ * turns. Another agent calls it like any other.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,11 +11,19 @@ import { serve } from '../src/serve.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tieline-example-'))
 const server = await serve({
-  dataDir, port: 0,
+  dataDir,
+  port: 0,
   agents: {
     planner: {
-      tools: ['call_agent'], allowSubAgentCalls: true,
-      script: [{ when: { iteration: 1 }, tools: [{ name: 'call_agent', input: { agent_id: 'ses_counter-desk', message: 'one two three' } }] }, { say: 'The program said: {{result.response}}' }],
+      tools: ['call_agent'],
+      allowSubAgentCalls: true,
+      script: [
+        {
+          when: { iteration: 1 },
+          tools: [{ name: 'call_agent', input: { agent_id: 'ses_counter-desk', message: 'one two three' } }],
+        },
+        { say: 'The program said: {{result.response}}' },
+      ],
     },
   },
 })
@@ -39,7 +50,11 @@ assert.equal(planned.output, 'The program said: 3 words')
 // While it is away, what arrives waits for it.
 host.close()
 while ((await client.sessions.send('ses_counter-desk', { message: 'are you there' })).status !== 'queued');
-const again = client.host({ agent: 'counter', sessions: [{ id: 'desk', cwd: tmpdir() }], run: async (turn) => `back: ${turn.task}` })
+const again = client.host({
+  agent: 'counter',
+  sessions: [{ id: 'desk', cwd: tmpdir() }],
+  run: async (turn) => `back: ${turn.task}`,
+})
 assert.equal((await client.sessions.wait('ses_counter-desk')).lastMessage?.content, 'back: are you there')
 
 again.close()

@@ -1,4 +1,7 @@
-/** Agents that keep their conversations, over HTTP, by Letta's own client: one asks another, and a blind retry has one effect. Without a model they run on the built-in offline demo agent. */
+/**
+ * Agents that keep their conversations, over HTTP, by Letta's own client: one asks another, and a blind retry
+ * has one effect. Without a model they run on the built-in offline demo agent.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,24 +19,41 @@ const coordinator = await client.agents.create({ name: 'coordinator', system: 'Y
 
 // A turn blocks until it has ended; what the agent did on the way is in the answer.
 const task = { messages: [{ role: 'user' as const, content: 'Ask the helper agent for assistance' }] }
-const answer = await client.agents.messages.create(coordinator.id, task, { headers: { 'Idempotency-Key': 'walkthrough' } })
+const answer = await client.agents.messages.create(coordinator.id, task, {
+  headers: { 'Idempotency-Key': 'walkthrough' },
+})
 assert.equal(answer.stop_reason.stop_reason, 'end_turn')
-assert.deepEqual(answer.messages.map((message) => message.message_type), ['tool_call_message', 'tool_return_message', 'assistant_message'])
+assert.deepEqual(
+  answer.messages.map((message) => message.message_type),
+  ['tool_call_message', 'tool_return_message', 'assistant_message'],
+)
 const said = answer.messages.at(-1)
 assert.ok(said?.message_type === 'assistant_message' && typeof said.content === 'string')
 assert.match(said.content, /helper answered: This is helper, the offline demo agent/)
 
 // Sent again with the same key, it is the same turn: nobody works twice.
-assert.deepEqual(await client.agents.messages.create(coordinator.id, task, { headers: { 'Idempotency-Key': 'walkthrough' } }), answer)
+assert.deepEqual(
+  await client.agents.messages.create(coordinator.id, task, {
+    headers: { 'Idempotency-Key': 'walkthrough' },
+  }),
+  answer,
+)
 
 // The helper heard it once, from the coordinator.
 const heard = []
 for await (const message of client.agents.messages.list(helper.id, { order: 'asc' })) heard.push(message)
-assert.deepEqual(heard.map((message) => [message.message_type, message.name]), [['user_message', 'coordinator'], ['assistant_message', null]])
+assert.deepEqual(
+  heard.map((message) => [message.message_type, message.name]),
+  [
+    ['user_message', 'coordinator'],
+    ['assistant_message', null],
+  ],
+)
 
 // The next turn as it goes: each message when it is there, then why it stopped and what it used.
 const kinds = []
-for await (const chunk of await client.agents.messages.stream(coordinator.id, { input: 'Thank you.' })) kinds.push(chunk.message_type)
+for await (const chunk of await client.agents.messages.stream(coordinator.id, { input: 'Thank you.' }))
+  kinds.push(chunk.message_type)
 assert.deepEqual(kinds, ['assistant_message', 'stop_reason', 'usage_statistics'])
 
 console.log(said.content)

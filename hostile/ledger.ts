@@ -27,7 +27,7 @@ export class Ledger {
 export async function readLog(dataDir: string): Promise<{ events: Event[]; views: string | null }> {
   const store = sqliteStore({ directory: dataDir, now: Date.now })
   const stored: StoredEvent[] = []
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     const page = await store.read(after, {}, 10_000)
     if (page.events.length === 0) break
     stored.push(...page.events)
@@ -35,7 +35,10 @@ export async function readLog(dataDir: string): Promise<{ events: Event[]; views
   }
   const { equal, difference } = viewsEqual(store.db)
   await store.close()
-  return { events: stored.map(({ event }) => event), views: equal ? null : JSON.stringify(difference).slice(0, 300) }
+  return {
+    events: stored.map(({ event }) => event),
+    views: equal ? null : JSON.stringify(difference).slice(0, 300),
+  }
 }
 
 function countBy<T>(items: readonly T[], key: (item: T) => string | null): Map<string, number> {
@@ -47,28 +50,53 @@ function countBy<T>(items: readonly T[], key: (item: T) => string | null): Map<s
   return counts
 }
 
-const typed = <T extends Event['type']>(events: readonly Event[], type: T): EventOf<T>[] => events.filter((event): event is EventOf<T> => event.type === type)
+const typed = <T extends Event['type']>(events: readonly Event[], type: T): EventOf<T>[] =>
+  events.filter((event): event is EventOf<T> => event.type === type)
 
 /** Acknowledged acts that the log does not have exactly once. */
 export function lostOrDoubled(ledger: Ledger, events: readonly Event[]): string[] {
   const problems: string[] = []
   const expectOnce = (what: string, names: Iterable<string>, counts: ReadonlyMap<string, number>): void => {
-    for (const name of names) if (counts.get(name) !== 1) problems.push(`${what} ${name} is in the log ${counts.get(name) ?? 0} times`)
+    for (const name of names)
+      if (counts.get(name) !== 1)
+        problems.push(`${what} ${name} is in the log ${counts.get(name) ?? 0} times`)
   }
   const sent = typed(events, 'message.sent')
-  expectOnce('message', ledger.messages.keys(), countBy(sent, ({ message, text }) => (text === `letter ${message}` ? message : null)))
-  expectOnce('session', ledger.sessions.values(), countBy(typed(events, 'session.created'), (event) => event.session))
-  expectOnce('draft', ledger.drafts, countBy(typed(events, 'message.drafted'), ({ message }) => message))
-  expectOnce('turn', ledger.turns, countBy(sent, ({ text }) => text))
+  expectOnce(
+    'message',
+    ledger.messages.keys(),
+    countBy(sent, ({ message, text }) => (text === `letter ${message}` ? message : null)),
+  )
+  expectOnce(
+    'session',
+    ledger.sessions.values(),
+    countBy(typed(events, 'session.created'), (event) => event.session),
+  )
+  expectOnce(
+    'draft',
+    ledger.drafts,
+    countBy(typed(events, 'message.drafted'), ({ message }) => message),
+  )
+  expectOnce(
+    'turn',
+    ledger.turns,
+    countBy(sent, ({ text }) => text),
+  )
   const ended = new Map(typed(events, 'call.ended').map((event) => [event.call as string, event]))
   const opened = countBy(typed(events, 'call.opened'), (event) => event.task)
   for (const { call, outcome, body } of ledger.calls.values()) {
     const { task } = body as { task: string }
     const own = call === '' ? endOfAsk(events, task) : null
-    // A client's turn that met two ends of its process before it had recorded anything is not tried a third time, and its client is told so.
-    if (own?.outcome === outcome && own.error?.startsWith('crashed_twice') === true && !opened.has(task)) continue
-    if (own !== null) problems.push(`${task}: its client's turn ended with ${own.outcome} (${own.error ?? 'no error'})`)
-    if (ended.get(call)?.outcome !== outcome) problems.push(`${task} was answered with ${outcome} (${call === '' ? 'no id' : call}), and the log has ${ended.get(call)?.outcome ?? 'no end'}`)
+    // A client's turn that met two ends of its process before it had recorded anything is not tried a third
+    // time, and its client is told so.
+    if (own?.outcome === outcome && own.error?.startsWith('crashed_twice') === true && !opened.has(task))
+      continue
+    if (own !== null)
+      problems.push(`${task}: its client's turn ended with ${own.outcome} (${own.error ?? 'no error'})`)
+    if (ended.get(call)?.outcome !== outcome)
+      problems.push(
+        `${task} was answered with ${outcome} (${call === '' ? 'no id' : call}), and the log has ${ended.get(call)?.outcome ?? 'no end'}`,
+      )
     if ((opened.get(task) ?? 0) !== 1) problems.push(`${task} was begun ${opened.get(task) ?? 0} times`)
   }
   return problems
@@ -76,7 +104,9 @@ export function lostOrDoubled(ledger: Ledger, events: readonly Event[]): string[
 
 /** The end of the turn in which a client asked for this task. */
 function endOfAsk(events: readonly Event[], task: string): EventOf<'turn.ended'> | null {
-  const asked = typed(events, 'message.sent').find(({ use }) => JSON.stringify(use?.input ?? null).includes(JSON.stringify(task)))
+  const asked = typed(events, 'message.sent').find(({ use }) =>
+    JSON.stringify(use?.input ?? null).includes(JSON.stringify(task)),
+  )
   return typed(events, 'turn.ended').find(({ turn }) => turn === asked?.turn) ?? null
 }
 
@@ -87,8 +117,11 @@ export function withoutOneEnd(events: readonly Event[]): string[] {
   const problems: string[] = []
   for (const { call } of typed(events, 'call.opened')) {
     if (callEnds.get(call) !== 1) problems.push(`${call} has ${callEnds.get(call) ?? 0} outcomes`)
-    if ((turnEnds.get(turnOf(call)) ?? 0) > 1) problems.push(`${turnOf(call)} has ${turnEnds.get(turnOf(call)) ?? 0} ends`)
+    if ((turnEnds.get(turnOf(call)) ?? 0) > 1)
+      problems.push(`${turnOf(call)} has ${turnEnds.get(turnOf(call)) ?? 0} ends`)
   }
-  for (const event of events) if (opensTurn(event) && turnEnds.get(event.turn) !== 1) problems.push(`${event.turn} (${event.grant.agent}) has ${turnEnds.get(event.turn) ?? 0} ends`)
+  for (const event of events)
+    if (opensTurn(event) && turnEnds.get(event.turn) !== 1)
+      problems.push(`${event.turn} (${event.grant.agent}) has ${turnEnds.get(event.turn) ?? 0} ends`)
   return problems
 }

@@ -1,4 +1,7 @@
-/** `npm run hostile`: attacks a server from all doors at once, ends and freezes it in between, and says what held. */
+/**
+ * `npm run hostile`: attacks a server from all doors at once, ends and freezes it in between, and says what
+ * held.
+ */
 import { parseArgs } from 'node:util'
 import { latest, wallNow } from '../bench/lateness.ts'
 import { families } from './attacks/all.ts'
@@ -23,28 +26,41 @@ What was begun has its time to end afterwards, so the whole takes a minute or tw
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string' }, short: { type: 'boolean', default: false }, seed: { type: 'string' }, only: { type: 'string', multiple: true },
-    keep: { type: 'boolean', default: false }, json: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    seconds: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    only: { type: 'string', multiple: true },
+    keep: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 
 function chosen() {
   const unknown = values.only?.find((name) => !families.some((family) => family.name === name))
-  if (unknown !== undefined) throw new Error(`--only: there is no family "${unknown}"; there are ${families.map(({ name }) => name).join(', ')}`)
+  if (unknown !== undefined)
+    throw new Error(
+      `--only: there is no family "${unknown}"; there are ${families.map(({ name }) => name).join(', ')}`,
+    )
   return families.filter(({ name }) => values.only?.includes(name) ?? true).flatMap(({ attacks }) => attacks)
 }
 
 function numberOf(name: string, given: string | undefined, otherwise: number): number {
   const value = Number(given ?? otherwise)
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name}: "${given ?? ''}" is not a whole number above 0`)
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`--${name}: "${given ?? ''}" is not a whole number above 0`)
   return value
 }
 
 function statusOf({ begunAt, victim, ledger, tried, signals, control, plan }: Hostile): string {
   const life = victim.lives.at(-1)
   const window = life?.windows.at(-1)
-  const tries = [...tried.values()].reduce((sum, counts) => sum + Object.values(counts).reduce((a, b) => a + b, 0), 0)
-  const beyond = window === undefined ? 0 : Math.max(0, window.maxMs - latest(control, window.from, window.to))
+  const tries = [...tried.values()].reduce(
+    (sum, counts) => sum + Object.values(counts).reduce((a, b) => a + b, 0),
+    0,
+  )
+  const beyond =
+    window === undefined ? 0 : Math.max(0, window.maxMs - latest(control, window.from, window.to))
   const seconds = begunAt === 0 ? 0 : Math.round((wallNow() - begunAt) / 1000)
   const memory = Math.round((life?.rss.at(-1)?.bytes ?? 0) / 1024 / 1024)
   return `${seconds}/${plan.seconds} s  ${tries} attacks  ${ledger.size} acts  ${victim.lives.length} lives (${signals.SIGKILL} killed, ${signals.SIGTERM} ended, ${signals.SIGSTOP} frozen, ${victim.crashes.length} crashed)  ${memory} MB  ${beyond.toFixed(0)} ms late`
@@ -53,7 +69,15 @@ function statusOf({ begunAt, victim, ledger, tried, signals, control, plan }: Ho
 /** A line that is written over on a terminal, one each ten seconds otherwise. */
 function showProgress(hostile: Hostile): () => void {
   const { stderr } = process
-  const timer = setInterval(() => stderr.write(stderr.isTTY ? `\r\u001b[2K${statusOf(hostile).slice(0, stderr.columns - 1)}` : `${statusOf(hostile)}\n`), stderr.isTTY ? 500 : 10_000)
+  const timer = setInterval(
+    () =>
+      stderr.write(
+        stderr.isTTY
+          ? `\r\u001b[2K${statusOf(hostile).slice(0, stderr.columns - 1)}`
+          : `${statusOf(hostile)}\n`,
+      ),
+    stderr.isTTY ? 500 : 10_000,
+  )
   return () => {
     clearInterval(timer)
     if (stderr.isTTY) stderr.write('\r\u001b[2K')
@@ -65,10 +89,19 @@ function countLines({ tried }: Hostile): string[] {
   const width = Math.max(0, ...rows.map(([kind]) => kind.length))
   const cell = (value: number | string): string => String(value).padStart(8)
   const head = `${'attack'.padEnd(width)}${['served', 'refused', 'cut', 'late', 'fault'].map(cell).join('')}`
-  return [head, ...rows.map(([kind, { served, refused, cut, late, fault }]) => `${kind.padEnd(width)}${[served, refused, cut, late, fault].map(cell).join('')}`)]
+  return [
+    head,
+    ...rows.map(
+      ([kind, { served, refused, cut, late, fault }]) =>
+        `${kind.padEnd(width)}${[served, refused, cut, late, fault].map(cell).join('')}`,
+    ),
+  ]
 }
 
-/** A minute on a machine that does other things too says little about stalls: they are shown, and a whole run is judged by them. */
+/**
+ * A minute on a machine that does other things too says little about stalls: they are shown, and a whole run
+ * is judged by them.
+ */
 const isJudged = ({ timed }: Line): boolean => timed !== true || !values.short
 
 const lineText = (line: Line): string => {
@@ -87,14 +120,39 @@ async function main(): Promise<void> {
     await attack(hostile)
     const lines = await judge(hostile)
     hide()
-    if (values.json) console.log(JSON.stringify({ seed, seconds, lines, tried: Object.fromEntries(hostile.tried), alone: hostile.alone, signals: hostile.signals, crashes: hostile.victim.crashes }, null, 2))
-    else console.log([...countLines(hostile), '', ...lines.map(lineText), '', `seed ${seed}${values.keep ? `, data in ${hostile.directory}` : ''}`].join('\n'))
+    if (values.json)
+      console.log(
+        JSON.stringify(
+          {
+            seed,
+            seconds,
+            lines,
+            tried: Object.fromEntries(hostile.tried),
+            alone: hostile.alone,
+            signals: hostile.signals,
+            crashes: hostile.victim.crashes,
+          },
+          null,
+          2,
+        ),
+      )
+    else
+      console.log(
+        [
+          ...countLines(hostile),
+          '',
+          ...lines.map(lineText),
+          '',
+          `seed ${seed}${values.keep ? `, data in ${hostile.directory}` : ''}`,
+        ].join('\n'),
+      )
     if (lines.some((line) => !line.kept && isJudged(line))) process.exitCode = 1
   } finally {
     hide()
     await hostile.close()
     // Whatever an attack has left behind must not outlive the run.
-    for (const left of leftovers(hostile.run, hostile.directory)) process.kill(Number(left.split(':')[0]), 'SIGKILL')
+    for (const left of leftovers(hostile.run, hostile.directory))
+      process.kill(Number(left.split(':')[0]), 'SIGKILL')
   }
 }
 

@@ -1,4 +1,7 @@
-/** One run: a server, honest load, attackers from all doors, and somebody who ends and freezes the server in between. */
+/**
+ * One run: a server, honest load, attackers from all doors, and somebody who ends and freezes the server in
+ * between.
+ */
 import { freePort } from '../bench/free-port.ts'
 import { fork, type ChildProcess } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,25 +40,55 @@ export type Hostile = {
 
 const attackers = 8
 const lanes = 4
-/** Of the time: until then the server is ended and frozen; then it lives through the rest, the last part of it under one attack at a time. */
+/**
+ * Of the time: until then the server is ended and frozen; then it lives through the rest, the last part of it
+ * under one attack at a time.
+ */
 const [violentPart, mixedPart] = [0.5, 0.75]
 const provoked = 6
 
 export async function prepare(plan: Plan): Promise<Hostile> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-hostile-'))
-  const [dataDir, cwd, config] = [join(directory, 'data'), join(directory, 'work'), join(directory, 'tieline.json')]
+  const [dataDir, cwd, config] = [
+    join(directory, 'data'),
+    join(directory, 'work'),
+    join(directory, 'tieline.json'),
+  ]
   mkdirSync(dataDir)
   makeWorkspace(cwd)
   const provider = await startProvider()
-  const guest = { driver: 'model', model: 'fake/m', tools: ['read', 'list', 'search', 'shell', 'write', 'sub_agent', 'send-message', 'buffer'], allowSubAgentCalls: true }
-  writeFileSync(config, JSON.stringify({ providers: { fake: { kind: 'openai-compatible', baseURL: provider.url } }, agents: { guest } }))
+  const guest = {
+    driver: 'model',
+    model: 'fake/m',
+    tools: ['read', 'list', 'search', 'shell', 'write', 'sub_agent', 'send-message', 'buffer'],
+    allowSubAgentCalls: true,
+  }
+  writeFileSync(
+    config,
+    JSON.stringify({
+      providers: { fake: { kind: 'openai-compatible', baseURL: provider.url } },
+      agents: { guest },
+    }),
+  )
   const run = `run-${plan.seed}-${process.pid}`
   const control: Window[] = []
   const watcher: ChildProcess = fork(fileURLToPath(new URL('../bench/control-process.ts', import.meta.url)))
   watcher.on('message', (window: Window) => control.push(window))
   const victim = new Victim({ dataDir, cwd, config, port: await freePort(), run })
   return {
-    plan, directory, dataDir, run, victim, ledger: new Ledger(), tried: new Map(), control, alone: [], signals: { SIGKILL: 0, SIGTERM: 0, SIGSTOP: 0 }, begunAt: 0, calmAt: Infinity, alive: true,
+    plan,
+    directory,
+    dataDir,
+    run,
+    victim,
+    ledger: new Ledger(),
+    tried: new Map(),
+    control,
+    alone: [],
+    signals: { SIGKILL: 0, SIGTERM: 0, SIGSTOP: 0 },
+    begunAt: 0,
+    calmAt: Infinity,
+    alive: true,
     async close() {
       await victim.kill()
       watcher.disconnect()
@@ -67,7 +100,15 @@ export async function prepare(plan: Plan): Promise<Hostile> {
 
 async function openSessions(hostile: Hostile, cwd: string, count: number, agent: string): Promise<string[]> {
   const signal = AbortSignal.timeout(30_000)
-  const made = await Promise.all(Array.from({ length: count }, (_, n) => insist({ victim: hostile.victim, ledger: hostile.ledger, signal }, '/api/sessions', { cwd, agent, title: `${agent} ${n}` })))
+  const made = await Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      insist({ victim: hostile.victim, ledger: hostile.ledger, signal }, '/api/sessions', {
+        cwd,
+        agent,
+        title: `${agent} ${n}`,
+      }),
+    ),
+  )
   return made.map((answer) => String(answer?.body['sessionId']))
 }
 
@@ -96,7 +137,8 @@ async function nurse(hostile: Hostile, over: AbortSignal): Promise<void> {
     await pause(500, over)
     const { crashes } = hostile.victim
     const before = crashes.length
-    if (before > 0 && hostile.victim.pid !== null && (await hostile.victim.revive())) hostile.alive &&= crashes.length < before + 3
+    if (before > 0 && hostile.victim.pid !== null && (await hostile.victim.revive()))
+      hostile.alive &&= crashes.length < before + 3
   }
 }
 
@@ -107,16 +149,31 @@ export async function attack(hostile: Hostile): Promise<void> {
   hostile.alive = await victim.start()
   if (!hostile.alive) return
   const load = await openSessions(hostile, cwd, 12, 'clerk')
-  const sessions = [...(await openSessions(hostile, cwd, 6, 'clerk')), ...(await openSessions(hostile, cwd, 2, 'echo'))]
+  const sessions = [
+    ...(await openSessions(hostile, cwd, 6, 'clerk')),
+    ...(await openSessions(hostile, cwd, 2, 'echo')),
+  ]
   hostile.begunAt = wallNow()
-  const [calmAt, soloAt, endAt] = [violentPart, mixedPart, 1].map((part) => hostile.begunAt + plan.seconds * 1000 * part) as [number, number, number]
+  const [calmAt, soloAt, endAt] = [violentPart, mixedPart, 1].map(
+    (part) => hostile.begunAt + plan.seconds * 1000 * part,
+  ) as [number, number, number]
   const over = new AbortController()
   const { signal } = over
   const loading = { victim, ledger: hostile.ledger, cwd, signal, sessions: load }
-  const trying = { victim, attacks: plan.attacks, target: { cwd, sessions, run: hostile.run, dataDir: hostile.dataDir }, tried: hostile.tried, control: hostile.control }
+  const trying = {
+    victim,
+    attacks: plan.attacks,
+    target: { cwd, sessions, run: hostile.run, dataDir: hostile.dataDir },
+    tried: hostile.tried,
+    control: hostile.control,
+  }
   const work = [
-    ...Array.from({ length: lanes }, (_, lane) => runLane({ ...loading, random: random(`lane ${lane}`) }, lane)),
-    ...Array.from({ length: attackers }, (_, lane) => runAttackers(trying, random(`attacker ${lane}`), signal)),
+    ...Array.from({ length: lanes }, (_, lane) =>
+      runLane({ ...loading, random: random(`lane ${lane}`) }, lane),
+    ),
+    ...Array.from({ length: attackers }, (_, lane) =>
+      runAttackers(trying, random(`attacker ${lane}`), signal),
+    ),
     nurse(hostile, signal),
   ]
   await provoke(hostile, random('provoke'), calmAt, signal)

@@ -6,12 +6,26 @@ import type { Victim } from './victim.ts'
 
 export type Counts = Record<Ending, number>
 export type Tried = Map<string, Counts>
-export type Trying = { victim: Victim; attacks: readonly Attack[]; target: Omit<Target, 'url' | 'signal' | 'random'>; tried: Tried; control: readonly Window[] }
+export type Trying = {
+  victim: Victim
+  attacks: readonly Attack[]
+  target: Omit<Target, 'url' | 'signal' | 'random'>
+  tried: Tried
+  control: readonly Window[]
+}
 
 const none = (): Counts => ({ served: 0, refused: 0, cut: 0, late: 0, fault: 0 })
 
-async function tryOnce({ victim, target, tried }: Trying, attack: Attack, random: Random, msMax: number, over: AbortSignal): Promise<Ending> {
-  const ending = await attack.try({ ...target, url: victim.url, random, signal: AbortSignal.any([over, AbortSignal.timeout(msMax)]) }).catch((): Ending => 'cut')
+async function tryOnce(
+  { victim, target, tried }: Trying,
+  attack: Attack,
+  random: Random,
+  msMax: number,
+  over: AbortSignal,
+): Promise<Ending> {
+  const ending = await attack
+    .try({ ...target, url: victim.url, random, signal: AbortSignal.any([over, AbortSignal.timeout(msMax)]) })
+    .catch((): Ending => 'cut')
   const counts = tried.get(attack.kind) ?? none()
   counts[ending] += 1
   tried.set(attack.kind, counts)
@@ -45,10 +59,15 @@ async function untilCalm(victim: Victim): Promise<void> {
   }
 }
 
-/** Each attack alone, as many as there is time for: the longest stall while it was answered, beyond what the control process saw. */
+/**
+ * Each attack alone, as many as there is time for: the longest stall while it was answered, beyond what the
+ * control process saw.
+ */
 export async function tryAlone(trying: Trying, random: Random, until: number): Promise<Alone[]> {
   const found: Alone[] = []
-  const order = trying.attacks.map((attack) => ({ attack, place: random.next() })).toSorted((a, b) => a.place - b.place)
+  const order = trying.attacks
+    .map((attack) => ({ attack, place: random.next() }))
+    .toSorted((a, b) => a.place - b.place)
   for (const { attack } of order) {
     if (wallNow() > until) break
     await untilCalm(trying.victim)
@@ -65,7 +84,10 @@ export async function tryAlone(trying: Trying, random: Random, until: number): P
     const windows = life?.windows.filter((window) => window.to > from) ?? []
     const silentMs = life === undefined ? 0 : wallNow() - (life.windows.at(-1)?.to ?? wallNow())
     // A server that says nothing any more stalls too.
-    const longest = Math.max(silentMs > 1000 ? silentMs : 0, ...windows.map((window) => window.maxMs - latest(trying.control, window.from, window.to)))
+    const longest = Math.max(
+      silentMs > 1000 ? silentMs : 0,
+      ...windows.map((window) => window.maxMs - latest(trying.control, window.from, window.to)),
+    )
     found.push({ kind: attack.kind, beyondMs: Math.max(0, longest) })
     await trying.victim.revive()
   }

@@ -21,14 +21,26 @@ const startMsMax = 15_000
 const quietMsMax = 90_000
 const retriedMax = 300
 
-const shown = (problems: readonly string[]): string[] => [...problems.slice(0, 8), ...(problems.length > 8 ? [`… and ${problems.length - 8} more`] : [])]
-const line = (says: string, problems: readonly string[]): Line => ({ says: `${says}${problems.length === 0 ? '' : `: ${problems.length}`}`, kept: problems.length === 0, more: shown(problems) })
+const shown = (problems: readonly string[]): string[] => [
+  ...problems.slice(0, 8),
+  ...(problems.length > 8 ? [`… and ${problems.length - 8} more`] : []),
+]
+const line = (says: string, problems: readonly string[]): Line => ({
+  says: `${says}${problems.length === 0 ? '' : `: ${problems.length}`}`,
+  kept: problems.length === 0,
+  more: shown(problems),
+})
 
 /** Everything that was begun has its time to end, as it has on any server. */
 async function untilQuiet({ victim }: Hostile): Promise<string[]> {
   for (let waited = 0; waited < quietMsMax; waited += 500) {
-    const response = await fetch(`${victim.url}/api/sessions?active=true`, { signal: AbortSignal.timeout(20_000) }).catch(() => null)
-    const active = response === null ? null : ((await response.json()) as { sessions: { id: string; agent: string }[] }).sessions
+    const response = await fetch(`${victim.url}/api/sessions?active=true`, {
+      signal: AbortSignal.timeout(20_000),
+    }).catch(() => null)
+    const active =
+      response === null
+        ? null
+        : ((await response.json()) as { sessions: { id: string; agent: string }[] }).sessions
     if (active?.length === 0) return []
     await pause(500)
   }
@@ -40,9 +52,13 @@ async function retriedOtherwise({ victim, ledger }: Hostile): Promise<string[]> 
   const problems: string[] = []
   const calls = [...ledger.calls].slice(-retriedMax)
   for (const [key, { body, call, outcome }] of calls) {
-    const answer = await insist({ victim, ledger, signal: AbortSignal.timeout(20_000) }, '/api/calls', body, { 'idempotency-key': key })
-    const again = answer === null ? 'no answer' : `${String(answer.body['outcome'])} ${String(answer.body['call_id'])}`
-    if (again !== `${outcome} ${call}`) problems.push(`${key}: ${outcome} ${call} at first, ${again} when asked again`)
+    const answer = await insist({ victim, ledger, signal: AbortSignal.timeout(20_000) }, '/api/calls', body, {
+      'idempotency-key': key,
+    })
+    const again =
+      answer === null ? 'no answer' : `${String(answer.body['outcome'])} ${String(answer.body['call_id'])}`
+    if (again !== `${outcome} ${call}`)
+      problems.push(`${key}: ${outcome} ${call} at first, ${again} when asked again`)
   }
   return problems
 }
@@ -55,17 +71,36 @@ function memory({ victim, calmAt }: Hostile): Line {
   const [first, last] = [most(samples.slice(0, third)), most(samples.slice(-third))]
   const mega = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
   const flat = third > 0 && (last <= first * growthMax || last - first <= growthBytesMax)
-  return { says: `memory is flat: at most ${mega(first)} in the first third of the time after the last restart, ${mega(last)} in the last`, kept: flat, more: [] }
+  return {
+    says: `memory is flat: at most ${mega(first)} in the first third of the time after the last restart, ${mega(last)} in the last`,
+    kept: flat,
+    more: [],
+  }
 }
 
 function stalls({ victim, control, alone }: Hostile): Line[] {
-  const mixed = longestBeyond(victim.lives.flatMap(({ windows }) => windows), control)
+  const mixed = longestBeyond(
+    victim.lives.flatMap(({ windows }) => windows),
+    control,
+  )
   const slowest = alone.toSorted((a, b) => b.beyondMs - a.beyondMs)
   const over = slowest.filter(({ beyondMs }) => beyondMs > stallMsMax)
-  const worded = slowest.slice(0, Math.max(5, Math.min(over.length, 20))).map(({ kind, beyondMs }) => `${beyondMs.toFixed(0).padStart(6)} ms  ${kind}`)
+  const worded = slowest
+    .slice(0, Math.max(5, Math.min(over.length, 20)))
+    .map(({ kind, beyondMs }) => `${beyondMs.toFixed(0).padStart(6)} ms  ${kind}`)
   return [
-    { says: `no input alone stalls the server for more than ${stallMsMax} ms beyond the control process (${alone.length} kinds measured)`, kept: alone.length > 0 && over.length === 0, more: worded, timed: true },
-    { says: `all at once: the longest stall is ${mixed.toFixed(0)} ms beyond the control process`, kept: mixed <= stallMsMax, more: [], timed: true },
+    {
+      says: `no input alone stalls the server for more than ${stallMsMax} ms beyond the control process (${alone.length} kinds measured)`,
+      kept: alone.length > 0 && over.length === 0,
+      more: worded,
+      timed: true,
+    },
+    {
+      says: `all at once: the longest stall is ${mixed.toFixed(0)} ms beyond the control process`,
+      kept: mixed <= stallMsMax,
+      more: [],
+      timed: true,
+    },
   ]
 }
 
@@ -76,7 +111,11 @@ export async function judge(hostile: Hostile): Promise<Line[]> {
   const measured = [...stalls(hostile), memory(hostile)]
   const lines: Line[] = [
     line('the server never ended by itself', victim.crashes),
-    { says: `it came back within ${startMsMax / 1000} s each time (${victim.startMs.length} starts, longest ${Math.max(0, ...victim.startMs).toFixed(0)} ms)`, kept: alive && victim.startMs.every((ms) => ms <= startMsMax), more: [] },
+    {
+      says: `it came back within ${startMsMax / 1000} s each time (${victim.startMs.length} starts, longest ${Math.max(0, ...victim.startMs).toFixed(0)} ms)`,
+      kept: alive && victim.startMs.every((ms) => ms <= startMsMax),
+      more: [],
+    },
     { says: 'SIGTERM ended it each time', kept: victim.deaf === 0, more: [] },
   ]
   if (alive) {
@@ -84,17 +123,38 @@ export async function judge(hostile: Hostile): Promise<Line[]> {
     await victim.terminate()
     lines.push({ says: 'it starts again after all of that', kept: await victim.start(), more: [] })
     lines.push(line('everything that was begun comes to rest', await untilQuiet(hostile)))
-    lines.push(line(`a retry has the same outcome (${Math.min(ledger.calls.size, retriedMax)} calls)`, await retriedOtherwise(hostile)))
+    lines.push(
+      line(
+        `a retry has the same outcome (${Math.min(ledger.calls.size, retriedMax)} calls)`,
+        await retriedOtherwise(hostile),
+      ),
+    )
   }
   lines.push(...measured)
   await (alive ? victim.terminate() : victim.kill())
   await pause(3000)
   lines.push(line('no process is left behind', leftovers(run, directory)))
-  const faults = [...tried].filter(([, counts]) => counts.fault > 0).map(([kind, counts]) => `${kind}: ${counts.fault}`)
-  lines.push(line('no attack is answered with a 500', faults), line('honest clients never get one either', ledger.odd))
+  const faults = [...tried]
+    .filter(([, counts]) => counts.fault > 0)
+    .map(([kind, counts]) => `${kind}: ${counts.fault}`)
+  lines.push(
+    line('no attack is answered with a 500', faults),
+    line('honest clients never get one either', ledger.odd),
+  )
   const { events, views } = await readLog(dataDir)
-  lines.push(line(`nothing acknowledged is lost or doubled (${ledger.size} acts, ${ledger.retries} retries)`, lostOrDoubled(ledger, events)))
-  lines.push(line(`every call and every turn has one outcome (${events.length} events)`, withoutOneEnd(events)))
-  lines.push({ says: 'views are what the log says', kept: views === null, more: views === null ? [] : [views] })
+  lines.push(
+    line(
+      `nothing acknowledged is lost or doubled (${ledger.size} acts, ${ledger.retries} retries)`,
+      lostOrDoubled(ledger, events),
+    ),
+  )
+  lines.push(
+    line(`every call and every turn has one outcome (${events.length} events)`, withoutOneEnd(events)),
+  )
+  lines.push({
+    says: 'views are what the log says',
+    kept: views === null,
+    more: views === null ? [] : [views],
+  })
   return lines
 }

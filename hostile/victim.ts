@@ -14,7 +14,15 @@ const warmMs = 3000
 const silentMs = 1000
 
 export type Life = { from: number; readyAt: number; windows: Window[]; rss: { at: number; bytes: number }[] }
-export type Place = { dataDir: string; cwd: string; config: string; port: number; run: string; /** Another server than the one that is attacked. */ program?: string }
+export type Place = {
+  dataDir: string
+  cwd: string
+  config: string
+  port: number
+  run: string
+  /** Another server than the one that is attacked. */
+  program?: string
+}
 
 /** The error, where it says one: the places of a stack say less. */
 function lastWords(words: string): string {
@@ -53,7 +61,11 @@ export class Victim {
   async start(): Promise<boolean> {
     const { dataDir, cwd, config, port, run, program = attacked } = this.#place
     const begun = wallNow()
-    const child = spawn(process.execPath, [program, dataDir, cwd, config, String(port)], { cwd, stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: { ...process.env, TIELINE_HOSTILE: run } })
+    const child = spawn(process.execPath, [program, dataDir, cwd, config, String(port)], {
+      cwd,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: { ...process.env, TIELINE_HOSTILE: run },
+    })
     this.#child = child
     this.#expected = false
     const life: Life = { from: begun, readyAt: Infinity, windows: [], rss: [] }
@@ -72,7 +84,10 @@ export class Victim {
       life.rss.push({ at: said.window.to, bytes: said.rssBytes })
     })
     child.on('exit', (code, signal) => {
-      if (!this.#expected) this.crashes.push(`${code === null ? signal : `exit ${code}`} after ${Math.round((wallNow() - begun) / 1000)} s: ${lastWords(words)}`)
+      if (!this.#expected)
+        this.crashes.push(
+          `${code === null ? signal : `exit ${code}`} after ${Math.round((wallNow() - begun) / 1000)} s: ${lastWords(words)}`,
+        )
       ready.resolve(false)
     })
     const listens = await Promise.race([ready.promise, pause(startMsMax).then(() => false)])
@@ -125,7 +140,10 @@ export class Victim {
     await exit
   }
 
-  /** Stands still for a while, as under a debugger or on a laptop that sleeps. What it says about that time is left out. */
+  /**
+   * Stands still for a while, as under a debugger or on a laptop that sleeps. What it says about that time is
+   * left out.
+   */
   async freeze(ms: number): Promise<void> {
     const life = this.lives.at(-1)
     const from = wallNow()

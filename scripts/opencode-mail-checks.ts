@@ -1,4 +1,7 @@
-/** Mail between sessions of the real opencode: sent, listed, accepted, answered, forked, drafted, and gone with its receiver. */
+/**
+ * Mail between sessions of the real opencode: sent, listed, accepted, answered, forked, drafted, and gone
+ * with its receiver.
+ */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import type { Event } from '../src/model/event.ts'
@@ -11,22 +14,52 @@ export const mailChecks: readonly Check[] = [
       const { opencode, client, fake, events } = world
       const [sender, receiver] = [await opencode.create('sender'), await opencode.create('receiver of mail')]
       await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Which colour has the door?' })
+      const sent = await toolUse<Mail>(world, sender, 'send-message', {
+        session: ours(receiver),
+        message: 'Which colour has the door?',
+      })
       assert.deepEqual([sent.status, sent.buffered, sent.session], ['buffered', true, ours(receiver)])
-      const { sessions } = await toolUse<{ sessions: { id: string; buffered: number }[] }>(world, sender, 'list-session', {})
+      const { sessions } = await toolUse<{ sessions: { id: string; buffered: number }[] }>(
+        world,
+        sender,
+        'list-session',
+        {},
+      )
       assert.equal(sessions.find(({ id }) => id === ours(receiver))?.buffered, 1)
-      const listed = await toolUse<{ messages: { id: string; message: string; from: string }[]; instruction: string }>(world, receiver, 'buffer', {})
-      assert.deepEqual(listed.messages.map(({ id, from }) => [id, from]), [[sent.id, ours(sender)]])
-      assert.ok(!(await heard(opencode, receiver)).includes('Which colour'), 'it was delivered before it was accepted')
-      fake.rules.unshift({ when: { user: 'Which colour has the door?' }, text: 'The door is green.' }, { when: { user: 'The door is green.' }, text: 'Thank you.' })
-      const accepted = await toolUse<{ accepted: boolean; next: string }>(world, receiver, 'buffer', { accept: true })
+      const listed = await toolUse<{
+        messages: { id: string; message: string; from: string }[]
+        instruction: string
+      }>(world, receiver, 'buffer', {})
+      assert.deepEqual(
+        listed.messages.map(({ id, from }) => [id, from]),
+        [[sent.id, ours(sender)]],
+      )
+      assert.ok(
+        !(await heard(opencode, receiver)).includes('Which colour'),
+        'it was delivered before it was accepted',
+      )
+      fake.rules.unshift(
+        { when: { user: 'Which colour has the door?' }, text: 'The door is green.' },
+        { when: { user: 'The door is green.' }, text: 'Thank you.' },
+      )
+      const accepted = await toolUse<{ accepted: boolean; next: string }>(world, receiver, 'buffer', {
+        accept: true,
+      })
       assert.ok(accepted.accepted && accepted.next !== '')
       await until('the reply', async () => (await heard(opencode, sender)).includes('The door is green.'))
-      const reply = await until('its event', async () => events.find((event) => event.type === 'message.answered' && event.message === sent.id))
+      const reply = await until('its event', async () =>
+        events.find((event) => event.type === 'message.answered' && event.message === sent.id),
+      )
       await client.sessions.wait(ours(sender), { timeoutMs: 20_000 })
       await new Promise((resolve) => setTimeout(resolve, 1000))
-      assert.equal(events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length, 1, 'a reply was answered by itself')
-      await until('the AgentFS database', async () => readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))))
+      assert.equal(
+        events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length,
+        1,
+        'a reply was answered by itself',
+      )
+      await until('the AgentFS database', async () =>
+        readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))),
+      )
       return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}, and lies in AgentFS`
     },
   },
@@ -35,14 +68,31 @@ export const mailChecks: readonly Check[] = [
     async run(world) {
       const { opencode, fake } = world
       const session = await opencode.create('forked')
-      for (const text of ['The first number is 1', 'The second number is 2', 'The third number is 3']) await opencode.prompt(session, text)
-      fake.rules.unshift({ when: { user: 'Go on from there' }, text: 'From the second.' }, { when: { user: 'From the second.' }, text: 'Thank you.' })
-      const sent = await toolUse<Mail>(world, session, 'send-message', { fork: 2, message: 'Go on from there' })
+      for (const text of ['The first number is 1', 'The second number is 2', 'The third number is 3'])
+        await opencode.prompt(session, text)
+      fake.rules.unshift(
+        { when: { user: 'Go on from there' }, text: 'From the second.' },
+        { when: { user: 'From the second.' }, text: 'Thank you.' },
+      )
+      const sent = await toolUse<Mail>(world, session, 'send-message', {
+        fork: 2,
+        message: 'Go on from there',
+      })
       const before = await heard(opencode, session)
-      const fork = await until('the fork', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
+      const fork = await until('the fork', async () =>
+        (await opencode.list()).find(
+          ({ metadata }) =>
+            (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session,
+        ),
+      )
       await until('its answer', async () => (await heard(opencode, fork.id)).includes('From the second.'))
       const said = await heard(opencode, fork.id)
-      assert.ok(said.includes('The second number is 2') && !said.includes('The third number') && !said.includes('Use send-message'), said)
+      assert.ok(
+        said.includes('The second number is 2') &&
+          !said.includes('The third number') &&
+          !said.includes('Use send-message'),
+        said,
+      )
       await until('the reply', async () => (await heard(opencode, session)).includes('From the second.'))
       assert.ok((await heard(opencode, session)).startsWith(before))
       return `${fork.id} is ${sent.session ?? ''}`
@@ -55,7 +105,12 @@ export const mailChecks: readonly Check[] = [
       const session = await opencode.create('parent')
       fake.rules.unshift({ when: { user: 'Begin anew' }, text: 'I have begun.' })
       const sent = await toolUse<Mail>(world, session, 'send-message', { message: 'Begin anew' })
-      const made = await until('the session', async () => (await opencode.list()).find(({ metadata }) => (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session))
+      const made = await until('the session', async () =>
+        (await opencode.list()).find(
+          ({ metadata }) =>
+            (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session,
+        ),
+      )
       await until('the reply', async () => (await heard(opencode, session)).includes('I have begun.'))
       assert.equal((await world.client.sessions.get(sent.session ?? '')).parent, ours(session))
       return made.id
@@ -68,14 +123,33 @@ export const mailChecks: readonly Check[] = [
       const [sender, receiver] = [await opencode.create('writer'), await opencode.create('reader')]
       await known(client, receiver)
       for (const message of ['One', 'Two', 'Three']) {
-        const draft = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', session: ours(receiver), message, draft: true })
+        const draft = await toolUse<Mail>(world, sender, 'send-message', {
+          id: 'plan-1',
+          session: ours(receiver),
+          message,
+          draft: true,
+        })
         assert.deepEqual([draft.status, draft.draft], ['draft', true])
       }
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { id: 'plan-1', message: 'Three', draft: false })
+      const sent = await toolUse<Mail>(world, sender, 'send-message', {
+        id: 'plan-1',
+        message: 'Three',
+        draft: false,
+      })
       assert.equal(sent.status, 'buffered')
-      const { messages } = await toolUse<{ messages: { id: string; message: string; initial: string }[] }>(world, receiver, 'buffer', {})
-      assert.deepEqual(messages.map(({ id, message, initial }) => [id, message.includes('Three'), initial.includes('One')]), [['plan-1', true, true]])
-      const of = (type: Event['type']): number => events.filter((event) => event.type === type && 'message' in event && event.message === 'plan-1').length
+      const { messages } = await toolUse<{ messages: { id: string; message: string; initial: string }[] }>(
+        world,
+        receiver,
+        'buffer',
+        {},
+      )
+      assert.deepEqual(
+        messages.map(({ id, message, initial }) => [id, message.includes('Three'), initial.includes('One')]),
+        [['plan-1', true, true]],
+      )
+      const of = (type: Event['type']): number =>
+        events.filter((event) => event.type === type && 'message' in event && event.message === 'plan-1')
+          .length
       assert.deepEqual([of('message.drafted'), of('message.revised'), of('message.sent')], [1, 2, 1])
       return 'drafted, revised, revised, sent'
     },
@@ -87,14 +161,33 @@ export const mailChecks: readonly Check[] = [
       const [sender, receiver] = [await opencode.create('elaborates'), await opencode.create('reads it all')]
       await known(client, receiver)
       await opencode.prompt(sender, 'The door is green')
-      fake.rules.unshift({ when: { user: 'Write out the message below' }, text: 'Paint the gate green, like the door.' }, { when: { user: 'Change the message below' }, text: 'Please paint the gate green.' })
+      fake.rules.unshift(
+        { when: { user: 'Write out the message below' }, text: 'Paint the gate green, like the door.' },
+        { when: { user: 'Change the message below' }, text: 'Please paint the gate green.' },
+      )
       const before = (await opencode.list()).length
-      const draft = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Paint the gate', elaborate: true, draft: true })
-      await toolUse<Mail>(world, sender, 'send-message', { id: draft.id, message: 'Say please', iterate: true })
+      const draft = await toolUse<Mail>(world, sender, 'send-message', {
+        session: ours(receiver),
+        message: 'Paint the gate',
+        elaborate: true,
+        draft: true,
+      })
+      await toolUse<Mail>(world, sender, 'send-message', {
+        id: draft.id,
+        message: 'Say please',
+        iterate: true,
+      })
       const asked = fake.requests.find(({ user }) => user.includes('Write out the message below'))
-      assert.ok(JSON.stringify(asked?.body['messages']).includes('The door is green') && (asked?.body['tools'] as unknown[] | undefined ?? []).length === 0, 'it had tools, or did not know the conversation')
+      assert.ok(
+        JSON.stringify(asked?.body['messages']).includes('The door is green') &&
+          ((asked?.body['tools'] as unknown[] | undefined) ?? []).length === 0,
+        'it had tools, or did not know the conversation',
+      )
       const message = await client.mail.get(draft.id)
-      assert.deepEqual([message.status, message.initial, message.message], ['buffered', 'Paint the gate', 'Please paint the gate green.'])
+      assert.deepEqual(
+        [message.status, message.initial, message.message],
+        ['buffered', 'Paint the gate', 'Please paint the gate green.'],
+      )
       assert.equal((await opencode.list()).length, before)
       return 'elaborated, iterated and sent'
     },
@@ -105,9 +198,14 @@ export const mailChecks: readonly Check[] = [
       const { opencode, client, events } = world
       const [sender, receiver] = [await opencode.create('writes in vain'), await opencode.create('soon gone')]
       await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', { session: ours(receiver), message: 'Are you there?' })
+      const sent = await toolUse<Mail>(world, sender, 'send-message', {
+        session: ours(receiver),
+        message: 'Are you there?',
+      })
       await opencode.remove(receiver)
-      await until('the dead letter', async () => events.some((event) => event.type === 'message.died' && event.message === sent.id))
+      await until('the dead letter', async () =>
+        events.some((event) => event.type === 'message.died' && event.message === sent.id),
+      )
       return 'a dead letter'
     },
   },

@@ -1,6 +1,16 @@
 /** A real opencode with our plugin, in an empty home, with a scripted model; driven over its own HTTP. */
 import { execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -35,11 +45,27 @@ type Started = { url: string; pid: number; log: () => string }
 
 async function start(home: string, directory: string, dataDir: string): Promise<Started> {
   let said = ''
-  const child = spawn(join(packageDir('opencode-ai', version), 'bin', 'opencode.exe'), ['serve', '--port', '0', '--hostname', '127.0.0.1', '--print-logs', '--log-level', 'WARN'], {
-    cwd: directory, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
-    // A registry that nobody answers for: whatever is downloaded would fail.
-    env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', NO_COLOR: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', TIELINE_DATA_DIR: dataDir, TIELINE_PORT: '0', npm_config_registry: 'http://127.0.0.1:9/' },
-  })
+  const child = spawn(
+    join(packageDir('opencode-ai', version), 'bin', 'opencode.exe'),
+    ['serve', '--port', '0', '--hostname', '127.0.0.1', '--print-logs', '--log-level', 'WARN'],
+    {
+      cwd: directory,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A registry that nobody answers for: whatever is downloaded would fail.
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: home,
+        TERM: 'dumb',
+        NO_COLOR: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        TIELINE_DATA_DIR: dataDir,
+        TIELINE_PORT: '0',
+        npm_config_registry: 'http://127.0.0.1:9/',
+      },
+    },
+  )
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`opencode did not listen:\n${said}`)), startMsMax)
     const hear = (chunk: Buffer): void => {
@@ -62,19 +88,34 @@ export async function startOpencode(model: string, secret: string): Promise<Open
   prepare(home, directory, model, secret)
   let running = await start(home, directory, dataDir)
   const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const response = await fetch(`${running.url}${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }) })
+    const response = await fetch(`${running.url}${path}`, {
+      method,
+      ...(body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
     const text = await response.text()
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 500)}`)
     return JSON.parse(text) as T
   }
   const serverFile = join(dataDir, 'server.json')
-  const server = (): { url: string; pid: number } | null => (existsSync(serverFile) ? (JSON.parse(readFileSync(serverFile, 'utf8')) as { url: string; pid: number }) : null)
+  const server = (): { url: string; pid: number } | null =>
+    existsSync(serverFile)
+      ? (JSON.parse(readFileSync(serverFile, 'utf8')) as { url: string; pid: number })
+      : null
   return {
-    directory, mailDir: join(home, '.local', 'share', 'opencode', 'storage', 'call-response'), server,
-    log: () => [running.log(), join(dataDir, 'serve.log')].map((text, at) => (at === 0 ? text : existsSync(text) ? readFileSync(text, 'utf8') : '')).join('\n'),
+    directory,
+    mailDir: join(home, '.local', 'share', 'opencode', 'storage', 'call-response'),
+    server,
+    log: () =>
+      [running.log(), join(dataDir, 'serve.log')]
+        .map((text, at) => (at === 0 ? text : existsSync(text) ? readFileSync(text, 'utf8') : ''))
+        .join('\n'),
     list: () => ask('GET', '/session'),
-    create: async (title) => (await ask<OpencodeSession>('POST', '/session', title === '' ? {} : { title })).id,
-    prompt: (session, text) => ask('POST', `/session/${session}/message`, { parts: [{ type: 'text', text }] }),
+    create: async (title) =>
+      (await ask<OpencodeSession>('POST', '/session', title === '' ? {} : { title })).id,
+    prompt: (session, text) =>
+      ask('POST', `/session/${session}/message`, { parts: [{ type: 'text', text }] }),
     messages: (session) => ask('GET', `/session/${session}/message`),
     status: () => ask('GET', '/session/status'),
     remove: async (session) => void (await ask('DELETE', `/session/${session}`)),
@@ -94,20 +135,45 @@ export async function startOpencode(model: string, secret: string): Promise<Open
 
 function prepare(home: string, directory: string, model: string, secret: string): void {
   mkdirSync(directory, { recursive: true })
-  // Offline, opencode waits more than a minute for a package that plugins may import, unless it takes it for installed. Ours does not import it.
+  // Offline, opencode waits more than a minute for a package that plugins may import, unless it takes it for
+  // installed. Ours does not import it.
   const config = join(home, '.config', 'opencode')
   mkdirSync(join(config, 'node_modules'), { recursive: true })
-  writeFileSync(join(config, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages: { '': { dependencies: { '@opencode-ai/plugin': '*' } } } }))
-  writeFileSync(join(directory, 'opencode.json'), JSON.stringify({
-    provider: { fake: { npm: '@ai-sdk/openai-compatible', options: { baseURL: model, apiKey: 'dummy' }, models: { scripted: { name: 'scripted' } } } },
-    model: 'fake/scripted', small_model: 'fake/scripted', enabled_providers: ['fake'], autoupdate: false, share: 'disabled', plugin: ['tieline'],
-  }))
+  writeFileSync(
+    join(config, 'package-lock.json'),
+    JSON.stringify({
+      lockfileVersion: 3,
+      packages: { '': { dependencies: { '@opencode-ai/plugin': '*' } } },
+    }),
+  )
+  writeFileSync(
+    join(directory, 'opencode.json'),
+    JSON.stringify({
+      provider: {
+        fake: {
+          npm: '@ai-sdk/openai-compatible',
+          options: { baseURL: model, apiKey: 'dummy' },
+          models: { scripted: { name: 'scripted' } },
+        },
+      },
+      model: 'fake/scripted',
+      small_model: 'fake/scripted',
+      enabled_providers: ['fake'],
+      autoupdate: false,
+      share: 'disabled',
+      plugin: ['tieline'],
+    }),
+  )
   // As opencode itself would have installed it: the package as it is published, with what it depends on.
   const installed = join(home, '.cache', 'opencode', 'packages', 'tieline@latest', 'node_modules', 'tieline')
   mkdirSync(installed, { recursive: true })
   copyFileSync(join(root, 'package.json'), join(installed, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'))
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
-  for (const folder of ['bin', 'dist']) cpSync(join(root, folder), join(installed, folder), { recursive: true })
-  writeFileSync(join(directory, 'tieline.toml'), `[agents.coder]\ndescription = "knows the secret word"\ndriver = "scripted"\nscript = [{ say = "The secret word is ${secret}." }]\n`)
+  for (const folder of ['bin', 'dist'])
+    cpSync(join(root, folder), join(installed, folder), { recursive: true })
+  writeFileSync(
+    join(directory, 'tieline.toml'),
+    `[agents.coder]\ndescription = "knows the secret word"\ndriver = "scripted"\nscript = [{ say = "The secret word is ${secret}." }]\n`,
+  )
 }

@@ -1,4 +1,8 @@
-/** After an install: builds the page and the program, so that a fresh clone has both. Where the tools for it were left out of the install, it says so and goes on. Plain JavaScript: an install may run on an older Node. */
+/**
+ * After an install: builds the page and the program, so that a fresh clone has both. Where the tools for it
+ * were left out of the install, it says so and goes on. Plain JavaScript: an install may run on an older
+ * Node.
+ */
 import { execFileSync } from 'node:child_process'
 
 try {
@@ -8,4 +12,8 @@ try {
   console.warn('tieline: nothing was built, since the development dependencies are not installed')
   process.exit(0)
 }
-for (const script of ['build:page', 'build']) execFileSync('npm', ['run', '--silent', script], { stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' })
+for (const script of ['build:page', 'build'])
+  execFileSync('npm', ['run', '--silent', script], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: process.platform === 'win32',
+  })

@@ -1,4 +1,7 @@
-/** The simulator gives the same hash on another version of Node: installs one beside, in a folder of its own that goes away again. */
+/**
+ * The simulator gives the same hash on another version of Node: installs one beside, in a folder of its own
+ * that goes away again.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,14 +13,23 @@ const seeds = '100'
 const main = fileURLToPath(new URL('../sim/main.ts', import.meta.url))
 
 const hashOf = (node: string): string => {
-  const output = execFileSync(node, [main, '--seeds', seeds], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const output = execFileSync(node, [main, '--seeds', seeds], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
   return /^hash\s+(\S+)$/m.exec(output)?.[1] ?? 'no hash'
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'tieline-node-'))
 try {
-  writeFileSync(join(directory, 'package.json'), JSON.stringify({ private: true, allowScripts: { node: true } }))
-  execFileSync('npm', ['install', '--no-save', `node@${other}`], { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] })
+  writeFileSync(
+    join(directory, 'package.json'),
+    JSON.stringify({ private: true, allowScripts: { node: true } }),
+  )
+  execFileSync('npm', ['install', '--no-save', `node@${other}`], {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   const node = join(directory, 'node_modules', 'node', 'bin', 'node')
   const [here, there] = [hashOf(process.execPath), hashOf(node)]
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()

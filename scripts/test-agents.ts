@@ -1,4 +1,8 @@
-/** `npm run test:agents`: other people's programs against a real server of ours: the suites of the MCP protocol, its inspector, and Claude Code with a scripted model. No network but loopback, once they are installed. */
+/**
+ * `npm run test:agents`: other people's programs against a real server of ours: the suites of the MCP
+ * protocol, its inspector, and Claude Code with a scripted model. No network but loopback, once they are
+ * installed.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,10 +23,18 @@ type Ran = { code: number | null; out: string; err: string }
 type World = { served: Served; fake: FakeModel; home: string }
 type Check = { name: string; run: (world: World) => Promise<string> }
 
-/** Runs one program of somebody else to its end, in an empty home, and ends it with everything below it if it takes too long. */
+/**
+ * Runs one program of somebody else to its end, in an empty home, and ends it with everything below it if it
+ * takes too long.
+ */
 function run(world: World, args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...args], { cwd: world.home, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '', HOME: world.home, TERM: 'dumb', NO_COLOR: '1', ...env } })
+    const child = spawn(process.execPath, [...args], {
+      cwd: world.home,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'] ?? '', HOME: world.home, TERM: 'dumb', NO_COLOR: '1', ...env },
+    })
     const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), runMsMax)
     let [out, err] = ['', '']
     child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
@@ -39,33 +51,66 @@ function must(holds: boolean, what: string, { code, out, err }: Ran): void {
   if (!holds) throw new Error(`${what} (exit code ${code})\n${`${out}\n${err}`.trim().slice(-3000)}`)
 }
 
-/** The suite itself compares with what we expect to fail: it ends with 0 only if nothing else failed, and nothing of that list passed. */
+/**
+ * The suite itself compares with what we expect to fail: it ends with 0 only if nothing else failed, and
+ * nothing of that list passed.
+ */
 function conformance(version: string, ...args: string[]): Check {
   return {
     name: `MCP conformance ${version} ${args.join(' ')}`.trim(),
     async run(world) {
       const suite = join(packageDir('@modelcontextprotocol/conformance', version), 'dist', 'index.js')
-      const ran = await run(world, [suite, 'server', '--url', `${world.served.url}/mcp`, '--expected-failures', expectedFailures, '-o', join(world.home, `conformance-${version}`), ...args])
+      const ran = await run(world, [
+        suite,
+        'server',
+        '--url',
+        `${world.served.url}/mcp`,
+        '--expected-failures',
+        expectedFailures,
+        '-o',
+        join(world.home, `conformance-${version}`),
+        ...args,
+      ])
       const lines = stripVTControlCharacters(ran.out).split('\n')
-      must(ran.code === 0 && lines.some((line) => line.includes('Baseline check passed')), 'something failed that should not, or passed that was listed', ran)
+      must(
+        ran.code === 0 && lines.some((line) => line.includes('Baseline check passed')),
+        'something failed that should not, or passed that was listed',
+        ran,
+      )
       const absent = lines.flatMap((line) => /^ {2}~ ([^:]+)/.exec(line)?.[1] ?? [])
-      const passed = lines.flatMap((line) => /^✓ (\S+): [1-9]\d* passed/.exec(line)?.[1] ?? []).filter((scenario) => !absent.includes(scenario))
+      const passed = lines
+        .flatMap((line) => /^✓ (\S+): [1-9]\d* passed/.exec(line)?.[1] ?? [])
+        .filter((scenario) => !absent.includes(scenario))
       must(passed.length >= 14, `only ${passed.length} scenarios passed`, ran)
       return `${passed.length} scenarios pass, ${new Set(absent).size} ask for what is not offered`
     },
   }
 }
 
-const inspectorOf = (): string => join(packageDir('@modelcontextprotocol/inspector', '2.12.0'), 'clients', 'launcher', 'build', 'index.js')
+const inspectorOf = (): string =>
+  join(packageDir('@modelcontextprotocol/inspector', '2.12.0'), 'clients', 'launcher', 'build', 'index.js')
 const ourProcess = (world: World): string[] => [main, 'mcp', '--data-dir', world.served.dataDir]
 
 const inspectorLists: Check = {
   name: 'MCP Inspector 2.12.0 lists the tools, strictly',
   async run(world) {
-    const ran = await run(world, [inspectorOf(), '--cli', `${world.served.url}/mcp`, '--transport', 'http', '--method', 'tools/list', '--strict'])
+    const ran = await run(world, [
+      inspectorOf(),
+      '--cli',
+      `${world.served.url}/mcp`,
+      '--transport',
+      'http',
+      '--method',
+      'tools/list',
+      '--strict',
+    ])
     must(ran.code === 0, 'the list is not portable', ran)
     const { tools } = JSON.parse(ran.out) as { tools: { name: string; outputSchema?: object }[] }
-    must(tools.some((tool) => tool.name === 'sub_agent' && tool.outputSchema !== undefined), 'sub_agent is not there', ran)
+    must(
+      tools.some((tool) => tool.name === 'sub_agent' && tool.outputSchema !== undefined),
+      'sub_agent is not there',
+      ran,
+    )
     return `${tools.filter((tool) => tool.outputSchema !== undefined).length} tools`
   },
 }
@@ -73,7 +118,19 @@ const inspectorLists: Check = {
 const inspectorCalls = (how: string, target: (world: World) => string[]): Check => ({
   name: `MCP Inspector 2.12.0 calls sub_agent ${how}`,
   async run(world) {
-    const ran = await run(world, [inspectorOf(), '--cli', ...target(world), '--method', 'tools/call', '--tool-name', 'sub_agent', '--tool-arg', 'agent_name=coder', '--tool-arg', 'task=Say the secret word'])
+    const ran = await run(world, [
+      inspectorOf(),
+      '--cli',
+      ...target(world),
+      '--method',
+      'tools/call',
+      '--tool-name',
+      'sub_agent',
+      '--tool-arg',
+      'agent_name=coder',
+      '--tool-arg',
+      'task=Say the secret word',
+    ])
     must(ran.code === 0 && ran.out.includes(secret), 'the answer did not come', ran)
     return 'answered'
   },
@@ -86,17 +143,46 @@ const claude = (how: string, entry: (world: World) => object): Check => ({
     const program = join(packageDir('@anthropic-ai/claude-code', '2.1.325'), 'cli-wrapper.cjs')
     const config = join(home, `mcp-${how.replaceAll(' ', '-')}.json`)
     writeFileSync(config, JSON.stringify({ mcpServers: { tieline: entry(world) } }))
-    const [requestsBefore, callsBefore] = [fake.requests.length, (await served.line.exchange.calls({ session: null, limit: 100 })).length]
-    const ran = await run(world, [program, '-p', 'Ask coder for the secret word', '--mcp-config', config, '--strict-mcp-config', '--allowedTools', 'mcp__tieline'], {
-      ANTHROPIC_BASE_URL: fake.url.replace(/\/v1$/, ''), ANTHROPIC_API_KEY: 'dummy', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1',
-    })
+    const [requestsBefore, callsBefore] = [
+      fake.requests.length,
+      (await served.line.exchange.calls({ session: null, limit: 100 })).length,
+    ]
+    const ran = await run(
+      world,
+      [
+        program,
+        '-p',
+        'Ask coder for the secret word',
+        '--mcp-config',
+        config,
+        '--strict-mcp-config',
+        '--allowedTools',
+        'mcp__tieline',
+      ],
+      {
+        ANTHROPIC_BASE_URL: fake.url.replace(/\/v1$/, ''),
+        ANTHROPIC_API_KEY: 'dummy',
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        DISABLE_AUTOUPDATER: '1',
+      },
+    )
     must(ran.code === 0 && ran.out.includes(`Coder said ${secret}`), 'it did not answer with the result', ran)
-    const shown = fake.requests.slice(requestsBefore).flatMap(({ body }) => (Array.isArray(body['tools']) ? (body['tools'] as { name: string }[]).map((tool) => tool.name) : []))
+    const shown = fake.requests
+      .slice(requestsBefore)
+      .flatMap(({ body }) =>
+        Array.isArray(body['tools']) ? (body['tools'] as { name: string }[]).map((tool) => tool.name) : [],
+      )
     must(shown.includes('mcp__tieline__sub_agent'), 'the tool was hidden from the model', ran)
     const calls = await served.line.exchange.calls({ session: null, limit: 100 })
     const [newest] = calls
     const record = newest === undefined ? null : await served.line.exchange.call(newest.call)
-    must(calls.length === callsBefore + 1 && record?.success === true && record.callerSession.includes('claude-code'), 'the call is not in the log as a call of Claude Code', ran)
+    must(
+      calls.length === callsBefore + 1 &&
+        record?.success === true &&
+        record.callerSession.includes('claude-code'),
+      'the call is not in the log as a call of Claude Code',
+      ran,
+    )
     return `answered; called as ${record?.callerSession ?? ''}`
   },
 })
@@ -115,13 +201,30 @@ const checks: readonly Check[] = [
 async function open(home: string): Promise<World> {
   // Nothing of whoever runs this decides what is tested.
   process.env['XDG_CONFIG_HOME'] = home
-  for (const name of Object.keys(process.env).filter((key) => key.startsWith('TIELINE_') && key !== 'TIELINE_AGENTS_CACHE')) delete process.env[name]
+  for (const name of Object.keys(process.env).filter(
+    (key) => key.startsWith('TIELINE_') && key !== 'TIELINE_AGENTS_CACHE',
+  ))
+    delete process.env[name]
   const fake = await fakeModel([
     { when: { result: secret }, text: `Coder said ${secret}.` },
-    { when: { user: 'Ask coder for the secret word', results: 0 }, tools: [{ name: 'mcp__tieline__sub_agent', input: { agent_name: 'coder', task: 'Say the secret word' } }] },
+    {
+      when: { user: 'Ask coder for the secret word', results: 0 },
+      tools: [
+        { name: 'mcp__tieline__sub_agent', input: { agent_name: 'coder', task: 'Say the secret word' } },
+      ],
+    },
     { text: 'ok' },
   ])
-  const served = await serve({ agents: { coder: { description: 'Knows the secret word', script: () => `The secret word is ${secret}.` } }, dataDir: join(home, 'data'), cwd: home, port: 0, mcpFixtures, onWarning: (text) => console.error(text) })
+  const served = await serve({
+    agents: {
+      coder: { description: 'Knows the secret word', script: () => `The secret word is ${secret}.` },
+    },
+    dataDir: join(home, 'data'),
+    cwd: home,
+    port: 0,
+    mcpFixtures,
+    onWarning: (text) => console.error(text),
+  })
   return { served, fake, home }
 }
 
@@ -144,7 +247,9 @@ async function runAll(): Promise<number> {
     await world.fake.close()
     rmSync(home, { recursive: true, force: true })
   }
-  console.log(`${checks.length - failed} of ${checks.length} checks passed, in ${Math.round((Date.now() - beganAt) / 1000)} s`)
+  console.log(
+    `${checks.length - failed} of ${checks.length} checks passed, in ${Math.round((Date.now() - beganAt) / 1000)} s`,
+  )
   return failed === 0 ? 0 : 1
 }
 

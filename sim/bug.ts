@@ -1,4 +1,7 @@
-/** A planted bug: one guard of the core taken away from outside, by lying about facts or changing what is written. */
+/**
+ * A planted bug: one guard of the core taken away from outside, by lying about facts or changing what is
+ * written.
+ */
 import type { Event, StoredEvent } from '../src/model/event.ts'
 import type { Activation, BelowRow, OpenFacts, SessionFacts, TurnFacts } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'

@@ -1,4 +1,6 @@
-/** Reads the log as it grows and holds every transaction against the laws. The first that is broken is kept. */
+/**
+ * Reads the log as it grows and holds every transaction against the laws. The first that is broken is kept.
+ */
 import { hash } from 'node:crypto'
 import type { Event } from '../src/model/event.ts'
 import { turnOf, type CallId, type TurnId } from '../src/model/id.ts'
@@ -10,7 +12,10 @@ import { Ledger, type Written } from './ledger.ts'
 import type { Mark } from './node-store.ts'
 
 type Row = { seq: number; at: number; events: string }
-/** For a call, two sweeps of any node and the way to the store; for a turn also a lease and the grace of its driver. */
+/**
+ * For a call, two sweeps of any node and the way to the store; for a turn also a lease and the grace of its
+ * driver.
+ */
 const slack = { callMs: 3000, turnMs: 9000 }
 
 export class Checker {
@@ -58,8 +63,13 @@ export class Checker {
     for (const row of this.#rows.all(this.#seq) as Row[]) {
       this.#seq = row.seq
       this.digest = hash('sha256', `${this.digest}\n${row.seq} ${row.at} ${row.events}`)
-      const written: Written = { at: row.at, writer: next()?.node ?? null, events: JSON.parse(row.events) as Event[] }
-      if (this.keepTrace) for (const event of written.events) this.trace.push({ at: row.at, writer: written.writer, event })
+      const written: Written = {
+        at: row.at,
+        writer: next()?.node ?? null,
+        events: JSON.parse(row.events) as Event[],
+      }
+      if (this.keepTrace)
+        for (const event of written.events) this.trace.push({ at: row.at, writer: written.writer, event })
       if (this.failure === null) this.#hold(written)
     }
   }
@@ -95,14 +105,17 @@ export class Checker {
   answered(call: string, outcome: string): void {
     this.check()
     const turn = this.ledger.turns.get(turnOf(call as CallId))
-    const known = turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
-    if (known !== outcome) this.fail(`R3: a caller was told that ${call} is ${outcome}; the log says ${known ?? 'nothing'}`)
+    const known =
+      turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
+    if (known !== outcome)
+      this.fail(`R3: a caller was told that ${call} is ${outcome}; the log says ${known ?? 'nothing'}`)
   }
 
   /** R2: a message that was taken is in the log. */
   mailed(message: string): void {
     this.check()
-    if (this.ledger.mail.get(message) === undefined) this.fail(`R2: ${message} was acknowledged, and the log does not have it`)
+    if (this.ledger.mail.get(message) === undefined)
+      this.fail(`R2: ${message} was acknowledged, and the log does not have it`)
   }
 
   /** M2: what was given to somebody is theirs alone. */
@@ -117,13 +130,20 @@ export class Checker {
     return this.ledger.pending.size === 0
   }
 
-  /** What is left when nothing more can happen: nothing pending, running, waiting or held, and views that are the fold of the log. */
+  /**
+   * What is left when nothing more can happen: nothing pending, running, waiting or held, and views that are
+   * the fold of the log.
+   */
   atRest(): void {
     if (this.failure !== null) return
     for (const turn of this.ledger.turns.values()) {
       if (turn.pending) return this.fail(`R4: ${turn.call?.id ?? ''} is pending when everything rests`)
-      if (turn.state === 'queued') return this.fail(`R9: ${turn.id} waits in ${turn.session} when everything rests`)
-      if (turn.state === 'running') return this.fail(`R6: ${turn.id} runs on ${turn.node ?? 'nothing'} when everything rests${turn.stopping ? ' (it was told to stop)' : ''}`)
+      if (turn.state === 'queued')
+        return this.fail(`R9: ${turn.id} waits in ${turn.session} when everything rests`)
+      if (turn.state === 'running')
+        return this.fail(
+          `R6: ${turn.id} runs on ${turn.node ?? 'nothing'} when everything rests${turn.stopping ? ' (it was told to stop)' : ''}`,
+        )
     }
     const { equal, difference } = viewsEqual(this.#store.db)
     if (!equal) return this.fail(`R10: ${difference ?? ''}`)
@@ -135,18 +155,28 @@ export class Checker {
 
   /** M1: what was sent and not taken can be seen where it waits. */
   #inboxes(): void {
-    const rows = this.#store.db.prepare('select name, receiver from messages where waiting = 1').all() as { name: string; receiver: string }[]
+    const rows = this.#store.db.prepare('select name, receiver from messages where waiting = 1').all() as {
+      name: string
+      receiver: string
+    }[]
     const seen = rows.map(({ name, receiver }) => `${name} for ${receiver}`).toSorted()
     const sent = this.ledger.mail.waiting.map(({ id, to }) => `${id} for ${to}`).toSorted()
-    if (seen.join() !== sent.join()) this.fail(`M1: the inboxes have ${seen.join(', ')}; the log says ${sent.join(', ')}`)
+    if (seen.join() !== sent.join())
+      this.fail(`M1: the inboxes have ${seen.join(', ')}; the log says ${sent.join(', ')}`)
   }
 
   /** R7: no hold is left, and what was used below is what the callees said. */
   #tokens(): void {
-    const rows = this.#store.db.prepare('select id, tokens_below from turns').all() as { id: TurnId; tokens_below: number }[]
+    const rows = this.#store.db.prepare('select id, tokens_below from turns').all() as {
+      id: TurnId
+      tokens_below: number
+    }[]
     for (const row of rows) {
       const below = this.ledger.below(this.ledger.turn(row.id))
-      if (below !== row.tokens_below) return this.fail(`R7: ${row.id} has ${row.tokens_below} tokens below it, and its callees used ${below}`)
+      if (below !== row.tokens_below)
+        return this.fail(
+          `R7: ${row.id} has ${row.tokens_below} tokens below it, and its callees used ${below}`,
+        )
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Drivers that do what their script says: think, call, wait, and end well or badly. What they do depends on the script alone, so a turn that is run again does the same. */
+/**
+ * Drivers that do what their script says: think, call, wait, and end well or badly. What they do depends on
+ * the script alone, so a turn that is run again does the same.
+ */
 import type { Json } from '../src/model/json.ts'
 import { BudgetExhausted } from '../src/runtime/faults.ts'
 import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/ports.ts'
@@ -11,7 +14,17 @@ export type Saw = {
   result(call: string, outcome: string): void
 }
 
-type Run = { turn: TurnInput; steps: Steps; signal: AbortSignal; clock: Clock; saw: Saw; background: string[]; taken: string[]; asked: number; iterations: number }
+type Run = {
+  turn: TurnInput
+  steps: Steps
+  signal: AbortSignal
+  clock: Clock
+  saw: Saw
+  background: string[]
+  taken: string[]
+  asked: number
+  iterations: number
+}
 
 export const taskOf = (script: number, nth: string): string => `s${script} ${nth}`
 
@@ -28,15 +41,27 @@ export function scriptDriver(plan: Plan, clock: Clock, saw: Saw): Driver {
   }
 }
 
-const end = (run: Run, outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({ outcome, output, error, iterations: run.iterations })
+const end = (
+  run: Run,
+  outcome: TurnOutcome['outcome'],
+  output: string,
+  error: string | null,
+): TurnOutcome => ({ outcome, output, error, iterations: run.iterations })
 
 async function perform(run: Run, act: Act): Promise<void> {
   switch (act.do) {
-    case 'think': return think(run, act)
-    case 'call': await Promise.all(act.calls.map((call) => makeCall(run, call))); return
-    case 'wait': return wait(run, act)
-    case 'note': await run.steps.tool('note', { n: (run.asked += 1) }); return
-    case 'mail': return mail(run, act)
+    case 'think':
+      return think(run, act)
+    case 'call':
+      await Promise.all(act.calls.map((call) => makeCall(run, call)))
+      return
+    case 'wait':
+      return wait(run, act)
+    case 'note':
+      await run.steps.tool('note', { n: (run.asked += 1) })
+      return
+    case 'mail':
+      return mail(run, act)
   }
 }
 
@@ -52,7 +77,10 @@ async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> 
   }
   // Whoever has taken nothing answers what is not theirs, and must be told no.
   const reply = act.what === 'reply' ? (run.taken.at(-1) ?? `mail-${act.to}`) : undefined
-  const { ok } = await run.steps.tool('send-message', { message, ...(reply === undefined ? { session: mainOf(nameOf(act.to)) } : { reply: [reply] }) })
+  const { ok } = await run.steps.tool('send-message', {
+    message,
+    ...(reply === undefined ? { session: mainOf(nameOf(act.to)) } : { reply: [reply] }),
+  })
   run.saw.count(`mail.${act.what}${ok ? '' : '.refused'}`)
 }
 
@@ -66,7 +94,10 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
     else if (left !== null && act.tokens > left) throw new BudgetExhausted(`${left} tokens are left`)
     run.steps.emit(`thought ${run.iterations}. `)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
-    return { value: { text: `thought ${run.iterations}. `, toolCalls: [], finish: 'stop' }, usage: { input: tokens, output: 0, estimated: false } }
+    return {
+      value: { text: `thought ${run.iterations}. `, toolCalls: [], finish: 'stop' },
+      usage: { input: tokens, output: 0, estimated: false },
+    }
   })
 }
 
@@ -82,22 +113,40 @@ async function makeCall(run: Run, call: CallAct): Promise<void> {
 
 function inputOf(call: CallAct, task: string): Json {
   const seconds = call.timeoutMs === undefined ? {} : { timeout_seconds: call.timeoutMs / 1000 }
-  if (call.tool === 'call_agent') return { agent_id: call.agent < 0 ? mainOf(nameOf(-call.agent - 1)) : nameOf(call.agent), message: task, ...(call.timeoutMs !== undefined && { timeout_ms: call.timeoutMs }) }
+  if (call.tool === 'call_agent')
+    return {
+      agent_id: call.agent < 0 ? mainOf(nameOf(-call.agent - 1)) : nameOf(call.agent),
+      message: task,
+      ...(call.timeoutMs !== undefined && { timeout_ms: call.timeoutMs }),
+    }
   if (call.tool === 'subagent') return { task, ...seconds }
   return {
-    agent_name: nameOf(Math.max(0, call.agent)), task, allow_nested_calls: call.nested ?? true, ...seconds,
-    ...(call.maxTokens !== undefined && { max_tokens: call.maxTokens }), ...(call.allowed !== undefined && { allowed_tools: call.allowed }), ...(call.background === true && { background: true }),
-    ...((call.lastMessages !== undefined || call.summary === true) && { context: contextOf(call) }), ...(call.maxContext !== undefined && { max_context_tokens: call.maxContext }),
+    agent_name: nameOf(Math.max(0, call.agent)),
+    task,
+    allow_nested_calls: call.nested ?? true,
+    ...seconds,
+    ...(call.maxTokens !== undefined && { max_tokens: call.maxTokens }),
+    ...(call.allowed !== undefined && { allowed_tools: call.allowed }),
+    ...(call.background === true && { background: true }),
+    ...((call.lastMessages !== undefined || call.summary === true) && { context: contextOf(call) }),
+    ...(call.maxContext !== undefined && { max_context_tokens: call.maxContext }),
   }
 }
 
-const contextOf = ({ lastMessages, summary }: CallAct): Json => ({ ...(lastMessages !== undefined && { last_messages: lastMessages }), ...(summary === true && { include_summary: true }) })
+const contextOf = ({ lastMessages, summary }: CallAct): Json => ({
+  ...(lastMessages !== undefined && { last_messages: lastMessages }),
+  ...(summary === true && { include_summary: true }),
+})
 
 async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> {
   const call = run.background[act.of % Math.max(1, run.background.length)]
   if (call === undefined) return
-  const one = async (seconds: number): Promise<ToolAnswer> => run.steps.tool('wait_for_call', { call_id: call, timeout_seconds: seconds })
-  const answers = act.twice === true ? await Promise.all([one(act.seconds), one(act.seconds + 2)]) : [await one(act.seconds)]
+  const one = async (seconds: number): Promise<ToolAnswer> =>
+    run.steps.tool('wait_for_call', { call_id: call, timeout_seconds: seconds })
+  const answers =
+    act.twice === true
+      ? await Promise.all([one(act.seconds), one(act.seconds + 2)])
+      : [await one(act.seconds)]
   for (const { value } of answers) {
     const outcome = (value as Record<string, Json>)['outcome']
     if (typeof outcome === 'string' && outcome !== 'refused') run.saw.result(call, outcome)
@@ -112,14 +161,25 @@ async function finish(run: Run, script: Script): Promise<TurnOutcome> {
   if (script.end !== 'answer') saw.count(`driver.${script.end}`)
   const answer = end(run, 'completed', `done by ${run.turn.agent.name}, ${longWords}`, null)
   switch (script.end) {
-    case 'answer': return answer
-    case 'fail': throw new Error('the driver broke')
-    case 'empty': return end(run, 'completed', '', null)
-    case 'hang': await clock.sleep(1e9, signal); return answer
+    case 'answer':
+      return answer
+    case 'fail':
+      throw new Error('the driver broke')
+    case 'empty':
+      return end(run, 'completed', '', null)
+    case 'hang':
+      await clock.sleep(1e9, signal)
+      return answer
     // Neither listens to its signal: one never comes back, the other late.
-    case 'deaf': await clock.sleep(1e9); return answer
-    case 'late': await clock.sleep(script.lateMs); return answer
-    case 'twice': void goOn(run, script.lateMs); return answer
+    case 'deaf':
+      await clock.sleep(1e9)
+      return answer
+    case 'late':
+      await clock.sleep(script.lateMs)
+      return answer
+    case 'twice':
+      void goOn(run, script.lateMs)
+      return answer
   }
 }
 

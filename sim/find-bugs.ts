@@ -3,14 +3,22 @@ import { makePlan } from './make-plan.ts'
 import { plantedBugs } from './planted-bugs.ts'
 import { play } from './play.ts'
 
-export type Found = { name: string; law: string; says: string; /** Null if it was not found. */ plans: number | null; failure: string }
+export type Found = {
+  name: string
+  law: string
+  says: string
+  /** Null if it was not found. */
+  plans: number | null
+  failure: string
+}
 
 export const bugNames: readonly string[] = plantedBugs.map((make) => make().name)
 
 /** A plan counts only if the law that the bug takes a guard from is the first to be broken. */
 export async function findBug(name: string, plansMax: number, from = 1): Promise<Found> {
   const make = plantedBugs.find((candidate) => candidate().name === name)
-  if (make === undefined) throw new Error(`no planted bug is called ${name}; there are ${bugNames.join(', ')}`)
+  if (make === undefined)
+    throw new Error(`no planted bug is called ${name}; there are ${bugNames.join(', ')}`)
   const { law, says } = make()
   for (let plans = 1; plans <= plansMax; plans += 1) {
     const { failure } = await play(makePlan(from + plans - 1), make())

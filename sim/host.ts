@@ -36,9 +36,11 @@ export class Host {
   }
 
   count = (what: string): void => this.#count(what)
-  draw = (below: number): number => (below <= 1 ? 0 : mix(this.#seed, `host ${this.index}`, (this.#draws += 1)) % below)
+  draw = (below: number): number =>
+    below <= 1 ? 0 : mix(this.#seed, `host ${this.index}`, (this.#draws += 1)) % below
   window = <K extends Window['kind']>(kind: K): Extract<Window, { kind: K }> | undefined => {
-    for (const window of this.#windows) if (window.kind === kind) return window as Extract<Window, { kind: K }>
+    for (const window of this.#windows)
+      if (window.kind === kind) return window as Extract<Window, { kind: K }>
     return undefined
   }
 
@@ -61,18 +63,21 @@ export class Host {
     return {
       now: () => this.#scheduler.now,
       elapsed: () => this.#scheduler.now,
-      sleep: (ms, signal) => new Promise((resolve, reject) => {
-        if (signal?.aborted === true) return reject(signal.reason)
-        const forget = this.#scheduler.after(Math.max(0, ms), `wake ${this.index}`, () => this.enter(life, () => {
-          signal?.removeEventListener('abort', abort)
-          resolve()
-        }))
-        const abort = (): void => {
-          forget()
-          reject(signal?.reason)
-        }
-        signal?.addEventListener('abort', abort, { once: true })
-      }),
+      sleep: (ms, signal) =>
+        new Promise((resolve, reject) => {
+          if (signal?.aborted === true) return reject(signal.reason)
+          const forget = this.#scheduler.after(Math.max(0, ms), `wake ${this.index}`, () =>
+            this.enter(life, () => {
+              signal?.removeEventListener('abort', abort)
+              resolve()
+            }),
+          )
+          const abort = (): void => {
+            forget()
+            reject(signal?.reason)
+          }
+          signal?.addEventListener('abort', abort, { once: true })
+        }),
     }
   }
 
@@ -117,6 +122,7 @@ export class Host {
 
   unwell = (): void => void (this.wellSince = Infinity)
   recover = (): void => {
-    if (this.up && !this.frozen && this.#windows.size === 0 && this.failing.left === 0) this.wellSince = this.#scheduler.now
+    if (this.up && !this.frozen && this.#windows.size === 0 && this.failing.left === 0)
+      this.wellSince = this.#scheduler.now
   }
 }

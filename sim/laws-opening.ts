@@ -11,14 +11,23 @@ type Opened = EventOf<'call.opened'>
 
 export function openingLaws(ledger: Ledger, event: Opened, { at }: Written, limits: Limits): Broken {
   const parent = ledger.turn(event.turn)
-  return live(parent, event, at) ?? permitted(parent, event) ?? path(parent, event) ?? once(parent, event) ?? shrinks(parent, event, limits) ?? tokens(ledger, parent, event)
-    ?? bounds(ledger, parent, event, at, limits) ?? context(ledger, event)
+  return (
+    live(parent, event, at) ??
+    permitted(parent, event) ??
+    path(parent, event) ??
+    once(parent, event) ??
+    shrinks(parent, event, limits) ??
+    tokens(ledger, parent, event) ??
+    bounds(ledger, parent, event, at, limits) ??
+    context(ledger, event)
+  )
 }
 
 /** R6: a turn calls out only while somebody waits for it. */
 function live(parent: LedgerTurn, event: Opened, at: number): Broken {
   if (parent.stopping) return `R6: ${event.call} is opened by ${parent.id}, which was told to stop`
-  if (parent.call !== null && !parent.pending) return `R6: ${event.call} is opened by ${parent.id}, whose own call has ended`
+  if (parent.call !== null && !parent.pending)
+    return `R6: ${event.call} is opened by ${parent.id}, whose own call has ended`
   return at >= deadlineOf(parent) ? `R6: ${event.call} is opened by ${parent.id} after its deadline` : null
 }
 
@@ -26,31 +35,49 @@ const deadlineOf = (turn: LedgerTurn): number => Math.min(turn.deadline, turn.ca
 
 function permitted(parent: LedgerTurn, event: Opened): Broken {
   const caller = agents.get(parent.grant.agent)
-  const self = event.tool === 'subagent' && event.grant.agent === parent.grant.agent && caller?.allowSubAgentCalls === true
-  if (caller === undefined || (!self && !mayCallAgent(caller, { name: event.grant.agent }))) return `R7: ${parent.grant.agent} may not call ${event.grant.agent}`
-  return parent.grant.authority.nested ? null : `R7: ${parent.id} was called with allow_nested_calls: false and calls`
+  const self =
+    event.tool === 'subagent' &&
+    event.grant.agent === parent.grant.agent &&
+    caller?.allowSubAgentCalls === true
+  if (caller === undefined || (!self && !mayCallAgent(caller, { name: event.grant.agent })))
+    return `R7: ${parent.grant.agent} may not call ${event.grant.agent}`
+  return parent.grant.authority.nested
+    ? null
+    : `R7: ${parent.id} was called with allow_nested_calls: false and calls`
 }
 
 /** R5: nobody is twice on one path. */
 function path(parent: LedgerTurn, event: Opened): Broken {
   const sessions = event.grant.path.map((hop) => hop.session)
   const expected = [...parent.grant.path.map((hop) => hop.session), event.target]
-  if (sessions.join() !== expected.join()) return `R5: the path of ${event.call} is ${sessions.join(' -> ')}, not ${expected.join(' -> ')}`
-  const repeated = parent.grant.path.some((hop) => hop.session === event.target || (event.tool !== 'subagent' && hop.agent === event.grant.agent))
+  if (sessions.join() !== expected.join())
+    return `R5: the path of ${event.call} is ${sessions.join(' -> ')}, not ${expected.join(' -> ')}`
+  const repeated = parent.grant.path.some(
+    (hop) => hop.session === event.target || (event.tool !== 'subagent' && hop.agent === event.grant.agent),
+  )
   return repeated ? `R5: ${event.call} comes back to ${event.grant.agent}` : null
 }
 
-/** R10: a turn that is run again takes its recorded calls from the log. The driver never asks twice with the same key. */
-const once = (parent: LedgerTurn, event: Opened): Broken => (parent.keys.has(event.key) ? `R10: ${parent.id} opens the same call a second time (${event.call})` : null)
+/**
+ * R10: a turn that is run again takes its recorded calls from the log. The driver never asks twice with the
+ * same key.
+ */
+const once = (parent: LedgerTurn, event: Opened): Broken =>
+  parent.keys.has(event.key) ? `R10: ${parent.id} opens the same call a second time (${event.call})` : null
 
 function shrinks(parent: LedgerTurn, event: Opened, limits: Limits): Broken {
   const { grant } = event
-  if (grant.depth !== parent.grant.depth + 1) return `R7: ${event.call} has depth ${grant.depth} under ${parent.grant.depth}`
+  if (grant.depth !== parent.grant.depth + 1)
+    return `R7: ${event.call} has depth ${grant.depth} under ${parent.grant.depth}`
   const depthMax = Math.min(limits.depthMax, agents.get(parent.grant.agent)?.maxDepth ?? 0)
   if (grant.depth > depthMax) return `R7: ${event.call} is ${grant.depth} deep, and ${depthMax} are allowed`
-  if (event.deadline > deadlineOf(parent)) return `R7: ${event.call} may run ${event.deadline - deadlineOf(parent)} ms longer than its caller`
-  if (!within(grant.authority, parent.grant.authority)) return `R7: ${event.call} has tools or leave that its caller has not`
-  return within(grant.authority, asked(event)) ? null : `R7: ${event.call} has tools or leave that it was not called with`
+  if (event.deadline > deadlineOf(parent))
+    return `R7: ${event.call} may run ${event.deadline - deadlineOf(parent)} ms longer than its caller`
+  if (!within(grant.authority, parent.grant.authority))
+    return `R7: ${event.call} has tools or leave that its caller has not`
+  return within(grant.authority, asked(event))
+    ? null
+    : `R7: ${event.call} has tools or leave that it was not called with`
 }
 
 /** What the call itself allows, as it was asked for. */
@@ -63,7 +90,12 @@ function within(child: Authority, parent: Authority): boolean {
   if (child.nested && !parent.nested) return false
   if (parent.tools === null) return true
   const ceiling = parent.tools
-  return child.tools !== null && child.tools.every((tool) => ceiling.some((wide) => wide === tool || (wide.endsWith('*') && tool.startsWith(wide.slice(0, -1)))))
+  return (
+    child.tools !== null &&
+    child.tools.every((tool) =>
+      ceiling.some((wide) => wide === tool || (wide.endsWith('*') && tool.startsWith(wide.slice(0, -1)))),
+    )
+  )
 }
 
 /** R7: what is reserved, with all that is used and held already, is within the caller's budget. */
@@ -72,27 +104,37 @@ function tokens(ledger: Ledger, parent: LedgerTurn, event: Opened): Broken {
   if (max === null) return null
   if (event.grant.tokensMax === null) return `R7: ${event.call} has no budget under one of ${max}`
   const left = max - parent.used - ledger.below(parent)
-  return event.grant.tokensMax > Math.max(0, left) ? `R7: ${event.call} reserves ${event.grant.tokensMax} tokens and ${left} of ${max} are left` : null
+  return event.grant.tokensMax > Math.max(0, left)
+    ? `R7: ${event.call} reserves ${event.grant.tokensMax} tokens and ${left} of ${max} are left`
+    : null
 }
 
 function bounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: number, limits: Limits): Broken {
   const open = [...ledger.pendingOf(parent.session)].filter((turn) => turn.call?.background === false).length
-  if (!event.background && open >= limits.callsPerCallerMax) return `R11: ${parent.session} opens its ${open + 1}th call`
+  if (!event.background && open >= limits.callsPerCallerMax)
+    return `R11: ${parent.session} opens its ${open + 1}th call`
   const queued = ledger.queuedOf(event.target)
-  if (queued >= limits.queuedPerSessionMax) return `R11: ${event.target} gets its ${queued + 1}th waiting input`
+  if (queued >= limits.queuedPerSessionMax)
+    return `R11: ${event.target} gets its ${queued + 1}th waiting input`
   const flow = ledger.flow(event.flow)
-  if (event.tool !== 'call_agent' && flow.made >= limits.descendantsPerFlowMax) return `R11: ${event.flow} makes its ${flow.made + 1}th session`
+  if (event.tool !== 'call_agent' && flow.made >= limits.descendantsPerFlowMax)
+    return `R11: ${event.flow} makes its ${flow.made + 1}th session`
   const lately = flow.callTimes.filter((opened) => opened > at - 60_000).length
-  return lately >= limits.callsPerMinute ? `R11: ${event.flow} makes its ${lately + 1}th call within a minute` : null
+  return lately >= limits.callsPerMinute
+    ? `R11: ${event.flow} makes its ${lately + 1}th call within a minute`
+    : null
 }
 
 /** R8, counted again and not taken from the manifest. */
 function context(ledger: Ledger, event: Opened): Broken {
   const { context: manifest, grant } = event
   if (event.tool === 'call_agent') return null
-  if (manifest.tokens > manifest.tokensMax) return `R8: ${event.call} is given ${manifest.tokens} tokens of ${manifest.tokensMax}`
+  if (manifest.tokens > manifest.tokensMax)
+    return `R8: ${event.call} is given ${manifest.tokens} tokens of ${manifest.tokensMax}`
   const known = ledger.entries.get(event.session)
   const history = (manifest.messages?.passed ?? []).reduce((sum, n) => sum + (known?.get(n) ?? 0), 0)
   const least = countWords(agents.get(grant.agent)?.prompt ?? '') + countWords(event.task) + history
-  return least > manifest.tokens ? `R8: ${event.call} is given at least ${least} tokens and its manifest says ${manifest.tokens}` : null
+  return least > manifest.tokens
+    ? `R8: ${event.call} is given at least ${least} tokens and its manifest says ${manifest.tokens}`
+    : null
 }

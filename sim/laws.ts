@@ -11,37 +11,74 @@ import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
 export function before(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
   switch (event.type) {
-    case 'call.opened': return ownTurn(ledger, event, written) ?? openingLaws(ledger, event, written, limits)
-    case 'step.started': case 'step.ended': case 'question.asked': case 'call.refused': case 'wait.started': case 'wait.ended': case 'turn.suspended': return ownTurn(ledger, event, written)
-    case 'call.ended': return endsOnce(ledger, event, limits)
-    case 'turn.started': return startsAlone(ledger, event)
-    case 'session.claimed': return claims(ledger, event, written)
-    case 'turn.ended': return endsTurn(ledger, event, written)
-    case 'turn.cancelled': return cancels(ledger, event)
-    case 'message.delivered': case 'message.sent': return ledger.mail.before(event) ?? (opensTurn(event) ? queues(ledger, event.session, limits) : null)
-    case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': return ledger.mail.before(event)
-    case 'session.created': return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
-    case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.archived': case 'question.answered': case 'notice.raised': return null
+    case 'call.opened':
+      return ownTurn(ledger, event, written) ?? openingLaws(ledger, event, written, limits)
+    case 'step.started':
+    case 'step.ended':
+    case 'question.asked':
+    case 'call.refused':
+    case 'wait.started':
+    case 'wait.ended':
+    case 'turn.suspended':
+      return ownTurn(ledger, event, written)
+    case 'call.ended':
+      return endsOnce(ledger, event, limits)
+    case 'turn.started':
+      return startsAlone(ledger, event)
+    case 'session.claimed':
+      return claims(ledger, event, written)
+    case 'turn.ended':
+      return endsTurn(ledger, event, written)
+    case 'turn.cancelled':
+      return cancels(ledger, event)
+    case 'message.delivered':
+    case 'message.sent':
+      return ledger.mail.before(event) ?? (opensTurn(event) ? queues(ledger, event.session, limits) : null)
+    case 'message.accepted':
+    case 'message.answered':
+    case 'message.declined':
+    case 'message.died':
+      return ledger.mail.before(event)
+    case 'session.created':
+      return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
+    case 'session.cancelled':
+    case 'session.forked':
+    case 'message.drafted':
+    case 'message.revised':
+    case 'agent.created':
+    case 'agent.deleted':
+    case 'session.adopted':
+    case 'session.renamed':
+    case 'session.archived':
+    case 'question.answered':
+    case 'notice.raised':
+      return null
   }
 }
 
 const queues = (ledger: Ledger, session: SessionId, limits: Limits): Broken =>
-  ledger.queuedOf(session) >= limits.queuedPerSessionMax ? `R11: ${session} has more than ${limits.queuedPerSessionMax} inputs waiting` : null
+  ledger.queuedOf(session) >= limits.queuedPerSessionMax
+    ? `R11: ${session} has more than ${limits.queuedPerSessionMax} inputs waiting`
+    : null
 
 /** R6: only the activation that has the turn writes for it. */
 function ownTurn(ledger: Ledger, event: Event, { writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${event.type} of ${turn.id}, which is ${turn.state}`
-  if (turn.quietRuns >= 2) return `R11: ${event.type} of ${turn.id}, whose last two runs ended with their process and had recorded nothing`
-  if (writer !== null && writer !== turn.node) return `R6: ${event.type} of ${turn.id} by ${writer}, but ${turn.node ?? 'nobody'} has it (epoch ${turn.epoch})`
+  if (turn.quietRuns >= 2)
+    return `R11: ${event.type} of ${turn.id}, whose last two runs ended with their process and had recorded nothing`
+  if (writer !== null && writer !== turn.node)
+    return `R6: ${event.type} of ${turn.id} by ${writer}, but ${turn.node ?? 'nobody'} has it (epoch ${turn.epoch})`
   return null
 }
 
 function endsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Limits): Broken {
   const turn = ledger.turns.get(turnOf(event.call))
   if (turn === undefined) return `R3: ${event.call} ended and was never opened`
-  if (!turn.pending) return `R3: ${event.call} ended as ${event.outcome} after it had ended as ${turn.outcome ?? 'unknown'}`
-  if (Buffer.byteLength(event.output) > limits.resultBytesMax) return `R11: the output of ${event.call} is larger than ${limits.resultBytesMax} bytes`
+  if (!turn.pending)
+    return `R3: ${event.call} ended as ${event.outcome} after it had ended as ${turn.outcome ?? 'unknown'}`
+  if (Buffer.byteLength(event.output) > limits.resultBytesMax)
+    return `R11: the output of ${event.call} is larger than ${limits.resultBytesMax} bytes`
   return null
 }
 
@@ -50,16 +87,21 @@ function startsAlone(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
   const other = ledger.runningOf(event.session)
   if (other !== undefined) return `R6: ${turn.id} starts while ${other.id} runs in ${event.session}`
   if (turn.state !== 'queued') return `R6: ${turn.id} starts a second time`
-  return event.epoch > turn.epoch ? null : `R6: ${turn.id} starts with epoch ${event.epoch} after ${turn.epoch}`
+  return event.epoch > turn.epoch
+    ? null
+    : `R6: ${turn.id} starts with epoch ${event.epoch} after ${turn.epoch}`
 }
 
 function claims(ledger: Ledger, event: EventOf<'session.claimed'>, { at }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${turn.id} is taken over and is ${turn.state}`
-  if (event.epoch <= turn.epoch) return `R6: ${turn.id} is taken over with epoch ${event.epoch} after ${turn.epoch}`
+  if (event.epoch <= turn.epoch)
+    return `R6: ${turn.id} is taken over with epoch ${event.epoch} after ${turn.epoch}`
   const until = ledger.leases.get(turn.node as NodeId) ?? 0
   // A node may always put a new activation of its own in the place of an old one.
-  return until > at && turn.node !== event.node ? `R6: ${turn.id} is taken from ${turn.node ?? 'nobody'}, whose lease runs for ${until - at} ms more` : null
+  return until > at && turn.node !== event.node
+    ? `R6: ${turn.id} is taken from ${turn.node ?? 'nobody'}, whose lease runs for ${until - at} ms more`
+    : null
 }
 
 function endsTurn(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: Written): Broken {
@@ -67,22 +109,32 @@ function endsTurn(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: 
   if (turn.state === 'ended') return `R3: ${turn.id} ended twice`
   if (turn.state === 'queued' || writer === null || writer === turn.node) return null
   const until = ledger.leases.get(turn.node as NodeId) ?? 0
-  return turn.stopping && until <= at ? null : `R6: ${turn.id} is ended by ${writer}, but ${turn.node ?? 'nobody'} has it`
+  return turn.stopping && until <= at
+    ? null
+    : `R6: ${turn.id} is ended by ${writer}, but ${turn.node ?? 'nobody'} has it`
 }
 
 function cancels(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
   const turn = ledger.turn(event.turn)
-  return turn.state === 'running' && !turn.stopping ? null : `R3: ${turn.id} is told to stop and is ${turn.stopping ? 'stopping' : turn.state}`
+  return turn.state === 'running' && !turn.stopping
+    ? null
+    : `R3: ${turn.id} is told to stop and is ${turn.stopping ? 'stopping' : turn.state}`
 }
 
 export function after(ledger: Ledger, { events, at }: Written): Broken {
   const lost = ledger.mail.after(events)
   if (lost !== null) return lost
   for (const event of events) {
-    const broken = event.type === 'call.ended' ? nothingBelow(ledger.turn(turnOf(event.call)))
-      : event.type === 'turn.ended' ? nothingBelow(ledger.turn(event.turn))
-        : event.type === 'call.opened' && !event.background ? noRing(ledger, event.session, event.target, at)
-          : event.type === 'wait.started' ? noRing(ledger, event.session, event.target, at) : null
+    const broken =
+      event.type === 'call.ended'
+        ? nothingBelow(ledger.turn(turnOf(event.call)))
+        : event.type === 'turn.ended'
+          ? nothingBelow(ledger.turn(event.turn))
+          : event.type === 'call.opened' && !event.background
+            ? noRing(ledger, event.session, event.target, at)
+            : event.type === 'wait.started'
+              ? noRing(ledger, event.session, event.target, at)
+              : null
     if (broken !== null) return broken
   }
   return null
@@ -90,8 +142,11 @@ export function after(ledger: Ledger, { events, at }: Written): Broken {
 
 function nothingBelow(turn: LedgerTurn): Broken {
   const left = turn.children.find((child) => child.pending)
-  if (left !== undefined) return `R3: ${left.call?.id ?? ''} is pending below ${turn.call?.id ?? turn.id}, which has ended`
-  return turn.state === 'ended' && turn.pending ? `R3: ${turn.call?.id ?? ''} is pending and its turn has ended` : null
+  if (left !== undefined)
+    return `R3: ${left.call?.id ?? ''} is pending below ${turn.call?.id ?? turn.id}, which has ended`
+  return turn.state === 'ended' && turn.pending
+    ? `R3: ${turn.call?.id ?? ''} is pending and its turn has ended`
+    : null
 }
 
 /** R5: whether `from` can be reached from `to` along waits. */
@@ -110,22 +165,39 @@ function noRing(ledger: Ledger, from: SessionId, to: SessionId, at: number): Bro
 }
 
 function waitedFor(ledger: Ledger, session: SessionId, at: number): SessionId[] {
-  const calls = [...ledger.pendingOf(session)].filter((turn) => turn.call?.background === false).map((turn) => turn.session)
-  return [...calls, ...ledger.waits.filter((wait) => wait.turn.session === session && wait.until > at).map((wait) => wait.target)]
+  const calls = [...ledger.pendingOf(session)]
+    .filter((turn) => turn.call?.background === false)
+    .map((turn) => turn.session)
+  return [
+    ...calls,
+    ...ledger.waits
+      .filter((wait) => wait.turn.session === session && wait.until > at)
+      .map((wait) => wait.target),
+  ]
 }
 
-/** R4: soon after its deadline a call has ended and a turn has stopped, if a node was well for all of that time. */
-export function overdue(ledger: Ledger, now: number, wellSince: number, slack: { callMs: number; turnMs: number }): Broken {
+/**
+ * R4: soon after its deadline a call has ended and a turn has stopped, if a node was well for all of that
+ * time.
+ */
+export function overdue(
+  ledger: Ledger,
+  now: number,
+  wellSince: number,
+  slack: { callMs: number; turnMs: number },
+): Broken {
   if (wellSince + slack.callMs >= now) return null
   for (const turn of ledger.pending) {
     const deadline = turn.call?.deadline ?? 0
-    if (deadline + slack.callMs < now) return `R4: ${turn.call?.id ?? ''} is pending ${now - deadline} ms after its deadline`
+    if (deadline + slack.callMs < now)
+      return `R4: ${turn.call?.id ?? ''} is pending ${now - deadline} ms after its deadline`
   }
   if (wellSince + slack.turnMs >= now) return null
   for (const live of ledger.live.values()) {
     for (const turn of live) {
       const since = Math.max(turn.deadline, turn.begunAt)
-      if (turn.state === 'running' && since + slack.turnMs < now) return `R4: ${turn.id} runs on ${turn.node ?? 'nothing'} ${now - since} ms after its deadline`
+      if (turn.state === 'running' && since + slack.turnMs < now)
+        return `R4: ${turn.id} runs on ${turn.node ?? 'nothing'} ${now - since} ms after its deadline`
     }
   }
   return null

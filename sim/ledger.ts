@@ -1,4 +1,7 @@
-/** The log as the checker reads it: its own fold, written without a look at the store's, so that the two can disagree. */
+/**
+ * The log as the checker reads it: its own fold, written without a look at the store's, so that the two can
+ * disagree.
+ */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { turnOf, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
 import { MailLedger } from './mail-ledger.ts'
@@ -27,7 +30,10 @@ export type LedgerTurn = {
   keys: Set<string>
   /** Whether its present run has recorded something, or was stopped in good order. */
   did: boolean
-  /** How many of its runs, one after the other up to the present one, ended with their process and had neither recorded nor awaited anything. */
+  /**
+   * How many of its runs, one after the other up to the present one, ended with their process and had neither
+   * recorded nor awaited anything.
+   */
   quietRuns: number
 }
 
@@ -66,8 +72,10 @@ export class Ledger {
 
   liveOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.live.get(session) ?? none
   pendingOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.pendingBy.get(session) ?? none
-  runningOf = (session: SessionId): LedgerTurn | undefined => [...this.liveOf(session)].find((turn) => turn.state === 'running')
-  queuedOf = (session: SessionId): number => [...this.liveOf(session)].filter((turn) => turn.state === 'queued').length
+  runningOf = (session: SessionId): LedgerTurn | undefined =>
+    [...this.liveOf(session)].find((turn) => turn.state === 'running')
+  queuedOf = (session: SessionId): number =>
+    [...this.liveOf(session)].filter((turn) => turn.state === 'queued').length
   flow = (id: string): FlowCount => put(this.flows, id, () => ({ made: 0, callTimes: [] }))
 
   /** Held by calls below that have not stopped, and used by those that have. */
@@ -87,39 +95,111 @@ export class Ledger {
     const acting = event.turn === null || !acts.has(event.type) ? undefined : this.turns.get(event.turn)
     if (acting !== undefined) acting.did = true
     switch (event.type) {
-      case 'session.created': this.sessions.set(event.session, { agent: event.agent, kind: event.kind }); return
+      case 'session.created':
+        this.sessions.set(event.session, { agent: event.agent, kind: event.kind })
+        return
       case 'message.sent':
         if (event.senderTurn !== null) this.turn(event.senderTurn).mailed += event.grant.tokensMax ?? 0
         return this.#openMessage(event, at)
-      case 'message.delivered': return event.opens ? this.#openMessage(event, at) : undefined
-      case 'call.opened': return this.#openCall(event, at)
-      case 'call.refused': this.refused.set(event.call, event.refusal.code); return count(this.outcomes, `refused.${event.refusal.code}`)
-      case 'call.ended': return this.#endCall(event)
-      case 'turn.started': return start(this.turn(event.turn), event, at)
-      case 'session.claimed': return this.#claim(event, at)
-      case 'turn.cancelled': this.turn(event.turn).stopping = true; return
-      case 'turn.ended': return this.#endTurn(event)
-      case 'step.ended': this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output; return
-      case 'wait.started': this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until }); return
-      case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.answered': case 'message.declined': case 'message.died': case 'wait.ended': case 'turn.suspended': case 'step.started': case 'notice.raised': case 'session.archived': case 'session.adopted': case 'session.renamed': case 'agent.created': case 'agent.deleted': case 'question.asked': case 'question.answered': return
+      case 'message.delivered':
+        return event.opens ? this.#openMessage(event, at) : undefined
+      case 'call.opened':
+        return this.#openCall(event, at)
+      case 'call.refused':
+        this.refused.set(event.call, event.refusal.code)
+        return count(this.outcomes, `refused.${event.refusal.code}`)
+      case 'call.ended':
+        return this.#endCall(event)
+      case 'turn.started':
+        return start(this.turn(event.turn), event, at)
+      case 'session.claimed':
+        return this.#claim(event, at)
+      case 'turn.cancelled':
+        this.turn(event.turn).stopping = true
+        return
+      case 'turn.ended':
+        return this.#endTurn(event)
+      case 'step.ended':
+        this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output
+        return
+      case 'wait.started':
+        this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until })
+        return
+      case 'session.cancelled':
+      case 'session.forked':
+      case 'message.drafted':
+      case 'message.revised':
+      case 'message.accepted':
+      case 'message.answered':
+      case 'message.declined':
+      case 'message.died':
+      case 'wait.ended':
+      case 'turn.suspended':
+      case 'step.started':
+      case 'notice.raised':
+      case 'session.archived':
+      case 'session.adopted':
+      case 'session.renamed':
+      case 'agent.created':
+      case 'agent.deleted':
+      case 'question.asked':
+      case 'question.answered':
+        return
     }
   }
 
   #open(fixed: Pick<LedgerTurn, 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt'>): LedgerTurn {
-    const turn: LedgerTurn = { ...fixed, pending: fixed.call !== null, outcome: null, state: 'queued', stopping: false, node: null, epoch: 0, deadline: Infinity, begunAt: 0, used: 0, children: [], mailed: 0, keys: new Set(), did: false, quietRuns: 0 }
+    const turn: LedgerTurn = {
+      ...fixed,
+      pending: fixed.call !== null,
+      outcome: null,
+      state: 'queued',
+      stopping: false,
+      node: null,
+      epoch: 0,
+      deadline: Infinity,
+      begunAt: 0,
+      used: 0,
+      children: [],
+      mailed: 0,
+      keys: new Set(),
+      did: false,
+      quietRuns: 0,
+    }
     this.turns.set(turn.id, turn)
     put(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
     return turn
   }
 
   #openMessage(event: EventOf<'message.sent' | 'message.delivered'>, at: number): void {
-    if (event.turn !== null) this.#open({ id: event.turn, session: event.session, flow: event.flow, grant: event.grant, call: null, openedAt: at })
+    if (event.turn !== null)
+      this.#open({
+        id: event.turn,
+        session: event.session,
+        flow: event.flow,
+        grant: event.grant,
+        call: null,
+        openedAt: at,
+      })
   }
 
   #openCall(event: EventOf<'call.opened'>, at: number): void {
     const parent = this.turn(event.turn)
-    const call = { id: event.call, parent, background: event.background, deadline: event.deadline, tool: event.tool }
-    const turn = this.#open({ id: turnOf(event.call), session: event.target, flow: event.flow, grant: event.grant, call, openedAt: at })
+    const call = {
+      id: event.call,
+      parent,
+      background: event.background,
+      deadline: event.deadline,
+      tool: event.tool,
+    }
+    const turn = this.#open({
+      id: turnOf(event.call),
+      session: event.target,
+      flow: event.flow,
+      grant: event.grant,
+      call,
+      openedAt: at,
+    })
     parent.children.push(turn)
     parent.keys.add(event.key)
     this.pending.add(turn)
@@ -138,7 +218,8 @@ export class Ledger {
     this.pendingBy.get(event.session)?.delete(turn)
     if (turn.state === 'queued') this.#rest(turn)
     // Nobody waits any more for a session that served only this call.
-    if (this.sessions.get(turn.session)?.kind === 'ephemeral') this.waits = this.waits.filter((wait) => wait.target !== turn.session)
+    if (this.sessions.get(turn.session)?.kind === 'ephemeral')
+      this.waits = this.waits.filter((wait) => wait.target !== turn.session)
     count(this.outcomes, event.outcome)
   }
 
@@ -159,7 +240,9 @@ export class Ledger {
     turn.used = event.tokensUsed
     if (event.entry !== null) {
       const { n, askedTokens, answeredTokens } = event.entry
-      put(this.entries, event.session, () => new Map<number, number>()).set(n, askedTokens).set(n + 1, answeredTokens)
+      put(this.entries, event.session, () => new Map<number, number>())
+        .set(n, askedTokens)
+        .set(n + 1, answeredTokens)
     }
     this.waits = this.waits.filter((wait) => wait.turn !== turn)
     this.#rest(turn)
@@ -172,7 +255,17 @@ export class Ledger {
 }
 
 const none: ReadonlySet<LedgerTurn> = new Set()
-const acts: ReadonlySet<Event['type']> = new Set(['step.started', 'step.ended', 'call.opened', 'call.refused', 'call.ended', 'wait.started', 'question.asked', 'question.answered', 'turn.suspended'])
+const acts: ReadonlySet<Event['type']> = new Set([
+  'step.started',
+  'step.ended',
+  'call.opened',
+  'call.refused',
+  'call.ended',
+  'wait.started',
+  'question.asked',
+  'question.answered',
+  'turn.suspended',
+])
 
 function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
   turn.state = 'running'

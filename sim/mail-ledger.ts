@@ -1,9 +1,18 @@
-/** Mail as the checker reads it, and its laws: a message is never lost, never accepted twice, and never in the wrong hands. Written without a look at the store's own fold. */
+/**
+ * Mail as the checker reads it, and its laws: a message is never lost, never accepted twice, and never in the
+ * wrong hands. Written without a look at the store's own fold.
+ */
 import type { Event, EventOf } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
 import type { Broken } from './ledger.ts'
 
-type Letter = { id: string; from: SessionId | null; to: SessionId; text: string; state: 'waiting' | 'accepted' | 'delivered' | 'ended' }
+type Letter = {
+  id: string
+  from: SessionId | null
+  to: SessionId
+  text: string
+  state: 'waiting' | 'accepted' | 'delivered' | 'ended'
+}
 
 const keyOf = (message: string): string => message.replace(/^msg_/, '')
 
@@ -21,9 +30,14 @@ export class MailLedger {
     if (event.type === 'message.accepted') return this.#accepts(event)
     if (event.type === 'message.delivered') return this.#delivers(event)
     const letter = 'message' in event ? this.get(event.message) : undefined
-    if (event.type === 'message.sent') return letter === undefined ? null : `M5: ${event.message} is sent a second time`
-    if (event.type === 'message.answered') return letter?.state === 'delivered' && letter.to === event.session ? null : `M4: ${event.session} answers ${event.message}, which it does not have`
-    if (event.type === 'message.declined' || event.type === 'message.died') return letter?.state === 'waiting' ? null : `M1: ${event.message} ends, and does not wait`
+    if (event.type === 'message.sent')
+      return letter === undefined ? null : `M5: ${event.message} is sent a second time`
+    if (event.type === 'message.answered')
+      return letter?.state === 'delivered' && letter.to === event.session
+        ? null
+        : `M4: ${event.session} answers ${event.message}, which it does not have`
+    if (event.type === 'message.declined' || event.type === 'message.died')
+      return letter?.state === 'waiting' ? null : `M1: ${event.message} ends, and does not wait`
     return null
   }
 
@@ -38,13 +52,23 @@ export class MailLedger {
 
   #delivers({ message, session, text }: EventOf<'message.delivered'>): Broken {
     const letter = this.get(message)
-    if (letter === undefined || letter.state !== 'accepted') return `M1: ${message} is delivered and was not accepted`
-    return letter.to === session && letter.text === text ? null : `M1: ${message} for ${letter.to} is delivered to ${session}`
+    if (letter === undefined || letter.state !== 'accepted')
+      return `M1: ${message} is delivered and was not accepted`
+    return letter.to === session && letter.text === text
+      ? null
+      : `M1: ${message} for ${letter.to} is delivered to ${session}`
   }
 
   apply(event: Event): void {
     const letter = 'message' in event ? this.get(event.message) : undefined
-    if (event.type === 'message.sent') this.letters.set(keyOf(event.message), { id: event.message, from: event.from, to: event.session, text: event.text, state: event.turn === null ? 'waiting' : 'delivered' })
+    if (event.type === 'message.sent')
+      this.letters.set(keyOf(event.message), {
+        id: event.message,
+        from: event.from,
+        to: event.session,
+        text: event.text,
+        state: event.turn === null ? 'waiting' : 'delivered',
+      })
     if (letter === undefined) return
     if (event.type === 'message.accepted') {
       letter.state = 'accepted'
@@ -58,7 +82,8 @@ export class MailLedger {
   after(events: readonly Event[]): Broken {
     for (const event of events) {
       if (event.type !== 'message.accepted') continue
-      if (this.get(event.message)?.state === 'accepted') return `M1: ${event.message} was accepted, and nobody has it`
+      if (this.get(event.message)?.state === 'accepted')
+        return `M1: ${event.message} was accepted, and nobody has it`
     }
     return null
   }
@@ -69,6 +94,8 @@ export class MailLedger {
     const by = this.#told.get(message)
     if (by !== undefined && by !== act) return `M2: ${message} was given to ${by} and to ${act}`
     this.#told.set(message, act)
-    return this.acts.get(act) !== undefined && keyOf(this.acts.get(act) ?? '') === keyOf(message) ? null : `M2: ${act} was told that it has ${message}; the log says ${this.acts.get(act) ?? 'nothing'}`
+    return this.acts.get(act) !== undefined && keyOf(this.acts.get(act) ?? '') === keyOf(message)
+      ? null
+      : `M2: ${act} was told that it has ${message}; the log says ${this.acts.get(act) ?? 'nothing'}`
   }
 }

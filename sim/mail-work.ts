@@ -1,4 +1,7 @@
-/** What clients and people outside do with mail in a plan: send, send again, draft and release, accept at the same moment on two nodes, and try again when nobody told them what became of it. */
+/**
+ * What clients and people outside do with mail in a plan: send, send again, draft and release, accept at the
+ * same moment on two nodes, and try again when nobody told them what became of it.
+ */
 import { acceptMail } from '../src/runtime/mail-inbox.ts'
 import { releaseMail, releasing, sendMail } from '../src/runtime/mail.ts'
 import type { Line } from '../src/runtime/line.ts'
@@ -12,10 +15,23 @@ export const outsiders: readonly SessionId[] = ['ses_out-0', 'ses_out-1']
 export const mailId = (id: number): string => `mail-${id}`
 
 /** Sends a message once more if asked to; the id is the same. */
-export async function sendAs(line: Line, store: SqliteStore, act: Extract<MailAct, { do: 'send' }>): Promise<string> {
+export async function sendAs(
+  line: Line,
+  store: SqliteStore,
+  act: Extract<MailAct, { do: 'send' }>,
+): Promise<string> {
   const session = outsiders[act.id % outsiders.length] as SessionId
   const row = await store.session(session)
-  const sent = await sendMail(line, { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' }, { session: mainOf(nameOf(act.to)), message: taskOf(act.script, `mail ${act.id}`), id: mailId(act.id), draft: act.draft === true })
+  const sent = await sendMail(
+    line,
+    { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' },
+    {
+      session: mainOf(nameOf(act.to)),
+      message: taskOf(act.script, `mail ${act.id}`),
+      id: mailId(act.id),
+      draft: act.draft === true,
+    },
+  )
   return act.draft === true ? release(line, mailId(act.id)) : 'code' in sent ? sent.code : 'sent'
 }
 
@@ -28,10 +44,22 @@ async function release(line: Line, id: string): Promise<string> {
 }
 
 /** Null where nothing was accepted. */
-export async function acceptAs(line: Line, store: SqliteStore, act: Extract<MailAct, { do: 'accept' }>, name: string): Promise<string | null> {
+export async function acceptAs(
+  line: Line,
+  store: SqliteStore,
+  act: Extract<MailAct, { do: 'accept' }>,
+  name: string,
+): Promise<string | null> {
   const session = await store.session(mainOf(nameOf(act.of)))
   if (session === null) return null
-  const which = act.id === undefined ? { kind: act.newest === true ? ('newest' as const) : ('oldest' as const) } : { kind: 'named' as const, name: mailId(act.id) }
-  const accepted = await acceptMail(line, { session: null, running: null }, { session, which, replies: null, act: name })
+  const which =
+    act.id === undefined
+      ? { kind: act.newest === true ? ('newest' as const) : ('oldest' as const) }
+      : { kind: 'named' as const, name: mailId(act.id) }
+  const accepted = await acceptMail(
+    line,
+    { session: null, running: null },
+    { session, which, replies: null, act: name },
+  )
   return 'code' in accepted ? null : accepted.message
 }

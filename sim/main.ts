@@ -32,8 +32,13 @@ A plan that fails is cut down and written to sim-failure-<seed>.json. The exit s
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: String(seedsDefault) }, from: { type: 'string', default: '1' }, seed: { type: 'string' }, plan: { type: 'string' }, trace: { type: 'boolean', default: false },
-    bugs: { type: 'boolean', default: false }, help: { type: 'boolean', default: false },
+    seeds: { type: 'string', default: String(seedsDefault) },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    plan: { type: 'string' },
+    trace: { type: 'boolean', default: false },
+    bugs: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
 
@@ -48,7 +53,9 @@ function whole(name: string, text: string): number {
 async function one(plan: Plan): Promise<boolean> {
   const verdict = await play(plan, null, values.trace)
   if (values.trace) for (const line of traceLines(plan, verdict)) say(line)
-  say(`${plan.kind}, ${plan.nodes} nodes, ${plan.faults.length} faults: ${verdict.calls} calls, ${verdict.events} events, ${(verdict.simulatedMs / 1000).toFixed(1)} simulated seconds`)
+  say(
+    `${plan.kind}, ${plan.nodes} nodes, ${plan.faults.length} faults: ${verdict.calls} calls, ${verdict.events} events, ${(verdict.simulatedMs / 1000).toFixed(1)} simulated seconds`,
+  )
   say(`hash ${verdict.digest}`)
   say(verdict.failure ?? 'every law was kept')
   return verdict.failure === null
@@ -58,7 +65,11 @@ async function many(seeds: number, from: number): Promise<boolean> {
   const startedAt = systemClock.now()
   const totals = new Totals()
   const progress = progressOf(seeds, 'seeds')
-  const jobs = Array.from({ length: Math.ceil(seeds / seedsPerJob) }, (_, index): Job => ({ kind: 'seeds', from: from + index * seedsPerJob, count: Math.min(seedsPerJob, seeds - index * seedsPerJob) }))
+  const jobs = Array.from({ length: Math.ceil(seeds / seedsPerJob) }, (_, index): Job => ({
+    kind: 'seeds',
+    from: from + index * seedsPerJob,
+    count: Math.min(seedsPerJob, seeds - index * seedsPerJob),
+  }))
   await inPool(jobs, (reply) => {
     if (reply.kind !== 'seeds') return
     for (const result of reply.results) {
@@ -88,10 +99,13 @@ async function writeOut({ seed, failure }: SeedResult): Promise<void> {
 async function bugs(): Promise<boolean> {
   const found: Found[] = []
   const progress = progressOf(bugNames.length, 'bugs')
-  await inPool(bugNames.map((name): Job => ({ kind: 'bug', name, plansMax })), (reply) => {
-    if (reply.kind === 'bug') found.push(reply.found)
-    progress.show(found.length, `${found.filter(({ plans }) => plans !== null).length} found`)
-  })
+  await inPool(
+    bugNames.map((name): Job => ({ kind: 'bug', name, plansMax })),
+    (reply) => {
+      if (reply.kind === 'bug') found.push(reply.found)
+      progress.show(found.length, `${found.filter(({ plans }) => plans !== null).length} found`)
+    },
+  )
   progress.end()
   say('| planted bug | law | plans | what it takes away |\n| --- | --- | ---: | --- |')
   for (const name of bugNames) {
@@ -102,7 +116,7 @@ async function bugs(): Promise<boolean> {
 }
 
 async function main(): Promise<boolean> {
-  if (values.help) return say(help), true
+  if (values.help) return (say(help), true)
   if (values.plan !== undefined) return one(Plan.parse(JSON.parse(readFileSync(values.plan, 'utf8'))))
   if (values.seed !== undefined) return one(makePlan(whole('seed', values.seed)))
   return values.bugs ? bugs() : many(whole('seeds', values.seeds), whole('from', values.from))

@@ -15,11 +15,46 @@ export function makeFaults(random: Random, horizonMs: number): Fault[] {
   }
   some(30, 2, (at, node) => ({ kind: 'crash', at, node, ms: 50 + random.below(4000) }))
   // Longer than a lease, or the owner would not be stale when it goes on.
-  some(25, 2, (at, node) => ({ kind: 'freeze', at, node, ms: random.chance(70) ? 5200 + random.below(2500) : random.below(3000) }))
-  some(20, 1, (at, node) => ({ kind: 'cut', at, node, ms: random.chance(60) ? 5200 + random.below(2500) : random.below(3000), how: random.pick(['hang', 'throw'] as const) }))
-  some(20, 2, (at, node) => ({ kind: 'slow', at, node, ms: 200 + random.below(3000), byMs: 1 + random.below(400) }))
-  some(20, 2, (at, node) => ({ kind: 'delay', at, node, ms: 200 + random.below(3000), byMs: 1 + random.below(400) }))
-  some(30, 3, (at, node) => ({ kind: 'commit', at, node, count: 1 + random.below(3), how: random.pick(['failed', 'unknown'] as const) }))
-  some(35, 3, (at, node) => ({ kind: 'hints', at, node, ms: 500 + random.below(4000), how: random.pick(['lost', 'late', 'doubled'] as const) }))
+  some(25, 2, (at, node) => ({
+    kind: 'freeze',
+    at,
+    node,
+    ms: random.chance(70) ? 5200 + random.below(2500) : random.below(3000),
+  }))
+  some(20, 1, (at, node) => ({
+    kind: 'cut',
+    at,
+    node,
+    ms: random.chance(60) ? 5200 + random.below(2500) : random.below(3000),
+    how: random.pick(['hang', 'throw'] as const),
+  }))
+  some(20, 2, (at, node) => ({
+    kind: 'slow',
+    at,
+    node,
+    ms: 200 + random.below(3000),
+    byMs: 1 + random.below(400),
+  }))
+  some(20, 2, (at, node) => ({
+    kind: 'delay',
+    at,
+    node,
+    ms: 200 + random.below(3000),
+    byMs: 1 + random.below(400),
+  }))
+  some(30, 3, (at, node) => ({
+    kind: 'commit',
+    at,
+    node,
+    count: 1 + random.below(3),
+    how: random.pick(['failed', 'unknown'] as const),
+  }))
+  some(35, 3, (at, node) => ({
+    kind: 'hints',
+    at,
+    node,
+    ms: 500 + random.below(4000),
+    how: random.pick(['lost', 'late', 'doubled'] as const),
+  }))
   return faults
 }

@@ -1,4 +1,7 @@
-/** A plan from a seed. Each kind of plan looks for trouble in its own place; each run leaves some kinds of fault out altogether. */
+/**
+ * A plan from a seed. Each kind of plan looks for trouble in its own place; each run leaves some kinds of
+ * fault out altogether.
+ */
 import { agentCount } from './agents.ts'
 import { makeFaults } from './make-faults.ts'
 import type { Act, CallAct, Ending, MailAct, Plan, Root, Script } from './plan.ts'
@@ -15,19 +18,35 @@ export function makePlan(seed: number): Plan {
   const kind = planKinds[seed % planKinds.length] as Kind
   const scripts = makeScripts(random, kind)
   const roots = makeRoots(random, kind, scripts.length)
-  return { seed, kind, nodes: 2 + random.below(2), latencyMs: random.pick([0, 1, 3, 3, 8]), limits: limitsFor(random, kind), roots, scripts, faults: makeFaults(random, horizonMs), mail: kind === 'mail' ? makeMail(random) : [] }
+  return {
+    seed,
+    kind,
+    nodes: 2 + random.below(2),
+    latencyMs: random.pick([0, 1, 3, 3, 8]),
+    limits: limitsFor(random, kind),
+    roots,
+    scripts,
+    faults: makeFaults(random, horizonMs),
+    mail: kind === 'mail' ? makeMail(random) : [],
+  }
 }
 
 function limitsFor(random: Random, kind: Kind): Record<string, number> {
   return {
-    ...(random.chance(20) && { callsPerMinute: 6 }), ...(random.chance(20) && { descendantsPerFlowMax: 4 }), ...(random.chance(30) && { callsPerCallerMax: 2 }),
-    ...(kind === 'queue' && { queuedPerSessionMax: 1 + random.below(2) }), ...(kind === 'budget' && { flowTokensMax: 100 + random.below(300) }),
+    ...(random.chance(20) && { callsPerMinute: 6 }),
+    ...(random.chance(20) && { descendantsPerFlowMax: 4 }),
+    ...(random.chance(30) && { callsPerCallerMax: 2 }),
+    ...(kind === 'queue' && { queuedPerSessionMax: 1 + random.below(2) }),
+    ...(kind === 'budget' && { flowTokensMax: 100 + random.below(300) }),
   }
 }
 
 const scriptCount = 10
 
-/** Earlier scripts call later ones, so that a tree of calls is finite; a few call themselves and end at the depth limit. */
+/**
+ * Earlier scripts call later ones, so that a tree of calls is finite; a few call themselves and end at the
+ * depth limit.
+ */
 function makeScripts(random: Random, kind: Kind): Script[] {
   return Array.from({ length: scriptCount }, (_, index) => {
     const acts: Act[] = []
@@ -48,33 +67,86 @@ function actsOf(random: Random, kind: Kind, index: number): Act[] {
   const roll = random.below(10)
   if (roll < 3) return [thought(random)]
   if (roll === 3) return [{ do: 'note' }]
-  if (kind === 'mail' && roll < 8) return [{ do: 'mail', what: random.pick(['send', 'take', 'take', 'reply'] as const), to: random.below(4), script: Math.min(scriptCount - 1, index + 1 + random.below(3)) }]
+  if (kind === 'mail' && roll < 8)
+    return [
+      {
+        do: 'mail',
+        what: random.pick(['send', 'take', 'take', 'reply'] as const),
+        to: random.below(4),
+        script: Math.min(scriptCount - 1, index + 1 + random.below(3)),
+      },
+    ]
   if (roll === 4 || (kind === 'wait' && roll < 8)) return background(random, kind, index)
-  const calls = Array.from({ length: random.chance(35) ? 2 + random.below(3) : 1 }, () => callOf(random, kind, index))
+  const calls = Array.from({ length: random.chance(35) ? 2 + random.below(3) : 1 }, () =>
+    callOf(random, kind, index),
+  )
   return [{ do: 'call', calls }, ...(random.chance(50) ? [thought(random)] : [])]
 }
 
 function thought(random: Random): Act {
   const lie = random.chance(8) ? { lie: random.pick(['high', 'none'] as const) } : {}
-  return { do: 'think', ms: random.chance(8) ? 2500 + random.below(3000) : random.below(400), tokens: 1 + random.below(40), ...lie }
+  return {
+    do: 'think',
+    ms: random.chance(8) ? 2500 + random.below(3000) : random.below(400),
+    tokens: 1 + random.below(40),
+    ...lie,
+  }
 }
 
 function background(random: Random, kind: Kind, index: number): Act[] {
-  const call: CallAct = { ...callOf(random, kind, index), tool: 'sub_agent', background: true, agent: random.below(4) }
-  return [{ do: 'call', calls: [call] }, thought(random), { do: 'wait', of: random.below(2), seconds: 1 + random.below(3), ...(random.chance(40) && { twice: true }) }]
+  const call: CallAct = {
+    ...callOf(random, kind, index),
+    tool: 'sub_agent',
+    background: true,
+    agent: random.below(4),
+  }
+  return [
+    { do: 'call', calls: [call] },
+    thought(random),
+    {
+      do: 'wait',
+      of: random.below(2),
+      seconds: 1 + random.below(3),
+      ...(random.chance(40) && { twice: true }),
+    },
+  ]
 }
 
 function callOf(random: Random, kind: Kind, index: number): CallAct {
-  const tool = random.chance(kind === 'ring' || kind === 'queue' || kind === 'wait' ? 85 : 45) ? 'call_agent' : random.chance(75) ? 'sub_agent' : 'subagent'
+  const tool = random.chance(kind === 'ring' || kind === 'queue' || kind === 'wait' ? 85 : 45)
+    ? 'call_agent'
+    : random.chance(75)
+      ? 'sub_agent'
+      : 'subagent'
   // A few ask for somebody who is not there, and a few name a main session instead of its agent.
-  const named = random.chance(3) ? agentCount : random.chance(15) ? agentCount - 1 : random.chance(kind === 'ring' ? 0 : 10) ? agentCount - 2 : random.below(4)
+  const named = random.chance(3)
+    ? agentCount
+    : random.chance(15)
+      ? agentCount - 1
+      : random.chance(kind === 'ring' ? 0 : 10)
+        ? agentCount - 2
+        : random.below(4)
   const agent = tool === 'call_agent' && random.chance(20) ? -Math.min(named, agentCount - 1) - 1 : named
-  const script = named === agentCount - 1 && random.chance(95) ? scriptCount - 1 : random.chance(8) ? index : Math.min(scriptCount - 1, index + 1 + random.below(4))
+  const script =
+    named === agentCount - 1 && random.chance(95)
+      ? scriptCount - 1
+      : random.chance(8)
+        ? index
+        : Math.min(scriptCount - 1, index + 1 + random.below(4))
   return {
-    tool, agent, script, ...(random.chance(40) && { timeoutMs: 50 + random.below(2500) }),
+    tool,
+    agent,
+    script,
+    ...(random.chance(40) && { timeoutMs: 50 + random.below(2500) }),
     ...(tool === 'sub_agent' && {
-      nested: random.chance(85), ...(random.chance(25) && { allowed: random.pick([['*'], ['sub_agent', 'call_agent'], ['call_*', 'note'], ['note'], []]) }),
-      ...(random.chance(kind === 'budget' ? 60 : 15) && { maxTokens: 20 + random.below(150) }), ...(random.chance(30) && { lastMessages: 2 + random.below(9) }), ...(random.chance(15) && { summary: true }), ...(random.chance(40) && { maxContext: 26 + random.below(24) }),
+      nested: random.chance(85),
+      ...(random.chance(25) && {
+        allowed: random.pick([['*'], ['sub_agent', 'call_agent'], ['call_*', 'note'], ['note'], []]),
+      }),
+      ...(random.chance(kind === 'budget' ? 60 : 15) && { maxTokens: 20 + random.below(150) }),
+      ...(random.chance(30) && { lastMessages: 2 + random.below(9) }),
+      ...(random.chance(15) && { summary: true }),
+      ...(random.chance(40) && { maxContext: 26 + random.below(24) }),
     }),
   }
 }
@@ -84,19 +156,48 @@ function racing(random: Random, acts: Act[], index: number): void {
   const moment = 100 * (1 + random.below(3))
   acts.push({ do: 'think', ms: moment + random.below(5) - 2, tokens: 1 + random.below(5) })
   const calls = Array.from({ length: 1 + random.below(3) }, (): CallAct => ({
-    tool: random.pick(['sub_agent', 'sub_agent', 'call_agent'] as const), agent: random.below(agentCount), script: Math.min(scriptCount - 1, index + 1 + random.below(2)),
-    timeoutMs: 100 * (1 + random.below(4)) + random.below(7) - 3, ...(random.chance(25) && { background: true }), nested: true,
+    tool: random.pick(['sub_agent', 'sub_agent', 'call_agent'] as const),
+    agent: random.below(agentCount),
+    script: Math.min(scriptCount - 1, index + 1 + random.below(2)),
+    timeoutMs: 100 * (1 + random.below(4)) + random.below(7) - 3,
+    ...(random.chance(25) && { background: true }),
+    nested: true,
   }))
-  acts.push({ do: 'call', calls: calls.map((call) => (call.tool === 'call_agent' ? { tool: call.tool, agent: call.agent, script: call.script, ...(call.timeoutMs !== undefined && { timeoutMs: call.timeoutMs }) } : call)) })
+  acts.push({
+    do: 'call',
+    calls: calls.map((call) =>
+      call.tool === 'call_agent'
+        ? {
+            tool: call.tool,
+            agent: call.agent,
+            script: call.script,
+            ...(call.timeoutMs !== undefined && { timeoutMs: call.timeoutMs }),
+          }
+        : call,
+    ),
+  })
 }
 
 /** Few inboxes, so that several are after the same message. */
 function makeMail(random: Random): MailAct[] {
   const sends = Array.from({ length: 4 + random.below(5) }, (_, id): MailAct => ({
-    do: 'send', at: random.below(horizonMs), node: random.below(3), to: random.below(2), id, script: scriptCount - 1 - random.below(3), ...(id % 2 === 1 && { draft: true }), ...(random.chance(50) && { againMs: random.below(800) }),
+    do: 'send',
+    at: random.below(horizonMs),
+    node: random.below(3),
+    to: random.below(2),
+    id,
+    script: scriptCount - 1 - random.below(3),
+    ...(id % 2 === 1 && { draft: true }),
+    ...(random.chance(50) && { againMs: random.below(800) }),
   }))
   const accepts = Array.from({ length: 4 + random.below(6) }, (): MailAct => ({
-    do: 'accept', at: random.below(horizonMs), node: random.below(3), of: random.below(2), ...(random.chance(50) && { id: random.below(3) }), ...(random.chance(30) && { newest: true }), ...(random.chance(60) && { twin: true }),
+    do: 'accept',
+    at: random.below(horizonMs),
+    node: random.below(3),
+    of: random.below(2),
+    ...(random.chance(50) && { id: random.below(3) }),
+    ...(random.chance(30) && { newest: true }),
+    ...(random.chance(60) && { twin: true }),
   }))
   return [...sends, ...accepts]
 }
@@ -106,10 +207,18 @@ function makeRoots(random: Random, kind: Kind, scripts: number): Root[] {
   return Array.from({ length: many + random.below(4) }, (): Root => {
     const bunched = kind === 'ring' || kind === 'queue' || kind === 'race' || kind === 'wait'
     return {
-      at: bunched ? random.below(6) * 700 + random.below(4) : random.below(horizonMs), node: random.below(3), agent: random.below(kind === 'ring' || kind === 'wait' ? 4 : agentCount - 1),
-      main: random.chance(kind === 'ring' || kind === 'wait' ? 90 : kind === 'queue' ? 80 : 40), script: random.below(Math.min(scripts, 4)),
-      ...(random.chance(15) && { timeoutMs: 500 + random.below(4000) }), ...(random.chance(kind === 'budget' ? 80 : 15) && { maxTokens: 40 + random.below(300) }),
-      ...(random.chance(kind === 'race' ? 60 : 15) && { cancelAfterMs: kind === 'race' ? 100 * (1 + random.below(4)) + random.below(5) - 2 : random.below(3000), cancelNode: random.below(3) }),
+      at: bunched ? random.below(6) * 700 + random.below(4) : random.below(horizonMs),
+      node: random.below(3),
+      agent: random.below(kind === 'ring' || kind === 'wait' ? 4 : agentCount - 1),
+      main: random.chance(kind === 'ring' || kind === 'wait' ? 90 : kind === 'queue' ? 80 : 40),
+      script: random.below(Math.min(scripts, 4)),
+      ...(random.chance(15) && { timeoutMs: 500 + random.below(4000) }),
+      ...(random.chance(kind === 'budget' ? 80 : 15) && { maxTokens: 40 + random.below(300) }),
+      ...(random.chance(kind === 'race' ? 60 : 15) && {
+        cancelAfterMs:
+          kind === 'race' ? 100 * (1 + random.below(4)) + random.below(5) - 2 : random.below(3000),
+        cancelNode: random.below(3),
+      }),
     }
   })
 }

@@ -1,6 +1,8 @@
 /**
- * The store as one node sees it: the real one behind a wire and a disk that can be slow, fail, or leave the node without an answer.
- * Every transaction is also watched: facts must lie within the keys that it holds (R1), and nobody is answered before the log has it (R2).
+ * The store as one node sees it: the real one behind a wire and a disk that can be slow, fail, or leave the
+ * node without an answer.
+ * Every transaction is also watched: facts must lie within the keys that it holds (R1), and nobody is
+ * answered before the log has it (R2).
  */
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
@@ -74,15 +76,19 @@ export class NodeStore implements Store {
     const there = host.draw(latencyMs + 1) + slow + (delay === 0 ? 0 : host.draw(delay))
     const back = host.draw(latencyMs + 1) + (delay === 0 ? 0 : host.draw(delay))
     const acted = new Promise<T>((resolve, reject) => {
-      const go = (): void => host.leave(() => {
-        scheduler.inflight += 1
-        act().finally(() => (scheduler.inflight -= 1)).then(resolve, reject)
-      })
+      const go = (): void =>
+        host.leave(() => {
+          scheduler.inflight += 1
+          act()
+            .finally(() => (scheduler.inflight -= 1))
+            .then(resolve, reject)
+        })
       if (there === 0) go()
-      else scheduler.after(there, `there ${host.index}`, () => {
-        // Half of what a dying node had sent is lost on the way.
-        if (host.life === this.#life || host.draw(2) === 0) go()
-      })
+      else
+        scheduler.after(there, `there ${host.index}`, () => {
+          // Half of what a dying node had sent is lost on the way.
+          if (host.life === this.#life || host.draw(2) === 0) go()
+        })
     })
     return this.#answer(acted, back)
   }
@@ -90,10 +96,16 @@ export class NodeStore implements Store {
   #answer<T>(acted: Promise<T>, back: number): Promise<T> {
     const arrive = (run: () => void): void => {
       if (back === 0) this.#host.enter(this.#life, run)
-      else this.#shared.scheduler.after(back, `back ${this.#host.index}`, () => this.#host.enter(this.#life, run))
+      else
+        this.#shared.scheduler.after(back, `back ${this.#host.index}`, () =>
+          this.#host.enter(this.#life, run),
+        )
     }
     return new Promise<T>((resolve, reject) => {
-      acted.then((value) => arrive(() => resolve(value)), (error: unknown) => arrive(() => reject(error)))
+      acted.then(
+        (value) => arrive(() => resolve(value)),
+        (error: unknown) => arrive(() => reject(error)),
+      )
     })
   }
 
@@ -102,36 +114,41 @@ export class NodeStore implements Store {
     let mark: Mark | null = null
     let runs = 0
     const held = new Set<string>(keys)
-    const value = await store.transact(keys, async (tx) => {
-      runs += 1
-      if (mark !== null) mark.stale = true
-      mark = null
-      const events: Event[] = []
-      const result = await work(watchedTx(this.#shared, tx, held, events, this.#node)).catch((error: unknown) => {
-        if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
-        if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
+    const value = await store
+      .transact(keys, async (tx) => {
+        runs += 1
+        if (mark !== null) mark.stale = true
+        mark = null
+        const events: Event[] = []
+        const result = await work(watchedTx(this.#shared, tx, held, events, this.#node)).catch(
+          (error: unknown) => {
+            if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
+            if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
+            throw error
+          },
+        )
+        if (attempt === 'failed') throw new InjectedFault('the commit failed')
+        const written = bug?.append === undefined ? events : bug.append(events, this.#node)
+        if (written.length === 0) return result
+        tx.append(...written)
+        for (const event of written) {
+          this.#shared.writers.set(event, this.#node)
+          // Appending asks for the key of every timeline; the store runs the work again with those that were
+          // missing.
+          held.add(`session:${event.session}`)
+        }
+        mark = { node: this.#node, stale: false, seen: false }
+        marks.push(mark)
+        if (bug?.acknowledge === 'early') {
+          mark.stale = true
+          throw new EarlyYes(result)
+        }
+        return result
+      })
+      .catch((error: unknown) => {
+        if (error instanceof EarlyYes) return error.value as T
         throw error
       })
-      if (attempt === 'failed') throw new InjectedFault('the commit failed')
-      const written = bug?.append === undefined ? events : bug.append(events, this.#node)
-      if (written.length === 0) return result
-      tx.append(...written)
-      for (const event of written) {
-        this.#shared.writers.set(event, this.#node)
-        // Appending asks for the key of every timeline; the store runs the work again with those that were missing.
-        held.add(`session:${event.session}`)
-      }
-      mark = { node: this.#node, stale: false, seen: false }
-      marks.push(mark)
-      if (bug?.acknowledge === 'early') {
-        mark.stale = true
-        throw new EarlyYes(result)
-      }
-      return result
-    }).catch((error: unknown) => {
-      if (error instanceof EarlyYes) return error.value as T
-      throw error
-    })
     this.#shared.rerun(runs - 1)
     bug?.committed?.(store)
     this.#acknowledged(mark)
@@ -164,13 +181,17 @@ export class NodeStore implements Store {
   onHint(listener: (hints: readonly Hint[]) => void): () => void {
     return this.#shared.store.onHint((hints) => {
       if (!this.#host.up || this.#host.life !== this.#life) return
-      this.#tell(listener, hints.map((hint) => this.#stripped(hint)))
+      this.#tell(
+        listener,
+        hints.map((hint) => this.#stripped(hint)),
+      )
     })
   }
 
   /** A hint from another process says what happened and not how. */
   #stripped(hint: Hint): Hint {
-    if (!('event' in hint) || hint.event === undefined || this.#shared.writers.get(hint.event) === this.#node) return hint
+    if (!('event' in hint) || hint.event === undefined || this.#shared.writers.get(hint.event) === this.#node)
+      return hint
     const { event: _, ...bare } = hint
     return bare
   }
@@ -190,27 +211,34 @@ export class NodeStore implements Store {
 
   lastSeq = (): number => this.#shared.store.lastSeq()
   health = () => this.#shared.store.health()
-  read: Store['read'] = (after, filter, limit) => this.#read(async () => {
-    const page = await this.#shared.store.read(after, filter, limit)
-    const { bug } = this.#shared
-    return bug?.read === undefined ? page : { ...page, events: page.events.filter((stored) => bug.read?.(stored) ?? true) }
-  })
-  due: Store['due'] = (now, limit, after) => this.#read(async () => {
-    const due = await this.#shared.store.due(now, limit, after)
-    return this.#shared.bug?.due?.(due) ?? due
-  })
+  read: Store['read'] = (after, filter, limit) =>
+    this.#read(async () => {
+      const page = await this.#shared.store.read(after, filter, limit)
+      const { bug } = this.#shared
+      return bug?.read === undefined
+        ? page
+        : { ...page, events: page.events.filter((stored) => bug.read?.(stored) ?? true) }
+    })
+  due: Store['due'] = (now, limit, after) =>
+    this.#read(async () => {
+      const due = await this.#shared.store.due(now, limit, after)
+      return this.#shared.bug?.due?.(due) ?? due
+    })
   turn: Store['turn'] = (id) => this.#read(() => this.#shared.store.turn(id))
   session: Store['session'] = (id) => this.#read(() => this.#shared.store.session(id))
   sessionFacts: Store['sessionFacts'] = (id) => this.#read(() => this.#shared.store.sessionFacts(id))
   turns: Store['turns'] = (filter, limit) => this.#read(() => this.#shared.store.turns(filter, limit))
-  sessions: Store['sessions'] = (filter, limit) => this.#read(() => this.#shared.store.sessions(filter, limit))
+  sessions: Store['sessions'] = (filter, limit) =>
+    this.#read(() => this.#shared.store.sessions(filter, limit))
   event: Store['event'] = (seq) => this.#read(() => this.#shared.store.event(seq))
   refused: Store['refused'] = (call) => this.#read(() => this.#shared.store.refused(call))
-  entries: Store['entries'] = (session, select) => this.#read(async () => {
-    const page = await this.#shared.store.entries(session, select)
-    return this.#shared.bug?.entries?.(page) ?? page
-  })
-  entriesByNumber: Store['entriesByNumber'] = (session, numbers) => this.#read(() => this.#shared.store.entriesByNumber(session, numbers))
+  entries: Store['entries'] = (session, select) =>
+    this.#read(async () => {
+      const page = await this.#shared.store.entries(session, select)
+      return this.#shared.bug?.entries?.(page) ?? page
+    })
+  entriesByNumber: Store['entriesByNumber'] = (session, numbers) =>
+    this.#read(() => this.#shared.store.entriesByNumber(session, numbers))
   close = (): Promise<void> => Promise.resolve()
 }
 

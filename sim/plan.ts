@@ -1,22 +1,49 @@
-/** One run as data: what is asked, what agents do, and what goes wrong. A plan can be written out, cut down and run again. */
+/**
+ * One run as data: what is asked, what agents do, and what goes wrong. A plan can be written out, cut down
+ * and run again.
+ */
 import { z } from 'zod'
 
 const ms = z.number().int().min(0)
 
 const CallAct = z.strictObject({
-  tool: z.enum(['sub_agent', 'call_agent', 'subagent']), agent: z.number().int(), script: z.number().int(), timeoutMs: ms.optional(), maxTokens: z.number().int().optional(),
-  allowed: z.array(z.string()).optional(), nested: z.boolean().optional(), background: z.boolean().optional(), lastMessages: z.number().int().optional(), summary: z.boolean().optional(), maxContext: z.number().int().optional(),
+  tool: z.enum(['sub_agent', 'call_agent', 'subagent']),
+  agent: z.number().int(),
+  script: z.number().int(),
+  timeoutMs: ms.optional(),
+  maxTokens: z.number().int().optional(),
+  allowed: z.array(z.string()).optional(),
+  nested: z.boolean().optional(),
+  background: z.boolean().optional(),
+  lastMessages: z.number().int().optional(),
+  summary: z.boolean().optional(),
+  maxContext: z.number().int().optional(),
 })
 export type CallAct = z.infer<typeof CallAct>
 
 export const Act = z.discriminatedUnion('do', [
-  z.strictObject({ do: z.literal('think'), ms, tokens: z.number().int().min(0), lie: z.enum(['high', 'none']).optional() }),
+  z.strictObject({
+    do: z.literal('think'),
+    ms,
+    tokens: z.number().int().min(0),
+    lie: z.enum(['high', 'none']).optional(),
+  }),
   /** Several calls are made side by side. */
   z.strictObject({ do: z.literal('call'), calls: z.array(CallAct) }),
-  z.strictObject({ do: z.literal('wait'), of: z.number().int(), seconds: z.number().int(), twice: z.boolean().optional() }),
+  z.strictObject({
+    do: z.literal('wait'),
+    of: z.number().int(),
+    seconds: z.number().int(),
+    twice: z.boolean().optional(),
+  }),
   z.strictObject({ do: z.literal('note') }),
   /** Writes to a main session, takes a message of its own inbox, or answers what it took. */
-  z.strictObject({ do: z.literal('mail'), what: z.enum(['send', 'take', 'reply']), to: z.number().int(), script: z.number().int() }),
+  z.strictObject({
+    do: z.literal('mail'),
+    what: z.enum(['send', 'take', 'reply']),
+    to: z.number().int(),
+    script: z.number().int(),
+  }),
 ])
 export type Act = z.infer<typeof Act>
 
@@ -30,30 +57,85 @@ export type Script = z.infer<typeof Script>
 export const Fault = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('crash'), at: ms, node: z.number().int(), ms }),
   z.strictObject({ kind: z.literal('freeze'), at: ms, node: z.number().int(), ms }),
-  z.strictObject({ kind: z.literal('cut'), at: ms, node: z.number().int(), ms, how: z.enum(['hang', 'throw']) }),
+  z.strictObject({
+    kind: z.literal('cut'),
+    at: ms,
+    node: z.number().int(),
+    ms,
+    how: z.enum(['hang', 'throw']),
+  }),
   /** Slow disk: commits take longer. Delay: everything between the node and the store does. */
   z.strictObject({ kind: z.literal('slow'), at: ms, node: z.number().int(), ms, byMs: ms }),
   z.strictObject({ kind: z.literal('delay'), at: ms, node: z.number().int(), ms, byMs: ms }),
-  z.strictObject({ kind: z.literal('commit'), at: ms, node: z.number().int(), count: z.number().int(), how: z.enum(['failed', 'unknown']) }),
-  z.strictObject({ kind: z.literal('hints'), at: ms, node: z.number().int(), ms, how: z.enum(['lost', 'late', 'doubled']) }),
+  z.strictObject({
+    kind: z.literal('commit'),
+    at: ms,
+    node: z.number().int(),
+    count: z.number().int(),
+    how: z.enum(['failed', 'unknown']),
+  }),
+  z.strictObject({
+    kind: z.literal('hints'),
+    at: ms,
+    node: z.number().int(),
+    ms,
+    how: z.enum(['lost', 'late', 'doubled']),
+  }),
 ])
 export type Fault = z.infer<typeof Fault>
 
 const Root = z.strictObject({
-  at: ms, node: z.number().int(), /** The main session of an agent, or a new one. */ agent: z.number().int(), main: z.boolean(), script: z.number().int(),
-  timeoutMs: ms.optional(), maxTokens: z.number().int().optional(), /** When somebody cancels it, after it was sent. */ cancelAfterMs: ms.optional(), cancelNode: z.number().int().optional(),
+  at: ms,
+  node: z.number().int(),
+  /** The main session of an agent, or a new one. */
+  agent: z.number().int(),
+  main: z.boolean(),
+  script: z.number().int(),
+  timeoutMs: ms.optional(),
+  maxTokens: z.number().int().optional(),
+  /** When somebody cancels it, after it was sent. */
+  cancelAfterMs: ms.optional(),
+  cancelNode: z.number().int().optional(),
 })
 export type Root = z.infer<typeof Root>
 
 /** What clients outside do with mail. */
 export const MailAct = z.discriminatedUnion('do', [
-  z.strictObject({ do: z.literal('send'), at: ms, node: z.number().int(), to: z.number().int(), id: z.number().int(), script: z.number().int(), /** Kept as a draft, which a person then releases. */ draft: z.boolean().optional(), /** Sent again with the same id, after so long, on the next node. */ againMs: ms.optional() }),
-  z.strictObject({ do: z.literal('accept'), at: ms, node: z.number().int(), of: z.number().int(), id: z.number().int().optional(), newest: z.boolean().optional(), /** Somebody else does the same at the same moment, on the next node. */ twin: z.boolean().optional() }),
+  z.strictObject({
+    do: z.literal('send'),
+    at: ms,
+    node: z.number().int(),
+    to: z.number().int(),
+    id: z.number().int(),
+    script: z.number().int(),
+    /** Kept as a draft, which a person then releases. */
+    draft: z.boolean().optional(),
+    /** Sent again with the same id, after so long, on the next node. */
+    againMs: ms.optional(),
+  }),
+  z.strictObject({
+    do: z.literal('accept'),
+    at: ms,
+    node: z.number().int(),
+    of: z.number().int(),
+    id: z.number().int().optional(),
+    newest: z.boolean().optional(),
+    /** Somebody else does the same at the same moment, on the next node. */
+    twin: z.boolean().optional(),
+  }),
 ])
 export type MailAct = z.infer<typeof MailAct>
 
 export const Plan = z.strictObject({
-  seed: z.number().int(), kind: z.string(), nodes: z.number().int(), /** The longest way to the store and back, each way. */ latencyMs: ms,
-  limits: z.record(z.string(), z.number()), roots: z.array(Root), scripts: z.array(Script), faults: z.array(Fault), mail: z.array(MailAct).default([]),
+  seed: z.number().int(),
+  kind: z.string(),
+  nodes: z.number().int(),
+  /** The longest way to the store and back, each way. */
+  latencyMs: ms,
+  limits: z.record(z.string(), z.number()),
+  roots: z.array(Root),
+  scripts: z.array(Script),
+  faults: z.array(Fault),
+  mail: z.array(MailAct).default([]),
 })
 export type Plan = z.infer<typeof Plan>

@@ -18,7 +18,10 @@ export type Verdict = {
   trace: Checker['trace']
 }
 
-/** By then everything has ended, or will not: a full queue of the longest turns, with their grace, a lease and some sweeps after the last fault. */
+/**
+ * By then everything has ended, or will not: a full queue of the longest turns, with their grace, a lease and
+ * some sweeps after the last fault.
+ */
 const calmMsMax = 90_000
 const lingerMs = 1200
 
@@ -26,7 +29,10 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
   const world = new World(plan, bug)
   const { checker, scheduler } = world
   checker.keepTrace = keepTrace
-  const crashed = (error: unknown): void => checker.fail(`fault: nobody caught ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  const crashed = (error: unknown): void =>
+    checker.fail(
+      `fault: nobody caught ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    )
   process.on('unhandledRejection', crashed)
   try {
     await world.begin()
@@ -44,12 +50,29 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
     world.store.db.close()
   }
   const { ledger } = checker
-  for (const [code, name] of agentFaults) world.counts.set(name, (world.counts.get(name) ?? 0) + (ledger.outcomes.get(code) ?? 0))
+  for (const [code, name] of agentFaults)
+    world.counts.set(name, (world.counts.get(name) ?? 0) + (ledger.outcomes.get(code) ?? 0))
   return {
-    failure: checker.failure, digest: checker.digest, calls: ledger.calls, events: ledger.events, simulatedMs: scheduler.now - startAt, outcomes: ledger.outcomes, counts: world.counts,
-    rerunsMax: world.rerunsMax, trace: checker.trace,
+    failure: checker.failure,
+    digest: checker.digest,
+    calls: ledger.calls,
+    events: ledger.events,
+    simulatedMs: scheduler.now - startAt,
+    outcomes: ledger.outcomes,
+    counts: world.counts,
+    rerunsMax: world.rerunsMax,
+    trace: checker.trace,
   }
 }
 
-/** The agent faults that show in the log: a call that timed out, one that was rejected, one whose target is not there, one whose target is busy. */
-const agentFaults = [['timed_out', 'agent.timeout'], ['refused.not_allowed', 'agent.rejected'], ['refused.agent_unknown', 'agent.not_found'], ['refused.queue_full', 'agent.busy'], ['refused.call_deadlock', 'ring.refused']] as const
+/**
+ * The agent faults that show in the log: a call that timed out, one that was rejected, one whose target is
+ * not there, one whose target is busy.
+ */
+const agentFaults = [
+  ['timed_out', 'agent.timeout'],
+  ['refused.not_allowed', 'agent.rejected'],
+  ['refused.agent_unknown', 'agent.not_found'],
+  ['refused.queue_full', 'agent.busy'],
+  ['refused.call_deadlock', 'ring.refused'],
+] as const

@@ -8,23 +8,26 @@ const workers = 2
 /** Settles when every job has its reply; `heard` gets them as they come. */
 export async function inPool(jobs: readonly Job[], heard: (reply: Reply) => void): Promise<void> {
   let next = 0
-  const run = (): Promise<void> => new Promise((resolve, reject) => {
-    const child = fork(fileURLToPath(new URL('worker.ts', import.meta.url)))
-    let over = false
-    const give = (): void => {
-      const job = jobs[next]
-      next += 1
-      if (job !== undefined) return void child.send(job)
-      over = true
-      child.disconnect()
-    }
-    child.on('message', (reply) => {
-      heard(reply as Reply)
+  const run = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const child = fork(fileURLToPath(new URL('worker.ts', import.meta.url)))
+      let over = false
+      const give = (): void => {
+        const job = jobs[next]
+        next += 1
+        if (job !== undefined) return void child.send(job)
+        over = true
+        child.disconnect()
+      }
+      child.on('message', (reply) => {
+        heard(reply as Reply)
+        give()
+      })
+      child.on('error', reject)
+      child.on('exit', (code) =>
+        over ? resolve() : reject(new Error(`a worker ended with ${code ?? 'a signal'}`)),
+      )
       give()
     })
-    child.on('error', reject)
-    child.on('exit', (code) => (over ? resolve() : reject(new Error(`a worker ended with ${code ?? 'a signal'}`))))
-    give()
-  })
   await Promise.all(Array.from({ length: Math.min(workers, jobs.length) }, run))
 }

@@ -12,7 +12,9 @@ export function progressOf(total: number, what: string): Progress {
       const share = done / Math.max(1, total)
       if (terminal) {
         const filled = Math.round(share * width)
-        stderr.write(`\r\u001b[K${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${done}/${total} ${what} ${note}`)
+        stderr.write(
+          `\r\u001b[K${'█'.repeat(filled)}${'░'.repeat(width - filled)} ${done}/${total} ${what} ${note}`,
+        )
       } else if (Math.floor(share * 10) > tenths) {
         tenths = Math.floor(share * 10)
         stderr.write(`${done}/${total} ${what} ${note}\n`)

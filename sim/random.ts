@@ -3,7 +3,8 @@
 /** A number from a seed, a name and a count: leaving one event out does not reshuffle the others. */
 export function mix(seed: number, name: string, nth: number): number {
   let state = Math.imul(2166136261 ^ seed, 16777619) ^ nth
-  for (let index = 0; index < name.length; index += 1) state = Math.imul(state ^ name.charCodeAt(index), 16777619)
+  for (let index = 0; index < name.length; index += 1)
+    state = Math.imul(state ^ name.charCodeAt(index), 16777619)
   state = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d)
   state = Math.imul(state ^ (state >>> 12), 0x297a2d39)
   return (state ^ (state >>> 15)) >>> 0

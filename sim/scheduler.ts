@@ -1,5 +1,6 @@
 /**
- * Virtual time. Events run in order of their moment; those of one moment in an order drawn from the seed, which is where interleavings come from.
+ * Virtual time. Events run in order of their moment; those of one moment in an order drawn from the seed,
+ * which is where interleavings come from.
  * After each event everything is let settle that can happen without time passing.
  */
 import { mix } from './random.ts'
@@ -22,12 +23,18 @@ export class Scheduler {
     this.#seed = seed
   }
 
-  /** Runs `run` at `at`; `what` names it, so that its place among its neighbours does not depend on others. */
+  /**
+   * Runs `run` at `at`; `what` names it, so that its place among its neighbours does not depend on others.
+   */
   at(at: number, what: string, run: () => void): () => void {
     const nth = (this.#counts.get(what) ?? 0) + 1
     this.#counts.set(what, nth)
     this.#serial += 1
-    const scheduled: Scheduled = { at: Math.max(at, this.now), tie: (mix(this.#seed, what, nth) & 0xfffff) * 2 ** 30 + this.#serial, run }
+    const scheduled: Scheduled = {
+      at: Math.max(at, this.now),
+      tie: (mix(this.#seed, what, nth) & 0xfffff) * 2 ** 30 + this.#serial,
+      run,
+    }
     push(this.#heap, scheduled)
     return () => {
       scheduled.run = nothing
@@ -59,7 +66,7 @@ export class Scheduler {
 const nothing = (): void => undefined
 
 /** Every promise job that is ready has run when this resolves. */
-// oxlint-disable-next-line no-restricted-globals -- No time passes here: it only lets the jobs of the engine run.
+// oxlint-disable-next-line no-restricted-globals -- No time passes: the engine runs its jobs.
 const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const before = (a: Scheduled, b: Scheduled): boolean => a.at < b.at || (a.at === b.at && a.tie < b.tie)

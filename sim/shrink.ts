@@ -1,12 +1,24 @@
-/** Cuts a failing plan down to what it needs to fail: delta debugging over roots, faults, acts and what stands in them. */
+/**
+ * Cuts a failing plan down to what it needs to fail: delta debugging over roots, faults, acts and what stands
+ * in them.
+ */
 import type { Bug } from './bug.ts'
 import type { Plan } from './plan.ts'
 import { play } from './play.ts'
 
 /** The law and the wording without ids and numbers: a smaller plan must fail for the same reason. */
-export const reasonOf = (failure: string): string => failure.split('\n')[0]?.replaceAll(/\b[a-z]+_[\w-]+/g, '#').replaceAll(/\d+/g, 'N') ?? ''
+export const reasonOf = (failure: string): string =>
+  failure
+    .split('\n')[0]
+    ?.replaceAll(/\b[a-z]+_[\w-]+/g, '#')
+    .replaceAll(/\d+/g, 'N') ?? ''
 
-export async function shrink(plan: Plan, failure: string, bug: Bug | null, playsMax = 400): Promise<{ plan: Plan; plays: number }> {
+export async function shrink(
+  plan: Plan,
+  failure: string,
+  bug: Bug | null,
+  playsMax = 400,
+): Promise<{ plan: Plan; plays: number }> {
   const reason = reasonOf(failure)
   let plays = 0
   const fails = async (candidate: Plan): Promise<boolean> => {
@@ -16,9 +28,15 @@ export async function shrink(plan: Plan, failure: string, bug: Bug | null, plays
     return verdict.failure !== null && reasonOf(verdict.failure) === reason
   }
   let best = plan
-  for (let smaller = true; smaller; ) {
+  for (let smaller = true; smaller;) {
     smaller = false
-    for (const candidates of [without('faults'), without('roots'), without('mail'), emptierScripts, plainer]) {
+    for (const candidates of [
+      without('faults'),
+      without('roots'),
+      without('mail'),
+      emptierScripts,
+      plainer,
+    ]) {
       const found = await firstThatFails(best, candidates, fails)
       if (found === null) continue
       best = found
@@ -29,9 +47,13 @@ export async function shrink(plan: Plan, failure: string, bug: Bug | null, plays
 }
 
 /** Takes each cut that still fails, in halves first and then one by one. */
-async function firstThatFails(plan: Plan, candidates: (plan: Plan) => Iterable<Plan>, fails: (plan: Plan) => Promise<boolean>): Promise<Plan | null> {
+async function firstThatFails(
+  plan: Plan,
+  candidates: (plan: Plan) => Iterable<Plan>,
+  fails: (plan: Plan) => Promise<boolean>,
+): Promise<Plan | null> {
   let best: Plan | null = null
-  for (let again = true; again; ) {
+  for (let again = true; again;) {
     again = false
     for (const candidate of candidates(best ?? plan)) {
       if (!(await fails(candidate))) continue
@@ -47,7 +69,8 @@ function without(field: 'faults' | 'roots' | 'mail'): (plan: Plan) => Iterable<P
   return function* cut(plan) {
     const list: readonly unknown[] = plan[field]
     for (let size = Math.ceil(list.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-      for (let from = 0; from < list.length; from += size) yield { ...plan, [field]: list.toSpliced(from, size) }
+      for (let from = 0; from < list.length; from += size)
+        yield { ...plan, [field]: list.toSpliced(from, size) }
     }
   }
 }
@@ -58,7 +81,12 @@ function* emptierScripts(plan: Plan): Iterable<Plan> {
     if (script.acts.length > 1) yield put({ ...script, acts: [] })
     for (const [at, act] of script.acts.entries()) {
       yield put({ ...script, acts: script.acts.toSpliced(at, 1) })
-      if (act.do === 'call' && act.calls.length > 1) for (const [call] of act.calls.entries()) yield put({ ...script, acts: script.acts.with(at, { ...act, calls: act.calls.toSpliced(call, 1) }) })
+      if (act.do === 'call' && act.calls.length > 1)
+        for (const [call] of act.calls.entries())
+          yield put({
+            ...script,
+            acts: script.acts.with(at, { ...act, calls: act.calls.toSpliced(call, 1) }),
+          })
     }
     if (script.end !== 'answer') yield put({ ...script, end: 'answer' })
   }

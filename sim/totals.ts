@@ -3,18 +3,69 @@ import { hash } from 'node:crypto'
 import type { Verdict } from './play.ts'
 import { count } from './ledger.ts'
 
-export type SeedResult = { seed: number; failure: string | null; digest: string; calls: number; events: number; simulatedMs: number; rerunsMax: number; outcomes: [string, number][]; counts: [string, number][] }
+export type SeedResult = {
+  seed: number
+  failure: string | null
+  digest: string
+  calls: number
+  events: number
+  simulatedMs: number
+  rerunsMax: number
+  outcomes: [string, number][]
+  counts: [string, number][]
+}
 
 export const seedResultOf = (seed: number, verdict: Verdict): SeedResult => ({
-  seed, failure: verdict.failure, digest: verdict.digest, calls: verdict.calls, events: verdict.events, simulatedMs: verdict.simulatedMs, rerunsMax: verdict.rerunsMax,
-  outcomes: [...verdict.outcomes], counts: [...verdict.counts],
+  seed,
+  failure: verdict.failure,
+  digest: verdict.digest,
+  calls: verdict.calls,
+  events: verdict.events,
+  simulatedMs: verdict.simulatedMs,
+  rerunsMax: verdict.rerunsMax,
+  outcomes: [...verdict.outcomes],
+  counts: [...verdict.counts],
 })
 
 /** Every fault that a plan can hold or a script can play. Over a full run each must have happened. */
 export const faultNames = [
-  'crash', 'restart', 'freeze', 'thaw', 'stale.refused', 'cut.hang', 'cut.throw', 'disk.slow', 'commit.failed', 'commit.unknown', 'hint.lost', 'hint.late', 'hint.doubled',
-  'driver.slow', 'driver.hang', 'driver.deaf', 'driver.fail', 'driver.empty', 'driver.late', 'driver.twice', 'driver.twice_refused', 'driver.lie_high', 'driver.lie_none',
-  'agent.timeout', 'agent.rejected', 'agent.not_found', 'agent.busy', 'agent.network_delay', 'ring.refused', 'cancel.done', 'cancel.late', 'keys.rerun', 'mail.accepted', 'mail.released', 'mail.taken', 'mail.reply', 'mail.again',
+  'crash',
+  'restart',
+  'freeze',
+  'thaw',
+  'stale.refused',
+  'cut.hang',
+  'cut.throw',
+  'disk.slow',
+  'commit.failed',
+  'commit.unknown',
+  'hint.lost',
+  'hint.late',
+  'hint.doubled',
+  'driver.slow',
+  'driver.hang',
+  'driver.deaf',
+  'driver.fail',
+  'driver.empty',
+  'driver.late',
+  'driver.twice',
+  'driver.twice_refused',
+  'driver.lie_high',
+  'driver.lie_none',
+  'agent.timeout',
+  'agent.rejected',
+  'agent.not_found',
+  'agent.busy',
+  'agent.network_delay',
+  'ring.refused',
+  'cancel.done',
+  'cancel.late',
+  'keys.rerun',
+  'mail.accepted',
+  'mail.released',
+  'mail.taken',
+  'mail.reply',
+  'mail.again',
 ] as const
 
 export class Totals {
@@ -43,7 +94,10 @@ export class Totals {
   /** One hash over the logs of all seeds, in their order. */
   digest(): string {
     const seeds = [...this.#digests.keys()].toSorted((a, b) => a - b)
-    return hash('sha256', seeds.map((seed) => `${seed} ${this.#digests.get(seed) ?? ''}`).join('\n')).slice(0, 32)
+    return hash('sha256', seeds.map((seed) => `${seed} ${this.#digests.get(seed) ?? ''}`).join('\n')).slice(
+      0,
+      32,
+    )
   }
 
   missing(): string[] {
@@ -52,8 +106,12 @@ export class Totals {
 }
 
 export function summaryLines(totals: Totals, seconds: number): string[] {
-  const listed = (entries: readonly (readonly [string, number])[]): string => entries.map(([name, times]) => `${name} ${times}`).join(', ')
-  const refused = [...totals.outcomes].reduce((sum, [name, times]) => sum + (name.startsWith('refused.') ? times : 0), 0)
+  const listed = (entries: readonly (readonly [string, number])[]): string =>
+    entries.map(([name, times]) => `${name} ${times}`).join(', ')
+  const refused = [...totals.outcomes].reduce(
+    (sum, [name, times]) => sum + (name.startsWith('refused.') ? times : 0),
+    0,
+  )
   return [
     `${totals.seeds} seeds, ${totals.calls + refused} calls (${totals.calls} opened, ${refused} refused), ${totals.events} events, ${(totals.simulatedMs / 3_600_000).toFixed(1)} simulated hours in ${seconds.toFixed(0)} s`,
     `hash      ${totals.digest()}`,

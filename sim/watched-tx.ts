@@ -1,11 +1,20 @@
-/** A transaction that is watched: R1 says that its facts lie within the keys it named or was given by NeedsKeys. */
+/**
+ * A transaction that is watched: R1 says that its facts lie within the keys it named or was given by
+ * NeedsKeys.
+ */
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { isWaiting, suffixOf } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/ports.ts'
 import type { Shared } from './node-store.ts'
 
-export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>, given: Tx, held: ReadonlySet<string>, events: Event[], node: NodeId): Tx {
+export function watchedTx(
+  { bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>,
+  given: Tx,
+  held: ReadonlySet<string>,
+  events: Event[],
+  node: NodeId,
+): Tx {
   const tx = bug?.tx?.(given, store) ?? given
   const covered = (what: string, ...keys: Key[]): void => {
     const missing = keys.find((key) => !held.has(key))
@@ -31,14 +40,24 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
     async open(query) {
       const facts = await tx.open(query)
       if (facts === null) return null
-      covered(query.call, `session:${facts.caller.turn.session}`, `flow:${facts.caller.turn.flow}`, `call:${query.call}`)
+      covered(
+        query.call,
+        `session:${facts.caller.turn.session}`,
+        `flow:${facts.caller.turn.flow}`,
+        `call:${query.call}`,
+      )
       if (query.target !== null) covered(query.call, `session:${query.target}`)
       covered(query.call, ...(facts.target?.waitPath ?? []).map((hop): Key => `session:${hop.session}`))
       return bug?.open?.(facts, node) ?? facts
     },
     async send(query) {
       const facts = await tx.send(query)
-      covered('a message', `session:${query.target}`, `flow:${facts.sender?.turn.flow ?? query.flow}`, ...(facts.sender === null ? [] : [`session:${facts.sender.turn.session}` as const]))
+      covered(
+        'a message',
+        `session:${query.target}`,
+        `flow:${facts.sender?.turn.flow ?? query.flow}`,
+        ...(facts.sender === null ? [] : [`session:${facts.sender.turn.session}` as const]),
+      )
       return facts
     },
     question: (id) => tx.question(id),
@@ -46,7 +65,8 @@ export function watchedTx({ bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 's
     traced: (session, key) => tx.traced(session, key),
     async message(id) {
       const facts = await tx.message(id)
-      if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`)) covered(id, `message:${suffixOf(id)}`)
+      if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`))
+        covered(id, `message:${suffixOf(id)}`)
       return facts
     },
     async inbox(session, ask) {

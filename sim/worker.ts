@@ -4,13 +4,16 @@ import { makePlan } from './make-plan.ts'
 import { play } from './play.ts'
 import { seedResultOf, type SeedResult } from './totals.ts'
 
-export type Job = { kind: 'seeds'; from: number; count: number } | { kind: 'bug'; name: string; plansMax: number }
+export type Job =
+  | { kind: 'seeds'; from: number; count: number }
+  | { kind: 'bug'; name: string; plansMax: number }
 export type Reply = { kind: 'seeds'; results: SeedResult[] } | { kind: 'bug'; found: Found }
 
 async function work(job: Job): Promise<Reply> {
   if (job.kind === 'bug') return { kind: 'bug', found: await findBug(job.name, job.plansMax) }
   const results: SeedResult[] = []
-  for (let seed = job.from; seed < job.from + job.count; seed += 1) results.push(seedResultOf(seed, await play(makePlan(seed))))
+  for (let seed = job.from; seed < job.from + job.count; seed += 1)
+    results.push(seedResultOf(seed, await play(makePlan(seed))))
   return { kind: 'seeds', results }
 }
 

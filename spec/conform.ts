@@ -1,5 +1,6 @@
 /**
- * The model folds events as the store does: along random walks every event of the model is appended to the real SQLite store, and its tables and facts are compared with the model's.
+ * The model folds events as the store does: along random walks every event of the model is appended to the
+ * real SQLite store, and its tables and facts are compared with the model's.
  * This ties the abstract rows to `src/store/apply.ts` and `src/store/facts.ts`.
  */
 import type { Event } from '../src/model/event.ts'
@@ -11,14 +12,32 @@ import { lockstepOptions, randomOf, stepsPerWalk } from './lockstep.ts'
 
 export type Conformance = { states: number; difference: string | null }
 
-export async function conform(seed: number, statesWanted: number, options: Options = lockstepOptions): Promise<Conformance> {
+export async function conform(
+  seed: number,
+  statesWanted: number,
+  options: Options = lockstepOptions,
+): Promise<Conformance> {
   const random = randomOf(seed)
   const model = callModel(options)
   let states = 0
   while (states < statesWanted) {
     const store = sqliteStore({ directory: ':memory:', now: () => nowMs })
     try {
-      await append(store, names('a', options.agents).map((agent): Event => ({ type: 'session.created', session: sessionId(agent), turn: null, agent, kind: 'persistent', parent: null, cwd: '/', title: agent, model: null, flow: null })))
+      await append(
+        store,
+        names('a', options.agents).map((agent): Event => ({
+          type: 'session.created',
+          session: sessionId(agent),
+          turn: null,
+          agent,
+          kind: 'persistent',
+          parent: null,
+          cwd: '/',
+          title: agent,
+          model: null,
+          flow: null,
+        })),
+      )
       let state = model.init
       const actions: string[] = []
       for (let step = 0; step < stepsPerWalk && states < statesWanted; step += 1) {
@@ -48,37 +67,73 @@ async function append(store: SqliteStore, events: readonly Event[]): Promise<voi
 
 async function differenceOf(store: SqliteStore, options: Options, state: State): Promise<string | null> {
   const mine = JSON.stringify(idsOf(state).map((id) => modelRow(options, state, id)))
-  const theirs = JSON.stringify(await Promise.all(idsOf(state).map((id) => storeRow(store, options, state, id))))
+  const theirs = JSON.stringify(
+    await Promise.all(idsOf(state).map((id) => storeRow(store, options, state, id))),
+  )
   if (mine !== theirs) return `the model has ${mine}, the store ${theirs}`
-  const waits = (store.db.prepare('select target from waits order by target').all() as { target: string }[]).map(({ target }) => target)
+  const waits = (
+    store.db.prepare('select target from waits order by target').all() as { target: string }[]
+  ).map(({ target }) => target)
   const kept = state.waits.map((id) => sessionId(`e${id}`))
-  return JSON.stringify(waits) === JSON.stringify(kept) ? null : `the model keeps the waits ${kept.join(' ')}, the store ${waits.join(' ')}`
+  return JSON.stringify(waits) === JSON.stringify(kept)
+    ? null
+    : `the model keeps the waits ${kept.join(' ')}, the store ${waits.join(' ')}`
 }
 
 /** The rows, what is pending below, and whom its session would close a ring with. */
 function modelRow(options: Options, state: State, id: number) {
   const row = rowOf(state, id)
   return {
-    st: row.st, call: row.call, stop: row.stop, node: row.node, epoch: row.epoch, below: options.budget === 0 ? 0 : row.below, used: row.st === 'ended' && row.epoch > 0 ? row.used : 0,
-    under: belowTurn(state, id).map(turnId), rings: names('a', options.agents).filter((agent) => waitPath(state, agent, sessionOf(state, id)) !== null),
+    st: row.st,
+    call: row.call,
+    stop: row.stop,
+    node: row.node,
+    epoch: row.epoch,
+    below: options.budget === 0 ? 0 : row.below,
+    used: row.st === 'ended' && row.epoch > 0 ? row.used : 0,
+    under: belowTurn(state, id).map(turnId),
+    rings: names('a', options.agents).filter(
+      (agent) => waitPath(state, agent, sessionOf(state, id)) !== null,
+    ),
   }
 }
 
-function storeRow(store: SqliteStore, options: Options, state: State, id: number): Promise<ReturnType<typeof modelRow>> {
-  const sessions = [...new Set([...idsOf(state).map((turn) => sessionOf(state, turn)), ...names('a', options.agents)])]
+function storeRow(
+  store: SqliteStore,
+  options: Options,
+  state: State,
+  id: number,
+): Promise<ReturnType<typeof modelRow>> {
+  const sessions = [
+    ...new Set([...idsOf(state).map((turn) => sessionOf(state, turn)), ...names('a', options.agents)]),
+  ]
   const root = (turn: number): number => (rowOf(state, turn).par === 0 ? turn : root(rowOf(state, turn).par))
-  return store.transact([...sessions.map((session) => `session:${sessionId(session)}` as const), `flow:flow_${root(id)}`, 'call:call_x'], async (tx) => {
-    const facts = await tx.turn(turnId(id))
-    if (facts === null) throw new Error(`${id} is not in the store`)
-    const { turn } = facts
-    const rings: string[] = []
-    for (const agent of names('a', options.agents)) {
-      const open = await tx.open({ call: 'call_x', callerTurn: turn.id, target: sessionId(agent) })
-      if (open?.target?.waitPath != null) rings.push(agent)
-    }
-    return {
-      st: turn.state, call: turn.call === null ? 'none' : turn.call.pending ? 'pending' : (turn.call.outcome ?? 'none'), stop: turn.stopping ?? 'no', node: turn.node?.slice(5) ?? null, epoch: turn.epoch,
-      below: options.budget === 0 ? 0 : turn.tokensBelow, used: turn.tokensUsed, under: (await tx.below(turn.id)).map(({ turn: { id: below } }) => below).sort(), rings,
-    }
-  })
+  return store.transact(
+    [
+      ...sessions.map((session) => `session:${sessionId(session)}` as const),
+      `flow:flow_${root(id)}`,
+      'call:call_x',
+    ],
+    async (tx) => {
+      const facts = await tx.turn(turnId(id))
+      if (facts === null) throw new Error(`${id} is not in the store`)
+      const { turn } = facts
+      const rings: string[] = []
+      for (const agent of names('a', options.agents)) {
+        const open = await tx.open({ call: 'call_x', callerTurn: turn.id, target: sessionId(agent) })
+        if (open?.target?.waitPath != null) rings.push(agent)
+      }
+      return {
+        st: turn.state,
+        call: turn.call === null ? 'none' : turn.call.pending ? 'pending' : (turn.call.outcome ?? 'none'),
+        stop: turn.stopping ?? 'no',
+        node: turn.node?.slice(5) ?? null,
+        epoch: turn.epoch,
+        below: options.budget === 0 ? 0 : turn.tokensBelow,
+        used: turn.tokensUsed,
+        under: (await tx.below(turn.id)).map(({ turn: { id: below } }) => below).sort(),
+        rings,
+      }
+    },
+  )
 }

@@ -1,4 +1,7 @@
-/** The TypeScript steps and the TLA+ text must allow the same: their successors are compared state by state along random walks. */
+/**
+ * The TypeScript steps and the TLA+ text must allow the same: their successors are compared state by state
+ * along random walks.
+ */
 import { callModel } from './checker/steps.ts'
 import { idsOf, names, optionsPlain, rowOf, type Options, type Row, type State } from './checker/state.ts'
 import { configText, protocolText, successorsOf } from './tla.ts'
@@ -7,7 +10,17 @@ export type Lockstep = { states: number; edges: number; difference: string | nul
 
 /** What a walk may do; the same text is given to both sides. */
 export const lockstepOptions: Options = {
-  ...optionsPlain, agents: 3, nodes: 2, turnsMax: 4, rootsMax: 2, depthMax: 2, budget: 2, faultsMax: 2, epochMax: 2, faults: ['crash', 'lapse', 'forget'], kinds: ['fresh', 'kept', 'background'],
+  ...optionsPlain,
+  agents: 3,
+  nodes: 2,
+  turnsMax: 4,
+  rootsMax: 2,
+  depthMax: 2,
+  budget: 2,
+  faultsMax: 2,
+  epochMax: 2,
+  faults: ['crash', 'lapse', 'forget'],
+  kinds: ['fresh', 'kept', 'background'],
 }
 
 export const stepsPerWalk = 24
@@ -38,7 +51,12 @@ export function lockstep(seed: number, statesWanted: number, options: Options = 
         const theirs = new Set(successorsOf(text, config, tlaOf(options, state)).map(canon))
         edges += mine.size
         const difference = differenceOf(mine, theirs)
-        if (difference !== null) return { states: seen.size, edges, difference: `after ${canon(tlaOf(options, state))}: ${difference}` }
+        if (difference !== null)
+          return {
+            states: seen.size,
+            edges,
+            difference: `after ${canon(tlaOf(options, state))}: ${difference}`,
+          }
       }
       const chosen = steps[random(steps.length)]
       if (chosen === undefined) break
@@ -59,28 +77,80 @@ function differenceOf(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): s
 export function configOf(options: Options): string {
   const set = (items: readonly string[]): string => `{${items.join(', ')}}`
   const constants: Record<string, string> = {
-    Agents: set(names('a', options.agents)), Nodes: set(names('n', options.nodes)), MaxTurns: String(options.turnsMax), MaxRoots: String(options.rootsMax), MaxDepth: String(options.depthMax),
-    Budget: String(options.budget), MaxFaults: String(options.faultsMax), MaxEpoch: String(options.epochMax), Faults: set(options.faults.map((fault) => `"${fault}"`)), Kinds: set(options.kinds.map((kind) => `"${kind}"`)),
-    Timeouts: String(options.timeouts).toUpperCase(), Cancels: String(options.cancels).toUpperCase(),
+    Agents: set(names('a', options.agents)),
+    Nodes: set(names('n', options.nodes)),
+    MaxTurns: String(options.turnsMax),
+    MaxRoots: String(options.rootsMax),
+    MaxDepth: String(options.depthMax),
+    Budget: String(options.budget),
+    MaxFaults: String(options.faultsMax),
+    MaxEpoch: String(options.epochMax),
+    Faults: set(options.faults.map((fault) => `"${fault}"`)),
+    Kinds: set(options.kinds.map((kind) => `"${kind}"`)),
+    Timeouts: String(options.timeouts).toUpperCase(),
+    Cancels: String(options.cancels).toUpperCase(),
   }
-  return configText('calls', 'Waits').replace(/^INVARIANT .*\n/gm, '').replaceAll(/^ {2}(\w+) = .*$/gm, (line, name: string) => (name in constants ? `  ${name} = ${constants[name]}` : line))
+  return configText('calls', 'Waits')
+    .replace(/^INVARIANT .*\n/gm, '')
+    .replaceAll(/^ {2}(\w+) = .*$/gm, (line, name: string) =>
+      name in constants ? `  ${name} = ${constants[name]}` : line,
+    )
 }
 
-const rowFree: Row = { st: 'ended', ses: null, path: [], par: 0, bg: false, key: 0, call: 'none', ends: 0, stop: 'no', node: null, epoch: 0, max: 0, used: 0, below: 0, pos: 0 }
+const rowFree: Row = {
+  st: 'ended',
+  ses: null,
+  path: [],
+  par: 0,
+  bg: false,
+  key: 0,
+  call: 'none',
+  ends: 0,
+  stop: 'no',
+  node: null,
+  epoch: 0,
+  max: 0,
+  used: 0,
+  below: 0,
+  pos: 0,
+}
 
-/** A state in the JSON of tla-checker: functions over 1..n are tuples, sets are arrays, model values are named. */
+/**
+ * A state in the JSON of tla-checker: functions over 1..n are tuples, sets are arrays, model values are
+ * named.
+ */
 export function tlaOf(options: Options, state: State): Record<string, unknown> {
   const model = (name: string) => ({ __model: name })
   const tuple = (items: readonly unknown[]) => ({ __tuple: items })
   const ids = Array.from({ length: options.turnsMax }, (_, index) => index + 1)
   const used = new Set(idsOf(state))
-  const each = (value: (row: Row, id: number, free: boolean) => unknown) => tuple(ids.map((id) => value(used.has(id) ? rowOf(state, id) : rowFree, id, !used.has(id))))
+  const each = (value: (row: Row, id: number, free: boolean) => unknown) =>
+    tuple(ids.map((id) => value(used.has(id) ? rowOf(state, id) : rowFree, id, !used.has(id))))
   const drivers = (of: State['run']) => of.map(([node, turn, epoch]) => tuple([model(node), turn, epoch]))
   return {
-    st: each((row, _, free) => (free ? 'free' : row.st)), ses: each((row, id, free) => (free ? 0 : row.ses === null ? id : model(row.ses))), path: each((row) => tuple(row.path.map(model))),
-    par: each((row) => row.par), bg: each((row) => row.bg), key: each((row) => row.key), call: each((row) => row.call), ends: each((row) => row.ends), stop: each((row) => row.stop),
-    node: each((row) => (row.node === null ? 0 : model(row.node))), epoch: each((row) => row.epoch), max: each((row) => row.max), used: each((row) => row.used), below: each((row) => row.below), pos: each((row) => row.pos),
-    waits: state.waits, run: drivers(state.run), seen: drivers(state.seen), aw: state.aw, down: state.down.map(model), lapsed: state.lapsed.map(model), faults: state.faults, torn: state.torn,
+    st: each((row, _, free) => (free ? 'free' : row.st)),
+    ses: each((row, id, free) => (free ? 0 : row.ses === null ? id : model(row.ses))),
+    path: each((row) => tuple(row.path.map(model))),
+    par: each((row) => row.par),
+    bg: each((row) => row.bg),
+    key: each((row) => row.key),
+    call: each((row) => row.call),
+    ends: each((row) => row.ends),
+    stop: each((row) => row.stop),
+    node: each((row) => (row.node === null ? 0 : model(row.node))),
+    epoch: each((row) => row.epoch),
+    max: each((row) => row.max),
+    used: each((row) => row.used),
+    below: each((row) => row.below),
+    pos: each((row) => row.pos),
+    waits: state.waits,
+    run: drivers(state.run),
+    seen: drivers(state.seen),
+    aw: state.aw,
+    down: state.down.map(model),
+    lapsed: state.lapsed.map(model),
+    faults: state.faults,
+    torn: state.torn,
   }
 }
 
@@ -91,5 +161,8 @@ function canon(value: unknown): string {
   const fields = value as Record<string, unknown>
   if ('__tuple' in fields) return `<${(fields['__tuple'] as unknown[]).map(canon).join(',')}>`
   if ('__model' in fields) return `#${String(fields['__model'])}`
-  return `(${Object.keys(fields).sort().map((name) => `${name}=${canon(fields[name])}`).join(';')})`
+  return `(${Object.keys(fields)
+    .sort()
+    .map((name) => `${name}=${canon(fields[name])}`)
+    .join(';')})`
 }

@@ -1,12 +1,25 @@
 /**
- * Runs the TLA+ text with npm's tla-checker, for safety only: its liveness verdicts are not to be trusted (0.9.0), so configurations with properties are left to TLC and to our own checker.
+ * Runs the TLA+ text with npm's tla-checker, for safety only: its liveness verdicts are not to be trusted
+ * (0.9.0), so configurations with properties are left to TLC and to our own checker.
  * A module that extends one of ours is given to it as one text.
  */
 import { readFileSync, readdirSync } from 'node:fs'
 import { initSync, check_spec_with_cfg, explore_next } from 'tla-checker'
 
-export type TlaVerdict = { success: boolean; states: number; error: string | null; invariant: string; warnings: readonly string[] }
-type Raw = { success: boolean; states_explored: number; error_type: string | null; error_message: string | null; warnings: readonly string[] }
+export type TlaVerdict = {
+  success: boolean
+  states: number
+  error: string | null
+  invariant: string
+  warnings: readonly string[]
+}
+type Raw = {
+  success: boolean
+  states_explored: number
+  error_type: string | null
+  error_message: string | null
+  warnings: readonly string[]
+}
 
 const statesMax = 400_000
 const stepsMax = 10_000
@@ -23,10 +36,18 @@ function load(): void {
 const bare = (text: string): string => text.replace(/^-+ MODULE.*\n/m, '').replace(/^=+\s*$/m, '')
 
 /** The checker reads the text anew for every question, so comments are left out. */
-const terse = (text: string): string => text.replaceAll(/\(\*[\s\S]*?\*\)/g, '').replaceAll(/\\\*.*$/gm, '').replaceAll(/\n\s*\n/g, '\n')
+const terse = (text: string): string =>
+  text
+    .replaceAll(/\(\*[\s\S]*?\*\)/g, '')
+    .replaceAll(/\\\*.*$/gm, '')
+    .replaceAll(/\n\s*\n/g, '\n')
 
 export const moduleText = (folder: string): string =>
-  terse(folder === 'calls' ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => bare(read('calls/Calls.tla'))) : read(folder === 'mail' ? 'mail/Mail.tla' : 'activation/Activation.tla'))
+  terse(
+    folder === 'calls'
+      ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => bare(read('calls/Calls.tla')))
+      : read(folder === 'mail' ? 'mail/Mail.tla' : 'activation/Activation.tla'),
+  )
 
 /** The protocol without its properties. */
 export const protocolText = (): string => terse(read('calls/Calls.tla'))
@@ -35,21 +56,35 @@ export const configText = (folder: string, name: string): string => read(`${fold
 
 /** Configurations of safety; one with a property is for TLC. */
 export const configsOf = (folder: string): string[] =>
-  readdirSync(here(folder)).filter((file) => file.endsWith('.cfg')).map((file) => file.slice(0, -4)).filter((name) => !/^PROPERTY/m.test(configText(folder, name))).sort()
+  readdirSync(here(folder))
+    .filter((file) => file.endsWith('.cfg'))
+    .map((file) => file.slice(0, -4))
+    .filter((name) => !/^PROPERTY/m.test(configText(folder, name)))
+    .sort()
 
 export function checkTla(folder: string, name: string): TlaVerdict {
   load()
-  const raw = JSON.parse(check_spec_with_cfg(moduleText(folder), configText(folder, name), '{}', statesMax, stepsMax, true, false)) as Raw
+  const raw = JSON.parse(
+    check_spec_with_cfg(moduleText(folder), configText(folder, name), '{}', statesMax, stepsMax, true, false),
+  ) as Raw
   const message = raw.error_message ?? ''
   return {
-    success: raw.success, states: raw.states_explored, error: raw.error_type, warnings: raw.warnings, invariant: /[Ii]nvariant[^\w]*(?:violated:?\s*)?[`'"]?(\w+)/.exec(message)?.[1] ?? message,
+    success: raw.success,
+    states: raw.states_explored,
+    error: raw.error_type,
+    warnings: raw.warnings,
+    invariant: /[Ii]nvariant[^\w]*(?:violated:?\s*)?[`'"]?(\w+)/.exec(message)?.[1] ?? message,
   }
 }
 
 /** The successors of one state, as the TLA+ text has them. */
 export function successorsOf(text: string, config: string, state: unknown): unknown[] {
   load()
-  const answer = JSON.parse(explore_next(text, config, '{}', JSON.stringify(state))) as { ok: boolean; error?: string; transitions: { state: { json: unknown } }[] }
+  const answer = JSON.parse(explore_next(text, config, '{}', JSON.stringify(state))) as {
+    ok: boolean
+    error?: string
+    transitions: { state: { json: unknown } }[]
+  }
   if (!answer.ok) throw new Error(answer.error)
   return answer.transitions.map((transition) => transition.state.json)
 }

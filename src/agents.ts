@@ -17,7 +17,10 @@ import type { AgentMaker } from './runtime/agent-book.ts'
 import type { Alarm } from './runtime/alarm.ts'
 import type { Agents, Clock, Driver } from './runtime/ports.ts'
 
-/** An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's own. */
+/**
+ * An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's
+ * own.
+ */
 export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
   driver?: 'model' | 'scripted' | Driver
   script?: z.input<typeof Script> | ScriptedFunction
@@ -27,62 +30,163 @@ export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
 /** A mistake in what was handed to `tieline()`. */
 export class OptionsError extends Error {}
 
-export type ModelSettings = ModelDriverSettings & { /** Providers that can be used now, by name. */ usable: () => readonly string[] }
-
-export function modelSettings(providers: Providers, inCode: Record<string, AgentOptions>, clock: Clock, alarm: Alarm, count: CountTokens): ModelSettings {
-  const models = providerModels(providers, process.env)
-  return { clock, alarm, count, usable: () => models.usable(), redact: (text) => models.redact(text), model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent) }
+export type ModelSettings = ModelDriverSettings & {
+  /** Providers that can be used now, by name. */
+  usable: () => readonly string[]
 }
 
-export function agentsOf(config: Config | null, inCode: Record<string, AgentOptions>, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }, onHost: Driver): Agents {
+export function modelSettings(
+  providers: Providers,
+  inCode: Record<string, AgentOptions>,
+  clock: Clock,
+  alarm: Alarm,
+  count: CountTokens,
+): ModelSettings {
+  const models = providerModels(providers, process.env)
+  return {
+    clock,
+    alarm,
+    count,
+    usable: () => models.usable(),
+    redact: (text) => models.redact(text),
+    model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent),
+  }
+}
+
+export function agentsOf(
+  config: Config | null,
+  inCode: Record<string, AgentOptions>,
+  settings: ModelDriverSettings,
+  scripted: { clock: Clock; count: CountTokens },
+  onHost: Driver,
+): Agents {
   const agents = new Map<string, Agent>()
   const drivers = new Map<string, Driver>()
   const onModel = modelDriver(settings)
   for (const agent of config?.agents ?? []) {
     agents.set(agent.name, agent)
-    drivers.set(agent.name, agent.driver === 'host' ? onHost : agent.driver === 'scripted' ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted) : onModel)
+    drivers.set(
+      agent.name,
+      agent.driver === 'host'
+        ? onHost
+        : agent.driver === 'scripted'
+          ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted)
+          : onModel,
+    )
   }
   for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {
-    const kind = typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
+    const kind =
+      typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
     const parsed = Agent.safeParse({ ...rest, name, driver: kind })
-    if (!parsed.success) throw new OptionsError(problemsOf(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'))
+    if (!parsed.success)
+      throw new OptionsError(
+        problemsOf(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'),
+      )
     agents.set(name, parsed.data)
-    drivers.set(name, typeof driver === 'object' ? driver : kind === 'model' ? onModel : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted))
+    drivers.set(
+      name,
+      typeof driver === 'object'
+        ? driver
+        : kind === 'model'
+          ? onModel
+          : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted),
+    )
   }
   const names = [...agents.keys()]
-  return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) ?? onModel }
+  return {
+    get: (name) => agents.get(name),
+    names: () => names,
+    driver: (agent) => drivers.get(agent.name) ?? onModel,
+  }
 }
 
-/** A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers begin with the name of their server. */
+/**
+ * A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers
+ * begin with the name of their server.
+ */
 export function checkTools(agents: Agents, names: readonly string[]): void {
-  for (const agent of agents.names().map((name) => agents.get(name)).filter((found) => found !== undefined)) {
+  for (const agent of agents
+    .names()
+    .map((name) => agents.get(name))
+    .filter((found) => found !== undefined)) {
     const servers = Object.keys(agent.mcpServers)
-    const wrong = agent.tools.find((tool) => !tool.endsWith('*') && !names.includes(tool) && !servers.some((server) => tool.startsWith(`${server}_`)))
-    if (wrong !== undefined) throw new OptionsError(`agents.${agent.name}.tools: there is no tool "${wrong}"; ${nearestOf(wrong, names)}`)
+    const wrong = agent.tools.find(
+      (tool) =>
+        !tool.endsWith('*') &&
+        !names.includes(tool) &&
+        !servers.some((server) => tool.startsWith(`${server}_`)),
+    )
+    if (wrong !== undefined)
+      throw new OptionsError(
+        `agents.${agent.name}.tools: there is no tool "${wrong}"; ${nearestOf(wrong, names)}`,
+      )
   }
 }
 
 function scriptOf(agent: string, given: unknown): Script {
   const parsed = Script.safeParse(given)
-  if (!parsed.success) throw new OptionsError(problemsOf(parsed.error, Script, given, ['agents', agent, 'script']).join('\n'))
+  if (!parsed.success)
+    throw new OptionsError(problemsOf(parsed.error, Script, given, ['agents', agent, 'script']).join('\n'))
   return parsed.data
 }
 
-/** Agents that doors make run on their model where its provider is there, else on the model of the first configured agent, else on the built-in offline demo agent; on that in any case where it is asked for by name. */
-export function agentMaker(configured: Agents, settings: ModelDriverSettings, scripted: { clock: Clock; count: CountTokens }, usable: readonly string[], hosted: { driver: Driver; isThere(session: SessionId): boolean }): AgentMaker {
+/**
+ * Agents that doors make run on their model where its provider is there, else on the model of the first
+ * configured agent, else on the built-in offline demo agent; on that in any case where it is asked for by
+ * name.
+ */
+export function agentMaker(
+  configured: Agents,
+  settings: ModelDriverSettings,
+  scripted: { clock: Clock; count: CountTokens },
+  usable: readonly string[],
+  hosted: { driver: Driver; isThere(session: SessionId): boolean },
+): AgentMaker {
   const hasProvider = (model: string): boolean => usable.includes(model.split('/')[0] ?? '')
   const onModel = modelDriver(settings)
   const onDemo = scriptedDriver(demoAgent, scripted)
   const onPacedDemo = scriptedDriver(pacedDemoAgent(scripted.clock), scripted)
-  const fallback = configured.names().map((name) => configured.get(name)).find((agent) => agent?.driver === 'model' && agent.model !== undefined && hasProvider(agent.model))?.model
+  const fallback = configured
+    .names()
+    .map((name) => configured.get(name))
+    .find(
+      (agent) => agent?.driver === 'model' && agent.model !== undefined && hasProvider(agent.model),
+    )?.model
   return {
     define(id, { title, description, prompt, model, tools, driver }) {
-      if (driver === 'host') return Agent.parse({ name: id, title, description, prompt, driver, tools, allowSubAgentCalls: true })
-      if (model === pacedModel) return Agent.parse({ name: id, title, description, prompt, driver: 'demo', model, tools, allowSubAgentCalls: true })
+      if (driver === 'host')
+        return Agent.parse({ name: id, title, description, prompt, driver, tools, allowSubAgentCalls: true })
+      if (model === pacedModel)
+        return Agent.parse({
+          name: id,
+          title,
+          description,
+          prompt,
+          driver: 'demo',
+          model,
+          tools,
+          allowSubAgentCalls: true,
+        })
       const runs = model !== null && hasProvider(model) ? model : fallback
-      return Agent.parse({ name: id, title, description, prompt, driver: runs === undefined ? 'demo' : 'model', ...(runs === undefined ? {} : { model: runs }), tools, allowSubAgentCalls: true })
+      return Agent.parse({
+        name: id,
+        title,
+        description,
+        prompt,
+        driver: runs === undefined ? 'demo' : 'model',
+        ...(runs === undefined ? {} : { model: runs }),
+        tools,
+        allowSubAgentCalls: true,
+      })
     },
-    driver: (agent) => (agent.driver === 'host' ? hosted.driver : agent.driver === 'demo' ? (agent.model === pacedModel ? onPacedDemo : onDemo) : onModel),
+    driver: (agent) =>
+      agent.driver === 'host'
+        ? hosted.driver
+        : agent.driver === 'demo'
+          ? agent.model === pacedModel
+            ? onPacedDemo
+            : onDemo
+          : onModel,
     isThere: (agent, session) => agent.driver !== 'host' || hosted.isThere(session),
   }
 }

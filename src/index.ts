@@ -1,6 +1,14 @@
 /** What the package offers, one by one. */
 export { OptionsError, type AgentOptions } from './agents.ts'
-export { openLog, tieline, type LogOptions, type RecordedLog, type RunOptions, type Tieline, type TielineOptions } from './tieline.ts'
+export {
+  openLog,
+  tieline,
+  type LogOptions,
+  type RecordedLog,
+  type RunOptions,
+  type Tieline,
+  type TielineOptions,
+} from './tieline.ts'
 export { ConfigError } from './config.ts'
 export { StoreFault } from './store/directory.ts'
 export type { ScriptedFunction, ScriptedTurn } from './adapters/scripted/run-function.ts'
@@ -14,5 +22,14 @@ export { ImportFault, type ExportHeader } from './runtime/export-log.ts'
 export type { CallRecord } from './runtime/record.ts'
 export type { Replay } from './runtime/replay.ts'
 export { UnknownId } from './runtime/scope.ts'
-export type { Delta, Driver, Steps, Tool, ToolAnswer, ToolContext, TurnInput, TurnOutcome } from './runtime/ports.ts'
+export type {
+  Delta,
+  Driver,
+  Steps,
+  Tool,
+  ToolAnswer,
+  ToolContext,
+  TurnInput,
+  TurnOutcome,
+} from './runtime/ports.ts'
 export type { Run, RunResult } from './runtime/run.ts'

@@ -55,7 +55,12 @@ const pageDir = join(packageDir, 'web', 'dist')
 const warmUpMs = 250
 
 export async function serve(options: ServeOptions = {}): Promise<Served> {
-  const loaded = await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env, home: homedir() })
+  const loaded = await loadConfig({
+    file: options.config,
+    cwd: process.cwd(),
+    env: process.env,
+    home: homedir(),
+  })
   const { server } = loaded.config
   const host = options.host ?? server.host
   const auth = authOf(server.auth, host)
@@ -64,18 +69,64 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const masker = maskerOf([...secretValues(process.env), ...keys.known])
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const warn = (text: string): void => tell(masker.text(text))
-  const log: LogSink = (level, message, fields) => options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)]))
-  const telemetry = telemetryView({ clock: systemClock, env: process.env, version, warn, agent: (name) => line.exchange.agentsByName(name) })
-  // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work, whatever it does.
+  const log: LogSink = (level, message, fields) =>
+    options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)]))
+  const telemetry = telemetryView({
+    clock: systemClock,
+    env: process.env,
+    version,
+    warn,
+    agent: (name) => line.exchange.agentsByName(name),
+  })
+  // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work,
+  // whatever it does.
   const listening = Promise.withResolvers<void>()
-  const line: Tieline = await tieline({ resumeAfter: listening.promise, asks: true, sampling: telemetry?.sampling ?? null, ...options, ...withAgents(options, loaded), secrets: [...keys.known, ...(options.secrets ?? [])], dataDir, onWarning: warn })
+  const line: Tieline = await tieline({
+    resumeAfter: listening.promise,
+    asks: true,
+    sampling: telemetry?.sampling ?? null,
+    ...options,
+    ...withAgents(options, loaded),
+    secrets: [...keys.known, ...(options.secrets ?? [])],
+    dataDir,
+    onWarning: warn,
+  })
   let http: HttpServer | null = null
-  const mail = await mailView({ ...loaded.config.mail, tracing: loaded.config.tracing.enable, store: line.store, mail: line.exchange.mail, clock: systemClock, warn })
+  const mail = await mailView({
+    ...loaded.config.mail,
+    tracing: loaded.config.tracing.enable,
+    store: line.store,
+    mail: line.exchange.mail,
+    clock: systemClock,
+    warn,
+  })
   try {
     const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
-      exchange: line.exchange, clock: systemClock, host, port: options.port ?? server.port, auth, token: keys.token, secret: keys.secret, version, doors: doorsOf(line, options, log), sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: (session) => mintSessionToken(keys.secret, session), report: (fault) => warn(String(fault)) }) }, pageDir: existsSync(pageDir) ? pageDir : null,
-      metrics: () => watched.metrics.text(), numbers: (since) => watched.numbers(since), observe: (...seen) => watched.metrics.observeRequest(...seen), log, limits: options.limitsOfHttp ?? {}, cwd: resolve(options.cwd ?? process.cwd()),
+      exchange: line.exchange,
+      clock: systemClock,
+      host,
+      port: options.port ?? server.port,
+      auth,
+      token: keys.token,
+      secret: keys.secret,
+      version,
+      doors: doorsOf(line, options, log),
+      sockets: {
+        '/ws/host': hostSocket({
+          exchange: line.exchange,
+          hub: line.hosts,
+          mint: (session) => mintSessionToken(keys.secret, session),
+          report: (fault) => warn(String(fault)),
+        }),
+      },
+      pageDir: existsSync(pageDir) ? pageDir : null,
+      metrics: () => watched.metrics.text(),
+      numbers: (since) => watched.numbers(since),
+      observe: (...seen) => watched.metrics.observeRequest(...seen),
+      log,
+      limits: options.limitsOfHttp ?? {},
+      cwd: resolve(options.cwd ?? process.cwd()),
     })
     const { url } = http
     const opened = http
@@ -84,7 +135,10 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     const leaving = new AbortController()
     void warmUp(leaving.signal)
     return {
-      url, token: auth === 'tokens' ? keys.token : null, dataDir, line,
+      url,
+      token: auth === 'tokens' ? keys.token : null,
+      dataDir,
+      line,
       async close() {
         leaving.abort()
         await forget()
@@ -103,47 +157,94 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   }
 }
 
-/** What the first message counts with takes a moment to load: the first answer does not wait for it, and the first message finds it there. */
+/**
+ * What the first message counts with takes a moment to load: the first answer does not wait for it, and the
+ * first message finds it there.
+ */
 async function warmUp(signal: AbortSignal): Promise<void> {
   await systemClock.sleep(warmUpMs, signal).then(loadTokenizer, () => undefined)
 }
 
 /** Loopback needs no token; any other address does, or the server does not start. */
 function authOf(auth: 'auto' | 'on' | 'off', host: string): 'tokens' | 'open' {
-  if (auth === 'off' && !isLoopback(host)) throw new ServeError(`server.auth: "off" is only possible on a loopback address, and the host is "${host}"; use "auto" or "on".`)
+  if (auth === 'off' && !isLoopback(host))
+    throw new ServeError(
+      `server.auth: "off" is only possible on a loopback address, and the host is "${host}"; use "auto" or "on".`,
+    )
   return auth === 'on' || !isLoopback(host) ? 'tokens' : 'open'
 }
 
 /** Without any agent the built-in one answers, so that everything can be tried on a machine without keys. */
-function withAgents(options: ServeOptions, { config, file }: LoadedConfig): Pick<TielineOptions, 'agents' | 'config'> {
+function withAgents(
+  options: ServeOptions,
+  { config, file }: LoadedConfig,
+): Pick<TielineOptions, 'agents' | 'config'> {
   const none = config.agents.length === 0 && Object.keys(options.agents ?? {}).length === 0
-  const demo = { demo: { description: 'the offline demo: says what it was told, and asks agents that a message names', tools: ['call_agent'], allowSubAgentCalls: true, script: demoAgent } }
+  const demo = {
+    demo: {
+      description: 'the offline demo: says what it was told, and asks agents that a message names',
+      tools: ['call_agent'],
+      allowSubAgentCalls: true,
+      script: demoAgent,
+    },
+  }
   return { ...(file === null ? {} : { config: file }), ...(none ? { agents: demo } : {}) }
 }
 
 function doorsOf(line: Tieline, options: ServeOptions, log: LogSink): Door[] {
   const ids = systemIds(() => systemClock.now())
   const report = (fault: unknown): void => log('error', 'mcp', { error: String(fault) })
-  const mcp = mcpDoor({ exchange: line.exchange, clock: systemClock, ids, version, cwd: resolve(options.cwd ?? process.cwd()), report, ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }) })
-  return [
-    lettaDoor({ exchange: line.exchange, clock: systemClock, ids }),
-    mcp,
-  ]
+  const mcp = mcpDoor({
+    exchange: line.exchange,
+    clock: systemClock,
+    ids,
+    version,
+    cwd: resolve(options.cwd ?? process.cwd()),
+    report,
+    ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }),
+  })
+  return [lettaDoor({ exchange: line.exchange, clock: systemClock, ids }), mcp]
 }
 
-/** Traces where a collector is configured, mail as files where that is wanted, and numbers for whoever asks. */
-function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | null, webSockets: () => number) {
+/**
+ * Traces where a collector is configured, mail as files where that is wanted, and numbers for whoever asks.
+ */
+function views(
+  line: Tieline,
+  telemetry: TelemetryView | null,
+  mail: MailView | null,
+  webSockets: () => number,
+) {
   const lag = watchLoopLag()
-  const metrics = metricsView({ clock: systemClock, version, live: async () => ({ running: line.running(), webSockets: webSockets(), storeOk: line.store.health().state === 'ok', ...(await line.store.lists.counts()) }), lag: () => lag.look() })
-  const deaf = line.exchange.subscribe(line.exchange.lastSeq(), { sessions: null }, {
-    events(events) {
-      metrics.events(events)
-      telemetry?.events(events)
-      mail?.events(events)
-    },
-    delta: () => undefined,
+  const metrics = metricsView({
+    clock: systemClock,
+    version,
+    live: async () => ({
+      running: line.running(),
+      webSockets: webSockets(),
+      storeOk: line.store.health().state === 'ok',
+      ...(await line.store.lists.counts()),
+    }),
+    lag: () => lag.look(),
   })
-  const totals = totalsView({ clock: systemClock, store: line.store, exchange: line.exchange, report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)) })
+  const deaf = line.exchange.subscribe(
+    line.exchange.lastSeq(),
+    { sessions: null },
+    {
+      events(events) {
+        metrics.events(events)
+        telemetry?.events(events)
+        mail?.events(events)
+      },
+      delta: () => undefined,
+    },
+  )
+  const totals = totalsView({
+    clock: systemClock,
+    store: line.store,
+    exchange: line.exchange,
+    report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)),
+  })
   return {
     metrics,
     async numbers(since: number | null): Promise<Numbers> {
@@ -161,11 +262,18 @@ function views(line: Tieline, telemetry: TelemetryView | null, mail: MailView | 
   }
 }
 
-/** The user's token and what signs the tokens of sessions, made at the first start, readable by their owner only. */
-async function keysIn(dataDir: string, given: string | null): Promise<{ token: string; secret: Uint8Array; /** As they are in their files. */ known: string[] }> {
+/**
+ * The user's token and what signs the tokens of sessions, made at the first start, readable by their owner
+ * only.
+ */
+async function keysIn(
+  dataDir: string,
+  given: string | null,
+): Promise<{ token: string; secret: Uint8Array; /** As they are in their files. */ known: string[] }> {
   await mkdir(dataDir, { recursive: true })
   // The prefix makes the token known by its shape wherever it is read.
-  const token = given ?? (await kept(join(dataDir, 'token'), () => `tlu_${randomBytes(32).toString('base64url')}`))
+  const token =
+    given ?? (await kept(join(dataDir, 'token'), () => `tlu_${randomBytes(32).toString('base64url')}`))
   const seed = await kept(join(dataDir, 'secret'), () => randomBytes(32).toString('base64url'))
   return { token, secret: createHash('sha256').update(seed).digest(), known: [token, seed] }
 }
@@ -180,9 +288,17 @@ async function kept(file: string, make: () => string): Promise<string> {
 }
 
 /** Where the server of this directory listens, and what it was configured with, for whoever looks for it. */
-async function announce(dataDir: string, url: string, { file: config, digest }: LoadedConfig): Promise<() => Promise<void>> {
+async function announce(
+  dataDir: string,
+  url: string,
+  { file: config, digest }: LoadedConfig,
+): Promise<() => Promise<void>> {
   const file = join(dataDir, 'server.json')
-  await writeFile(`${file}.new`, `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`, { mode: 0o600 })
+  await writeFile(
+    `${file}.new`,
+    `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`,
+    { mode: 0o600 },
+  )
   await rename(`${file}.new`, file)
   return () => rm(file, { force: true })
 }

@@ -1,4 +1,7 @@
-/** Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it is first used. */
+/**
+ * Puts the parts together. The only file that knows every layer; what a user may not need is loaded when it
+ * is first used.
+ */
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { hostDriver } from './adapters/host/drive.ts'
@@ -53,7 +56,10 @@ export type TielineOptions = {
   agents?: Record<string, AgentOptions>
   /** A path to `tieline.toml` or `tieline.json`; its agents are added to those in code. */
   config?: string
-  /** Where the log is kept. Without it, and without a configuration, it is in memory and gone with the process. */
+  /**
+   * Where the log is kept. Without it, and without a configuration, it is in memory and gone with the
+   * process.
+   */
   dataDir?: string
   /** The directory that sessions work in, unless a run names another. */
   cwd?: string
@@ -61,7 +67,10 @@ export type TielineOptions = {
   /** The agent that `subagent` runs; without it the caller's own definition. */
   subagent?: string
   tools?: readonly Tool[]
-  /** Somebody answers questions about tools under `ask`, through the exchange; otherwise such tools are refused. */
+  /**
+   * Somebody answers questions about tools under `ask`, through the exchange; otherwise such tools are
+   * refused.
+   */
   asks?: boolean
   /** Texts that must never reach the log, besides the keys in the environment. */
   secrets?: readonly string[]
@@ -73,11 +82,22 @@ export type TielineOptions = {
   onWarning?: (text: string) => void
 }
 
-export type RunOptions = { cwd?: string; session?: string; timeoutMs?: number; maxTokens?: number; title?: string }
+export type RunOptions = {
+  cwd?: string
+  session?: string
+  timeoutMs?: number
+  maxTokens?: number
+  title?: string
+}
 
-/** What can be asked of a log, also when nothing runs. An id is that of a call, a session or a flow; one that is not in the log is answered with an UnknownId. */
+/**
+ * What can be asked of a log, also when nothing runs. An id is that of a call, a session or a flow; one that
+ * is not in the log is answered with an UnknownId.
+ */
 export type RecordedLog = {
-  /** Runs recorded turns again without model, tools or network, and compares what they do with what they did. */
+  /**
+   * Runs recorded turns again without model, tools or network, and compares what they do with what they did.
+   */
   replay(id: string): Promise<Replay>
   /** Who waits for whom, what ended what, what was refused: as data, and in words. */
   explain(id: string): Promise<Explanation & { text: string }>
@@ -112,10 +132,20 @@ export type Tieline = {
 export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const config = options.config === undefined ? null : await configOf(options.config, tell)
-  const guard = secretGuard({ env: process.env, values: [...configuredSecrets(config), ...(options.secrets ?? [])] })
+  const guard = secretGuard({
+    env: process.env,
+    values: [...configuredSecrets(config), ...(options.secrets ?? [])],
+  })
   const warn = (text: string): void => tell(guard.masker.text(text))
   const report = reportTo(warn)
-  const store = sqliteStore({ directory: options.dataDir ?? config?.server.dataDir ?? ':memory:', now: () => systemClock.now(), elapsed: () => systemClock.elapsed(), clean: (events) => guard.clean(events), onHealth: tellHealth(warn), onDamage: (fault) => report(fault) })
+  const store = sqliteStore({
+    directory: options.dataDir ?? config?.server.dataDir ?? ':memory:',
+    now: () => systemClock.now(),
+    elapsed: () => systemClock.elapsed(),
+    clean: (events) => guard.clean(events),
+    onHealth: tellHealth(warn),
+    onDamage: (fault) => report(fault),
+  })
   try {
     return await start(options, config, store, warn, report)
   } catch (error) {
@@ -127,13 +157,29 @@ export async function tieline(options: TielineOptions = {}): Promise<Tieline> {
 
 /** Keys of providers, and what MCP servers are given under names of secrets. */
 function configuredSecrets(config: Config | null): string[] {
-  const keys = Object.values(config?.providers ?? {}).flatMap((provider) => (provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? '']))
+  const keys = Object.values(config?.providers ?? {}).flatMap((provider) =>
+    provider.apiKeyEnv === undefined ? [] : [process.env[provider.apiKeyEnv] ?? ''],
+  )
   const servers = (config?.agents ?? []).flatMap((agent) => Object.values(agent.mcpServers))
-  const headers = servers.flatMap((server) => ('headers' in server ? Object.entries(server.headers ?? {}) : []))
-  return [...keys, ...servers.flatMap((server) => ('env' in server ? secretValues(server.env ?? {}) : [])), ...headers.flatMap(([name, value]) => (isSecretField(name) ? [value.replace(/^(?:Bearer|Basic) /i, '')] : []))]
+  const headers = servers.flatMap((server) =>
+    'headers' in server ? Object.entries(server.headers ?? {}) : [],
+  )
+  return [
+    ...keys,
+    ...servers.flatMap((server) => ('env' in server ? secretValues(server.env ?? {}) : [])),
+    ...headers.flatMap(([name, value]) =>
+      isSecretField(name) ? [value.replace(/^(?:Bearer|Basic) /i, '')] : [],
+    ),
+  ]
 }
 
-async function start(options: TielineOptions, config: Config | null, store: SqliteStore, warn: (text: string) => void, report: (fault: unknown) => void): Promise<Tieline> {
+async function start(
+  options: TielineOptions,
+  config: Config | null,
+  store: SqliteStore,
+  warn: (text: string) => void,
+  report: (fault: unknown) => void,
+): Promise<Tieline> {
   const count = countTokens
   const clock = systemClock
   const alarm = alarmOf(clock, true)
@@ -141,19 +187,60 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
   const hosts = hostHub()
   const onHost = hostDriver({ hub: hosts, clock, inputOf: async ({ turn }) => inputIn(store, turn.id) })
   const configured = agentsOf(config, options.agents ?? {}, settings, { clock, count }, onHost)
-  const agents = agentBook(configured, agentMaker(configured, settings, { clock, count }, settings.usable(), { driver: onHost, isThere: (session) => hosts.isThere(session) }), (fault) => warn(`an agent that was made by API cannot be read: ${String(fault)}`))
+  const agents = agentBook(
+    configured,
+    agentMaker(configured, settings, { clock, count }, settings.usable(), {
+      driver: onHost,
+      isThere: (session) => hosts.isThere(session),
+    }),
+    (fault) => warn(`an agent that was made by API cannot be read: ${String(fault)}`),
+  )
   await agents.load(store.lists)
   store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
   checkTools(agents, toolbox.names)
-  const summarise: Summarise = async (agent, ...rest) => (agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null)
+  const summarise: Summarise = async (agent, ...rest) =>
+    agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null
   const schemas = workerSchemas()
-  const node = await startNode({
-    store, lists: store.lists, clock, ids: systemIds(() => clock.now()), agents, tools: toolbox.tools, limits: Limits.parse({ ...config?.limits, ...options.limits }), count, summarise, describeWorkspace, schemas,
-    subagent: options.subagent ?? config?.subagent.agent ?? null, asks: options.asks ?? false, sampling: options.sampling ?? null, report,
-  }, options.resumeAfter ?? null)
-  const exchange = openExchange({ builtIn: [pacedModel], line: node.line, lists: store.lists, book: agents, toolNames: toolbox.names, providers: settings.usable(), doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)), cwd: resolve(options.cwd ?? process.cwd()) })
-  const want = wantedSessions({ hub: hosts, store, clock, alarm, fail: (session, why) => failQueued(node.line, session, why), isHosted: (agent) => agents.get(agent)?.driver === 'host', report })
+  const node = await startNode(
+    {
+      store,
+      lists: store.lists,
+      clock,
+      ids: systemIds(() => clock.now()),
+      agents,
+      tools: toolbox.tools,
+      limits: Limits.parse({ ...config?.limits, ...options.limits }),
+      count,
+      summarise,
+      describeWorkspace,
+      schemas,
+      subagent: options.subagent ?? config?.subagent.agent ?? null,
+      asks: options.asks ?? false,
+      sampling: options.sampling ?? null,
+      report,
+    },
+    options.resumeAfter ?? null,
+  )
+  const exchange = openExchange({
+    builtIn: [pacedModel],
+    line: node.line,
+    lists: store.lists,
+    book: agents,
+    toolNames: toolbox.names,
+    providers: settings.usable(),
+    doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)),
+    cwd: resolve(options.cwd ?? process.cwd()),
+  })
+  const want = wantedSessions({
+    hub: hosts,
+    store,
+    clock,
+    alarm,
+    fail: (session, why) => failQueued(node.line, session, why),
+    isHosted: (agent) => agents.get(agent)?.driver === 'host',
+    report,
+  })
   store.onHint((hints) => hints.forEach(want))
   hosts.onAttached((session) => void claimSession(node.line, session).catch(report))
   void putAway(node.line, store, warn)
@@ -166,9 +253,16 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
     await store.close()
   }
   return {
-    exchange, hosts,
+    exchange,
+    hosts,
     log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
-    run: (agent, task, run = {}) => startRun(node.line, { to: targetOf(agent, run, options.cwd ?? process.cwd()), text: task, timeoutMs: run.timeoutMs, maxTokens: run.maxTokens }),
+    run: (agent, task, run = {}) =>
+      startRun(node.line, {
+        to: targetOf(agent, run, options.cwd ?? process.cwd()),
+        text: task,
+        timeoutMs: run.timeoutMs,
+        maxTokens: run.maxTokens,
+      }),
     call: (id) => recordOf(store, id),
     running: () => node.line.running.size,
     idle: () => idle(node.line),
@@ -176,19 +270,36 @@ async function start(options: TielineOptions, config: Config | null, store: Sqli
       node.line.deltaListeners.add(listener)
       return () => node.line.deltaListeners.delete(listener)
     },
-    store, close, [Symbol.asyncDispose]: close,
+    store,
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & { /** Where the log is kept, or `:memory:`. */ dataDir: string; /** An exported file to be read into it first; then it must be empty. */ from?: string }
+export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & {
+  /** Where the log is kept, or `:memory:`. */
+  dataDir: string
+  /** An exported file to be read into it first; then it must be empty. */
+  from?: string
+}
 
-/** Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay only. */
-export async function openLog(options: LogOptions): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
+/**
+ * Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay
+ * only.
+ */
+export async function openLog(
+  options: LogOptions,
+): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
   const read = options.from === undefined ? null : readExport(options.from)
   let at: number | null = null
   const store = sqliteStore({ directory: options.dataDir, now: () => at ?? systemClock.now() })
   try {
-    if (read !== null) await importLog(read, { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
+    if (read !== null)
+      await importLog(read, {
+        transact: (keys, work) => store.transact(keys, work),
+        lastSeq: () => store.lastSeq(),
+        at: (moment) => (at = moment),
+      })
   } catch (error) {
     await store.close()
     throw error
@@ -197,8 +308,27 @@ export async function openLog(options: LogOptions): Promise<RecordedLog & { impo
   const ports = async (): Promise<ReplayPorts> => {
     const config = options.config === undefined ? null : await configOf(options.config, () => undefined)
     const count = await loadTokenizer()
-    const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, systemClock, alarmOf(systemClock), count)
-    return replayPorts(store, systemClock, count, config, options, agentsOf(config, options.agents ?? {}, settings, { clock: systemClock, count }, hostDriver({ hub: hostHub(), clock: systemClock })))
+    const settings = modelSettings(
+      config?.providers ?? {},
+      options.agents ?? {},
+      systemClock,
+      alarmOf(systemClock),
+      count,
+    )
+    return replayPorts(
+      store,
+      systemClock,
+      count,
+      config,
+      options,
+      agentsOf(
+        config,
+        options.agents ?? {},
+        settings,
+        { clock: systemClock, count },
+        hostDriver({ hub: hostHub(), clock: systemClock }),
+      ),
+    )
   }
   return { ...logOf(store, systemClock, ports), imported: read?.header ?? null, close: () => store.close() }
 }
@@ -207,7 +337,10 @@ export async function openLog(options: LogOptions): Promise<RecordedLog & { impo
 const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
   replay: async (id) => (await import('./runtime/replay.ts')).replay(await ports(), id),
   async explain(id) {
-    const [{ explainStall }, { explanationText }] = await Promise.all([import('./runtime/explain.ts'), import('./runtime/explanation-text.ts')])
+    const [{ explainStall }, { explanationText }] = await Promise.all([
+      import('./runtime/explain.ts'),
+      import('./runtime/explanation-text.ts'),
+    ])
     const explanation = await explainStall(store, id, clock.now())
     return { ...explanation, text: explanationText(explanation) }
   },
@@ -216,26 +349,58 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/listing.ts'), await store.lists.agentRows()]
     const titles = new Map(agents.map(({ created }) => [created.agent, created.definition.title]))
-    return (await listCalls({ store, lists: store.lists, nameOf: (agent) => titles.get(agent) ?? agent }, { session: null, limit })).calls
+    return (
+      await listCalls(
+        { store, lists: store.lists, nameOf: (agent) => titles.get(agent) ?? agent },
+        { session: null, limit },
+      )
+    ).calls
   },
   sessions: (limit) => store.sessions({}, limit),
 })
 
 const replayedCheckMsMax = 8000
 
-/** No tool is run by a replay, so no server of tools is started: those that are missing are known by what they left in the record. */
-function replayPorts(store: SqliteStore, clock: Clock, count: CountTokens, config: Config | null, options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>, agents: Agents): ReplayPorts {
-  const tools = configuredTools([...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])], config?.tools ?? toolSettingsDefault)
+/**
+ * No tool is run by a replay, so no server of tools is started: those that are missing are known by what they
+ * left in the record.
+ */
+function replayPorts(
+  store: SqliteStore,
+  clock: Clock,
+  count: CountTokens,
+  config: Config | null,
+  options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>,
+  agents: Agents,
+): ReplayPorts {
+  const tools = configuredTools(
+    [
+      ...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']),
+      ...(options.tools ?? []),
+    ],
+    config?.tools ?? toolSettingsDefault,
+  )
   // A check that ended in time then must not miss its time on a slower machine.
   const schemas = workerSchemas({ msMax: replayedCheckMsMax })
-  return { store, clock, count, agents, schemas, tools: { of: async () => tools }, limits: Limits.parse({ ...config?.limits, ...options.limits }), subagent: options.subagent ?? config?.subagent.agent ?? null }
+  return {
+    store,
+    clock,
+    count,
+    agents,
+    schemas,
+    tools: { of: async () => tools },
+    limits: Limits.parse({ ...config?.limits, ...options.limits }),
+    subagent: options.subagent ?? config?.subagent.agent ?? null,
+  }
 }
 
 /** What a turn was opened by, if by a message. */
 async function inputIn(store: SqliteStore, turn: TurnId): Promise<OpeningMessage | null> {
   const row = await store.turn(turn)
   const opened = row === null ? null : await store.event(row.openedSeq)
-  return opened?.event.type === 'message.sent' || opened?.event.type === 'message.delivered' ? opened.event : null
+  return opened?.event.type === 'message.sent' || opened?.event.type === 'message.delivered'
+    ? opened.event
+    : null
 }
 
 const putAwayMs = 600_000
@@ -247,7 +412,8 @@ async function putAway(line: Line, store: SqliteStore, warn: (text: string) => v
       await line.clock.sleep(putAwayMs, line.stopping.signal)
       await archiveIdle(line, store.lists)
     } catch (error) {
-      if (!line.stopping.signal.aborted) warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
+      if (!line.stopping.signal.aborted)
+        warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 }
@@ -260,31 +426,64 @@ async function idle(line: Line): Promise<void> {
 
 function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {
   const directory = resolve(cwd ?? home)
-  if (session === undefined && !isDirectory(directory)) throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  if (session === undefined && !isDirectory(directory))
+    throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
   if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
-  if (!isSessionId(session)) throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
+  if (!isSessionId(session))
+    throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
   return { session }
 }
 
 async function configOf(file: string, warn: (text: string) => void): Promise<Config> {
-  const { config, warnings } = await loadConfig({ file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer })
+  const { config, warnings } = await loadConfig({
+    file,
+    cwd: process.cwd(),
+    env: process.env,
+    home: homedir(),
+    loadTokenizer,
+  })
   warnings.forEach(warn)
   return config
 }
 
 /** MCP servers are reached only by agents that have some. */
-function toolsOf(count: CountTokens, config: Config | null, own: readonly Tool[], clock: Clock, warn: (text: string) => void): { tools: Tools; names: readonly string[]; standard: readonly Tool[]; close(): Promise<void> } {
+function toolsOf(
+  count: CountTokens,
+  config: Config | null,
+  own: readonly Tool[],
+  clock: Clock,
+  warn: (text: string) => void,
+): { tools: Tools; names: readonly string[]; standard: readonly Tool[]; close(): Promise<void> } {
   const settings = config?.tools ?? toolSettingsDefault
-  const plain = [...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']), ...own]
-  const [wrong] = settingProblems(plain, settings, (name) => config?.agents.some((agent) => Object.keys(agent.mcpServers).some((server) => name.startsWith(`${server}_`))) === true)
-  if (wrong !== undefined) throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${nearestOf(wrong.given, wrong.known)}.`)
+  const plain = [
+    ...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']),
+    ...own,
+  ]
+  const [wrong] = settingProblems(
+    plain,
+    settings,
+    (name) =>
+      config?.agents.some((agent) =>
+        Object.keys(agent.mcpServers).some((server) => name.startsWith(`${server}_`)),
+      ) === true,
+  )
+  if (wrong !== undefined)
+    throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${nearestOf(wrong.given, wrong.known)}.`)
   const standard = configuredTools(plain, settings)
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>
-    (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) => mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn })))
+    (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) =>
+      mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn }),
+    ))
   return {
-    names: standard.map((tool) => tool.name), standard,
-    tools: { of: async (agent) => (Object.keys(agent.mcpServers).length === 0 ? standard : [...standard, ...(await (await servers()).of(agent)).map((tool) => configured(tool, settings))]) },
+    names: standard.map((tool) => tool.name),
+    standard,
+    tools: {
+      of: async (agent) =>
+        Object.keys(agent.mcpServers).length === 0
+          ? standard
+          : [...standard, ...(await (await servers()).of(agent)).map((tool) => configured(tool, settings))],
+    },
     close: async () => (await loading)?.close(),
   }
 }

@@ -10,16 +10,36 @@ import { cli, patience, project, start } from './cli-kit.ts'
 
 vi.setConfig(patience)
 
-const agents = { slow: { driver: 'scripted', script: [{ when: { task: 'hang' }, hang: true }, { say: 'done: {{task}}' }] } }
+const agents = {
+  slow: { driver: 'scripted', script: [{ when: { task: 'hang' }, hang: true }, { say: 'done: {{task}}' }] },
+}
 
 /** A person at a terminal; the server runs in this process. */
 function person(flags: CommandInput['flags'] = {}) {
   const { config, data } = project({ agents })
   const [keys, said] = [new PassThrough(), { text: '' }]
   const typed = Object.assign(keys, { isTTY: true, setRawMode: () => undefined })
-  const out = Object.assign(new PassThrough().on('data', (text) => (said.text += String(text))), { isTTY: true, columns: 100, rows: 30 }) as unknown as Output
-  const ended = runChat({ words: [], flags: { config, 'data-dir': data, ...flags }, env: { TERM: 'xterm', NO_COLOR: '1', TIELINE_PORT: '0' }, in: typed, out, err: out, signal: new AbortController().signal })
-  return { data, ended, type: (text: string) => keys.write(text), says: (text: string | RegExp) => vi.waitFor(() => expect(said.text).toMatch(text), { timeout: 40_000, interval: 20 }), said: () => said.text }
+  const out = Object.assign(
+    new PassThrough().on('data', (text) => (said.text += String(text))),
+    { isTTY: true, columns: 100, rows: 30 },
+  ) as unknown as Output
+  const ended = runChat({
+    words: [],
+    flags: { config, 'data-dir': data, ...flags },
+    env: { TERM: 'xterm', NO_COLOR: '1', TIELINE_PORT: '0' },
+    in: typed,
+    out,
+    err: out,
+    signal: new AbortController().signal,
+  })
+  return {
+    data,
+    ended,
+    type: (text: string) => keys.write(text),
+    says: (text: string | RegExp) =>
+      vi.waitFor(() => expect(said.text).toMatch(text), { timeout: 40_000, interval: 20 }),
+    said: () => said.text,
+  }
 }
 
 describe('while the agent works', () => {
@@ -87,10 +107,13 @@ describe('while the agent works', () => {
   test('commands are answered with --quiet too', async () => {
     const { ended, type, says, said } = person({ quiet: true })
     type('hang\n')
-    await vi.waitFor(() => {
-      type('/sessions\n')
-      expect(said()).toContain('streaming')
-    }, { timeout: 40_000, interval: 500 })
+    await vi.waitFor(
+      () => {
+        type('/sessions\n')
+        expect(said()).toContain('streaming')
+      },
+      { timeout: 40_000, interval: 500 },
+    )
     type('/cancel\n')
     await says('Cancelled: one turn.')
     type('tea\r')
@@ -104,10 +127,15 @@ describe('while the agent works', () => {
     const talking = start(cwd, ['chat'])
     await talking.says('slow in ')
     talking.child.stdin.write('hang\n')
-    await vi.waitFor(async () => expect((await cli(cwd, 'sessions', '--json')).out).toContain('"status":"streaming"'), { timeout: 60_000, interval: 100 })
+    await vi.waitFor(
+      async () => expect((await cli(cwd, 'sessions', '--json')).out).toContain('"status":"streaming"'),
+      { timeout: 60_000, interval: 100 },
+    )
     talking.child.stdin.write('/cancel\n')
     await talking.says('slow: cancelled')
     talking.child.stdin.end('tea\n/cancel\n/quit\n')
-    expect(await talking.ended).toMatchObject({ out: expect.stringMatching(/done: tea\nNothing runs here\.\n$/) as unknown })
+    expect(await talking.ended).toMatchObject({
+      out: expect.stringMatching(/done: tea\nNothing runs here\.\n$/) as unknown,
+    })
   })
 })

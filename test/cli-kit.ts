@@ -1,4 +1,6 @@
-/** The command line as people use it: processes of their own, a scratch home, scripted agents, no terminal. */
+/**
+ * The command line as people use it: processes of their own, a scratch home, scripted agents, no terminal.
+ */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -24,12 +26,28 @@ afterAll(async () => {
 
 const agents = {
   boss: {
-    driver: 'scripted', description: 'delegates', tools: ['sub_agent'], allowSubAgentCalls: true,
+    driver: 'scripted',
+    description: 'delegates',
+    tools: ['sub_agent'],
+    allowSubAgentCalls: true,
     script: [
-      { when: { iteration: 1 }, tools: [{ name: 'sub_agent', input: { agent_name: 'helper', task: 'Now: {{task}}' } }] }, { say: 'helper said {{result.output}}' },
+      {
+        when: { iteration: 1 },
+        tools: [{ name: 'sub_agent', input: { agent_name: 'helper', task: 'Now: {{task}}' } }],
+      },
+      { say: 'helper said {{result.output}}' },
     ],
   },
-  helper: { driver: 'scripted', tools: ['list'], script: [{ when: { task: 'break' }, fail: 'broken on purpose' }, { when: { task: 'wait' }, hang: true }, { when: { iteration: 1 }, tools: [{ name: 'list' }] }, { say: 'hello 世界' }] },
+  helper: {
+    driver: 'scripted',
+    tools: ['list'],
+    script: [
+      { when: { task: 'break' }, fail: 'broken on purpose' },
+      { when: { task: 'wait' }, hang: true },
+      { when: { iteration: 1 }, tools: [{ name: 'list' }] },
+      { say: 'hello 世界' },
+    ],
+  },
 }
 
 /** A project with a configuration and a home of its own. */
@@ -42,11 +60,27 @@ export function project(more: object = {}): { cwd: string; data: string; config:
 }
 
 export type Ended = { code: number | null; out: string; err: string }
-export type Started = { child: ChildProcessWithoutNullStreams; out(): string; err(): string; ended: Promise<Ended>; says(text: string): Promise<void> }
+export type Started = {
+  child: ChildProcessWithoutNullStreams
+  out(): string
+  err(): string
+  ended: Promise<Ended>
+  says(text: string): Promise<void>
+}
 
 export function start(cwd: string, args: readonly string[], env: Record<string, string> = {}): Started {
   const { FORCE_COLOR: _colour, NODE_OPTIONS: _options, TIELINE_SERVER: _server, ...inherited } = process.env
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...inherited, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'xdg'), XDG_CACHE_HOME: cache, NO_COLOR: '1', ...env } })
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: {
+      ...inherited,
+      HOME: cwd,
+      XDG_CONFIG_HOME: join(cwd, 'xdg'),
+      XDG_CACHE_HOME: cache,
+      NO_COLOR: '1',
+      ...env,
+    },
+  })
   children.add(child)
   const said = { out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text))
@@ -56,8 +90,12 @@ export function start(cwd: string, args: readonly string[], env: Record<string, 
     return { code: code as number | null, ...said }
   })
   return {
-    child, ended, out: () => said.out, err: () => said.err,
-    says: (text) => vi.waitFor(() => expect(`${said.out}${said.err}`).toContain(text), { timeout: 40_000, interval: 20 }),
+    child,
+    ended,
+    out: () => said.out,
+    err: () => said.err,
+    says: (text) =>
+      vi.waitFor(() => expect(`${said.out}${said.err}`).toContain(text), { timeout: 40_000, interval: 20 }),
   }
 }
 

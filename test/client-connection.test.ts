@@ -26,7 +26,11 @@ describe('a connection that breaks', () => {
       }
       return answer
     }
-    const client = tielineClient({ url: served.url, fetch: lossy, surroundings: { ...surroundings, sleep: async () => undefined } })
+    const client = tielineClient({
+      url: served.url,
+      fetch: lossy,
+      surroundings: { ...surroundings, sleep: async () => undefined },
+    })
     const { sessionId } = await client.sessions.create({ cwd, agent: 'helper' })
     await client.sessions.send(sessionId, { message: 'once' })
     expect(keys).toHaveLength(4)
@@ -45,13 +49,18 @@ describe('a connection that breaks', () => {
     const url = `http://127.0.0.1:${(nobody.address() as AddressInfo).port}`
     await new Promise((resolve) => nobody.close(resolve))
     const pauses: number[] = []
-    const client = tielineClient({ url, surroundings: { ...surroundings, sleep: async (ms) => void pauses.push(ms) } })
+    const client = tielineClient({
+      url,
+      surroundings: { ...surroundings, sleep: async (ms) => void pauses.push(ms) },
+    })
     const error = await client.sessions.send('ses_1', { message: 'x' }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(ServerUnreachable)
     expect((error as Error).message).toContain(`no Tieline server answers at ${url}: `)
     expect(pauses).toEqual([100, 400, 1600])
     await expect(client.health()).rejects.toBeInstanceOf(ServerUnreachable)
-    await expect(client.sessions.create({ cwd: '/' }, { key: null })).rejects.toBeInstanceOf(ServerUnreachable)
+    await expect(client.sessions.create({ cwd: '/' }, { key: null })).rejects.toBeInstanceOf(
+      ServerUnreachable,
+    )
     expect(pauses).toHaveLength(3)
   })
 
@@ -59,11 +68,16 @@ describe('a connection that breaks', () => {
     let asked = 0
     const busy = createServer((_request, response) => {
       asked += 1
-      response.writeHead(asked < 3 ? 503 : 200, { 'content-type': 'application/json' }).end(asked < 3 ? '{"error":{"code":"unavailable","message":"later"}}' : '{"agents":[]}')
+      response
+        .writeHead(asked < 3 ? 503 : 200, { 'content-type': 'application/json' })
+        .end(asked < 3 ? '{"error":{"code":"unavailable","message":"later"}}' : '{"agents":[]}')
     }).listen(0, '127.0.0.1')
     await once(busy, 'listening')
     onTestFinished(() => void busy.close())
-    const client = tielineClient({ url: `http://127.0.0.1:${(busy.address() as AddressInfo).port}`, surroundings: { ...surroundings, sleep: async () => undefined } })
+    const client = tielineClient({
+      url: `http://127.0.0.1:${(busy.address() as AddressInfo).port}`,
+      surroundings: { ...surroundings, sleep: async () => undefined },
+    })
     expect(await client.agents()).toEqual([])
     asked = -1000
     expect(await refusalOf(client.agents())).toMatchObject({ code: 'unavailable', status: 503 })
@@ -74,7 +88,14 @@ describe('events', () => {
   test('reach a reader once and in order, through cut connections and a restart of the server', async () => {
     const directory = scratch()
     writeFileSync(join(directory, 'empty.json'), '{}')
-    const options: ServeOptions = { agents, config: join(directory, 'empty.json'), dataDir: join(directory, 'data'), cwd: directory, port: 0, onWarning: () => undefined }
+    const options: ServeOptions = {
+      agents,
+      config: join(directory, 'empty.json'),
+      dataDir: join(directory, 'data'),
+      cwd: directory,
+      port: 0,
+      onWarning: () => undefined,
+    }
     let served = await serve(options)
     const sockets = new Set<LibrarySocket>()
     const openSocket = (url: string): WebSocket => {
@@ -90,7 +111,9 @@ describe('events', () => {
     const read: string[] = []
     const stop = new AbortController()
     const reading = (async () => {
-      for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events({ after: '0', signal: stop.signal })) {
+      for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events(
+        { after: '0', signal: stop.signal },
+      )) {
         expect(sessionId).toBe(event.session)
         expect(at).toBeGreaterThan(0)
         read.push(seq)
@@ -118,13 +141,22 @@ describe('events', () => {
 
   test('of some sessions only, from now on, are those alone', async () => {
     const { client, cwd } = await started()
-    const [one, two] = [await client.sessions.create({ cwd, agent: 'helper' }), await client.sessions.create({ cwd, agent: 'helper' })]
+    const [one, two] = [
+      await client.sessions.create({ cwd, agent: 'helper' }),
+      await client.sessions.create({ cwd, agent: 'helper' }),
+    ]
     const seen = new Set<string>()
     let text = ''
     const stop = new AbortController()
     const open = Promise.withResolvers<void>()
     const reading = (async () => {
-      for await (const { sessionId } of client.events({ sessions: [two.sessionId], signal: stop.signal, onDelta: (delta) => (text += delta.text), onConnection: (state) => state.open && open.resolve() })) seen.add(sessionId)
+      for await (const { sessionId } of client.events({
+        sessions: [two.sessionId],
+        signal: stop.signal,
+        onDelta: (delta) => (text += delta.text),
+        onConnection: (state) => state.open && open.resolve(),
+      }))
+        seen.add(sessionId)
     })()
     await open.promise
     for (const { sessionId } of [one, two]) {
@@ -135,6 +167,8 @@ describe('events', () => {
     stop.abort()
     await reading
     expect([...seen]).toEqual([two.sessionId])
-    expect(await refusalOf(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({ code: 'session_unknown' })
+    expect(await refusalOf(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({
+      code: 'session_unknown',
+    })
   })
 })

@@ -14,25 +14,47 @@ export function scratch(): string {
 }
 
 export const agents: NonNullable<ServeOptions['agents']> = {
-  boss: { tools: ['sub_agent'], allowSubAgentCalls: true, script: async (turn) => {
-    const { value } = await turn.tool('sub_agent', { agent_name: 'helper', task: `Part of: ${turn.task}` })
-    return turn.think(`helper said: ${(value as { output: string }).output}`)
-  } },
+  boss: {
+    tools: ['sub_agent'],
+    allowSubAgentCalls: true,
+    script: async (turn) => {
+      const { value } = await turn.tool('sub_agent', { agent_name: 'helper', task: `Part of: ${turn.task}` })
+      return turn.think(`helper said: ${(value as { output: string }).output}`)
+    },
+  },
   helper: { description: 'helps', script: async (turn) => turn.think(`done: ${turn.task}`) },
   stuck: { script: () => new Promise(() => undefined) },
-  careful: { tools: ['shell'], ask: ['shell'], script: async (turn) => turn.think(JSON.stringify((await turn.tool('shell', { command: 'echo hi' })).value)) },
+  careful: {
+    tools: ['shell'],
+    ask: ['shell'],
+    script: async (turn) =>
+      turn.think(JSON.stringify((await turn.tool('shell', { command: 'echo hi' })).value)),
+  },
 }
 
-export async function started(options: ServeOptions = {}): Promise<{ served: Served; client: TielineClient; cwd: string }> {
+export async function started(
+  options: ServeOptions = {},
+): Promise<{ served: Served; client: TielineClient; cwd: string }> {
   const directory = scratch()
   writeFileSync(join(directory, 'empty.json'), '{}')
-  const served = await serve({ agents, config: join(directory, 'empty.json'), dataDir: join(directory, 'data'), cwd: directory, port: 0, onWarning: () => undefined, ...options })
+  const served = await serve({
+    agents,
+    config: join(directory, 'empty.json'),
+    dataDir: join(directory, 'data'),
+    cwd: directory,
+    port: 0,
+    onWarning: () => undefined,
+    ...options,
+  })
   onTestFinished(() => served.close())
   return { served, client: tielineClient({ url: served.url, token: served.token }), cwd: directory }
 }
 
 export const refusalOf = async (work: Promise<unknown>): Promise<TielineError> => {
-  const error = await work.then(() => null, (thrown: unknown) => thrown)
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
   expect(error).toBeInstanceOf(TielineError)
   return error as TielineError
 }

@@ -7,7 +7,16 @@ import { join } from 'node:path'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import type * as wire from '../src/client/answers.ts'
 import { tielineClient } from '../src/client/client.ts'
-import type { AgentView, CreateAnswer, FlowView, HistoryEntry, Question, SendAnswer, SessionView, WaitEdge } from '../src/runtime/exchange.ts'
+import type {
+  AgentView,
+  CreateAnswer,
+  FlowView,
+  HistoryEntry,
+  Question,
+  SendAnswer,
+  SessionView,
+  WaitEdge,
+} from '../src/runtime/exchange.ts'
 import type { ListedCall } from '../src/runtime/listing.ts'
 import type { MessageRecord } from '../src/runtime/mail-record.ts'
 import type { MailAnswer } from '../src/runtime/mail-port.ts'
@@ -41,10 +50,17 @@ describe('sessions', () => {
     const sent = await client.sessions.send(made.sessionId, { message: 'hello' })
     expect(sent).toMatchObject({ status: 'dispatched', sessionId: made.sessionId })
     expect(await client.sessions.wait(made.sessionId)).toMatchObject({ status: 'idle', isActive: false })
-    expect(await client.sessions.state(made.sessionId)).toMatchObject({ lastMessage: { role: 'assistant', content: 'helper said: done: Part of: hello' } })
+    expect(await client.sessions.state(made.sessionId)).toMatchObject({
+      lastMessage: { role: 'assistant', content: 'helper said: done: Part of: hello' },
+    })
     const { messages } = await client.sessions.history(made.sessionId, { limit: 10 })
-    expect(messages.map(({ role, text }) => [role, text])).toEqual([['user', 'hello'], ['assistant', 'helper said: done: Part of: hello']])
-    expect((await client.sessions.list({ agent: 'boss' })).sessions).toMatchObject([{ id: made.sessionId, title: 'first' }])
+    expect(messages.map(({ role, text }) => [role, text])).toEqual([
+      ['user', 'hello'],
+      ['assistant', 'helper said: done: Part of: hello'],
+    ])
+    expect((await client.sessions.list({ agent: 'boss' })).sessions).toMatchObject([
+      { id: made.sessionId, title: 'first' },
+    ])
     expect(await client.sessions.get(made.sessionId.slice(4))).toMatchObject({ id: made.sessionId })
     const child = await client.sessions.create({ cwd, agent: 'helper', parent: made.sessionId })
     expect(await client.sessions.adopt(child.sessionId, null)).toMatchObject({ parent: null })
@@ -52,14 +68,28 @@ describe('sessions', () => {
     const [call] = await client.calls.list({ session: made.sessionId })
     expect(call).toMatchObject({ caller: 'boss', agent: 'helper', outcome: 'completed' })
     expect((await client.flow(call?.flow ?? '')).calls).toMatchObject([{ call: call?.call }])
-    expect((await client.flowEvents(call?.flow ?? '', { limit: 1 })).events).toMatchObject([{ sessionId: made.sessionId, event: { type: 'message.sent' } }])
+    expect((await client.flowEvents(call?.flow ?? '', { limit: 1 })).events).toMatchObject([
+      { sessionId: made.sessionId, event: { type: 'message.sent' } },
+    ])
     expect((await client.agents()).map(({ name }) => name)).toContain('helper')
   })
 
   test('can be cancelled, and meanwhile say who waits for whom', async () => {
-    const { client, cwd } = await started({ agents: { ...agents, waiter: { tools: ['sub_agent'], allowSubAgentCalls: true, script: async (turn) => JSON.stringify((await turn.tool('sub_agent', { agent_name: 'stuck', task: 'x' })).value) } } })
+    const { client, cwd } = await started({
+      agents: {
+        ...agents,
+        waiter: {
+          tools: ['sub_agent'],
+          allowSubAgentCalls: true,
+          script: async (turn) =>
+            JSON.stringify((await turn.tool('sub_agent', { agent_name: 'stuck', task: 'x' })).value),
+        },
+      },
+    })
     const { sessionId } = await client.sessions.create({ cwd, agent: 'waiter', initialMessage: 'go' })
-    await expect.poll(async () => (await client.waits()).map((edge) => [edge.waiterAgent, edge.targetAgent])).toEqual([['waiter', 'stuck']])
+    await expect
+      .poll(async () => (await client.waits()).map((edge) => [edge.waiterAgent, edge.targetAgent]))
+      .toEqual([['waiter', 'stuck']])
     expect(await client.sessions.wait(sessionId, { timeoutMs: 10 })).toMatchObject({ status: 'streaming' })
     expect((await client.sessions.cancel(sessionId)).cancelled).toBeGreaterThan(0)
     expect(await client.sessions.wait(sessionId)).toMatchObject({ isActive: false })
@@ -70,8 +100,17 @@ describe('calls', () => {
   test('block until the callee has ended, and have a record', async () => {
     const { client } = await started()
     const answer = await client.calls.open({ agent: 'helper', task: 'tea' })
-    expect(answer).toMatchObject({ agent_name: 'helper', success: true, output: 'done: tea', outcome: 'completed' })
-    expect(await client.calls.get(answer.call_id)).toMatchObject({ target: 'helper', task: 'tea', success: true })
+    expect(answer).toMatchObject({
+      agent_name: 'helper',
+      success: true,
+      output: 'done: tea',
+      outcome: 'completed',
+    })
+    expect(await client.calls.get(answer.call_id)).toMatchObject({
+      target: 'helper',
+      task: 'tea',
+      success: true,
+    })
   })
 
   test('an aborted signal goes away, and the server cancels what was asked for', async () => {
@@ -92,11 +131,18 @@ describe('questions', () => {
     const { sessionId } = await client.sessions.create({ cwd, agent: 'careful', initialMessage: 'go' })
     await expect.poll(async () => (await client.questions.list()).length).toBe(1)
     const [question] = await client.questions.list()
-    expect(question).toMatchObject({ agent: 'careful', tool: 'shell', input: { command: 'echo hi' }, path: ['careful'] })
+    expect(question).toMatchObject({
+      agent: 'careful',
+      tool: 'shell',
+      input: { command: 'echo hi' },
+      path: ['careful'],
+    })
     expect(await client.questions.answer(question?.id ?? '', 'allow')).toMatchObject({ answer: 'allow' })
     await client.sessions.wait(sessionId)
     expect((await client.sessions.state(sessionId)).lastMessage?.content).toContain('hi')
-    expect((await refusalOf(client.questions.answer(question?.id ?? '', 'deny'))).status).toBeGreaterThanOrEqual(400)
+    expect(
+      (await refusalOf(client.questions.answer(question?.id ?? '', 'deny'))).status,
+    ).toBeGreaterThanOrEqual(400)
   })
 })
 
@@ -108,13 +154,26 @@ describe('mail', () => {
     const draft = await client.mail.send({ session: sessionId, message: 'tee', draft: true, id: 'letter-1' })
     expect(draft).toMatchObject({ id: 'letter-1', draft: true, status: 'draft' })
     expect(await client.mail.revise('letter-1', 'tea')).toMatchObject({ message: 'tea', initial: 'tee' })
-    expect(await client.mail.release('letter-1')).toMatchObject({ id: 'letter-1', status: 'buffered', session: sessionId })
+    expect(await client.mail.release('letter-1')).toMatchObject({
+      id: 'letter-1',
+      status: 'buffered',
+      session: sessionId,
+    })
     await client.mail.send({ session: sessionId, message: 'coffee', id: 'letter-2' })
-    expect((await client.mail.inbox(sessionId)).messages.map(({ id }) => id)).toEqual(['letter-1', 'letter-2'])
-    expect(await client.mail.accept(sessionId, 'oldest')).toMatchObject({ accepted: true, message: { id: 'letter-1', message: 'tea' } })
+    expect((await client.mail.inbox(sessionId)).messages.map(({ id }) => id)).toEqual([
+      'letter-1',
+      'letter-2',
+    ])
+    expect(await client.mail.accept(sessionId, 'oldest')).toMatchObject({
+      accepted: true,
+      message: { id: 'letter-1', message: 'tea' },
+    })
     expect(await client.mail.decline('letter-2')).toMatchObject({ status: 'declined' })
     expect(await client.mail.accept(sessionId, 'oldest')).toEqual({ message: null, accepted: false })
-    expect(await refusalOf(client.mail.revise('letter-1', 'too late'))).toMatchObject({ code: 'message_already_sent', status: 409 })
+    expect(await refusalOf(client.mail.revise('letter-1', 'too late'))).toMatchObject({
+      code: 'message_already_sent',
+      status: 409,
+    })
     expect((await client.mail.thread('letter-1')).messages.map(({ id }) => id)).toContain('letter-1')
     expect(await client.mail.get('letter-2')).toMatchObject({ message: 'coffee' })
     expect((await client.mail.deadLetters()).messages).toEqual([])
@@ -133,7 +192,10 @@ describe('persistent agents', () => {
     const answer = await client.v1.send(agent.id, { content: 'hello' })
     expect(JSON.stringify(answer.messages)).toContain('hello')
     const parts: wire.LettaMessage[] = []
-    for await (const part of client.v1.stream(agent.id, { messages: [{ role: 'user', content: 'and again' }] })) parts.push(part)
+    for await (const part of client.v1.stream(agent.id, {
+      messages: [{ role: 'user', content: 'and again' }],
+    }))
+      parts.push(part)
     expect(JSON.stringify(parts)).toContain('and again')
     expect((await client.v1.agents()).map(({ name }) => name)).toContain('Ada')
     expect((await client.v1.messages(agent.id)).length).toBeGreaterThan(1)
@@ -149,8 +211,19 @@ describe('a refusal', () => {
     const wrong = await refusalOf(client.sessions.create({ cwd: '/nowhere/at/all' }))
     expect(wrong).toMatchObject({ name: 'TielineError', code: 'bad_input', field: 'cwd', status: 400 })
     expect(wrong.message).toContain('/nowhere/at/all')
-    expect(await refusalOf(client.sessions.get('ses_nope'))).toMatchObject({ code: 'session_unknown', status: 404, details: { session: 'ses_nope' } })
-    expect(await refusalOf(client.calls.open({ agent: 'nobody', task: 'x' }))).toMatchObject({ code: 'agent_unknown', status: 404, details: { known: expect.arrayContaining(['helper']) as unknown, call_id: expect.stringMatching(/^call_/) as unknown } })
+    expect(await refusalOf(client.sessions.get('ses_nope'))).toMatchObject({
+      code: 'session_unknown',
+      status: 404,
+      details: { session: 'ses_nope' },
+    })
+    expect(await refusalOf(client.calls.open({ agent: 'nobody', task: 'x' }))).toMatchObject({
+      code: 'agent_unknown',
+      status: 404,
+      details: {
+        known: expect.arrayContaining(['helper']) as unknown,
+        call_id: expect.stringMatching(/^call_/) as unknown,
+      },
+    })
   })
 
   test('without a valid token is one, for requests and for events', async () => {
@@ -158,15 +231,27 @@ describe('a refusal', () => {
     writeFileSync(join(directory, 'on.json'), JSON.stringify({ server: { auth: 'on' } }))
     const { served } = await started({ config: join(directory, 'on.json') })
     const stranger = tielineClient({ url: served.url, token: 'wrong' })
-    expect(await refusalOf(stranger.sessions.list())).toMatchObject({ code: 'not_authenticated', status: 401 })
+    expect(await refusalOf(stranger.sessions.list())).toMatchObject({
+      code: 'not_authenticated',
+      status: 401,
+    })
     expect(await refusalOf(stranger.events().next())).toMatchObject({ code: 'not_authenticated' })
-    expect((await tielineClient({ url: served.url, token: served.token }).sessions.list()).sessions).toEqual([])
+    expect((await tielineClient({ url: served.url, token: served.token }).sessions.list()).sessions).toEqual(
+      [],
+    )
   })
 
   test('what is not a Tieline server is told apart', async () => {
-    const other = createServer((_request, response) => response.writeHead(200).end('<html>')).listen(0, '127.0.0.1')
+    const other = createServer((_request, response) => response.writeHead(200).end('<html>')).listen(
+      0,
+      '127.0.0.1',
+    )
     await once(other, 'listening')
     onTestFinished(() => void other.close())
-    expect(await refusalOf(tielineClient({ url: `http://127.0.0.1:${(other.address() as AddressInfo).port}` }).agents())).toMatchObject({ code: 'not_tieline' })
+    expect(
+      await refusalOf(
+        tielineClient({ url: `http://127.0.0.1:${(other.address() as AddressInfo).port}` }).agents(),
+      ),
+    ).toMatchObject({ code: 'not_tieline' })
   })
 })

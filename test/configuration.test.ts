@@ -10,7 +10,10 @@ import { standardTools } from '../src/tools/standard.ts'
 
 const page = readFileSync(fileURLToPath(new URL('../docs/configuration.md', import.meta.url)), 'utf8')
 /** All examples of the page are one file. */
-const example = parse([...page.matchAll(/^```toml\n([^]*?)^```/gm)].map(([, text]) => text).join('\n')) as { limits: object; agents: Record<string, { script?: unknown }> }
+const example = parse([...page.matchAll(/^```toml\n([^]*?)^```/gm)].map(([, text]) => text).join('\n')) as {
+  limits: object
+  agents: Record<string, { script?: unknown }>
+}
 
 test('the page about the configuration has every key, and what it shows is right', () => {
   const wrong = ConfigFile.safeParse({ ...example, agents: { ...example.agents, coder: {} } })
@@ -21,19 +24,33 @@ test('the page about the configuration has every key, and what it shows is right
 })
 
 test('it names every tool', () => {
-  expect(standardTools(() => 0, []).map((tool) => tool.name).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+  expect(
+    standardTools(() => 0, [])
+      .map((tool) => tool.name)
+      .filter((name) => !page.includes(`\`${name}\``)),
+  ).toEqual([])
 })
 
 test('what it says of defaults holds', async () => {
   const { config } = await loadConfig({ cwd: '/nowhere', env: {}, home: '/home/me' })
-  expect(config.server).toEqual({ port: 8283, host: '127.0.0.1', dataDir: '/home/me/.local/share/tieline', auth: 'auto' })
+  expect(config.server).toEqual({
+    port: 8283,
+    host: '127.0.0.1',
+    dataDir: '/home/me/.local/share/tieline',
+    auth: 'auto',
+  })
   expect(config.mail).toMatchObject({ storage: 'sqlite', cdc: true })
 })
 
 /** The names of all keys of a schema, at every depth, but for older spellings. */
 function keysOf(schema: z.core.$ZodType): string[] {
-  if (schema instanceof z.ZodObject) return Object.entries(schema.shape).flatMap(([key, field]) => [...(key.includes('_') ? [] : [key]), ...keysOf(field as z.core.$ZodType)])
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return keysOf(schema.unwrap())
+  if (schema instanceof z.ZodObject)
+    return Object.entries(schema.shape).flatMap(([key, field]) => [
+      ...(key.includes('_') ? [] : [key]),
+      ...keysOf(field as z.core.$ZodType),
+    ])
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return keysOf(schema.unwrap())
   if (schema instanceof z.ZodRecord) return keysOf(schema.valueType)
   if (schema instanceof z.ZodUnion) return schema.options.flatMap(keysOf)
   return schema instanceof z.ZodArray ? keysOf(schema.element) : []

@@ -1,6 +1,8 @@
 /**
- * Every regular expression in `src` against texts that make a backtracking engine slow: a part of what it looks for, over and over, and an end that does not fit.
- * A linear one needs well under a millisecond for 50 kB; a quadratic one needs seconds, and an exponential one for ever.
+ * Every regular expression in `src` against texts that make a backtracking engine slow: a part of what it
+ * looks for, over and over, and an end that does not fit.
+ * A linear one needs well under a millisecond for 50 kB; a quadratic one needs seconds, and an exponential
+ * one for ever.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +20,8 @@ const exempt: Readonly<Record<string, string>> = {
   'cli/amounts.ts \\B(?=(\\d{3})+$)': 'a number has few digits',
   'server/page-routes.ts -[A-Za-z0-9_-]{8,}\\.[a-z0-9]+$': 'names of our own files',
   'views/telemetry-settings.ts \\/+$': 'an address in the environment of the server',
-  'model/secret-shapes.ts \\beyJ[A-Za-z0-9_-]{10,}\\.eyJ[A-Za-z0-9_-]{7,}\\.[A-Za-z0-9_-]{10,}': 'used by the masking only, which has a test of its own for its time',
+  'model/secret-shapes.ts \\beyJ[A-Za-z0-9_-]{10,}\\.eyJ[A-Za-z0-9_-]{7,}\\.[A-Za-z0-9_-]{10,}':
+    'used by the masking only, which has a test of its own for its time',
 }
 
 function expressionsIn(file: string): Expression[] {
@@ -33,7 +36,9 @@ function expressionsIn(file: string): Expression[] {
   return found
 }
 
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !/\.test\.ts$|-contract\.ts$/.test(name))
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.ts') && !/\.test\.ts$|-contract\.ts$/.test(name),
+)
 const expressions = files.flatMap(expressionsIn)
 
 const pumpUnits = 50_000
@@ -41,17 +46,44 @@ const timeoutMs = 1000
 
 /** The literal texts in a pattern, and a few signs that classes are made of. */
 function seedsOf({ source }: Expression): { starts: string[]; pumps: string[] } {
-  const plain = source.replaceAll(/\\[nrt]/g, ' ').replaceAll(/\\[a-zA-Z](?:\{[^}]*\})?/g, '\0').replaceAll(/\\(.)/g, '$1').replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, '\0')
-  const literals = plain.split(/[\0()[\]|*+?^$.]|\{\d+,?\d*\}/).filter((part) => part !== '' && part.length <= 40)
+  const plain = source
+    .replaceAll(/\\[nrt]/g, ' ')
+    .replaceAll(/\\[a-zA-Z](?:\{[^}]*\})?/g, '\0')
+    .replaceAll(/\\(.)/g, '$1')
+    .replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, '\0')
+  const literals = plain
+    .split(/[\0()[\]|*+?^$.]|\{\d+,?\d*\}/)
+    .filter((part) => part !== '' && part.length <= 40)
   const starts = ['', ...new Set(literals.slice(0, 4)), ...(literals.length > 1 ? [literals.join('')] : [])]
-  const pumps = [...new Set(['a', 'A', '0', ' ', '\n', '-', '_', '.', '/', '=', '"', 'a ', '{', ...literals.slice(0, 6), ...(literals.length > 1 ? [literals.join('')] : [])])]
+  const pumps = [
+    ...new Set([
+      'a',
+      'A',
+      '0',
+      ' ',
+      '\n',
+      '-',
+      '_',
+      '.',
+      '/',
+      '=',
+      '"',
+      'a ',
+      '{',
+      ...literals.slice(0, 6),
+      ...(literals.length > 1 ? [literals.join('')] : []),
+    ]),
+  ]
   return { starts, pumps }
 }
 
 /** The start of the text that took too long; null if none did. */
 function slowest(expression: Expression): string | null {
   const { starts, pumps } = seedsOf(expression)
-  const context = createContext({ pattern: new RegExp(expression.source, expression.flags.replace('y', '')), text: '' })
+  const context = createContext({
+    pattern: new RegExp(expression.source, expression.flags.replace('y', '')),
+    text: '',
+  })
   for (const start of starts) {
     for (const pump of pumps) {
       context['text'] = `${start}${pump.repeat(Math.ceil(pumpUnits / pump.length))}\u0001`
@@ -71,14 +103,20 @@ function slowest(expression: Expression): string | null {
   return null
 }
 
-test('no regular expression in src needs more than linear time for a hostile text', { timeout: 300_000 }, () => {
-  expect(expressions.length).toBeGreaterThan(100)
-  const slow = [...new Map(expressions.map((one) => [`${one.source}/${one.flags}`, one])).values()].flatMap((one) => {
-    const text = Object.hasOwn(exempt, `${one.file} ${one.source}`) ? null : slowest(one)
-    return text === null ? [] : [`${one.file}: /${one.source}/${one.flags} on ${text}`]
-  })
-  expect(slow).toEqual([])
-})
+test(
+  'no regular expression in src needs more than linear time for a hostile text',
+  { timeout: 300_000 },
+  () => {
+    expect(expressions.length).toBeGreaterThan(100)
+    const slow = [...new Map(expressions.map((one) => [`${one.source}/${one.flags}`, one])).values()].flatMap(
+      (one) => {
+        const text = Object.hasOwn(exempt, `${one.file} ${one.source}`) ? null : slowest(one)
+        return text === null ? [] : [`${one.file}: /${one.source}/${one.flags} on ${text}`]
+      },
+    )
+    expect(slow).toEqual([])
+  },
+)
 
 test('expressions that backtrack are found by it', () => {
   for (const source of ['^(a+)+$', '\\s*a\\s*$', '-(?:[a-z]+-)*$', '\\{\\{\\s*([^{}]*?)\\s*\\}\\}']) {

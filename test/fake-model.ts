@@ -1,5 +1,6 @@
 /**
- * A scripted model behind real HTTP, for tests of our providers and of other people's agents: OpenAI chat completions and responses, Anthropic messages,
+ * A scripted model behind real HTTP, for tests of our providers and of other people's agents: OpenAI chat
+ * completions and responses, Anthropic messages,
  * Google generateContent; streaming and not. The first rule that fits answers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -8,7 +9,14 @@ import { type Asked, type Piece, type Said, wires, type WireName } from './fake-
 
 export type FakeRule = {
   /** All that is given must fit. `result` looks at the last tool result, `request` counts requests from 1. */
-  when?: { system?: string | RegExp; user?: string | RegExp; result?: string | RegExp; results?: number; request?: number; wire?: WireName }
+  when?: {
+    system?: string | RegExp
+    user?: string | RegExp
+    result?: string | RegExp
+    results?: number
+    request?: number
+    wire?: WireName
+  }
   /** Used at most so often, then the next rule that fits answers. */
   times?: number
   text?: string
@@ -31,7 +39,14 @@ export type FakeRule = {
   splitBytes?: boolean
 }
 
-export type FakeRequest = Asked & { wire: WireName; path: string; headers: IncomingMessage['headers']; body: Record<string, unknown>; /** The client went away before the answer was complete. */ abandoned: boolean }
+export type FakeRequest = Asked & {
+  wire: WireName
+  path: string
+  headers: IncomingMessage['headers']
+  body: Record<string, unknown>
+  /** The client went away before the answer was complete. */
+  abandoned: boolean
+}
 
 export type FakeModel = {
   url: string
@@ -43,7 +58,10 @@ export type FakeModel = {
   close: () => Promise<void>
 }
 
-export async function fakeModel(rules: FakeRule[], options: { toolRoundsMax?: number } = {}): Promise<FakeModel> {
+export async function fakeModel(
+  rules: FakeRule[],
+  options: { toolRoundsMax?: number } = {},
+): Promise<FakeModel> {
   const requests: FakeRequest[] = []
   const used = new Map<FakeRule, number>()
   const open = new Set<ServerResponse>()
@@ -63,25 +81,42 @@ export async function fakeModel(rules: FakeRule[], options: { toolRoundsMax?: nu
   }
 
   const choose = (request: FakeRequest): FakeRule => {
-    const rule = fake.rules.find((candidate) => (used.get(candidate) ?? 0) < (candidate.times ?? Number.POSITIVE_INFINITY) && fitsRule(candidate, request, requests.length))
+    const rule = fake.rules.find(
+      (candidate) =>
+        (used.get(candidate) ?? 0) < (candidate.times ?? Number.POSITIVE_INFINITY) &&
+        fitsRule(candidate, request, requests.length),
+    )
     if (rule === undefined) return { text: 'The fake model has no rule for this.' }
     used.set(rule, (used.get(rule) ?? 0) + 1)
     // A loop of tools ends, whatever the rules say.
-    return request.toolRounds >= (options.toolRoundsMax ?? 16) ? { ...rule, tools: [], text: rule.text ?? 'The tool rounds are used up.' } : rule
+    return request.toolRounds >= (options.toolRoundsMax ?? 16)
+      ? { ...rule, tools: [], text: rule.text ?? 'The tool rounds are used up.' }
+      : rule
   }
 
   const server = createServer((incoming, response) => {
-    void serve(incoming, response).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined))
+    void serve(incoming, response).catch((error: unknown) =>
+      response.destroy(error instanceof Error ? error : undefined),
+    )
   })
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
-    if (path.endsWith('/models')) return sendJson(response, 200, { object: 'list', data: [{ id: 'fake', object: 'model' }] })
+    if (path.endsWith('/models'))
+      return sendJson(response, 200, { object: 'list', data: [{ id: 'fake', object: 'model' }] })
     const body = await readBody(incoming)
     if (path.endsWith('/count_tokens')) return sendJson(response, 200, { input_tokens: 10 })
     const wire = (Object.keys(wires) as WireName[]).find((name) => wires[name].fits(path))
-    if (wire === undefined) return sendJson(response, 404, { error: { message: `the fake model does not serve ${path}` } })
-    const request: FakeRequest = { ...wires[wire].read(body, path), wire, path, headers: incoming.headers, body, abandoned: false }
+    if (wire === undefined)
+      return sendJson(response, 404, { error: { message: `the fake model does not serve ${path}` } })
+    const request: FakeRequest = {
+      ...wires[wire].read(body, path),
+      wire,
+      path,
+      headers: incoming.headers,
+      body,
+      abandoned: false,
+    }
     requests.push(request)
     open.add(response)
     response.on('close', () => {
@@ -102,7 +137,9 @@ export async function fakeModel(rules: FakeRule[], options: { toolRoundsMax?: nu
   return fake
 }
 
-const fitsText = (want: string | RegExp | undefined, text: string | undefined): boolean => want === undefined || (text !== undefined && (typeof want === 'string' ? text.includes(want) : want.test(text)))
+const fitsText = (want: string | RegExp | undefined, text: string | undefined): boolean =>
+  want === undefined ||
+  (text !== undefined && (typeof want === 'string' ? text.includes(want) : want.test(text)))
 
 function fitsRule(rule: FakeRule, request: FakeRequest, count: number): boolean {
   const { when } = rule
@@ -110,10 +147,19 @@ function fitsRule(rule: FakeRule, request: FakeRequest, count: number): boolean 
   if (when.wire !== undefined && when.wire !== request.wire) return false
   if (when.request !== undefined && when.request !== count) return false
   if (when.results !== undefined && when.results !== request.results.length) return false
-  return fitsText(when.system, request.system) && fitsText(when.user, request.user) && fitsText(when.result, request.results.at(-1))
+  return (
+    fitsText(when.system, request.system) &&
+    fitsText(when.user, request.user) &&
+    fitsText(when.result, request.results.at(-1))
+  )
 }
 
-async function answer(request: FakeRequest, rule: FakeRule, response: ServerResponse, count: number): Promise<void> {
+async function answer(
+  request: FakeRequest,
+  rule: FakeRule,
+  response: ServerResponse,
+  count: number,
+): Promise<void> {
   const wire = wires[request.wire]
   if (rule.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, rule.delayMs))
   if (rule.hang === 'before') return
@@ -122,29 +168,47 @@ async function answer(request: FakeRequest, rule: FakeRule, response: ServerResp
     return sendJson(response, rule.status, wire.error(rule.status, rule.errorText ?? `status ${rule.status}`))
   }
   const said = saidOf(rule, count)
-  if (!request.stream) return rule.garbage === true ? sendText(response, '{"this is not') : sendJson(response, 200, wire.whole(said))
+  if (!request.stream)
+    return rule.garbage === true
+      ? sendText(response, '{"this is not')
+      : sendJson(response, 200, wire.whole(said))
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   if (rule.garbage === true) return void response.end('data: {"this is not\n\ndata: <html>\n\n')
   const pieces = wire.stream(said)
   const early = rule.cut !== undefined || rule.hang === 'middle'
-  await write(response, early ? pieces.slice(0, Math.max(1, Math.floor(pieces.length / 2))) : pieces, rule.splitBytes === true)
+  await write(
+    response,
+    early ? pieces.slice(0, Math.max(1, Math.floor(pieces.length / 2))) : pieces,
+    rule.splitBytes === true,
+  )
   if (rule.hang === 'middle') return
   if (rule.cut === 'connection') response.destroy()
   else response.end()
 }
 
 function saidOf(rule: FakeRule, count: number): Said {
-  const tools = (rule.empty === true ? [] : (rule.tools ?? [])).map((tool, index) => ({ id: `call_${count}_${index}`, ...tool }))
+  const tools = (rule.empty === true ? [] : (rule.tools ?? [])).map((tool, index) => ({
+    id: `call_${count}_${index}`,
+    ...tool,
+  }))
   const usage = rule.usage === undefined ? { input: 11, output: 7 } : rule.usage
-  return { text: rule.empty === true ? '' : (rule.text ?? ''), tools, usage, finish: rule.finish ?? (tools.length > 0 ? 'tools' : 'stop') }
+  return {
+    text: rule.empty === true ? '' : (rule.text ?? ''),
+    tools,
+    usage,
+    finish: rule.finish ?? (tools.length > 0 ? 'tools' : 'stop'),
+  }
 }
 
 async function write(response: ServerResponse, pieces: readonly Piece[], splitBytes: boolean): Promise<void> {
   for (const piece of pieces) {
     const data = typeof piece.data === 'string' ? piece.data : JSON.stringify(piece.data)
-    const bytes = Buffer.from(`${piece.event === undefined ? '' : `event: ${piece.event}\n`}data: ${data}\n\n`)
+    const bytes = Buffer.from(
+      `${piece.event === undefined ? '' : `event: ${piece.event}\n`}data: ${data}\n\n`,
+    )
     const step = splitBytes ? 5 : bytes.length
-    for (let at = 0; at < bytes.length; at += step) await new Promise((resolve) => response.write(bytes.subarray(at, at + step), resolve))
+    for (let at = 0; at < bytes.length; at += step)
+      await new Promise((resolve) => response.write(bytes.subarray(at, at + step), resolve))
   }
 }
 

@@ -1,4 +1,7 @@
-/** Frames that nobody should send, to both sockets: deep, wide, huge, binary, cut off, malformed. The connection may end; the server answers as before. */
+/**
+ * Frames that nobody should send, to both sockets: deep, wide, huge, binary, cut off, malformed. The
+ * connection may end; the server answers as before.
+ */
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +15,17 @@ const deep = (levels: number, open = '[', close = ']'): string => open.repeat(le
 async function serveBoth(): Promise<Served> {
   const line = await tieline({ agents: { echo: { script: ({ task }) => `echo: ${task}` } } })
   onTestFinished(() => line.close())
-  return serve({ exchange: line.exchange, sockets: { '/ws/host': hostSocket({ exchange: line.exchange, hub: line.hosts, mint: () => 'token', report: () => undefined }) } })
+  return serve({
+    exchange: line.exchange,
+    sockets: {
+      '/ws/host': hostSocket({
+        exchange: line.exchange,
+        hub: line.hosts,
+        mint: () => 'token',
+        report: () => undefined,
+      }),
+    },
+  })
 }
 
 type Said = { frames: Frame[]; code: number | null }
@@ -26,12 +39,16 @@ async function say(url: string, path: string, frame: string | Buffer): Promise<S
   ws.on('error', () => undefined)
   await once(ws, 'open')
   ws.send(frame)
-  await until(() => said.code !== null || said.frames.some(({ type }) => type === 'error' || type === 'cancel'), `an answer at ${path}`)
+  await until(
+    () => said.code !== null || said.frames.some(({ type }) => type === 'error' || type === 'cancel'),
+    `an answer at ${path}`,
+  )
   ws.terminate()
   return said
 }
 
-const errorIn = ({ frames }: Said): { code: string; field?: string } | undefined => frames.find(({ type }) => type === 'error')?.error
+const errorIn = ({ frames }: Said): { code: string; field?: string } | undefined =>
+  frames.find(({ type }) => type === 'error')?.error
 
 describe('a frame that is nested too deep is refused by the name of its field, and the server goes on', () => {
   const frames: [string, string, string][] = [
@@ -66,8 +83,18 @@ describe('a frame that is wide, huge, binary or malformed is refused or ends its
     ['only backslashes', '/ws', `"${'\\'.repeat(60_001)}`, 'bad_input'],
     ['a prototype', '/ws', '{"__proto__":{"type":"subscribe"}}', 'bad_input'],
     ['a wide object', '/ws/host', `{"type":"hello","agent":"a",${wide(45_000)}}`, 'bad_input'],
-    ['more values than are taken', '/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":[${'1,'.repeat(60_000)}1]}`, 'bad_input'],
-    ['a turn that nobody has', '/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":[${'1,'.repeat(40_000)}1]}`, 'cancel'],
+    [
+      'more values than are taken',
+      '/ws/host',
+      `{"type":"tool","turn":"t","id":"i","name":"n","input":[${'1,'.repeat(60_000)}1]}`,
+      'bad_input',
+    ],
+    [
+      'a turn that nobody has',
+      '/ws/host',
+      `{"type":"tool","turn":"t","id":"i","name":"n","input":[${'1,'.repeat(40_000)}1]}`,
+      'cancel',
+    ],
     ['more than a frame may hold', '/ws/host', 'x'.repeat(5_000_000), 1009],
     ['binary', '/ws/host', Buffer.alloc(100_000, 255), 'bad_input'],
     ['half of a text', '/ws/host', '{"type":"hello"', 'bad_input'],
@@ -83,37 +110,57 @@ describe('a frame that is wide, huge, binary or malformed is refused or ends its
 async function upgraded(served: Served, path: string): Promise<Socket> {
   const socket = connect(served.server.port, '127.0.0.1')
   socket.on('error', () => undefined)
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${served.server.port}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`)
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${served.server.port}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+  )
   await once(socket, 'data')
   return socket
 }
 
 /** Bytes that are no frames, frames that end too early, and frames that the protocol forbids. */
 const raw: [string, Buffer][] = [
-  ['a reserved operation', Buffer.from([0x83, 0x80, 0, 0, 0, 0])], ['an unmasked frame', Buffer.from([0x81, 0x02, 0x68, 0x69])], ['reserved bits', Buffer.from([0xf1, 0x80, 0, 0, 0, 0])],
-  ['a length of 2^63', Buffer.from([0x81, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0])], ['a long ping', Buffer.from([0x89, 0xfe, 0xff, 0xff, 0, 0, 0, 0])],
-  ['half of a header', Buffer.from([0x81])], ['half of a frame', Buffer.from([0x81, 0xfe, 0x10, 0x00, 0, 0, 0, 0, 0x7b])], ['text that is no UTF-8', Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28])],
-  ['a continuation of nothing', Buffer.from([0x80, 0x80, 0, 0, 0, 0])], ['a close with a wrong code', Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0, 1])], ['plain HTTP', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
+  ['a reserved operation', Buffer.from([0x83, 0x80, 0, 0, 0, 0])],
+  ['an unmasked frame', Buffer.from([0x81, 0x02, 0x68, 0x69])],
+  ['reserved bits', Buffer.from([0xf1, 0x80, 0, 0, 0, 0])],
+  ['a length of 2^63', Buffer.from([0x81, 0xff, 0x7f, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0])],
+  ['a long ping', Buffer.from([0x89, 0xfe, 0xff, 0xff, 0, 0, 0, 0])],
+  ['half of a header', Buffer.from([0x81])],
+  ['half of a frame', Buffer.from([0x81, 0xfe, 0x10, 0x00, 0, 0, 0, 0, 0x7b])],
+  ['text that is no UTF-8', Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28])],
+  ['a continuation of nothing', Buffer.from([0x80, 0x80, 0, 0, 0, 0])],
+  ['a close with a wrong code', Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0, 1])],
+  ['plain HTTP', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
   ['zeros', Buffer.alloc(10_000)],
 ]
 
-test.each(['/ws', '/ws/host'])('bytes that are no frames, and connections that are cut off in the middle of one, end alone: %s', async (path) => {
-  const served = await serveBoth()
-  for (const [name, bytes] of raw) {
-    for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
-      const socket = await upgraded(served, path)
-      socket.write(bytes)
-      leave(socket)
-      await new Promise((resolve) => (socket.destroyed ? resolve(null) : socket.once('close', resolve)))
-      expect({ name, status: (await served.get('/health')).status }).toEqual({ name, status: 200 })
+test.each(['/ws', '/ws/host'])(
+  'bytes that are no frames, and connections that are cut off in the middle of one, end alone: %s',
+  async (path) => {
+    const served = await serveBoth()
+    for (const [name, bytes] of raw) {
+      for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
+        const socket = await upgraded(served, path)
+        socket.write(bytes)
+        leave(socket)
+        await new Promise((resolve) => (socket.destroyed ? resolve(null) : socket.once('close', resolve)))
+        expect({ name, status: (await served.get('/health')).status }).toEqual({ name, status: 200 })
+      }
     }
-  }
-  expect(served.logged.filter(({ level }) => level === 'error')).toEqual([])
-  await until(() => served.server.sockets() === 0, 'every socket to be forgotten')
-})
+    expect(served.logged.filter(({ level }) => level === 'error')).toEqual([])
+    await until(() => served.server.sockets() === 0, 'every socket to be forgotten')
+  },
+)
 
 test('what breaks inside of a message handler closes that connection with 1011, and no other', async () => {
-  const served = await serve({ sockets: { '/ws/broken': (ws, _who, onFault) => void ws.on('message', () => onFault(new Error('broken on purpose'))), '/ws/unopened': () => { throw new Error('broken at once') } } })
+  const served = await serve({
+    sockets: {
+      '/ws/broken': (ws, _who, onFault) =>
+        void ws.on('message', () => onFault(new Error('broken on purpose'))),
+      '/ws/unopened': () => {
+        throw new Error('broken at once')
+      },
+    },
+  })
   const other = new WebSocket(`${served.url.replace('http', 'ws')}/ws`)
   await once(other, 'open')
   for (const path of ['/ws/broken', '/ws/unopened']) {
@@ -123,6 +170,10 @@ test('what breaks inside of a message handler closes that connection with 1011, 
     expect(code).toBe(1011)
   }
   expect(other.readyState).toBe(other.OPEN)
-  expect(served.logged.filter(({ level }) => level === 'error').map(({ fields }) => String(fields['stack']).split('\n')[0])).toEqual(['Error: broken on purpose', 'Error: broken at once'])
+  expect(
+    served.logged
+      .filter(({ level }) => level === 'error')
+      .map(({ fields }) => String(fields['stack']).split('\n')[0]),
+  ).toEqual(['Error: broken on purpose', 'Error: broken at once'])
   other.terminate()
 })

@@ -11,32 +11,70 @@ test('a call by a tool that the configuration turned off is refused with its own
   writeFileSync(config, '[tools]\nenable = ["list-session"]\n')
   const { post, get } = await serve({}, { config, dataDir: ':memory:' })
   const refused = await post('/api/calls', { agent: 'echo', task: 'x' })
-  expect([refused.status, refused.body.error]).toMatchObject([403, { code: 'tool_disabled', details: { tool: 'sub_agent', call_id: expect.stringMatching(/^call_/) as string } }])
-  expect((await get(`/api/calls/${refused.body.error.details.call_id}`)).body).toMatchObject({ outcome: 'refused', refusal: { code: 'tool_disabled' } })
-  expect((await post('/api/tools/call_agent', { input: { agent_id: 'echo', message: 'x' } })).body).toMatchObject({ ok: false, value: { outcome: 'refused', error: expect.stringContaining('not enabled in the configuration') as string } })
+  expect([refused.status, refused.body.error]).toMatchObject([
+    403,
+    {
+      code: 'tool_disabled',
+      details: { tool: 'sub_agent', call_id: expect.stringMatching(/^call_/) as string },
+    },
+  ])
+  expect((await get(`/api/calls/${refused.body.error.details.call_id}`)).body).toMatchObject({
+    outcome: 'refused',
+    refusal: { code: 'tool_disabled' },
+  })
+  expect(
+    (await post('/api/tools/call_agent', { input: { agent_id: 'echo', message: 'x' } })).body,
+  ).toMatchObject({
+    ok: false,
+    value: {
+      outcome: 'refused',
+      error: expect.stringContaining('not enabled in the configuration') as string,
+    },
+  })
   expect((await get('/api/calls')).body.calls).toHaveLength(2)
 })
 
 test('calls are read page by page, newest first, each once, with the names of agents; nobody reads the log for it', async () => {
   const served = await serve()
   const { post, get, line } = served
-  const made = await line.exchange.createAgent({ name: 'helper', system: '', description: '', model: null, tools: null, id: null })
+  const made = await line.exchange.createAgent({
+    name: 'helper',
+    system: '',
+    description: '',
+    model: null,
+    tools: null,
+    id: null,
+  })
   const id = 'id' in made ? made.id : ''
-  for (let n = 0; n < 3; n += 1) await post('/api/calls', { agent: n === 1 ? 'nobody' : n === 2 ? id : 'echo', task: `task ${n}` })
+  for (let n = 0; n < 3; n += 1)
+    await post('/api/calls', { agent: n === 1 ? 'nobody' : n === 2 ? id : 'echo', task: `task ${n}` })
   const boss = await served.open('boss', { initialMessage: 'go' })
   await until(async () => (await get(`/api/sessions/${boss}/state`)).body.isActive === false, 'boss rests')
   const read = line.store.read.bind(line.store)
   line.store.read = () => Promise.reject(new Error('the log was read'))
   const tasks: string[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
+  for (let cursor: string | null = ''; cursor !== null;) {
     const page = await get(`/api/calls?limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`)
     expectShape(page, 200, Calls)
     expect(page.body.calls.length).toBeLessThanOrEqual(1)
-    tasks.push(...page.body.calls.map((call: { task: string; outcome: string; callerName: string; agentName: string }) => `${call.task} ${call.outcome} ${call.callerName} ${call.agentName}`))
+    tasks.push(
+      ...page.body.calls.map(
+        (call: { task: string; outcome: string; callerName: string; agentName: string }) =>
+          `${call.task} ${call.outcome} ${call.callerName} ${call.agentName}`,
+      ),
+    )
     cursor = page.body.next
   }
-  expect(tasks).toEqual(['a part completed boss echo', 'task 2 completed external helper', 'task 1 refused external nobody', 'task 0 completed external echo'])
-  expect((await get(`/api/sessions/${boss}/calls`)).body).toMatchObject({ calls: [{ task: 'a part' }], next: null })
+  expect(tasks).toEqual([
+    'a part completed boss echo',
+    'task 2 completed external helper',
+    'task 1 refused external nobody',
+    'task 0 completed external echo',
+  ])
+  expect((await get(`/api/sessions/${boss}/calls`)).body).toMatchObject({
+    calls: [{ task: 'a part' }],
+    next: null,
+  })
   expectNo(await get('/api/calls?cursor=x'), 400, 'bad_input')
   line.store.read = read
 })
@@ -44,12 +82,26 @@ test('calls are read page by page, newest first, each once, with the names of ag
 describe('calls', () => {
   test('block, answer in the shape of sub_agent, and are recorded', async () => {
     const { post, get } = await serve()
-    const answer = await post('/api/calls', { agent: 'echo', task: 'hello', input: { a: [1] } }, { 'user-agent': 'curl/8.5.0' })
+    const answer = await post(
+      '/api/calls',
+      { agent: 'echo', task: 'hello', input: { a: [1] } },
+      { 'user-agent': 'curl/8.5.0' },
+    )
     expectShape(answer, 200, CallAnswer)
-    expect(answer.body).toMatchObject({ agent_name: 'echo', success: true, output: 'echo: hello', outcome: 'completed' })
+    expect(answer.body).toMatchObject({
+      agent_name: 'echo',
+      success: true,
+      output: 'echo: hello',
+      outcome: 'completed',
+    })
     const record = await get(`/api/calls/${answer.body.call_id}`)
     expectShape(record, 200, Call)
-    expect(record.body).toMatchObject({ task: 'hello', success: true, callerSession: 'ses_client-curl', output_preview: 'echo: hello' })
+    expect(record.body).toMatchObject({
+      task: 'hello',
+      success: true,
+      callerSession: 'ses_client-curl',
+      output_preview: 'echo: hello',
+    })
     const list = await get('/api/calls?limit=5')
     expectShape(list, 200, Calls)
     expect(list.body.calls).toHaveLength(1)
@@ -63,14 +115,21 @@ describe('calls', () => {
     const served = await serve()
     const { post, get, open } = served
     const id = await open('boss')
-    const { body: { flow } } = await post(`/api/sessions/${id}/messages`, { message: 'go' })
+    const {
+      body: { flow },
+    } = await post(`/api/sessions/${id}/messages`, { message: 'go' })
     await get(`/api/sessions/${id}/wait`)
     const whole = await get(`/api/flows/${flow}/events`)
     expectShape(whole, 200, FlowEvents)
     expect(whole.body).toMatchObject({ next: null, upTo: String(served.line.exchange.lastSeq()) })
-    expect(whole.body.events[0]).toMatchObject({ seq: expect.stringMatching(/^\d+$/) as string, sessionId: id, at: expect.any(Number) as number, event: { type: 'message.sent', flow } })
+    expect(whole.body.events[0]).toMatchObject({
+      seq: expect.stringMatching(/^\d+$/) as string,
+      sessionId: id,
+      at: expect.any(Number) as number,
+      event: { type: 'message.sent', flow },
+    })
     const paged: unknown[] = []
-    for (let after = '0'; ; ) {
+    for (let after = '0'; ;) {
       const { body } = await get(`/api/flows/${flow}/events?limit=3&after=${after}`)
       expect(body.events.length).toBeLessThanOrEqual(3)
       paged.push(...body.events)
@@ -96,13 +155,40 @@ describe('calls', () => {
     expectNo(await post('/api/calls', { agent: 'echo', task: 'x'.repeat(200_000) }), 413, 'too_large')
     expectNo(await post('/api/calls', { agent: 'echo' }), 400, 'bad_input', 'task')
     expectNo(await post('/api/calls', { task: 'x' }), 400, 'bad_input', 'agent')
-    expectNo(await post('/api/calls', { agent: 'echo', task: 'x', timeout_seconds: 'soon' }), 400, 'bad_input', 'timeout_seconds')
-    expectNo(await post('/api/calls', { agent: 'echo', task: 'x', context: { roles: ['god'] } }), 400, 'bad_input', 'context.roles.0')
-    expectNo(await post('/api/calls', { agent: 'echo', task: 'x', output_schema: { type: 'nonsense' } }), 400, 'bad_input', 'output_schema')
+    expectNo(
+      await post('/api/calls', { agent: 'echo', task: 'x', timeout_seconds: 'soon' }),
+      400,
+      'bad_input',
+      'timeout_seconds',
+    )
+    expectNo(
+      await post('/api/calls', { agent: 'echo', task: 'x', context: { roles: ['god'] } }),
+      400,
+      'bad_input',
+      'context.roles.0',
+    )
+    expectNo(
+      await post('/api/calls', { agent: 'echo', task: 'x', output_schema: { type: 'nonsense' } }),
+      400,
+      'bad_input',
+      'output_schema',
+    )
   })
 
   test('whatever their outcome, an opened call is 200', async () => {
-    const { post } = await serve({}, { agents: { broken: { script: () => { throw new Error('boom') } }, held: { script: () => new Promise(() => undefined) } } })
+    const { post } = await serve(
+      {},
+      {
+        agents: {
+          broken: {
+            script: () => {
+              throw new Error('boom')
+            },
+          },
+          held: { script: () => new Promise(() => undefined) },
+        },
+      },
+    )
     const failed = await post('/api/calls', { agent: 'broken', task: 'go' })
     expectShape(failed, 200, CallAnswer)
     expect(failed.body).toMatchObject({ success: false, outcome: 'failed' })
@@ -125,7 +211,12 @@ describe('calls', () => {
   test('a client that disconnects has cancelled its call', async () => {
     const { url, gate, get } = await serve()
     const leaving = new AbortController()
-    const call = fetch(`${url}/api/calls`, { method: 'POST', signal: leaving.signal, body: JSON.stringify({ agent: 'held', task: 'go' }), headers: { 'content-type': 'application/json' } })
+    const call = fetch(`${url}/api/calls`, {
+      method: 'POST',
+      signal: leaving.signal,
+      body: JSON.stringify({ agent: 'held', task: 'go' }),
+      headers: { 'content-type': 'application/json' },
+    })
     await until(() => gate.entered === 1)
     leaving.abort()
     await expect(call).rejects.toThrow('aborted')
@@ -150,7 +241,9 @@ describe('calls', () => {
     await until(() => gate.entered === 1)
     const waits = await get('/api/waits')
     expectShape(waits, 200, Waits)
-    expect(waits.body.waits).toMatchObject([{ waiter: id, waiterAgent: 'boss', targetAgent: 'held', kind: 'call' }])
+    expect(waits.body.waits).toMatchObject([
+      { waiter: id, waiterAgent: 'boss', targetAgent: 'held', kind: 'call' },
+    ])
     gate.release()
     await get(`/api/sessions/${id}/wait`)
   })

@@ -10,7 +10,8 @@ async function chat({ post, get }: Served, id: string, times: number): Promise<v
   }
 }
 
-const eventsOf = (frames: readonly Frame[]): string[] => frames.flatMap((frame) => (frame.type === 'event' ? [frame.seq ?? ''] : []))
+const eventsOf = (frames: readonly Frame[]): string[] =>
+  frames.flatMap((frame) => (frame.type === 'event' ? [frame.seq ?? ''] : []))
 
 /** A client that comes back by its last number whenever it is thrown out. */
 async function follower(url: string, session: string, after: string) {
@@ -48,7 +49,9 @@ test(`${clients} listeners of one session lose nothing and see nothing twice or 
   const talking = chat(served, id, 40).finally(() => (done = true))
   for (let n = 0; !done; n += 1) await all[(n * 7) % clients]?.reconnect()
   await talking
-  const wanted = (await served.line.store.read(0, { sessions: [id] }, 10_000)).events.map(({ seq }) => String(seq))
+  const wanted = (await served.line.store.read(0, { sessions: [id] }, 10_000)).events.map(({ seq }) =>
+    String(seq),
+  )
   await until(() => {
     for (const one of all) one.collect()
     return all.every(({ seen }) => seen.length >= wanted.length)

@@ -5,18 +5,32 @@ import { listen, serve, until } from './http-kit.ts'
 test('whoever comes in the middle of a step is told first what it has said so far, and then what comes', async () => {
   const go = new Map<string, () => void>()
   const wait = (name: string) => new Promise<void>((resolve) => void go.set(name, resolve))
-  const served = await serve({}, { agents: { slow: { script: async (turn) => {
-    turn.say('one ')
-    turn.say('two ')
-    await wait(turn.task)
-    turn.say('three')
-    await wait(turn.task)
-    return 'one two three'
-  } } } })
+  const served = await serve(
+    {},
+    {
+      agents: {
+        slow: {
+          script: async (turn) => {
+            turn.say('one ')
+            turn.say('two ')
+            await wait(turn.task)
+            turn.say('three')
+            await wait(turn.task)
+            return 'one two three'
+          },
+        },
+      },
+    },
+  )
   const [id, other] = [await served.open('slow'), await served.open('slow')]
-  for (const [session, message] of [[id, 'a'], [other, 'b']]) await served.post(`/api/sessions/${session}/messages`, { message })
+  for (const [session, message] of [
+    [id, 'a'],
+    [other, 'b'],
+  ])
+    await served.post(`/api/sessions/${session}/messages`, { message })
   await until(() => go.size === 2)
-  const deltas = (socket: { frames: { type: string }[] }) => socket.frames.filter((frame) => frame.type === 'delta')
+  const deltas = (socket: { frames: { type: string }[] }) =>
+    socket.frames.filter((frame) => frame.type === 'delta')
   for (const query of [`?session=${id}`, `?session=${id}&after=0`]) {
     const socket = await listen(served.url, query)
     await until(() => deltas(socket).length === 1)

@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { mintSessionToken } from '../src/server/identity.ts'
 import { listen, serve, until, type Frame, type Served } from './http-kit.ts'
 
-const seqs = (frames: readonly Frame[]): string[] => frames.flatMap((frame) => (frame.type === 'event' && frame.seq !== undefined ? [frame.seq] : []))
+const seqs = (frames: readonly Frame[]): string[] =>
+  frames.flatMap((frame) => (frame.type === 'event' && frame.seq !== undefined ? [frame.seq] : []))
 
 /** What the log has of some sessions, as numbers. */
 async function logged({ line }: Served, sessions?: readonly `ses_${string}`[]): Promise<string[]> {
   const found: string[] = []
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     const page = await line.store.read(after, sessions === undefined ? {} : { sessions }, 500)
     if (page.events.length === 0) return found
     found.push(...page.events.map((stored) => String(stored.seq)))
@@ -21,11 +22,19 @@ type Stream = { text: string; status: number; ended: boolean; ids(): string[]; s
 async function stream(url: string, query = '', headers: Record<string, string> = {}): Promise<Stream> {
   const stop = new AbortController()
   const response = await fetch(`${url}/api/events${query}`, { headers, signal: stop.signal })
-  const read: Stream = { text: '', status: response.status, ended: false, ids: () => [...read.text.matchAll(/^id: (\d+)$/gm)].map((match) => match[1] ?? ''), stop: () => stop.abort() }
+  const read: Stream = {
+    text: '',
+    status: response.status,
+    ended: false,
+    ids: () => [...read.text.matchAll(/^id: (\d+)$/gm)].map((match) => match[1] ?? ''),
+    stop: () => stop.abort(),
+  }
   const body = response.body ?? new ReadableStream()
   void (async () => {
     for await (const chunk of body.pipeThrough(new TextDecoderStream())) read.text += chunk
-  })().catch(() => undefined).finally(() => (read.ended = true))
+  })()
+    .catch(() => undefined)
+    .finally(() => (read.ended = true))
   return read
 }
 
@@ -37,8 +46,17 @@ describe('server-sent events', () => {
     await served.get(`/api/sessions/${id}/wait`)
     const all = await logged(served)
     const now = await stream(served.url)
-    const [whole, rest, resumed] = [await stream(served.url, '?after=0'), await stream(served.url, `?after=${all[1]}`), await stream(served.url, '', { 'last-event-id': all[1] ?? '' })]
-    await until(() => whole.ids().length === all.length && rest.ids().length === all.length - 2 && resumed.ids().length === all.length - 2)
+    const [whole, rest, resumed] = [
+      await stream(served.url, '?after=0'),
+      await stream(served.url, `?after=${all[1]}`),
+      await stream(served.url, '', { 'last-event-id': all[1] ?? '' }),
+    ]
+    await until(
+      () =>
+        whole.ids().length === all.length &&
+        rest.ids().length === all.length - 2 &&
+        resumed.ids().length === all.length - 2,
+    )
     expect(whole.ids()).toEqual(all)
     expect(rest.ids()).toEqual(all.slice(2))
     expect(resumed.ids()).toEqual(all.slice(2))
@@ -49,7 +67,10 @@ describe('server-sent events', () => {
     await until(() => whole.ids().length === after.length && now.ids().length === after.length - all.length)
     expect(whole.ids()).toEqual(after)
     expect(now.ids()).toEqual(after.slice(all.length))
-    const data = JSON.parse(/^id: \d+\nevent: event\ndata: (.*)$/m.exec(whole.text)?.[1] ?? '') as Record<string, unknown>
+    const data = JSON.parse(/^id: \d+\nevent: event\ndata: (.*)$/m.exec(whole.text)?.[1] ?? '') as Record<
+      string,
+      unknown
+    >
     expect(Object.keys(data)).toEqual(['seq', 'at', 'sessionId', 'event'])
     expect(typeof data['seq']).toBe('string')
     for (const one of [whole, rest, resumed, now]) one.stop()
@@ -57,7 +78,11 @@ describe('server-sent events', () => {
 
   test('may be of some sessions alone, and show text as it streams without a number', async () => {
     const served = await serve()
-    const [one, two, other] = [await served.open('talker'), await served.open('echo'), await served.open('echo')]
+    const [one, two, other] = [
+      await served.open('talker'),
+      await served.open('echo'),
+      await served.open('echo'),
+    ]
     const read = await stream(served.url, `?after=0&session=${one}&session=${two.slice(6)}`)
     for (const id of [one, two, other]) {
       await served.post(`/api/sessions/${id}/messages`, { message: 'x' })
@@ -66,17 +91,31 @@ describe('server-sent events', () => {
     const wanted = await logged(served, [one, two])
     await until(() => read.ids().length === wanted.length)
     expect(read.ids()).toEqual(wanted)
-    expect(read.text).toMatch(/^event: delta\ndata: \{"sessionId":"ses_\d+","session":"ses_\d+","turn":"turn_\d+","epoch":\d+,"step":\d+,"offset":0,"text":"one "\}$/m)
+    expect(read.text).toMatch(
+      /^event: delta\ndata: \{"sessionId":"ses_\d+","session":"ses_\d+","turn":"turn_\d+","epoch":\d+,"step":\d+,"offset":0,"text":"one "\}$/m,
+    )
     expect(read.text).not.toContain(`"sessionId":"${other}"`)
     read.stop()
   })
 
   test('a wrong cursor or session is refused before the stream begins', async () => {
     const { get } = await serve()
-    for (const after of ['-1', '1.5', 'x', '0x10', '9'.repeat(16)]) expect((await get(`/api/events?after=${after}`)).body.error).toMatchObject({ code: 'bad_input', field: 'after' })
-    expect((await get('/api/events', { 'last-event-id': 'x' })).body.error).toMatchObject({ code: 'bad_input', field: 'after' })
-    expect((await get('/api/events?session=ses_nobody')).body.error).toMatchObject({ code: 'session_unknown' })
-    expect((await get('/api/events?colour=red')).body.error).toMatchObject({ code: 'bad_input', field: 'colour' })
+    for (const after of ['-1', '1.5', 'x', '0x10', '9'.repeat(16)])
+      expect((await get(`/api/events?after=${after}`)).body.error).toMatchObject({
+        code: 'bad_input',
+        field: 'after',
+      })
+    expect((await get('/api/events', { 'last-event-id': 'x' })).body.error).toMatchObject({
+      code: 'bad_input',
+      field: 'after',
+    })
+    expect((await get('/api/events?session=ses_nobody')).body.error).toMatchObject({
+      code: 'session_unknown',
+    })
+    expect((await get('/api/events?colour=red')).body.error).toMatchObject({
+      code: 'bad_input',
+      field: 'colour',
+    })
   })
 
   test('a comment says now and then that the line is there, and the stream ends when the server stops', async () => {
@@ -115,7 +154,8 @@ test('a stream that nobody reads is let go, and one that is read slowly is not',
   const ended = { stuck: false, slow: false }
   stuck.on('error', () => undefined).on('close', () => (ended.stuck = true))
   slow.on('error', () => undefined).on('close', () => (ended.slow = true))
-  for (const socket of [stuck, slow]) socket.write(`GET /api/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
+  for (const socket of [stuck, slow])
+    socket.write(`GET /api/events?after=0 HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`)
   stuck.pause()
   let bytes = 0
   slow.on('data', (chunk) => {
@@ -137,7 +177,11 @@ describe('the socket', () => {
     const [one, other] = [await served.open('echo'), await served.open('echo')]
     const socket = await listen(served.url)
     await until(() => socket.frames.length === 1)
-    expect(socket.frames[0]).toEqual({ type: 'subscribed', after: String(served.line.exchange.lastSeq()), sessionIds: null })
+    expect(socket.frames[0]).toEqual({
+      type: 'subscribed',
+      after: String(served.line.exchange.lastSeq()),
+      sessionIds: null,
+    })
     for (const id of [one, other]) {
       await served.post(`/api/sessions/${id}/messages`, { message: 'x' })
       await served.get(`/api/sessions/${id}/wait`)
@@ -165,7 +209,10 @@ describe('the socket', () => {
     const served = await serve()
     const socket = await listen(served.url, '?after=999999')
     await until(() => socket.frames.length === 1)
-    expect(socket.frames[0]).toMatchObject({ type: 'subscribed', after: String(served.line.exchange.lastSeq()) })
+    expect(socket.frames[0]).toMatchObject({
+      type: 'subscribed',
+      after: String(served.line.exchange.lastSeq()),
+    })
     await served.open('echo')
     await until(() => socket.events().length === 1)
     await socket.close()
@@ -188,14 +235,30 @@ describe('the socket', () => {
     await until(() => socket.frames.length === 1)
     await served.post(`/api/sessions/${id}/messages`, { message: 'x' })
     await until(() => socket.frames.filter((frame) => frame.type === 'delta').length >= 2)
-    expect(socket.frames.find((frame) => frame.type === 'delta')).toMatchObject({ sessionId: id, session: id, offset: 0, text: 'one ' })
+    expect(socket.frames.find((frame) => frame.type === 'delta')).toMatchObject({
+      sessionId: id,
+      session: id,
+      offset: 0,
+      text: 'one ',
+    })
     await socket.close()
   })
 
   test('answers bad frames with what is wrong, and closes after too many', async () => {
     const { url } = await serve()
     const socket = await listen(url)
-    for (const frame of ['{', 'null', '[]', '{"type":"dance"}', '{"type":"subscribe","after":-1}', '{"type":"subscribe","after":1.5}', '{"type":"subscribe","sessionIds":"all"}', '{"type":"subscribe","sessionIds":["ses_nobody"]}', '{"type":"subscribe","more":1}']) socket.say(frame)
+    for (const frame of [
+      '{',
+      'null',
+      '[]',
+      '{"type":"dance"}',
+      '{"type":"subscribe","after":-1}',
+      '{"type":"subscribe","after":1.5}',
+      '{"type":"subscribe","sessionIds":"all"}',
+      '{"type":"subscribe","sessionIds":["ses_nobody"]}',
+      '{"type":"subscribe","more":1}',
+    ])
+      socket.say(frame)
     socket.ws.send(Buffer.from([1, 2, 3]))
     const { code, reason } = await socket.closed
     expect([code, reason]).toEqual([1008, 'too many bad frames'])
@@ -214,16 +277,31 @@ describe('the socket', () => {
   test('declines what is no handshake, and other paths are not sockets', async () => {
     const { url } = await serve()
     const { port } = new URL(url)
-    const talk = (lines: string): Promise<string> => new Promise((resolve) => {
-      const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${lines}\r\nhost: 127.0.0.1:${port}\r\n\r\n`))
-      let text = ''
-      socket.on('data', (chunk) => (text += chunk.toString()))
-      socket.on('close', () => resolve(text))
-    })
-    expect(await talk('GET /ws HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13')).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
-    expect(await talk('GET /ws HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 7\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==')).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
-    expect(await talk('GET /health HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: h2c')).toMatch(/^HTTP\/1\.1 200/)
-    expect(await talk('GET /health HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: websocket')).toMatch(/^HTTP\/1\.1 200/)
+    const talk = (lines: string): Promise<string> =>
+      new Promise((resolve) => {
+        const socket = connect(Number(port), '127.0.0.1', () =>
+          socket.write(`${lines}\r\nhost: 127.0.0.1:${port}\r\n\r\n`),
+        )
+        let text = ''
+        socket.on('data', (chunk) => (text += chunk.toString()))
+        socket.on('close', () => resolve(text))
+      })
+    expect(
+      await talk(
+        'GET /ws HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13',
+      ),
+    ).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
+    expect(
+      await talk(
+        'GET /ws HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 7\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      ),
+    ).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
+    expect(await talk('GET /health HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: h2c')).toMatch(
+      /^HTTP\/1\.1 200/,
+    )
+    expect(await talk('GET /health HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: websocket')).toMatch(
+      /^HTTP\/1\.1 200/,
+    )
   })
 
   test('drops a peer that does not answer, and keeps one that does', async () => {
@@ -257,7 +335,9 @@ describe('the socket', () => {
     // The call of the child made a session of its own, which is below it too.
     const all = (await served.line.store.read(0, {}, 500)).events
     const below = new Set<string>([own])
-    for (const { event } of all) if (event.type === 'session.created' && event.parent !== null && below.has(event.parent)) below.add(event.session)
+    for (const { event } of all)
+      if (event.type === 'session.created' && event.parent !== null && below.has(event.parent))
+        below.add(event.session)
     const wanted = all.filter(({ event }) => below.has(event.session)).map(({ seq }) => String(seq))
     expect(below.size).toBeGreaterThanOrEqual(4)
     await until(() => seqs(socket.frames).length >= wanted.length && events.ids().length >= wanted.length)

@@ -9,7 +9,10 @@ test('a message with the same key twice is one message in the log, and both answ
   const { post, get, open, line } = await serve()
   const id = await open('echo')
   const key = { 'idempotency-key': 'order 66' }
-  const [first, second] = await Promise.all([post(`/api/sessions/${id}/messages`, { message: 'once' }, key), post(`/api/sessions/${id}/messages`, { message: 'once' }, key)])
+  const [first, second] = await Promise.all([
+    post(`/api/sessions/${id}/messages`, { message: 'once' }, key),
+    post(`/api/sessions/${id}/messages`, { message: 'once' }, key),
+  ])
   const third = await post(`/api/sessions/${id}/messages`, { message: 'once' }, key)
   expect([first.status, second.status, third.status]).toEqual([202, 202, 202])
   expect(new Set([first, second, third].map((answer) => answer.body.messageId as string)).size).toBe(1)
@@ -23,7 +26,10 @@ test('the same key with another text or another target is told that it was used'
   const [id, other] = [await open('echo'), await open('echo')]
   const key = { 'idempotency-key': 'k' }
   await post(`/api/sessions/${id}/messages`, { message: 'one' }, key)
-  for (const [to, message] of [[id, 'two'], [other, 'one']] as const) {
+  for (const [to, message] of [
+    [id, 'two'],
+    [other, 'one'],
+  ] as const) {
     const answer = await post(`/api/sessions/${to}/messages`, { message }, key)
     expect([answer.status, answer.body.error?.code]).toEqual([409, 'message_already_sent'])
   }
@@ -34,12 +40,21 @@ test('a key belongs to who uses it and for what: others may use the same', async
   const [target, one, two] = [await open('echo'), await open('external'), await open('external')]
   const ids = new Set<string>()
   for (const session of [one, two]) {
-    const answer = await post(`/api/sessions/${target}/messages`, { message: 'x' }, { 'idempotency-key': 'k', authorization: `Bearer ${mintSessionToken(secret, session)}` })
+    const answer = await post(
+      `/api/sessions/${target}/messages`,
+      { message: 'x' },
+      { 'idempotency-key': 'k', authorization: `Bearer ${mintSessionToken(secret, session)}` },
+    )
     expect(answer.status).toBe(202)
     ids.add(answer.body.messageId as string)
   }
-  ids.add((await post(`/api/sessions/${target}/messages`, { message: 'x' }, { 'idempotency-key': 'k' })).body.messageId as string)
-  expect((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, { 'idempotency-key': 'k' })).status).toBe(201)
+  ids.add(
+    (await post(`/api/sessions/${target}/messages`, { message: 'x' }, { 'idempotency-key': 'k' })).body
+      .messageId as string,
+  )
+  expect(
+    (await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, { 'idempotency-key': 'k' })).status,
+  ).toBe(201)
   expect(ids.size).toBe(3)
 })
 
@@ -51,7 +66,9 @@ test('a session is opened once', async () => {
   expect([first.status, second.status]).toEqual([201, 201])
   expect(second.body.sessionId).toBe(first.body.sessionId)
   const bare = { 'idempotency-key': 'bare' }
-  expect((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, bare)).body.sessionId).toBe((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, bare)).body.sessionId)
+  expect((await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, bare)).body.sessionId).toBe(
+    (await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, bare)).body.sessionId,
+  )
   expect((await get('/api/sessions')).body.sessions).toHaveLength(2)
 })
 
@@ -64,7 +81,9 @@ test('the answer of a call that has ended comes again, and one that runs is join
   await new Promise((resolve) => setTimeout(resolve, 30))
   gate.release()
   const answers = [await first, await second, await post('/api/calls', { agent: 'held', task: 'go' }, key)]
-  expect(answers.map((answer) => [answer.status, answer.body.output])).toEqual(Array(3).fill([200, 'let go: go']))
+  expect(answers.map((answer) => [answer.status, answer.body.output])).toEqual(
+    Array(3).fill([200, 'let go: go']),
+  )
   expect(new Set(answers.map((answer) => answer.body.call_id as string)).size).toBe(1)
   expect(gate.entered).toBe(1)
   expect((await get('/api/calls')).body.calls).toHaveLength(1)
@@ -87,15 +106,29 @@ test('a message may have an id of its own', async () => {
   const id = await open('echo')
   const sent = await post(`/api/sessions/${id}/messages`, { message: 'x', messageId: 'my-own_1' })
   expect(sent.body.messageId).toBe('my-own_1')
-  expect((await post(`/api/sessions/${id}/messages`, { message: 'x', messageId: 'my-own_1' })).body.messageId).toBe('my-own_1')
+  expect(
+    (await post(`/api/sessions/${id}/messages`, { message: 'x', messageId: 'my-own_1' })).body.messageId,
+  ).toBe('my-own_1')
 })
 
 test('a key that is empty, too long or has control characters is refused on every POST', async () => {
   const { post } = await serve()
   for (const key of ['', 'x'.repeat(256), 'a\tb']) {
-    for (const [path, body] of [['/api/sessions', { cwd: '/tmp' }], ['/api/sessions/ses_1/messages', { message: 'x' }], ['/api/sessions/ses_1/cancel', {}], ['/api/sessions/ses_1/adopt', { parent: null }], ['/api/calls', { agent: 'echo', task: 'x' }], ['/api/questions/q', { answer: 'deny' }]] as const) {
+    for (const [path, body] of [
+      ['/api/sessions', { cwd: '/tmp' }],
+      ['/api/sessions/ses_1/messages', { message: 'x' }],
+      ['/api/sessions/ses_1/cancel', {}],
+      ['/api/sessions/ses_1/adopt', { parent: null }],
+      ['/api/calls', { agent: 'echo', task: 'x' }],
+      ['/api/questions/q', { answer: 'deny' }],
+    ] as const) {
       const answer = await post(path, body, { 'idempotency-key': key })
-      expect([path, key.length, answer.status, answer.body.error?.field]).toEqual([path, key.length, 400, 'Idempotency-Key'])
+      expect([path, key.length, answer.status, answer.body.error?.field]).toEqual([
+        path,
+        key.length,
+        400,
+        'Idempotency-Key',
+      ])
     }
   }
 })
@@ -122,29 +155,42 @@ test('a cancel that is tried again after a restart does not end the turn that ca
   second.gate.release()
   await second.get(`/api/sessions/${id}/wait`)
   const { events } = await second.line.store.read(0, { types: ['turn.ended'] }, 10)
-  expect(events.map(({ event }) => (event.type === 'turn.ended' ? event.outcome : ''))).toEqual(['cancelled', 'completed'])
+  expect(events.map(({ event }) => (event.type === 'turn.ended' ? event.outcome : ''))).toEqual([
+    'cancelled',
+    'completed',
+  ])
 })
 
 test.each([
   ['/api/calls', { agent: 'held', task: 'x' }, ''],
   ['/api/tools/sub_agent', { input: { agent_name: 'held', task: 'x' } }, 'value'],
-])('the server is stopped while a client waits at %s: the call goes on at the next start, as the answer promises, and a retry gets its outcome', async (path, body, field) => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tieline-stopped-'))
-  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
-  const key = { 'idempotency-key': 'k' }
-  const first = await serve({}, { dataDir })
-  const waiting = first.post(path, body, key)
-  await until(() => first.gate.entered === 1)
-  await first.server.close()
-  await first.line.close()
-  const stopped = await waiting
-  expect([stopped.status, stopped.body.error?.message]).toEqual([503, expect.stringContaining('goes on when it runs again')])
+])(
+  'the server is stopped while a client waits at %s: the call goes on at the next start, as the answer promises, and a retry gets its outcome',
+  async (path, body, field) => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tieline-stopped-'))
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+    const key = { 'idempotency-key': 'k' }
+    const first = await serve({}, { dataDir })
+    const waiting = first.post(path, body, key)
+    await until(() => first.gate.entered === 1)
+    await first.server.close()
+    await first.line.close()
+    const stopped = await waiting
+    expect([stopped.status, stopped.body.error?.message]).toEqual([
+      503,
+      expect.stringContaining('goes on when it runs again'),
+    ])
 
-  const second = await serve({}, { dataDir })
-  await until(() => second.gate.entered === 1)
-  second.gate.release()
-  const answer = await second.post(path, body, key)
-  expect(answer.status).toBe(200)
-  const value = field === '' ? answer.body : answer.body[field]
-  expect(value).toMatchObject({ outcome: 'completed', output: 'let go: x', call_id: expect.stringMatching(/^call_/) })
-})
+    const second = await serve({}, { dataDir })
+    await until(() => second.gate.entered === 1)
+    second.gate.release()
+    const answer = await second.post(path, body, key)
+    expect(answer.status).toBe(200)
+    const value = field === '' ? answer.body : answer.body[field]
+    expect(value).toMatchObject({
+      outcome: 'completed',
+      output: 'let go: x',
+      call_id: expect.stringMatching(/^call_/),
+    })
+  },
+)

@@ -29,12 +29,36 @@ describe('the rest', () => {
     expectShape(answer, 200, Server)
     expect(answer.body).toMatchObject({ version: '9.9.9', cwd: '/srv/project', auth: 'tokens' })
     expectNo(await get('/api/server'), 401, 'not_authenticated')
-    expectNo(await get('/api/server', { authorization: `Bearer ${mintSessionToken(secret, await open('external'))}` }), 403, 'not_allowed')
+    expectNo(
+      await get('/api/server', {
+        authorization: `Bearer ${mintSessionToken(secret, await open('external'))}`,
+      }),
+      403,
+      'not_allowed',
+    )
     expect(Object.keys((await get('/health')).body)).toEqual(['status', 'version', 'uptimeSeconds', 'store'])
   })
 
   test('the numbers are the user’s, and are not there where nothing counts', async () => {
-    const { get } = await serve({ auth: 'tokens', token: 'secret', numbers: async (since) => ({ complete: true, upTo: '1', end: '1', from: since, requests: 1, turns: 1, calls: 0, refused: 0, tokens: { input: 0, output: 0, estimated: false }, agents: [], models: [], context: { calls: 0, passed: 0, history: 0 }, columns: [] }) })
+    const { get } = await serve({
+      auth: 'tokens',
+      token: 'secret',
+      numbers: async (since) => ({
+        complete: true,
+        upTo: '1',
+        end: '1',
+        from: since,
+        requests: 1,
+        turns: 1,
+        calls: 0,
+        refused: 0,
+        tokens: { input: 0, output: 0, estimated: false },
+        agents: [],
+        models: [],
+        context: { calls: 0, passed: 0, history: 0 },
+        columns: [],
+      }),
+    })
     const asUser = { authorization: 'Bearer secret' }
     expectShape(await get('/api/numbers', asUser), 200, Numbers)
     expect((await get('/api/numbers?since=5', asUser)).body).toMatchObject({ from: 5, requests: 1 })
@@ -80,17 +104,38 @@ describe('the rest', () => {
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
     expect(script.headers.get('cache-control')).toContain('immutable')
     expect((await get('/', { 'if-none-match': page.headers.get('etag') ?? '' })).status).toBe(304)
-    for (const path of ['/../secret.txt', '/assets/../../secret.txt', '/%2e%2e/secret.txt', '/assets/..%2f..%2fsecret.txt', '//secret.txt']) expect((await askRaw(url, { path })).status).toBe(404)
+    for (const path of [
+      '/../secret.txt',
+      '/assets/../../secret.txt',
+      '/%2e%2e/secret.txt',
+      '/assets/..%2f..%2fsecret.txt',
+      '//secret.txt',
+    ])
+      expect((await askRaw(url, { path })).status).toBe(404)
   })
 
   test('the description names every route, every reference in it leads somewhere, and the page to try it needs no other host', async () => {
     const { get } = await serve()
     const described = await get('/openapi.json')
-    const { paths, components } = described.body as { paths: Record<string, object>; components: { schemas: object } }
-    expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/api/sessions', '/api/sessions/{id}/messages', '/api/calls', '/api/events', '/ws', '/health']))
-    for (const [, name = ''] of described.text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(Object.keys(components.schemas)).toContain(name)
+    const { paths, components } = described.body as {
+      paths: Record<string, object>
+      components: { schemas: object }
+    }
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining([
+        '/api/sessions',
+        '/api/sessions/{id}/messages',
+        '/api/calls',
+        '/api/events',
+        '/ws',
+        '/health',
+      ]),
+    )
+    for (const [, name = ''] of described.text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+      expect(Object.keys(components.schemas)).toContain(name)
     const page = await get('/docs')
-    for (const [, path = ''] of page.text.matchAll(/(?:src|href)="([^"]+)"/g)) expect((await get(path)).status).toBe(200)
+    for (const [, path = ''] of page.text.matchAll(/(?:src|href)="([^"]+)"/g))
+      expect((await get(path)).status).toBe(200)
     expect(page.text).not.toMatch(/(?:src|href)="https?:/)
   })
 
@@ -107,12 +152,17 @@ describe('the rest', () => {
 
   test('other doors mount in a scope of their own, and need a token unless they say that they do not', async () => {
     const { get } = await serve({
-      auth: 'tokens', token: 'secret',
-      doors: [async (app, identity) => {
-        app.get('/door', async (request) => ({ who: identity.of(request) }))
-        app.get('/open', { config: { public: true } }, async () => ({ open: true }))
-        app.get('/broken', async () => { throw new Error('inside') })
-      }],
+      auth: 'tokens',
+      token: 'secret',
+      doors: [
+        async (app, identity) => {
+          app.get('/door', async (request) => ({ who: identity.of(request) }))
+          app.get('/open', { config: { public: true } }, async () => ({ open: true }))
+          app.get('/broken', async () => {
+            throw new Error('inside')
+          })
+        },
+      ],
     })
     expectNo(await get('/door'), 401, 'not_authenticated')
     expect((await get('/door', { authorization: 'Bearer secret' })).body).toEqual({ who: { kind: 'user' } })
@@ -136,7 +186,11 @@ describe('the rest', () => {
   })
 
   test('a bug says nothing of itself, and is logged with its stack', async () => {
-    const { get, logged } = await serve({ metrics: async () => { throw new Error('the password is 12345') } })
+    const { get, logged } = await serve({
+      metrics: async () => {
+        throw new Error('the password is 12345')
+      },
+    })
     const broken = await get('/metrics')
     expectNo(broken, 500, 'bug')
     expect(broken.text).not.toContain('12345')

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { Archived, Cancelled, CreatedSession, History, Sent, Session, Sessions, State } from '../src/server/answer-shapes.ts'
+import {
+  Archived,
+  Cancelled,
+  CreatedSession,
+  History,
+  Sent,
+  Session,
+  Sessions,
+  State,
+} from '../src/server/answer-shapes.ts'
 import { expectNo, expectShape, serve, until } from './http-kit.ts'
 
 describe('sessions', () => {
@@ -51,7 +60,8 @@ describe('sessions', () => {
     expectNo(ambiguous, 409, 'session_ambiguous')
     expect(ambiguous.body.error.details.candidates.toSorted()).toEqual(ids.toSorted())
     expectNo(await get('/api/sessions/nothing-like-it'), 404, 'session_unknown')
-    for (const path of ['state', 'wait', 'messages', 'calls']) expectNo(await get(`/api/sessions/nothing-like-it/${path}`), 404, 'session_unknown')
+    for (const path of ['state', 'wait', 'messages', 'calls'])
+      expectNo(await get(`/api/sessions/nothing-like-it/${path}`), 404, 'session_unknown')
   })
 
   test('an initial message starts it, and an orphan is adopted', async () => {
@@ -81,12 +91,25 @@ describe('messages', () => {
     expect(sent.body).toMatchObject({ status: 'dispatched', sessionId: id })
     const state = await get(`/api/sessions/${id}/wait?timeoutMs=5000`)
     expectShape(state, 200, State)
-    expect(state.body).toMatchObject({ status: 'idle', isActive: false, lastMessage: { role: 'assistant', content: 'echo: hello' } })
-    await post(`/api/sessions/${id}/messages`, { message: 'from an applet', source: 'applet', applet: 'calendar' })
+    expect(state.body).toMatchObject({
+      status: 'idle',
+      isActive: false,
+      lastMessage: { role: 'assistant', content: 'echo: hello' },
+    })
+    await post(`/api/sessions/${id}/messages`, {
+      message: 'from an applet',
+      source: 'applet',
+      applet: 'calendar',
+    })
     await get(`/api/sessions/${id}/wait`)
     const history = await get(`/api/sessions/${id}/messages?limit=2`)
     expectShape(history, 200, History)
-    expect(history.body.messages[0]).toMatchObject({ role: 'user', text: 'from an applet', source: 'applet', applet: 'calendar' })
+    expect(history.body.messages[0]).toMatchObject({
+      role: 'user',
+      text: 'from an applet',
+      source: 'applet',
+      applet: 'calendar',
+    })
     const older = await get(`/api/sessions/${id}/messages?limit=2&before=${history.body.next}`)
     expect(older.body.messages.map((one: { text: string }) => one.text)).toEqual(['hello', 'echo: hello'])
   })
@@ -96,7 +119,11 @@ describe('messages', () => {
     const id = await open('held')
     await post(`/api/sessions/${id}/messages`, { message: 'first' })
     expect((await post(`/api/sessions/${id}/messages`, { message: 'second' })).body.status).toBe('queued')
-    expectNo(await post(`/api/sessions/${id}/messages`, { message: 'third', delivery: 'now' }), 409, 'session_busy')
+    expectNo(
+      await post(`/api/sessions/${id}/messages`, { message: 'third', delivery: 'now' }),
+      409,
+      'session_busy',
+    )
     const busy = await get(`/api/sessions/${id}/wait?timeoutMs=10`)
     expect(busy.body).toMatchObject({ status: 'streaming', isActive: true, queued: 1 })
     await until(() => gate.entered === 1)
@@ -114,7 +141,12 @@ describe('messages', () => {
     expectNo(await post(to, { message: '' }), 400, 'bad_input', 'message')
     expectNo(await post(to, { message: 'a\ud800b' }), 400, 'bad_input', 'message')
     expectNo(await post(to, { message: 'x', source: 'applet' }), 400, 'bad_input', 'applet')
-    expectNo(await post(to, { message: 'x', source: 'applet', applet: 'n'.repeat(65) }), 400, 'bad_input', 'applet')
+    expectNo(
+      await post(to, { message: 'x', source: 'applet', applet: 'n'.repeat(65) }),
+      400,
+      'bad_input',
+      'applet',
+    )
     expectNo(await post(to, { message: 'x', applet: 'calendar' }), 400, 'bad_input', 'applet')
     expectNo(await post(to, { message: 'x', source: 'agent' }), 400, 'bad_input', 'fromSession')
     expectNo(await post(to, { message: 'x', source: 'god' }), 400, 'bad_input', 'source')

@@ -5,7 +5,17 @@ import { serve } from './http-kit.ts'
 
 test('other protocols over a socket are given who connects; a dead peer is dropped, and the rest are told when the server stops', async () => {
   const who: unknown[] = []
-  const served = await serve({ auth: 'tokens', token: 'right', limits: { beatMs: 40, listenersMax: 2 }, sockets: { '/ws/echo': (ws, from) => { who.push(from); ws.on('message', (data) => ws.send((data as Buffer).toString())) } } })
+  const served = await serve({
+    auth: 'tokens',
+    token: 'right',
+    limits: { beatMs: 40, listenersMax: 2 },
+    sockets: {
+      '/ws/echo': (ws, from) => {
+        who.push(from)
+        ws.on('message', (data) => ws.send((data as Buffer).toString()))
+      },
+    },
+  })
   const at = served.url.replace('http', 'ws')
   const join = async (query: string): Promise<WebSocket> => {
     const ws = new WebSocket(`${at}/ws/echo${query}`)

@@ -1,4 +1,7 @@
-/** Readers who never read: what is kept for them is bounded for each and for all, and whoever reads is served as before. */
+/**
+ * Readers who never read: what is kept for them is bounded for each and for all, and whoever reads is served
+ * as before.
+ */
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { listen, serve, until } from './http-kit.ts'
@@ -15,7 +18,8 @@ function unread(port: number, path: string): Socket {
 test('a crowd that never reads is dropped as soon as all together hold too much, and a new connection is served', async () => {
   const served = await serve({ limits: { bufferedBytesTotalMax: 2 * 1024 * 1024 } })
   await Promise.all(Array.from({ length: 20 }, (_, index) => served.line.run('big', `task ${index}`)))
-  const dropped = (): number => served.logged.filter(({ message }) => message.includes('all together hold too much')).length
+  const dropped = (): number =>
+    served.logged.filter(({ message }) => message.includes('all together hold too much')).length
   for (let index = 0; index < 30; index += 1) unread(served.server.port, '/api/events?after=0')
   await until(() => dropped() >= 10, 'the slow ones to be dropped')
   expect((await served.get('/health')).status).toBe(200)

@@ -9,7 +9,17 @@ import { pingMs } from '../src/adapters/letta/stream.ts'
 import type { AgentOptions } from '../src/index.ts'
 import type { Clock } from '../src/runtime/ports.ts'
 import { mintSessionToken, mintTurnToken } from '../src/server/identity.ts'
-import { all, ask, lettaServer, post, secret, type Answered, type LettaServer, type LettaServerOptions, type Shown } from './letta-kit.ts'
+import {
+  all,
+  ask,
+  lettaServer,
+  post,
+  secret,
+  type Answered,
+  type LettaServer,
+  type LettaServerOptions,
+  type Shown,
+} from './letta-kit.ts'
 
 const garbage: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -26,15 +36,17 @@ function gate() {
   const runs: { signal: AbortSignal; open: () => void }[] = []
   let started = (): void => undefined
   const agent: AgentOptions = {
-    script: (turn) => new Promise((resolve) => {
-      runs.push({ signal: turn.signal, open: () => resolve(`answer ${runs.length} to ${turn.task}`) })
-      started()
-    }),
+    script: (turn) =>
+      new Promise((resolve) => {
+        runs.push({ signal: turn.signal, open: () => resolve(`answer ${runs.length} to ${turn.task}`) })
+        started()
+      }),
   }
-  const running = (count: number): Promise<void> => new Promise((resolve) => {
-    started = () => void (runs.length >= count && resolve())
-    started()
-  })
+  const running = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      started = () => void (runs.length >= count && resolve())
+      started()
+    })
   return { agent, runs, running }
 }
 
@@ -44,15 +56,20 @@ function handClock(): Clock & { sleeping(ms: number): number; wake(ms: number): 
   return {
     now: () => Date.now(),
     elapsed: () => performance.now(),
-    sleep: (ms, signal) => new Promise((resolve, reject) => {
-      const sleeper = { ms, wake: resolve }
-      if (signal?.aborted === true) return reject(signal.reason)
-      sleepers.add(sleeper)
-      signal?.addEventListener('abort', () => {
-        sleepers.delete(sleeper)
-        reject(signal.reason)
-      }, { once: true })
-    }),
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const sleeper = { ms, wake: resolve }
+        if (signal?.aborted === true) return reject(signal.reason)
+        sleepers.add(sleeper)
+        signal?.addEventListener(
+          'abort',
+          () => {
+            sleepers.delete(sleeper)
+            reject(signal.reason)
+          },
+          { once: true },
+        )
+      }),
     sleeping: (ms) => [...sleepers].filter((sleeper) => sleeper.ms === ms).length,
     wake(ms) {
       for (const sleeper of sleepers) if (sleeper.ms === ms && sleepers.delete(sleeper)) sleeper.wake()
@@ -66,10 +83,11 @@ async function until(happened: () => boolean | Promise<boolean>): Promise<void> 
 }
 
 const textOf = ({ messages }: Answered): string | undefined => messages.at(-1)?.content
-const bodyOf = async (response: Promise<Response>): Promise<Answered> => (await (await response).json()) as Answered
+const bodyOf = async (response: Promise<Response>): Promise<Answered> =>
+  (await (await response).json()) as Answered
 
 describe('a retry', () => {
-  test('of Letta\'s own client after its timeout reaches the same turn', async () => {
+  test("of Letta's own client after its timeout reaches the same turn", async () => {
     const { agent, runs, running } = gate()
     const server = await start({ agents: { slow: agent } })
     let tries = 0
@@ -96,7 +114,11 @@ describe('a retry', () => {
     left.abort()
     await expect(first).rejects.toThrow('aborted')
     runs[0]?.open()
-    await until(async () => (await server.line.exchange.history('ses_main-slow', null, 10) as { messages: unknown[] }).messages.length === 2)
+    await until(
+      async () =>
+        ((await server.line.exchange.history('ses_main-slow', null, 10)) as { messages: unknown[] }).messages
+          .length === 2,
+    )
     expect(textOf(await bodyOf(post(url, { content: 'think' })))).toBe('answer 1 to think')
     // It was delivered: the same words again are a new turn.
     const second = bodyOf(post(url, { content: 'think' }))
@@ -111,19 +133,32 @@ describe('a retry', () => {
     const answers = [ask(server.client, 'slow', 'one'), ask(server.client, 'slow', 'one')]
     await running(1)
     const other = ask(server.client, 'slow', 'two')
-    await until(async () => ((await server.line.exchange.state('ses_main-slow')) as { queued: number }).queued === 1)
+    await until(
+      async () => ((await server.line.exchange.state('ses_main-slow')) as { queued: number }).queued === 1,
+    )
     runs[0]?.open()
     const [a, b] = await Promise.all(answers)
     expect(a).toEqual(b)
     await running(2)
     runs[1]?.open()
     expect(textOf(await other)).toBe('answer 2 to two')
-    const keyed = ['k', 'l'].map((name) => bodyOf(post(`${server.url}/v1/agents/slow/messages`, { content: 'three' }, { 'content-type': 'application/json', 'idempotency-key': name })))
+    const keyed = ['k', 'l'].map((name) =>
+      bodyOf(
+        post(
+          `${server.url}/v1/agents/slow/messages`,
+          { content: 'three' },
+          { 'content-type': 'application/json', 'idempotency-key': name },
+        ),
+      ),
+    )
     for (const n of [3, 4]) {
       await running(n)
       runs[n - 1]?.open()
     }
-    expect((await Promise.all(keyed)).map(textOf).toSorted()).toEqual(['answer 3 to three', 'answer 4 to three'])
+    expect((await Promise.all(keyed)).map(textOf).toSorted()).toEqual([
+      'answer 3 to three',
+      'answer 4 to three',
+    ])
   })
 
   test('with an Idempotency-Key has one effect, also after the answer and after a restart', async () => {
@@ -140,11 +175,22 @@ describe('a retry', () => {
     expect(await server.client.agents.create({ name: 'once' }, key('make'))).toEqual(made)
     expect(await server.client.agents.messages.create(made.id, { input: 'hello' }, key('k'))).toEqual(first)
     expect(await all(server.client.agents.messages.list(made.id))).toHaveLength(2)
-    const streamed = (await all(await server.client.agents.messages.stream(made.id, { input: 'hello' }, key('k')) as AsyncIterable<unknown>)) as Shown[]
+    const streamed = (await all(
+      (await server.client.agents.messages.stream(
+        made.id,
+        { input: 'hello' },
+        key('k'),
+      )) as AsyncIterable<unknown>,
+    )) as Shown[]
     expect(streamed.at(-2)).toMatchObject({ stop_reason: 'end_turn' })
     // The same key with other words, or another name, is a mistake and is told so.
-    await expect(server.client.agents.messages.create(made.id, { input: 'other' }, key('k'))).rejects.toMatchObject({ status: 409, error: { error: { code: 'message_already_sent' } } })
-    await expect(server.client.agents.create({ name: 'other' }, key('make'))).rejects.toMatchObject({ status: 400, error: { error: { field: 'Idempotency-Key' } } })
+    await expect(
+      server.client.agents.messages.create(made.id, { input: 'other' }, key('k')),
+    ).rejects.toMatchObject({ status: 409, error: { error: { code: 'message_already_sent' } } })
+    await expect(server.client.agents.create({ name: 'other' }, key('make'))).rejects.toMatchObject({
+      status: 400,
+      error: { error: { field: 'Idempotency-Key' } },
+    })
     // Another key is another turn, though the words are the same.
     await server.client.agents.messages.create(made.id, { input: 'hello' }, key('l'))
     expect(await all(server.client.agents.messages.list(made.id))).toHaveLength(6)
@@ -152,38 +198,50 @@ describe('a retry', () => {
 })
 
 describe('a client that goes away', () => {
-  test.each(['messages', 'messages/stream'])('has cancelled its turn after a while, and not before (%s)', async (path) => {
-    const clock = handClock()
-    const { agent, runs, running } = gate()
-    const server = await start({ agents: { slow: agent }, clock })
-    const left = new AbortController()
-    const send = (signal?: AbortSignal): Promise<Response> => post(`${server.url}/v1/agents/slow/${path}`, { content: 'think' }, { 'content-type': 'application/json' }, signal)
-    const gone = send(left.signal)
-    await running(1)
-    expect(clock.sleeping(graceMs)).toBe(0)
-    left.abort()
-    await expect(gone).rejects.toThrow('aborted')
-    await until(() => clock.sleeping(graceMs) === 1)
-    // Somebody who comes back in time stops the countdown, and starts it again by leaving.
-    const leftAgain = new AbortController()
-    const back = send(leftAgain.signal)
-    await until(() => clock.sleeping(graceMs) === 0)
-    leftAgain.abort()
-    await expect(back).rejects.toThrow('aborted')
-    await until(() => clock.sleeping(graceMs) === 1)
-    expect(runs.map(({ signal }) => signal.aborted)).toEqual([false])
-    clock.wake(graceMs)
-    await until(() => runs[0]?.signal.aborted === true)
-    await until(async () => (await all(server.client.agents.messages.list('slow'))).length === 2)
-    expect(((await all(server.client.agents.messages.list('slow'))) as unknown as Shown[])[0]).toMatchObject({ is_err: true, message_type: 'assistant_message' })
-  })
+  test.each(['messages', 'messages/stream'])(
+    'has cancelled its turn after a while, and not before (%s)',
+    async (path) => {
+      const clock = handClock()
+      const { agent, runs, running } = gate()
+      const server = await start({ agents: { slow: agent }, clock })
+      const left = new AbortController()
+      const send = (signal?: AbortSignal): Promise<Response> =>
+        post(
+          `${server.url}/v1/agents/slow/${path}`,
+          { content: 'think' },
+          { 'content-type': 'application/json' },
+          signal,
+        )
+      const gone = send(left.signal)
+      await running(1)
+      expect(clock.sleeping(graceMs)).toBe(0)
+      left.abort()
+      await expect(gone).rejects.toThrow('aborted')
+      await until(() => clock.sleeping(graceMs) === 1)
+      // Somebody who comes back in time stops the countdown, and starts it again by leaving.
+      const leftAgain = new AbortController()
+      const back = send(leftAgain.signal)
+      await until(() => clock.sleeping(graceMs) === 0)
+      leftAgain.abort()
+      await expect(back).rejects.toThrow('aborted')
+      await until(() => clock.sleeping(graceMs) === 1)
+      expect(runs.map(({ signal }) => signal.aborted)).toEqual([false])
+      clock.wake(graceMs)
+      await until(() => runs[0]?.signal.aborted === true)
+      await until(async () => (await all(server.client.agents.messages.list('slow'))).length === 2)
+      expect(
+        ((await all(server.client.agents.messages.list('slow'))) as unknown as Shown[])[0],
+      ).toMatchObject({ is_err: true, message_type: 'assistant_message' })
+    },
+  )
 
   test('is noticed also when it goes before its turn has begun', async () => {
     const clock = handClock()
     const { agent, runs } = gate()
     let found = (): void => undefined
     const server = await start({
-      agents: { slow: agent }, clock,
+      agents: { slow: agent },
+      clock,
       around: (exchange) => ({
         ...exchange,
         async agentSession(id) {
@@ -193,7 +251,12 @@ describe('a client that goes away', () => {
       }),
     })
     const left = new AbortController()
-    const gone = post(`${server.url}/v1/agents/slow/messages`, { content: 'think' }, { 'content-type': 'application/json' }, left.signal)
+    const gone = post(
+      `${server.url}/v1/agents/slow/messages`,
+      { content: 'think' },
+      { 'content-type': 'application/json' },
+      left.signal,
+    )
     await until(() => found.name !== 'found')
     left.abort()
     await expect(gone).rejects.toThrow('aborted')
@@ -221,23 +284,36 @@ describe('a client that goes away', () => {
     const url = `${server.url}/v1/agents/teller/messages/stream`
     const body = { input: 'tell', stream_tokens: true }
     const left = new AbortController()
-    const reader = (await post(url, body, { 'content-type': 'application/json' }, left.signal)).body?.getReader()
+    const reader = (
+      await post(url, body, { 'content-type': 'application/json' }, left.signal)
+    ).body?.getReader()
     expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toContain('"first "')
     left.abort()
     const again = post(url, body)
     await until(async () => (await again).ok)
     open()
-    const chunks = (await (await again).text()).split('\n\n').filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)) as Shown)
-    expect(chunks.filter(({ message_type: type }) => type === 'assistant_message').map(({ content }) => content)).toEqual(['first ', 'second'])
+    const chunks = (await (await again).text())
+      .split('\n\n')
+      .filter((line) => line.startsWith('data: {'))
+      .map((line) => JSON.parse(line.slice(6)) as Shown)
+    expect(
+      chunks.filter(({ message_type: type }) => type === 'assistant_message').map(({ content }) => content),
+    ).toEqual(['first ', 'second'])
     expect(chunks.at(-2)).toMatchObject({ stop_reason: 'end_turn' })
   })
 })
 
-test.each([[true, 'data: {"id":"ping"'], [false, ': ping']])('a silent stream is kept alive (include_pings: %s)', async (pings, sign) => {
+test.each([
+  [true, 'data: {"id":"ping"'],
+  [false, ': ping'],
+])('a silent stream is kept alive (include_pings: %s)', async (pings, sign) => {
   const clock = handClock()
   const { agent, runs, running } = gate()
   const server = await start({ agents: { slow: agent }, clock })
-  const response = post(`${server.url}/v1/agents/slow/messages/stream`, { input: 'wait', include_pings: pings })
+  const response = post(`${server.url}/v1/agents/slow/messages/stream`, {
+    input: 'wait',
+    include_pings: pings,
+  })
   await running(1)
   await until(() => clock.sleeping(pingMs) === 1)
   clock.wake(pingMs)
@@ -274,9 +350,24 @@ test('only the user asks here: a token of a session or a turn does not act as th
 
 test('the door is described', async () => {
   const server = await start()
-  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as { paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: { properties: object; required?: string[] } }> } }>> }
-  expect(Object.keys(paths).filter((path) => path.startsWith('/v1'))).toEqual(['/v1/agents', '/v1/agents/{id}', '/v1/agents/{id}/messages', '/v1/agents/{id}/messages/stream'])
+  const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<
+      string,
+      Record<
+        string,
+        { requestBody?: { content: Record<string, { schema: { properties: object; required?: string[] } }> } }
+      >
+    >
+  }
+  expect(Object.keys(paths).filter((path) => path.startsWith('/v1'))).toEqual([
+    '/v1/agents',
+    '/v1/agents/{id}',
+    '/v1/agents/{id}/messages',
+    '/v1/agents/{id}/messages/stream',
+  ])
   const body = paths['/v1/agents']?.['post']?.requestBody?.content['application/json']?.schema
-  expect(Object.keys(body?.properties ?? {})).toEqual(expect.arrayContaining(['name', 'system', 'description', 'model', 'tools']))
+  expect(Object.keys(body?.properties ?? {})).toEqual(
+    expect.arrayContaining(['name', 'system', 'description', 'model', 'tools']),
+  )
   expect(body?.required).toEqual(['name'])
 })

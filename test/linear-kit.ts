@@ -15,36 +15,54 @@ const noiseMs = 4
 export type Growth = { size: number; ms: number }[]
 
 /**
- * Measures `work` on inputs of `size`, twice and four times that. The smallest of several times counts: noise only ever adds.
+ * Measures `work` on inputs of `size`, twice and four times that. The smallest of several times counts: noise
+ * only ever adds.
  * `make` is not measured.
  */
-export function measureGrowth<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): Growth {
+export function measureGrowth<T>(
+  size: number,
+  make: (size: number) => T,
+  work: (input: T) => unknown,
+): Growth {
   return [size, size * 2, size * 4].map((each) => {
     const input = make(each)
     let ms = Infinity
-    for (let round = 0; round < roundsMax; round += 1) ms = Math.min(ms, cpuMs(() => work(input)))
+    for (let round = 0; round < roundsMax; round += 1)
+      ms = Math.min(
+        ms,
+        cpuMs(() => work(input)),
+      )
     return { size: each, ms }
   })
 }
 
-/** Linear work takes 4 times as long for 4 times the input, quadratic work 16 times: the line is drawn between, at 9. */
+/**
+ * Linear work takes 4 times as long for 4 times the input, quadratic work 16 times: the line is drawn
+ * between, at 9.
+ */
 const ratioMax = 9
 
-/** Empty where the time grows about as the input does; otherwise what was measured. Measured again before it complains. */
+/**
+ * Empty where the time grows about as the input does; otherwise what was measured. Measured again before it
+ * complains.
+ */
 export function superlinear<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): string {
   let worst = ''
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const growth = measureGrowth(size, make, work)
     const [first, , last] = growth
-    if (first === undefined || last === undefined || last.ms <= Math.max(first.ms, noiseMs) * ratioMax) return ''
+    if (first === undefined || last === undefined || last.ms <= Math.max(first.ms, noiseMs) * ratioMax)
+      return ''
     worst = growth.map((point) => `${point.size}: ${point.ms.toFixed(1)} ms`).join(', ')
   }
   return `it grows faster than its input: ${worst}`
 }
 
 /**
- * The longest time in milliseconds for which nothing else could run on this thread while `work` was under way.
- * Counted in the thread's own CPU time, which a busy machine makes no longer, as it does the delays of timers.
+ * The longest time in milliseconds for which nothing else could run on this thread while `work` was under
+ * way.
+ * Counted in the thread's own CPU time, which a busy machine makes no longer, as it does the delays of
+ * timers.
  */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
   let longest = 0

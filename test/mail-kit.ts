@@ -1,4 +1,7 @@
-/** A world for mail: sessions of agents that do what the test says next, and the three tools as those agents use them. */
+/**
+ * A world for mail: sessions of agents that do what the test says next, and the three tools as those agents
+ * use them.
+ */
 import { tmpdir } from 'node:os'
 import type { SessionId } from '../src/model/id.ts'
 import type { Json } from '../src/model/json.ts'
@@ -7,7 +10,18 @@ import { world, type AgentSpec, type World, type WorldOptions } from './world.ts
 
 export const user: Who = { kind: 'user' }
 const place = { cwd: tmpdir(), model: null, title: '', parent: null, id: null, trace: null }
-export const letter = (to: SessionId, text: string, more: Partial<SendAsk> = {}): SendAsk => ({ to, text, source: 'user', from: null, applet: null, delivery: 'auto', inReplyTo: null, id: null, trace: null, ...more })
+export const letter = (to: SessionId, text: string, more: Partial<SendAsk> = {}): SendAsk => ({
+  to,
+  text,
+  source: 'user',
+  from: null,
+  applet: null,
+  delivery: 'auto',
+  inReplyTo: null,
+  id: null,
+  trace: null,
+  ...more,
+})
 export const as = (session: SessionId): Who => ({ kind: 'session', session })
 
 export type Value = Record<string, Json>
@@ -32,7 +46,10 @@ export async function mailWorld(options: Partial<WorldOptions> = {}): Promise<Ma
   const asked: MailWorld['asked'] = []
   let serial = 0
   const script = async (turn: Turn): Promise<string> => {
-    asked.push({ session: /session is (ses_\S+?)[.:\s]/.exec(JSON.stringify(turn.tools))?.[1] ?? '', prompt: turn.prompt })
+    asked.push({
+      session: /session is (ses_\S+?)[.:\s]/.exec(JSON.stringify(turn.tools))?.[1] ?? '',
+      prompt: turn.prompt,
+    })
     const act = acts.get(turn.task)
     return act === undefined ? `did ${turn.task}` : act(turn)
   }
@@ -42,7 +59,8 @@ export async function mailWorld(options: Partial<WorldOptions> = {}): Promise<Ma
     if ('code' in value) throw new Error(`refused: ${JSON.stringify(value)}`)
     return value as never
   }
-  const rested: MailWorld['rested'] = async (session) => void (await w.until(w.exchange.waitForSession(user, session, 3_600_000, new AbortController().signal)))
+  const rested: MailWorld['rested'] = async (session) =>
+    void (await w.until(w.exchange.waitForSession(user, session, 3_600_000, new AbortController().signal)))
   const doIn: MailWorld['doIn'] = async (session, act) => {
     const task = `act ${(serial += 1)}`
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -61,11 +79,24 @@ export async function mailWorld(options: Partial<WorldOptions> = {}): Promise<Ma
     return result as never
   }
   return {
-    ...w, ok, asked, rested, doIn,
+    ...w,
+    ok,
+    asked,
+    rested,
+    doIn,
     async open(agent, more = {}) {
-      const { sessionId } = await ok(w.exchange.createSession(user, { ...place, agent, initialMessage: null, parent: more.parent ?? null, id: more.id ?? null }))
+      const { sessionId } = await ok(
+        w.exchange.createSession(user, {
+          ...place,
+          agent,
+          initialMessage: null,
+          parent: more.parent ?? null,
+          id: more.id ?? null,
+        }),
+      )
       return sessionId
     },
-    use: (session, tool, input) => doIn(session, async (turn) => (await turn.tool(tool, input)).value as Value),
+    use: (session, tool, input) =>
+      doIn(session, async (turn) => (await turn.tool(tool, input)).value as Value),
   }
 }

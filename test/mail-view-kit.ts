@@ -40,11 +40,25 @@ export function mailDesk(w: MailWorld): MailDesk {
     for (const close of open) await close()
     rmSync(above, { recursive: true, force: true })
   })
-  const deps: MailDesk['deps'] = (more = {}) => ({ storage: 'agentfs', directory, cdc: true, tracing: true, store: w.store, mail: w.exchange.mail, clock: systemClock, warn: (text) => warnings.push(text), ...more })
+  const deps: MailDesk['deps'] = (more = {}) => ({
+    storage: 'agentfs',
+    directory,
+    cdc: true,
+    tracing: true,
+    store: w.store,
+    mail: w.exchange.mail,
+    clock: systemClock,
+    warn: (text) => warnings.push(text),
+    ...more,
+  })
   const view: MailDesk['view'] = async (more) => {
     const made = await mailView(deps(more))
     if (made === null) throw new Error('there is no view')
-    const deaf = w.exchange.subscribe(w.exchange.lastSeq(), { sessions: null }, { events: (events) => made.events(events), delta: () => undefined })
+    const deaf = w.exchange.subscribe(
+      w.exchange.lastSeq(),
+      { sessions: null },
+      { events: (events) => made.events(events), delta: () => undefined },
+    )
     const close = async (): Promise<void> => {
       deaf()
       open.delete(close)
@@ -54,19 +68,34 @@ export function mailDesk(w: MailWorld): MailDesk {
     return { events: (events) => made.events(events), settled: () => made.settled(), close }
   }
   return {
-    w, directory, warnings, deps, view,
+    w,
+    directory,
+    warnings,
+    deps,
+    view,
     async once(more) {
       const made = await view(more)
       await made.settled()
       await made.close()
     },
-    read: async (storage, session) => (storage === 'files' ? inFolder(join(directory, session)) : (await inDatabase(join(directory, `${session}.db`))).messages),
-    all: async (storage, session) => (storage === 'files' ? { messages: inFolder(join(directory, session)), tools: [], captured: false } : inDatabase(join(directory, `${session}.db`))),
+    read: async (storage, session) =>
+      storage === 'files'
+        ? inFolder(join(directory, session))
+        : (await inDatabase(join(directory, `${session}.db`))).messages,
+    all: async (storage, session) =>
+      storage === 'files'
+        ? { messages: inFolder(join(directory, session)), tools: [], captured: false }
+        : inDatabase(join(directory, `${session}.db`)),
     inDatabase: (session) => inDatabase(join(directory, `${session}.db`)),
-    records: async (...ids) => Object.fromEntries(await Promise.all(ids.map(async (id) => {
-      const record = await w.ok(w.exchange.mail.message(user, id))
-      return [`${record.id}.json`, record] as const
-    }))),
+    records: async (...ids) =>
+      Object.fromEntries(
+        await Promise.all(
+          ids.map(async (id) => {
+            const record = await w.ok(w.exchange.mail.message(user, id))
+            return [`${record.id}.json`, record] as const
+          }),
+        ),
+      ),
   }
 }
 
@@ -74,22 +103,34 @@ export async function inDatabase(path: string): Promise<Seen> {
   const fs = await AgentFS.open({ path })
   try {
     const messages: Messages = {}
-    for (const name of await fs.fs.readdir('/messages')) messages[name] = JSON.parse(await fs.fs.readFile(`/messages/${name}`, 'utf8')) as MessageRecord
-    const tables = (await (await fs.getDatabase().prepare(`select name from sqlite_master where name = 'turso_cdc'`)).all()) as unknown[]
-    return { messages, tools: (await fs.tools.getRecent(0)).toSorted((a, b) => a.id - b.id), captured: tables.length > 0 }
+    for (const name of await fs.fs.readdir('/messages'))
+      messages[name] = JSON.parse(await fs.fs.readFile(`/messages/${name}`, 'utf8')) as MessageRecord
+    const tables = (await (
+      await fs.getDatabase().prepare(`select name from sqlite_master where name = 'turso_cdc'`)
+    ).all()) as unknown[]
+    return {
+      messages,
+      tools: (await fs.tools.getRecent(0)).toSorted((a, b) => a.id - b.id),
+      captured: tables.length > 0,
+    }
   } finally {
     await fs.close()
   }
 }
 
 const inFolder = (folder: string): Messages =>
-  Object.fromEntries(readdirSync(folder).filter((name) => !name.startsWith('.')).map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8')) as MessageRecord]))
+  Object.fromEntries(
+    readdirSync(folder)
+      .filter((name) => !name.startsWith('.'))
+      .map((name) => [name, JSON.parse(readFileSync(join(folder, name), 'utf8')) as MessageRecord]),
+  )
 
 /** A letter that was accepted and answered, one that waits, and one that was declined. */
 export async function correspondence(): Promise<MailDesk & { a: SessionId; b: SessionId }> {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]
-  for (const id of ['one', 'two', 'three']) await w.use(a, 'send-message', { session: b, message: `letter ${id}`, id })
+  for (const id of ['one', 'two', 'three'])
+    await w.use(a, 'send-message', { session: b, message: `letter ${id}`, id })
   await w.use(b, 'buffer', { accept: 'one' })
   await w.use(b, 'send-message', { message: 'an answer', reply: ['one'], id: 'back' })
   await w.ok(w.exchange.mail.decline(user, 'three'))

@@ -16,7 +16,13 @@ test.each([
   ['a file too many', (folder: string) => writeFileSync(join(folder, 'stray.json'), '{}')],
   ['no state', (folder: string) => unlinkSync(join(folder, '.view.json'))],
   ['half a state', (folder: string) => writeFileSync(join(folder, '.view.json'), '{"log":')],
-  ['a file instead of a folder', (folder: string) => { rmSync(folder, { recursive: true }); writeFileSync(folder, 'x') }],
+  [
+    'a file instead of a folder',
+    (folder: string) => {
+      rmSync(folder, { recursive: true })
+      writeFileSync(folder, 'x')
+    },
+  ],
 ])('files: %s is noticed, and the folder made anew', async (_, damage) => {
   const { b, directory, once, read, records, warnings } = await correspondence()
   await once({ storage: 'files' })
@@ -29,8 +35,21 @@ test.each([
 test.each([
   ['not a database', (file: string) => writeFileSync(file, 'garbage '.repeat(2000))],
   ['empty', (file: string) => writeFileSync(file, '')],
-  ['a directory', (file: string) => { rmSync(file); mkdirSync(file) }],
-  ['overwritten in the middle', (file: string) => { const bytes = readFileSync(file); bytes.fill(0x5a, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 20_000); writeFileSync(file, bytes) }],
+  [
+    'a directory',
+    (file: string) => {
+      rmSync(file)
+      mkdirSync(file)
+    },
+  ],
+  [
+    'overwritten in the middle',
+    (file: string) => {
+      const bytes = readFileSync(file)
+      bytes.fill(0x5a, Math.floor(bytes.length / 2), Math.floor(bytes.length / 2) + 20_000)
+      writeFileSync(file, bytes)
+    },
+  ],
   ['cut off', (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 9000))],
 ])('agentfs: a database that is %s is noticed and made anew', async (_, damage) => {
   const { b, directory, once, inDatabase, warnings } = await correspondence()
@@ -46,9 +65,15 @@ test.each([
 test.each([
   ['a changed file', (fs: AgentFS) => fs.fs.writeFile('/messages/one.json', '{}')],
   ['a missing file', (fs: AgentFS) => fs.fs.unlink('/messages/one.json')],
-  ['a changed use of a tool', (fs: AgentFS) => fs.getDatabase().exec(`update tool_calls set result = '1' where id = 1`)],
+  [
+    'a changed use of a tool',
+    (fs: AgentFS) => fs.getDatabase().exec(`update tool_calls set result = '1' where id = 1`),
+  ],
   ['a use of a tool that nobody made', (fs: AgentFS) => fs.tools.start('x', {})],
-  ['another log', (fs: AgentFS) => fs.kv.set('tieline', { log: 'other', seq: 3, count: 3, sum: 1, tools: 0, toolSum: 0 })],
+  [
+    'another log',
+    (fs: AgentFS) => fs.kv.set('tieline', { log: 'other', seq: 3, count: 3, sum: 1, tools: 0, toolSum: 0 }),
+  ],
 ])('agentfs: %s is noticed, and the database made anew', async (_, damage) => {
   const { b, directory, once, inDatabase } = await correspondence()
   await once()
@@ -64,10 +89,19 @@ test('a database that another process has open is left alone and warned about; t
   const { w, a, b, directory, once, inDatabase, records, warnings } = await correspondence()
   await once()
   const file = join(directory, `${b}.db`)
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', `import { AgentFS } from 'agentfs-sdk'; const fs = await AgentFS.open({ path: ${JSON.stringify(file)} }); console.log('open'); process.stdin.on('end', () => fs.close()).resume()`], { cwd: process.cwd(), stdio: ['pipe', 'pipe', 'inherit'] })
+  const holder = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { AgentFS } from 'agentfs-sdk'; const fs = await AgentFS.open({ path: ${JSON.stringify(file)} }); console.log('open'); process.stdin.on('end', () => fs.close()).resume()`,
+    ],
+    { cwd: process.cwd(), stdio: ['pipe', 'pipe', 'inherit'] },
+  )
   const ended = new Promise((resolve) => holder.once('exit', resolve))
   await new Promise((resolve) => holder.stdout.once('data', resolve))
-  for (const session of [a, b]) await w.ok(w.exchange.mail.send(user, { session, message: 'more', id: `more-${session}` }, null, null))
+  for (const session of [a, b])
+    await w.ok(w.exchange.mail.send(user, { session, message: 'more', id: `more-${session}` }, null, null))
   await once()
   expect(warnings).toEqual([expect.stringMatching(new RegExp(`${b}.*lock`, 'i')) as string])
   holder.stdin.end()
@@ -80,7 +114,15 @@ test('a database that another process has open is left alone and warned about; t
 
 test('a place that cannot be written is warned about once, the others go on, and it is made anew at the next start', async () => {
   const { w, a, b, view, once, read, records, warnings } = await correspondence()
-  const open = await view({ storage: 'files', mail: { message: async (who, id) => { if (id === 'two') throw new Error('planted'); return w.exchange.mail.message(who, id) } } })
+  const open = await view({
+    storage: 'files',
+    mail: {
+      message: async (who, id) => {
+        if (id === 'two') throw new Error('planted')
+        return w.exchange.mail.message(who, id)
+      },
+    },
+  })
   await open.settled()
   await w.ok(w.exchange.mail.send(user, { session: b, message: 'more', id: 'more' }, null, null))
   await open.settled()

@@ -1,5 +1,19 @@
-/** Mail as AgentFS databases and as files, opened by `agentfs-sdk` itself: equal to the record, kept up to date, and the same again when it is gone. */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+/**
+ * Mail as AgentFS databases and as files, opened by `agentfs-sdk` itself: equal to the record, kept up to
+ * date, and the same again when it is gone.
+ */
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -17,13 +31,27 @@ describe.each(storages)('%s', (storage) => {
     await once({ storage })
     expect(await read(storage, b)).toEqual(await records('one', 'two', 'three'))
     expect(await read(storage, a)).toEqual(await records('back'))
-    expect(await records('one', 'three')).toMatchObject({ 'one.json': { status: 'answered', 'in-reply-to': null }, 'three.json': { status: 'declined' } })
-    expect(readdirSync(directory).filter((name) => !name.startsWith('.') && !name.endsWith('-wal'))).toHaveLength(2)
+    expect(await records('one', 'three')).toMatchObject({
+      'one.json': { status: 'answered', 'in-reply-to': null },
+      'three.json': { status: 'declined' },
+    })
+    expect(
+      readdirSync(directory).filter((name) => !name.startsWith('.') && !name.endsWith('-wal')),
+    ).toHaveLength(2)
     expect(warnings).toEqual([])
   })
 
   test('what happens to a message later arrives, also the start of a turn that it waited for', async () => {
-    const w = await mailWorld({ agents: { coder: { script: async (turn) => { await w.clock.sleep(1000, turn.signal); return 'done' } } } })
+    const w = await mailWorld({
+      agents: {
+        coder: {
+          script: async (turn) => {
+            await w.clock.sleep(1000, turn.signal)
+            return 'done'
+          },
+        },
+      },
+    })
     const b = await w.open('coder')
     const desk = mailDesk(w)
     const view = await desk.view({ storage })
@@ -33,7 +61,9 @@ describe.each(storages)('%s', (storage) => {
     await w.ok(w.exchange.mail.accept(user, b, 'two', null))
     await view.settled()
     await view.close()
-    expect(await desk.read(storage, b)).toMatchObject({ 'two.json': { status: 'queued', accepted_at: expect.any(String) as string } })
+    expect(await desk.read(storage, b)).toMatchObject({
+      'two.json': { status: 'queued', accepted_at: expect.any(String) as string },
+    })
     const again = await desk.view({ storage })
     await w.rested(b)
     await again.settled()
@@ -51,7 +81,8 @@ describe.each(storages)('%s', (storage) => {
     rmSync(directory, { recursive: true })
     await once({ storage })
     expect([await read(storage, a), await read(storage, b)]).toEqual(before)
-    for (const name of readdirSync(directory).filter((found) => found.startsWith(b))) rmSync(join(directory, name), { recursive: true })
+    for (const name of readdirSync(directory).filter((found) => found.startsWith(b)))
+      rmSync(join(directory, name), { recursive: true })
     await once({ storage })
     expect([await read(storage, a), await read(storage, b)]).toEqual(before)
   })
@@ -69,7 +100,11 @@ describe.each(storages)('%s', (storage) => {
     await more('four')
     await once({ storage })
     const ids = ['one', 'two', 'three', 'four']
-    for (const [id, text] of Object.entries({ five: old, six: `{"storage":"${storage}","seq":99999999,"sessions":{}}`, seven: 'garbage' })) {
+    for (const [id, text] of Object.entries({
+      five: old,
+      six: `{"storage":"${storage}","seq":99999999,"sessions":{}}`,
+      seven: 'garbage',
+    })) {
       writeFileSync(file, text)
       await more(id)
       ids.push(id)
@@ -103,7 +138,10 @@ describe.each(storages)('%s', (storage) => {
   test('only their owner may read them', async () => {
     const { b, directory, once } = await correspondence()
     await once({ storage })
-    expect(statSync(storage === 'files' ? join(directory, b, 'one.json') : join(directory, `${b}.db`)).mode & 0o077).toBe(0)
+    expect(
+      statSync(storage === 'files' ? join(directory, b, 'one.json') : join(directory, `${b}.db`)).mode &
+        0o077,
+    ).toBe(0)
     expect(statSync(directory).mode & 0o077).toBe(0)
   })
 })
@@ -113,14 +151,36 @@ test('uses of tools are in the log of AgentFS, calls too; nothing where tracing 
   const [a, b] = [await w.open('planner'), await w.open('coder')]
   const desk = mailDesk(w)
   const view = await desk.view()
-  for (const session of [a, b]) await w.ok(w.exchange.mail.send(user, { session, message: 'hello' }, null, null))
+  for (const session of [a, b])
+    await w.ok(w.exchange.mail.send(user, { session, message: 'hello' }, null, null))
   await w.use(b, 'buffer', {})
   await w.use(a, 'call_agent', { agent_id: 'coder', message: 'help' })
   await view.settled()
   await view.close()
-  expect((await desk.inDatabase(b)).tools).toMatchObject([{ id: 1, name: 'buffer', status: 'success', parameters: {}, result: { total: 1 }, started_at: Math.floor(w.clock.now() / 1000) }])
+  expect((await desk.inDatabase(b)).tools).toMatchObject([
+    {
+      id: 1,
+      name: 'buffer',
+      status: 'success',
+      parameters: {},
+      result: { total: 1 },
+      started_at: Math.floor(w.clock.now() / 1000),
+    },
+  ])
   const { tools } = await desk.inDatabase(a)
-  expect(tools).toMatchObject([{ name: 'call_agent', status: 'success', parameters: { agent: 'coder', session: expect.stringMatching(/^ses_/) as string, task: 'help', input: null }, result: 'did help' }])
+  expect(tools).toMatchObject([
+    {
+      name: 'call_agent',
+      status: 'success',
+      parameters: {
+        agent: 'coder',
+        session: expect.stringMatching(/^ses_/) as string,
+        task: 'help',
+        input: null,
+      },
+      result: 'did help',
+    },
+  ])
   await desk.once({ tracing: false })
   expect((await desk.inDatabase(a)).tools).toEqual([])
   // Switched on again, those from before are there too.
@@ -131,16 +191,36 @@ test('uses of tools are in the log of AgentFS, calls too; nothing where tracing 
 test('a tool that has begun and not ended has a pending row, and the same row when it has', async () => {
   const w = await mailWorld()
   const desk = mailDesk(w)
-  const { sessionId } = await w.ok(w.exchange.createSession(user, { cwd: tmpdir(), agent: 'external', model: null, title: '', parent: null, initialMessage: null, id: null, trace: null }))
+  const { sessionId } = await w.ok(
+    w.exchange.createSession(user, {
+      cwd: tmpdir(),
+      agent: 'external',
+      model: null,
+      title: '',
+      parent: null,
+      initialMessage: null,
+      id: null,
+      trace: null,
+    }),
+  )
   await w.ok(w.exchange.mail.send(user, { session: sessionId, message: 'hello', id: 'one' }, null, null))
   const use = { key: 'k1', tool: 'bash', input: { command: 'ls' } }
   await w.ok(w.exchange.traceTool(sessionId, { ...use, ended: null }))
   await desk.once()
-  expect((await desk.inDatabase(sessionId)).tools).toMatchObject([{ id: 1, name: 'bash', status: 'pending', parameters: { command: 'ls' } }])
-  await w.ok(w.exchange.traceTool(sessionId, { ...use, ended: { ok: false, output: 'no such command', startedAt: w.clock.now() } }))
+  expect((await desk.inDatabase(sessionId)).tools).toMatchObject([
+    { id: 1, name: 'bash', status: 'pending', parameters: { command: 'ls' } },
+  ])
+  await w.ok(
+    w.exchange.traceTool(sessionId, {
+      ...use,
+      ended: { ok: false, output: 'no such command', startedAt: w.clock.now() },
+    }),
+  )
   await desk.once()
   const seen = await desk.inDatabase(sessionId)
-  expect(seen.tools).toMatchObject([{ id: 1, name: 'bash', status: 'error', error: 'no such command', parameters: { command: 'ls' } }])
+  expect(seen.tools).toMatchObject([
+    { id: 1, name: 'bash', status: 'error', error: 'no such command', parameters: { command: 'ls' } },
+  ])
   rmSync(desk.directory, { recursive: true })
   await desk.once()
   expect(await desk.inDatabase(sessionId)).toEqual(seen)
@@ -173,18 +253,52 @@ test('the server keeps the databases that its configuration asks for', async () 
   const config = join(home, 'tieline.toml')
   writeFileSync(config, '[mail]\nstorage = "agentfs"\ndirectory = "mail"\n')
   const warnings: string[] = []
-  const served = await serve({ config, dataDir: join(home, 'data'), port: 0, agents: { a: { script: () => 'x' } }, onWarning: (text) => warnings.push(text) })
+  const served = await serve({
+    config,
+    dataDir: join(home, 'data'),
+    port: 0,
+    agents: { a: { script: () => 'x' } },
+    onWarning: (text) => warnings.push(text),
+  })
   const { exchange } = served.line
-  const made = await exchange.createSession(user, { cwd: home, agent: 'a', model: null, title: '', parent: null, initialMessage: null, id: null, trace: null })
+  const made = await exchange.createSession(user, {
+    cwd: home,
+    agent: 'a',
+    model: null,
+    title: '',
+    parent: null,
+    initialMessage: null,
+    id: null,
+    trace: null,
+  })
   if ('code' in made) throw new Error(made.code)
-  const sent = await exchange.mail.send(user, { session: made.sessionId, message: 'hello', id: 'one' }, null, null)
+  const sent = await exchange.mail.send(
+    user,
+    { session: made.sessionId, message: 'hello', id: 'one' },
+    null,
+    null,
+  )
   const record = await exchange.mail.message(user, 'one')
   expect(sent).toMatchObject({ status: 'buffered' })
   await served.close()
   // What the server had no time for is caught up by the next one.
-  const next = await serve({ config, dataDir: join(home, 'data'), port: 0, agents: { a: { script: () => 'x' } }, onWarning: (text) => warnings.push(text) })
+  const next = await serve({
+    config,
+    dataDir: join(home, 'data'),
+    port: 0,
+    agents: { a: { script: () => 'x' } },
+    onWarning: (text) => warnings.push(text),
+  })
   const file = join(home, 'mail', `${made.sessionId}.db`)
-  while (readdirSync(home).includes('mail') === false || !readdirSync(join(home, 'mail')).some((name) => name.startsWith('.cursor-') && readFileSync(join(home, 'mail', name), 'utf8').includes(made.sessionId))) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (
+    readdirSync(home).includes('mail') === false ||
+    !readdirSync(join(home, 'mail')).some(
+      (name) =>
+        name.startsWith('.cursor-') &&
+        readFileSync(join(home, 'mail', name), 'utf8').includes(made.sessionId),
+    )
+  )
+    await new Promise((resolve) => setTimeout(resolve, 20))
   await next.close()
   expect((await inDatabase(file)).messages).toEqual({ 'one.json': record })
   expect(warnings).toEqual([])

@@ -10,6 +10,13 @@ await serveMcpStdio({
     console.error('looking for a server')
     return { url: readFileSync(file, 'utf8').trim(), token: 'a-token' }
   },
-  version: '1.2.3', cwd: process.cwd(), env: process.env, stdin: process.stdin, stdout: process.stdout, signal: new AbortController().signal, surroundings, report: (text) => console.error(text),
+  version: '1.2.3',
+  cwd: process.cwd(),
+  env: process.env,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  signal: new AbortController().signal,
+  surroundings,
+  report: (text) => console.error(text),
 })
 console.error('over')

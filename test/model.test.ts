@@ -10,7 +10,9 @@ async function setup(rules: FakeRule[]): Promise<{ line: Tieline; fake: FakeMode
   const directory = mkdtempSync(join(tmpdir(), 'tieline-model-'))
   const fake = await fakeModel(rules)
   process.env['TIELINE_TEST_KEY'] = 'dummy'
-  writeFileSync(join(directory, 'tieline.toml'), `
+  writeFileSync(
+    join(directory, 'tieline.toml'),
+    `
 [providers.fake]
 kind = "openai-compatible"
 baseURL = "${fake.url}"
@@ -25,8 +27,13 @@ allowSubAgentCalls = true
 [agents.child]
 prompt = "You are the child."
 model = "fake/m"
-`)
-  const line = await tieline({ config: join(directory, 'tieline.toml'), dataDir: join(directory, 'data'), cwd: directory })
+`,
+  )
+  const line = await tieline({
+    config: join(directory, 'tieline.toml'),
+    dataDir: join(directory, 'data'),
+    cwd: directory,
+  })
   onTestFinished(async () => {
     await line.close()
     await fake.close()
@@ -35,17 +42,28 @@ model = "fake/m"
   return { line, fake, directory }
 }
 
-const handOver = (input: object = {}): FakeRule => ({ when: { system: 'boss', results: 0 }, tools: [{ name: 'sub_agent', input: { agent_name: 'child', task: 'work', ...input } }] })
+const handOver = (input: object = {}): FakeRule => ({
+  when: { system: 'boss', results: 0 },
+  tools: [{ name: 'sub_agent', input: { agent_name: 'child', task: 'work', ...input } }],
+})
 
 test('a delegation through a real provider wire, from a configuration file', async () => {
-  const { line, fake } = await setup([handOver(), { when: { system: 'child' }, text: 'child says so' }, { when: { system: 'boss', result: 'child says so' }, text: 'all done' }])
+  const { line, fake } = await setup([
+    handOver(),
+    { when: { system: 'child' }, text: 'child says so' },
+    { when: { system: 'boss', result: 'child says so' }, text: 'all done' },
+  ])
   const result: RunResult = await line.run('boss', 'go')
   expect(result).toMatchObject({ success: true, output: 'all done' })
   expect(fake.requests.length).toBe(3)
 })
 
 test('a child whose provider stalls: the caller is back at the deadline with what it had said, and no request stays open', async () => {
-  const { line, fake } = await setup([handOver({ timeout_seconds: 1 }), { when: { system: 'child' }, text: 'one two three four five six', hang: 'middle' }, { when: { system: 'boss' }, text: 'went on without it' }])
+  const { line, fake } = await setup([
+    handOver({ timeout_seconds: 1 }),
+    { when: { system: 'child' }, text: 'one two three four five six', hang: 'middle' },
+    { when: { system: 'boss' }, text: 'went on without it' },
+  ])
   const result = await line.run('boss', 'go')
   expect(result.output).toBe('went on without it')
   await fake.settled()
@@ -70,7 +88,11 @@ test.each([
   [{ empty: true }, 'empty_output'],
   [{ cut: 'connection' as const }, 'provider_'],
 ])('a provider that gives %o is a failure with its cause, never an empty success', async (fault, cause) => {
-  const { line, fake } = await setup([handOver({ timeout_seconds: 20 }), { when: { system: 'child' }, ...fault }, { when: { system: 'boss' }, text: 'saw it' }])
+  const { line, fake } = await setup([
+    handOver({ timeout_seconds: 20 }),
+    { when: { system: 'child' }, ...fault },
+    { when: { system: 'boss' }, text: 'saw it' },
+  ])
   expect((await line.run('boss', 'go')).output).toBe('saw it')
   const shown = JSON.stringify(fake.requests.at(-1)?.body)
   expect(shown).toContain('\\"success\\":false')
@@ -79,5 +101,7 @@ test.each([
 
 test('two processes cannot have one data directory: the second is told what to do', async () => {
   const { directory } = await setup([])
-  await expect(tieline({ dataDir: join(directory, 'data') })).rejects.toThrow('in use by another Tieline process')
+  await expect(tieline({ dataDir: join(directory, 'data') })).rejects.toThrow(
+    'in use by another Tieline process',
+  )
 })

@@ -1,8 +1,22 @@
-/** opencode in memory, as far as a plugin sees it: sessions, prompts that join a loop that runs, events and hooks. What the model says is the test's. */
-import type { Hooks, OpencodeClient, OpencodeMessage, OpencodeSession, Prompt } from '../src/adapters/opencode/opencode-api.ts'
+/**
+ * opencode in memory, as far as a plugin sees it: sessions, prompts that join a loop that runs, events and
+ * hooks. What the model says is the test's.
+ */
+import type {
+  Hooks,
+  OpencodeClient,
+  OpencodeMessage,
+  OpencodeSession,
+  Prompt,
+} from '../src/adapters/opencode/opencode-api.ts'
 
 /** Aborts with the session's loop. */
-export type Say = (asked: { session: string; message: string; text: string; signal: AbortSignal }) => Promise<string>
+export type Say = (asked: {
+  session: string
+  message: string
+  text: string
+  signal: AbortSignal
+}) => Promise<string>
 
 export type MemoryOpencode = {
   client: OpencodeClient
@@ -23,11 +37,17 @@ export function memoryOpencode(directory: string, say: Say): MemoryOpencode {
   const loops = new Map<string, { done: Promise<void>; abort: AbortController }>()
   let count = 0
   const next = (kind: string): string => `${kind}_${String((count += 1)).padStart(4, '0')}`
-  const tell = (type: string, properties: Record<string, unknown>): void => void memory.hooks.event?.({ event: { type, properties } })
+  const tell = (type: string, properties: Record<string, unknown>): void =>
+    void memory.hooks.event?.({ event: { type, properties } })
   const of = (id: string): OpencodeMessage[] => messages.get(id) ?? []
 
   function add(given: Partial<OpencodeSession> & { id: string }): OpencodeSession {
-    const session: OpencodeSession = { title: '', directory, time: { created: count, updated: (count += 1) }, ...given }
+    const session: OpencodeSession = {
+      title: '',
+      directory,
+      time: { created: count, updated: (count += 1) },
+      ...given,
+    }
     sessions.set(session.id, session)
     if (!messages.has(session.id)) messages.set(session.id, [])
     tell('session.created', { info: session })
@@ -38,16 +58,32 @@ export function memoryOpencode(directory: string, say: Say): MemoryOpencode {
     for (;;) {
       const asked = of(id).findLast(({ info }) => info.role === 'user')
       if (asked === undefined || of(id).some(({ info }) => info.parentID === asked.info.id)) return
-      const info: OpencodeMessage['info'] = { id: next('msg'), role: 'assistant', sessionID: id, parentID: asked.info.id }
+      const info: OpencodeMessage['info'] = {
+        id: next('msg'),
+        role: 'assistant',
+        sessionID: id,
+        parentID: asked.info.id,
+      }
       const message: OpencodeMessage = { info, parts: [] }
       of(id).push(message)
       tell('message.updated', { info })
-      const text = await say({ session: id, message: info.id, text: asked.parts[0]?.text ?? '', signal }).catch((error: unknown) => {
-        info.error = { name: signal.aborted ? 'MessageAbortedError' : 'UnknownError', data: { message: String(error) } }
+      const text = await say({
+        session: id,
+        message: info.id,
+        text: asked.parts[0]?.text ?? '',
+        signal,
+      }).catch((error: unknown) => {
+        info.error = {
+          name: signal.aborted ? 'MessageAbortedError' : 'UnknownError',
+          data: { message: String(error) },
+        }
         return ''
       })
       // What came meanwhile is answered next, all of it at once: the loop goes on with the newest.
-      Object.assign(info, { finish: 'stop', tokens: { input: 3, output: 2, reasoning: 0, cache: { read: 0, write: 0 } } })
+      Object.assign(info, {
+        finish: 'stop',
+        tokens: { input: 3, output: 2, reasoning: 0, cache: { read: 0, write: 0 } },
+      })
       message.parts.push({ id: next('prt'), type: 'text', text })
     }
   }
@@ -55,7 +91,12 @@ export function memoryOpencode(directory: string, say: Say): MemoryOpencode {
   async function prompt(id: string, body: Prompt): Promise<OpencodeMessage | undefined> {
     const session = sessions.get(id)
     if (session === undefined) return undefined
-    const info: OpencodeMessage['info'] = { id: next('msg'), role: 'user', sessionID: id, agent: body.agent ?? 'build' }
+    const info: OpencodeMessage['info'] = {
+      id: next('msg'),
+      role: 'user',
+      sessionID: id,
+      agent: body.agent ?? 'build',
+    }
     session.agent = info.agent ?? 'build'
     const parts = body.parts.map((part) => ({ id: next('prt'), ...part }))
     await memory.hooks['chat.message']?.({ sessionID: id }, { message: info, parts })
@@ -73,21 +114,33 @@ export function memoryOpencode(directory: string, say: Say): MemoryOpencode {
   }
 
   const memory: MemoryOpencode = {
-    hooks: {}, said: [], prompts: [], aborted: [], add, client: {
+    hooks: {},
+    said: [],
+    prompts: [],
+    aborted: [],
+    add,
+    client: {
       session: {
         list: async () => ({ data: [...sessions.values()] }),
         get: async ({ path }) => ({ data: sessions.get(path.id) }),
         create: async ({ body }) => ({ data: add({ id: next('ses'), ...body }) }),
-        update: async ({ path, body }) => ({ data: Object.assign(sessions.get(path.id) ?? {}, body) as OpencodeSession }),
+        update: async ({ path, body }) => ({
+          data: Object.assign(sessions.get(path.id) ?? {}, body) as OpencodeSession,
+        }),
         async fork({ path, body }) {
           const from = of(path.id)
           const end = from.findIndex(({ info }) => info.id === body.messageID)
-          const made = add({ id: next('ses'), metadata: structuredClone(sessions.get(path.id)?.metadata ?? {}) })
+          const made = add({
+            id: next('ses'),
+            metadata: structuredClone(sessions.get(path.id)?.metadata ?? {}),
+          })
           messages.set(made.id, from.slice(0, end < 0 ? from.length : end))
           return { data: made }
         },
         delete: async ({ path }) => ({ data: sessions.delete(path.id) }),
-        status: async () => ({ data: Object.fromEntries([...loops.keys()].map((id) => [id, { type: 'busy' }])) }),
+        status: async () => ({
+          data: Object.fromEntries([...loops.keys()].map((id) => [id, { type: 'busy' }])),
+        }),
         messages: async ({ path }) => ({ data: of(path.id) }),
         message: async ({ path }) => ({ data: of(path.id).find(({ info }) => info.id === path.messageID) }),
         async prompt({ path, body }) {

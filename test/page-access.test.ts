@@ -1,4 +1,7 @@
-/** The page for everybody: axe finds nothing serious in any view, light or dark; keys are enough; at 200 % it is still readable. */
+/**
+ * The page for everybody: axe finds nothing serious in any view, light or dark; keys are enough; at 200 % it
+ * is still readable.
+ */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
@@ -20,16 +23,21 @@ beforeAll(async () => {
       await turn.tool('write', { path: 'a.txt', content: 'x' })
       await turn.tool('sub_agent', { agent_name: 'coder', task: 'Write it.', context: { last_messages: 4 } })
       await turn.tool('sub_agent', { agent_name: 'nobody', task: 'Who?' })
-      return turn.think('# Done\n\n- one\n- [x] two\n\n> quoted\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```ts\nconst a = 1\n```\n\n[a link](https://example.org)')
+      return turn.think(
+        '# Done\n\n- one\n- [x] two\n\n> quoted\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```ts\nconst a = 1\n```\n\n[a link](https://example.org)',
+      )
     }),
     coder: agent((turn: Turn) => turn.think('Written.')),
     failer: agent(() => {
       throw new Error('it broke')
     }),
-    careful: agent(async (turn: Turn) => {
-      await turn.tool('shell', { command: 'make' })
-      return 'x'
-    }, { ask: ['shell'] }),
+    careful: agent(
+      async (turn: Turn) => {
+        await turn.tool('shell', { command: 'make' })
+        return 'x'
+      },
+      { ask: ['shell'] },
+    ),
     slow: agent(async (turn: Turn) => {
       await turn.tool('sub_agent', { agent_name: 'slower', task: 'Wait.' })
       return 'x'
@@ -40,11 +48,26 @@ beforeAll(async () => {
     }),
   })
   const { client, cwd } = site
-  session = (await client.sessions.create({ cwd, agent: 'planner', title: 'Planned', initialMessage: 'House rules: none.' })).sessionId
+  session = (
+    await client.sessions.create({
+      cwd,
+      agent: 'planner',
+      title: 'Planned',
+      initialMessage: 'House rules: none.',
+    })
+  ).sessionId
   await client.sessions.wait(session)
-  flow = (await client.sessions.send(session, { message: 'From an applet', source: 'applet', applet: 'Notes' })).flow as string
+  flow = (
+    await client.sessions.send(session, { message: 'From an applet', source: 'applet', applet: 'Notes' })
+  ).flow as string
   await client.sessions.wait(session)
-  await client.sessions.create({ cwd, agent: 'failer', title: 'Broken', initialMessage: 'Try.', parent: session })
+  await client.sessions.create({
+    cwd,
+    agent: 'failer',
+    title: 'Broken',
+    initialMessage: 'Try.',
+    parent: session,
+  })
   await client.sessions.create({ cwd, agent: 'careful', title: 'Careful', initialMessage: 'Try.' })
   await client.sessions.create({ cwd, agent: 'slow', title: 'Slow', initialMessage: 'Try.' })
   await gate.reached('never')
@@ -61,89 +84,184 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** What axe calls serious or critical, with where it is. */
 async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
-  const found = await page.evaluate<{ id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]>(`axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => ({ html, failureSummary })) })))`)
-  return found.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 200)} — ${failureSummary}`).join(' | ')}`)
+  const found = await page.evaluate<
+    { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
+  >(
+    `axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => ({ html, failureSummary })) })))`,
+  )
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 200)} — ${failureSummary}`).join(' | ')}`,
+    )
 }
 
 const views: readonly { name: string; at: () => string; ready: (page: Page) => Promise<unknown> }[] = [
-  { name: 'sessions', at: () => '#/sessions', ready: (page) => page.getByRole('link', { name: 'Planned' }).waitFor() },
-  { name: 'nothing found', at: () => '#/sessions?q=nothing', ready: (page) => page.getByText('No session fits.').waitFor() },
-  { name: 'conversation', at: () => `#/sessions/${session}`, ready: async (page) => page.getByText(/tools: write/).first().click() },
-  { name: 'conversation that runs', at: () => '#/sessions?q=slow', ready: async (page) => {
-    await page.getByRole('link', { name: 'Slow', exact: true }).click()
-    await page.locator('.step-call summary').click()
-  } },
+  {
+    name: 'sessions',
+    at: () => '#/sessions',
+    ready: (page) => page.getByRole('link', { name: 'Planned' }).waitFor(),
+  },
+  {
+    name: 'nothing found',
+    at: () => '#/sessions?q=nothing',
+    ready: (page) => page.getByText('No session fits.').waitFor(),
+  },
+  {
+    name: 'conversation',
+    at: () => `#/sessions/${session}`,
+    ready: async (page) =>
+      page
+        .getByText(/tools: write/)
+        .first()
+        .click(),
+  },
+  {
+    name: 'conversation that runs',
+    at: () => '#/sessions?q=slow',
+    ready: async (page) => {
+      await page.getByRole('link', { name: 'Slow', exact: true }).click()
+      await page.locator('.step-call summary').click()
+    },
+  },
   { name: 'flows', at: () => '#/flows', ready: (page) => page.locator('.flow-link').first().waitFor() },
-  { name: 'flow', at: () => `#/flows/${flow}`, ready: async (page) => {
-    await page.getByRole('button', { name: /^coder/ }).click()
-    await page.getByText('tokens passed').waitFor()
-  } },
-  { name: 'graph', at: () => `#/flows/${flow}?shape=graph`, ready: (page) => page.locator('.node').first().waitFor() },
+  {
+    name: 'flow',
+    at: () => `#/flows/${flow}`,
+    ready: async (page) => {
+      await page.getByRole('button', { name: /^coder/ }).click()
+      await page.getByText('tokens passed').waitFor()
+    },
+  },
+  {
+    name: 'graph',
+    at: () => `#/flows/${flow}?shape=graph`,
+    ready: (page) => page.locator('.node').first().waitFor(),
+  },
   { name: 'waits', at: () => '#/waits', ready: (page) => page.locator('.ends').waitFor() },
-  { name: 'questions', at: () => '#/inbox/questions', ready: (page) => page.getByRole('button', { name: 'Deny' }).waitFor() },
-  { name: 'mail', at: () => '#/inbox/mail', ready: (page) => page.getByRole('button', { name: 'Accept' }).waitFor() },
-  { name: 'drafts', at: () => '#/inbox/drafts', ready: (page) => page.getByRole('button', { name: 'Release' }).waitFor() },
-  { name: 'notices', at: () => '#/inbox/notices', ready: (page) => page.getByText('No notices.').or(page.locator('.card')).first().waitFor() },
-  { name: 'dead letters', at: () => '#/inbox/dead', ready: (page) => page.getByText('No dead letters.').waitFor() },
-  { name: 'numbers', at: () => '#/numbers', ready: async (page) => {
-    await page.locator('.plot').first().waitFor()
-    for (const summary of await page.locator('.plot summary').all()) await summary.click()
-  } },
-  { name: 'start', at: () => '#/start', ready: (page) => page.getByRole('button', { name: /Talk to planner/ }).waitFor() },
-  { name: 'a new session', at: () => '#/sessions', ready: (page) => page.getByRole('button', { name: 'New session' }).click() },
-  { name: 'keys', at: () => '#/sessions', ready: (page) => page.getByRole('button', { name: 'Keys and help' }).click() },
-  { name: 'no such session', at: () => '#/sessions/ses_none', ready: (page) => page.getByText('There is no such session.').waitFor() },
+  {
+    name: 'questions',
+    at: () => '#/inbox/questions',
+    ready: (page) => page.getByRole('button', { name: 'Deny' }).waitFor(),
+  },
+  {
+    name: 'mail',
+    at: () => '#/inbox/mail',
+    ready: (page) => page.getByRole('button', { name: 'Accept' }).waitFor(),
+  },
+  {
+    name: 'drafts',
+    at: () => '#/inbox/drafts',
+    ready: (page) => page.getByRole('button', { name: 'Release' }).waitFor(),
+  },
+  {
+    name: 'notices',
+    at: () => '#/inbox/notices',
+    ready: (page) => page.getByText('No notices.').or(page.locator('.card')).first().waitFor(),
+  },
+  {
+    name: 'dead letters',
+    at: () => '#/inbox/dead',
+    ready: (page) => page.getByText('No dead letters.').waitFor(),
+  },
+  {
+    name: 'numbers',
+    at: () => '#/numbers',
+    ready: async (page) => {
+      await page.locator('.plot').first().waitFor()
+      for (const summary of await page.locator('.plot summary').all()) await summary.click()
+    },
+  },
+  {
+    name: 'start',
+    at: () => '#/start',
+    ready: (page) => page.getByRole('button', { name: /Talk to planner/ }).waitFor(),
+  },
+  {
+    name: 'a new session',
+    at: () => '#/sessions',
+    ready: (page) => page.getByRole('button', { name: 'New session' }).click(),
+  },
+  {
+    name: 'keys',
+    at: () => '#/sessions',
+    ready: (page) => page.getByRole('button', { name: 'Keys and help' }).click(),
+  },
+  {
+    name: 'no such session',
+    at: () => '#/sessions/ses_none',
+    ready: (page) => page.getByText('There is no such session.').waitFor(),
+  },
 ]
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test.skipIf(isBlind)('axe finds nothing serious in any view', async () => {
-    const { page, faults } = await openPage(await browser.newContext({ colorScheme }), site.url)
-    for (const { name, at, ready } of views) {
+  test.skipIf(isBlind)(
+    'axe finds nothing serious in any view',
+    async () => {
+      const { page, faults } = await openPage(await browser.newContext({ colorScheme }), site.url)
+      for (const { name, at, ready } of views) {
+        await page.goto('about:blank')
+        await page.goto(`${site.url}/${at()}`)
+        await ready(page)
+        expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
+      }
+      expect(faults).toEqual([])
+    },
+    patience,
+  )
+})
+
+test.skipIf(isBlind)(
+  'keys are enough: move, open, search, write, go elsewhere, close',
+  async () => {
+    const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
+    await page.getByRole('link', { name: 'Planned' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('planned')
+    await page.getByText('1 session').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Planned' }).waitFor()
+    await page.keyboard.press('c')
+    await page.keyboard.type('typed')
+    expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('typed')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.url()).not.toContain(session)
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await page.getByRole('heading', { name: 'Waits' }).waitFor()
+    // The focus is always to be seen.
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)).not.toBe('none')
+  },
+  patience,
+)
+
+test.skipIf(isBlind)(
+  'at 200 % nothing runs out of the page sideways, and the text is still there',
+  async () => {
+    // A window of 1280 by 800 at 200 % has 640 by 400 of its points.
+    const { page } = await openPage(
+      await browser.newContext({ viewport: { width: 640, height: 400 } }),
+      site.url,
+    )
+    for (const { name, at, ready } of views.filter((view) => view.name !== 'conversation that runs')) {
       await page.goto('about:blank')
       await page.goto(`${site.url}/${at()}`)
       await ready(page)
-      expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
+      expect({
+        name,
+        wider: await page.evaluate('document.documentElement.scrollWidth - innerWidth'),
+      }).toEqual({ name, wider: 0 })
     }
-    expect(faults).toEqual([])
-  }, patience)
-})
-
-test.skipIf(isBlind)('keys are enough: move, open, search, write, go elsewhere, close', async () => {
-  const { page } = await openPage(await browser.newContext(), site.url, '#/sessions')
-  await page.getByRole('link', { name: 'Planned' }).waitFor()
-  await page.keyboard.press('/')
-  await page.keyboard.type('planned')
-  await page.getByText('1 session').waitFor()
-  await page.keyboard.press('Escape')
-  await page.keyboard.press('j')
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Planned' }).waitFor()
-  await page.keyboard.press('c')
-  await page.keyboard.type('typed')
-  expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('typed')
-  await page.keyboard.press('Escape')
-  await page.keyboard.press('Escape')
-  await expect.poll(() => page.url()).not.toContain(session)
-  await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
-  await page.keyboard.press('Escape')
-  await page.getByRole('dialog').waitFor({ state: 'detached' })
-  await page.keyboard.press('g')
-  await page.keyboard.press('w')
-  await page.getByRole('heading', { name: 'Waits' }).waitFor()
-  // The focus is always to be seen.
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('Tab')
-  expect(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)).not.toBe('none')
-}, patience)
-
-test.skipIf(isBlind)('at 200 % nothing runs out of the page sideways, and the text is still there', async () => {
-  // A window of 1280 by 800 at 200 % has 640 by 400 of its points.
-  const { page } = await openPage(await browser.newContext({ viewport: { width: 640, height: 400 } }), site.url)
-  for (const { name, at, ready } of views.filter((view) => view.name !== 'conversation that runs')) {
-    await page.goto('about:blank')
-    await page.goto(`${site.url}/${at()}`)
-    await ready(page)
-    expect({ name, wider: await page.evaluate('document.documentElement.scrollWidth - innerWidth') }).toEqual({ name, wider: 0 })
-  }
-}, patience)
+  },
+  patience,
+)

@@ -15,37 +15,83 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Null where this machine has no browser: then the tests of the page are skipped, and say so. */
 export const chromiumPath = findChromium()
 export const isBlind = chromiumPath === null
-if (isBlind) console.warn('tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none')
+if (isBlind)
+  console.warn(
+    'tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none',
+  )
 
 function findChromium(): string | null {
   const given = process.env['TIELINE_CHROMIUM']
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-  const paths = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)))
+  const paths = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => names.map((name) => join(folder, name)))
   return [...(given === undefined ? [] : [given]), ...paths].find((path) => existsSync(path)) ?? null
 }
 
 /** The page as its sources are now: built again where one of them is newer. */
 export function buildPage(): void {
   const built = join(root, 'web/dist/index.html')
-  const newest = Math.max(...['web/src', 'web/public', 'src/client', 'src/model'].flatMap((folder) => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(root, folder, name)).mtimeMs)), statSync(join(root, 'web/index.html')).mtimeMs)
-  if (!existsSync(built) || statSync(built).mtimeMs < newest) execFileSync(process.execPath, [join(root, 'scripts/build-page.js')], { cwd: root, stdio: 'inherit' })
+  const newest = Math.max(
+    ...['web/src', 'web/public', 'src/client', 'src/model'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
+        (name) => statSync(join(root, folder, name)).mtimeMs,
+      ),
+    ),
+    statSync(join(root, 'web/index.html')).mtimeMs,
+  )
+  if (!existsSync(built) || statSync(built).mtimeMs < newest)
+    execFileSync(process.execPath, [join(root, 'scripts/build-page.js')], { cwd: root, stdio: 'inherit' })
 }
 
 export const launch = (): Promise<Browser> =>
-  chromium.launch({ executablePath: chromiumPath ?? '', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'] })
+  chromium.launch({
+    executablePath: chromiumPath ?? '',
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--disable-dev-shm-usage',
+    ],
+  })
 
-export type Site = { served: Served; client: TielineClient; url: string; cwd: string; stop(): Promise<void>; /** The same log on the same port, after a while without a server. */ restart(whileAway?: () => Promise<void>): Promise<void> }
+export type Site = {
+  served: Served
+  client: TielineClient
+  url: string
+  cwd: string
+  stop(): Promise<void>
+  /** The same log on the same port, after a while without a server. */
+  restart(whileAway?: () => Promise<void>): Promise<void>
+}
 
-export async function openSite(agents: ServeOptions['agents'], options: Partial<ServeOptions> = {}): Promise<Site> {
+export async function openSite(
+  agents: ServeOptions['agents'],
+  options: Partial<ServeOptions> = {},
+): Promise<Site> {
   buildPage()
   const cwd = mkdtempSync(join(tmpdir(), 'tieline-page-'))
   const dataDir = join(cwd, 'data')
-  const open = (port: number): Promise<Served> => serve({ ...(agents === undefined ? {} : { agents }), dataDir, port, cwd, limitsOfHttp: { requestsPerMinute: 1_000_000 }, onWarning: () => undefined, ...options })
+  const open = (port: number): Promise<Served> =>
+    serve({
+      ...(agents === undefined ? {} : { agents }),
+      dataDir,
+      port,
+      cwd,
+      limitsOfHttp: { requestsPerMinute: 1_000_000 },
+      onWarning: () => undefined,
+      ...options,
+    })
   const served = await open(0)
   const url = served.url
   let stopped: Promise<void> | null = null
   const site: Site = {
-    served, url, cwd, client: tielineClient({ url }),
+    served,
+    url,
+    cwd,
+    client: tielineClient({ url }),
     stop: () => (stopped ??= site.served.close()),
     async restart(whileAway) {
       await site.stop()
@@ -58,7 +104,10 @@ export async function openSite(agents: ServeOptions['agents'], options: Partial<
 }
 
 /** One browser for a file of tests; after each test its pages and its site are gone. */
-export function eachWithItsSite(patience: number): { newContext: Browser['newContext']; newSite: typeof openSite } {
+export function eachWithItsSite(patience: number): {
+  newContext: Browser['newContext']
+  newSite: typeof openSite
+} {
   let browser: Browser | null = null
   let site: Site | null = null
   beforeAll(async () => {
@@ -80,7 +129,11 @@ export function eachWithItsSite(patience: number): { newContext: Browser['newCon
 }
 
 /** A page that is watched: whatever goes wrong in it is in `faults`. */
-export async function openPage(context: BrowserContext, url: string, hash = ''): Promise<{ page: Page; faults: string[] }> {
+export async function openPage(
+  context: BrowserContext,
+  url: string,
+  hash = '',
+): Promise<{ page: Page; faults: string[] }> {
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(`pageerror: ${error.message}`))
@@ -90,17 +143,26 @@ export async function openPage(context: BrowserContext, url: string, hash = ''):
   })
   page.on('console', (message) => {
     // A browser says so by itself when a connection is refused or lost.
-    if (message.type() === 'error' && !/ERR_CONNECTION|WebSocket connection|Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`)
+    if (
+      message.type() === 'error' &&
+      !/ERR_CONNECTION|WebSocket connection|Failed to load resource/.test(message.text())
+    )
+      faults.push(`console: ${message.text()}`)
   })
   page.on('request', (request) => {
-    if (new URL(request.url()).host !== new URL(url).host && !request.url().startsWith('data:')) faults.push(`request to elsewhere: ${request.url()}`)
+    if (new URL(request.url()).host !== new URL(url).host && !request.url().startsWith('data:'))
+      faults.push(`request to elsewhere: ${request.url()}`)
   })
   await page.goto(`${url}/${hash}`)
   return { page, faults }
 }
 
 /** Doors in scripted agents, which the test opens: nothing depends on how fast anything is. */
-export type Gates = { wait(name: string, signal: AbortSignal): Promise<void>; open(name: string): void; reached(name: string): Promise<void> }
+export type Gates = {
+  wait(name: string, signal: AbortSignal): Promise<void>
+  open(name: string): void
+  reached(name: string): Promise<void>
+}
 
 export function gates(): Gates {
   const gate = (): { open: () => void; opened: Promise<void> } => {
@@ -117,7 +179,12 @@ export function gates(): Gates {
     async wait(name, signal) {
       const { door, there } = of(name)
       there.open()
-      await Promise.race([door.opened, new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))])
+      await Promise.race([
+        door.opened,
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
+        ),
+      ])
     },
     open: (name) => of(name).door.open(),
     reached: (name) => of(name).there.opened,
@@ -127,4 +194,9 @@ export function gates(): Gates {
 export type Turn = ScriptedTurn
 
 /** An agent that may do everything. */
-export const agent = (script: (turn: Turn) => Promise<string> | string, more: object = {}) => ({ tools: ['*'], allowSubAgentCalls: true, script, ...more })
+export const agent = (script: (turn: Turn) => Promise<string> | string, more: object = {}) => ({
+  tools: ['*'],
+  allowSubAgentCalls: true,
+  script,
+  ...more,
+})

@@ -10,6 +10,7 @@ serveOrders<TestOrder, string, number>((order, tell) => {
   if (order === 'exit') process.exit(3)
   const kept: unknown[] = []
   // Bounded by the pool, which ends the thread.
-  while (order === 'spin' || order === 'fill') if (order === 'fill') kept.push(Array.from({ length: 10_000 }, () => ({})))
+  while (order === 'spin' || order === 'fill')
+    if (order === 'fill') kept.push(Array.from({ length: 10_000 }, () => ({})))
   return threadId
 })

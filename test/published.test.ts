@@ -1,4 +1,7 @@
-/** The package as it is published, unpacked in an empty folder without anything that it depends on: the command line is whole, and finds its own files. */
+/**
+ * The package as it is published, unpacked in an empty folder without anything that it depends on: the
+ * command line is whole, and finds its own files.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -24,19 +27,38 @@ beforeAll(async () => {
   await run('tar', ['-xzf', readdirSync(place).find((name) => name.endsWith('.tgz')) ?? ''], { cwd: place })
   mkdirSync(work)
   writeFileSync(join(work, 'needle.txt'), 'hay\nneedle\n')
-  writeFileSync(join(work, 'tieline.json'), JSON.stringify({
-    server: { dataDir: './data', port: 0 },
-    agents: { finder: { driver: 'scripted', tools: ['search'], script: [{ when: { iteration: 1 }, tools: [{ name: 'search', input: { pattern: 'needle' } }] }, { say: 'found {{result}}' }] } },
-  }))
+  writeFileSync(
+    join(work, 'tieline.json'),
+    JSON.stringify({
+      server: { dataDir: './data', port: 0 },
+      agents: {
+        finder: {
+          driver: 'scripted',
+          tools: ['search'],
+          script: [
+            { when: { iteration: 1 }, tools: [{ name: 'search', input: { pattern: 'needle' } }] },
+            { say: 'found {{result}}' },
+          ],
+        },
+      },
+    }),
+  )
 })
 
 test('a call with a tool that has a thread of its own', async () => {
-  const { stdout } = await run(process.execPath, [program, 'call', 'finder', 'look', '--json'], { cwd: work, env })
+  const { stdout } = await run(process.execPath, [program, 'call', 'finder', 'look', '--json'], {
+    cwd: work,
+    env,
+  })
   expect(JSON.parse(stdout)).toMatchObject({ output: expect.stringContaining('needle.txt') as unknown })
 })
 
 test('the server with its page and the description of its API', async () => {
-  const child = spawn(process.execPath, [program, 'serve', '--json'], { cwd: work, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, 'serve', '--json'], {
+    cwd: work,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   try {
     const [said] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
     const { url } = JSON.parse(said) as { url: string }
@@ -52,9 +74,14 @@ test('the server with its page and the description of its API', async () => {
 })
 
 test('an older Node says what is needed, or hands over to the one that npm has put beside it', async () => {
-  const older = 'data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.2" } })'
-  const asked = (): Promise<{ stdout: string }> => run(process.execPath, ['--import', older, program, '--version'], { cwd: work, env })
-  await expect(asked()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('tieline needs Node 24.15 or newer, and this is 20.1.2') as unknown })
+  const older =
+    'data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.2" } })'
+  const asked = (): Promise<{ stdout: string }> =>
+    run(process.execPath, ['--import', older, program, '--version'], { cwd: work, env })
+  await expect(asked()).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('tieline needs Node 24.15 or newer, and this is 20.1.2') as unknown,
+  })
   const beside = join(place, 'package', 'node_modules', 'node', 'bin')
   mkdirSync(beside, { recursive: true })
   symlinkSync(process.execPath, join(beside, 'node'))

@@ -19,11 +19,16 @@ const recordedHashes = [
 ]
 
 test('the three agents of the demo, recorded elsewhere, do the same again here, without model, tools or network', async () => {
-  const log = await openLog({ dataDir: ':memory:', from: readFileSync(file, 'utf8'), agents: demoAgents(0) as unknown as Record<string, AgentOptions> })
+  const log = await openLog({
+    dataDir: ':memory:',
+    from: readFileSync(file, 'utf8'),
+    agents: demoAgents(0) as unknown as Record<string, AgentOptions>,
+  })
   const flows = new Set<string>()
   for (const session of await log.sessions(100)) {
     if (session.kind === 'ephemeral') continue
-    for (const { event } of await log.events(session.id)) if (event.type === 'message.sent') flows.add(event.flow)
+    for (const { event } of await log.events(session.id))
+      if (event.type === 'message.sent') flows.add(event.flow)
   }
   const replays = await Promise.all([...flows].toSorted().map((flow) => log.replay(flow)))
   await log.close()

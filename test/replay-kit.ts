@@ -15,7 +15,8 @@ export const portsOf = (w: World, store: SqliteStore = w.store): ReplayPorts => 
   return { store, agents, tools, limits, count, subagent, schemas, clock: systemClock, quietMs }
 }
 
-export const replayed = (w: World, id: string, store?: SqliteStore): Promise<Replay> => replay(portsOf(w, store), id)
+export const replayed = (w: World, id: string, store?: SqliteStore): Promise<Replay> =>
+  replay(portsOf(w, store), id)
 
 export async function flowOf(w: World): Promise<string> {
   const sent = (await w.events('message.sent')).at(-1)
@@ -27,15 +28,26 @@ type Transaction = { seq: number; at: number; events: Event[] }
 
 /** A copy of the log in a store of its own, changed on the way; the views are folded from what came out. */
 export async function tampered(w: World, change: (events: Event[]) => Event[]): Promise<SqliteStore> {
-  const rows = w.store.db.prepare('select seq, at, events from log order by seq').all() as { seq: number; at: number; events: string }[]
-  const log = rows.map((row): Transaction => ({ seq: row.seq, at: row.at, events: JSON.parse(row.events) as Event[] }))
+  const rows = w.store.db.prepare('select seq, at, events from log order by seq').all() as {
+    seq: number
+    at: number
+    events: string
+  }[]
+  const log = rows.map((row): Transaction => ({
+    seq: row.seq,
+    at: row.at,
+    events: JSON.parse(row.events) as Event[],
+  }))
   let now = 0
   const store = sqliteStore({ directory: ':memory:', now: () => now })
   for (const { at, events } of log) {
     const changed = change(events)
     now = at
-    if (changed.length > 0) await store.transact(changed.map((event) => `session:${event.session}` as const), async (tx) => tx.append(...changed))
+    if (changed.length > 0)
+      await store.transact(
+        changed.map((event) => `session:${event.session}` as const),
+        async (tx) => tx.append(...changed),
+      )
   }
   return store
 }
-

@@ -7,7 +7,8 @@ import { onTestFinished } from 'vitest'
 
 export type SmallDisk = {
   path: string
-  /** Leaves no byte free, or about so many. */ fill(leaveBytes?: number): void
+  /** Leaves no byte free, or about so many. */
+  fill(leaveBytes?: number): void
   empty(): void
 }
 

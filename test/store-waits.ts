@@ -6,9 +6,11 @@ const store = sqliteStore({ directory: ':memory:', now: () => 0 })
 const waits: Record<string, () => Promise<unknown>> = {
   facts: () => store.transact(['session:ses_a'], async (tx) => tx.session('ses_a')),
   timer: () => store.transact([], () => new Promise<void>((resolve) => void setTimeout(() => resolve(), 50))),
-  immediate: () => store.transact([], () => new Promise<void>((resolve) => void setImmediate(() => resolve()))),
+  immediate: () =>
+    store.transact([], () => new Promise<void>((resolve) => void setImmediate(() => resolve()))),
   nested: () => store.transact([], () => store.transact([], async () => undefined)),
-  greedy: () => store.transact([], async () => Promise.reject(new NeedsKeys(['session:ses_x']))).catch(() => undefined),
+  greedy: () =>
+    store.transact([], async () => Promise.reject(new NeedsKeys(['session:ses_x']))).catch(() => undefined),
 }
 await waits[process.argv[2] ?? '']?.()
 process.stdout.write('done\n')

@@ -1,4 +1,7 @@
-/** A small world on virtual time: the real runtime on the real store in memory, with agents that are functions. Time moves only when nothing else can happen. */
+/**
+ * A small world on virtual time: the real runtime on the real store in memory, with agents that are
+ * functions. Time moves only when nothing else can happen.
+ */
 import type { z } from 'zod'
 import { demoAgent } from '../src/adapters/scripted/demo-agent.ts'
 import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
@@ -21,11 +24,19 @@ import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { doorTools, standardTools } from '../src/tools/standard.ts'
 import { describeWorkspace } from '../src/tools/describe-workspace.ts'
 
-export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> & { script?: ScriptedFunction; driver?: Driver }
+export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> & {
+  script?: ScriptedFunction
+  driver?: Driver
+}
 
 type Sleeper = { at: number; order: number; wake: () => void }
 
-export type VirtualClock = Clock & { /** Sets the wall clock back or forward; no time passes. */ jump(ms: number): void; /** Moves to the nearest sleeper and wakes it; false if nobody sleeps. */ tick(): boolean }
+export type VirtualClock = Clock & {
+  /** Sets the wall clock back or forward; no time passes. */
+  jump(ms: number): void
+  /** Moves to the nearest sleeper and wakes it; false if nobody sleeps. */
+  tick(): boolean
+}
 
 export function virtualClock(start = 1_800_000_000_000): VirtualClock {
   let now = start
@@ -36,14 +47,19 @@ export function virtualClock(start = 1_800_000_000_000): VirtualClock {
     now: () => now + jumped,
     elapsed: () => now,
     jump: (ms) => void (jumped += ms),
-    sleep: (ms, signal) => new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason)
-      const sleeper: Sleeper = { at: now + Math.max(0, ms), order: order++, wake: () => resolve() }
-      sleepers.add(sleeper)
-      signal?.addEventListener('abort', () => {
-        if (sleepers.delete(sleeper)) reject(signal.reason)
-      }, { once: true })
-    }),
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted === true) return reject(signal.reason)
+        const sleeper: Sleeper = { at: now + Math.max(0, ms), order: order++, wake: () => resolve() }
+        sleepers.add(sleeper)
+        signal?.addEventListener(
+          'abort',
+          () => {
+            if (sleepers.delete(sleeper)) reject(signal.reason)
+          },
+          { once: true },
+        )
+      }),
     tick() {
       const next = [...sleepers].sort((a, b) => a.at - b.at || a.order - b.order)[0]
       if (next === undefined) return false
@@ -61,7 +77,12 @@ export type World = {
   nodes: Node[]
   node: Node
   /** Sends a task to a new session of an agent, or to a session. */
-  ask(to: string, task: string, options?: { session?: `ses_${string}`; timeoutMs?: number; maxTokens?: number; cwd?: string }, node?: Node): Run
+  ask(
+    to: string,
+    task: string,
+    options?: { session?: `ses_${string}`; timeoutMs?: number; maxTokens?: number; cwd?: string },
+    node?: Node,
+  ): Run
   /** Lets time pass until the promise settles. */
   until<T>(promise: PromiseLike<T>): Promise<T>
   run(to: string, task: string, options?: Parameters<World['ask']>[2]): Promise<RunResult>
@@ -74,7 +95,18 @@ export type World = {
   exchange: Exchange
 }
 
-export type WorldOptions = { agents: Record<string, AgentSpec>; limits?: Partial<Limits>; tools?: readonly Tool[]; subagent?: string; schemas?: Schemas; asks?: boolean; store?: SqliteStore; clock?: VirtualClock; /** Whether somebody runs the sessions of an agent. */ isThere?: (agent: string) => boolean }
+export type WorldOptions = {
+  agents: Record<string, AgentSpec>
+  limits?: Partial<Limits>
+  tools?: readonly Tool[]
+  subagent?: string
+  schemas?: Schemas
+  asks?: boolean
+  store?: SqliteStore
+  clock?: VirtualClock
+  /** Whether somebody runs the sessions of an agent. */
+  isThere?: (agent: string) => boolean
+}
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
@@ -84,26 +116,65 @@ export async function world(options: WorldOptions): Promise<World> {
   const count = (text: string): number => tokenizer(text)
   const faults: unknown[] = []
   let suffix = 0
-  const ids = { next: () => `${(clock.now()).toString(36)}${(suffix++).toString(36).padStart(6, '0')}`, boundary: () => boundaryFrom(suffix * 7919) }
+  const ids = {
+    next: () => `${clock.now().toString(36)}${(suffix++).toString(36).padStart(6, '0')}`,
+    boundary: () => boundaryFrom(suffix * 7919),
+  }
   const configured = agentsOf(options.agents, clock, count)
   const made = scriptedDriver(demoAgent, { clock, count })
-  const agents = agentBook(configured, { define: (name, { title, description, prompt, tools }) => Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }), driver: () => made, isThere: ({ name }) => options.isThere?.(name) ?? true })
+  const agents = agentBook(configured, {
+    define: (name, { title, description, prompt, tools }) =>
+      Agent.parse({ name, title, description, prompt, tools, driver: 'demo', allowSubAgentCalls: true }),
+    driver: () => made,
+    isThere: ({ name }) => options.isThere?.(name) ?? true,
+  })
   await agents.load(store.lists)
   store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
   const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
-  const start = (): Promise<Node> => startNode({
-    store, lists: store.lists, clock, ids, agents, tools: { of: async () => tools }, limits: Limits.parse(options.limits ?? {}), count, summarise: async () => null, describeWorkspace, schemas: options.schemas ?? inlineSchemas,
-    subagent: options.subagent ?? null, asks: options.asks ?? false, report: (fault) => faults.push(fault),
-  })
+  const start = (): Promise<Node> =>
+    startNode({
+      store,
+      lists: store.lists,
+      clock,
+      ids,
+      agents,
+      tools: { of: async () => tools },
+      limits: Limits.parse(options.limits ?? {}),
+      count,
+      summarise: async () => null,
+      describeWorkspace,
+      schemas: options.schemas ?? inlineSchemas,
+      subagent: options.subagent ?? null,
+      asks: options.asks ?? false,
+      report: (fault) => faults.push(fault),
+    })
   const nodes: Node[] = []
   const node = await start()
   nodes.push(node)
-  const exchange = openExchange({ line: node.line, lists: store.lists, book: agents, toolNames: tools.map((tool) => tool.name), providers: [], doorTools: tools.filter((tool) => doorTools.includes(tool.name)), cwd: process.cwd() })
-  return { ...timeOf(clock), clock, store, nodes, node, faults, exchange, ...verbsOf(node, store, clock), addNode: async () => {
-    const more = await start()
-    nodes.push(more)
-    return more
-  } }
+  const exchange = openExchange({
+    line: node.line,
+    lists: store.lists,
+    book: agents,
+    toolNames: tools.map((tool) => tool.name),
+    providers: [],
+    doorTools: tools.filter((tool) => doorTools.includes(tool.name)),
+    cwd: process.cwd(),
+  })
+  return {
+    ...timeOf(clock),
+    clock,
+    store,
+    nodes,
+    node,
+    faults,
+    exchange,
+    ...verbsOf(node, store, clock),
+    addNode: async () => {
+      const more = await start()
+      nodes.push(more)
+      return more
+    },
+  }
 }
 
 /** Long enough for what is under way to come to rest: group commits and file reads are macrotasks. */
@@ -122,7 +193,8 @@ function timeOf(clock: VirtualClock): Pick<World, 'rest' | 'until' | 'pass'> {
       promise.then(done, done)
       for (let ticks = 0; !settled; ticks += 1) {
         await rest()
-        if (!settled && (ticks > 50_000 || !clock.tick())) throw new Error('nothing is left that could settle it')
+        if (!settled && (ticks > 50_000 || !clock.tick()))
+          throw new Error('nothing is left that could settle it')
       }
       return promise
     },
@@ -141,8 +213,16 @@ function timeOf(clock: VirtualClock): Pick<World, 'rest' | 'until' | 'pass'> {
 
 function verbsOf(node: Node, store: SqliteStore, clock: VirtualClock): Pick<World, 'ask' | 'run' | 'events'> {
   const ask: World['ask'] = (to, task, options = {}, on = node) => {
-    const target: SendRequest['to'] = options.session === undefined ? { agent: to, cwd: options.cwd ?? process.cwd() } : { session: options.session }
-    return startRun(on.line, { to: target, text: task, timeoutMs: options.timeoutMs, maxTokens: options.maxTokens })
+    const target: SendRequest['to'] =
+      options.session === undefined
+        ? { agent: to, cwd: options.cwd ?? process.cwd() }
+        : { session: options.session }
+    return startRun(on.line, {
+      to: target,
+      text: task,
+      timeoutMs: options.timeoutMs,
+      maxTokens: options.maxTokens,
+    })
   }
   return {
     ask,
@@ -158,11 +238,18 @@ function agentsOf(specs: Record<string, AgentSpec>, clock: Clock, count: (text: 
   const agents = new Map<string, Agent>()
   const drivers = new Map<string, Driver>()
   for (const [name, { script, driver, ...rest }] of Object.entries(specs)) {
-    agents.set(name, Agent.parse({ allowSubAgentCalls: true, tools: ['*'], ...rest, name, driver: 'scripted' }))
+    agents.set(
+      name,
+      Agent.parse({ allowSubAgentCalls: true, tools: ['*'], ...rest, name, driver: 'scripted' }),
+    )
     drivers.set(name, driver ?? scriptedDriver(script ?? (() => 'ok'), { clock, count }))
   }
   const names = [...agents.keys()].sort()
-  return { get: (name) => agents.get(name), names: () => names, driver: (agent) => drivers.get(agent.name) as Driver }
+  return {
+    get: (name) => agents.get(name),
+    names: () => names,
+    driver: (agent) => drivers.get(agent.name) as Driver,
+  }
 }
 
 export type Answer = { ok: boolean; value: Record<string, Json> }

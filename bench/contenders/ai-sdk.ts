@@ -3,7 +3,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
-import { coderPrompt, expectAnswer, instantModel, nextUserTask, plannerPrompt, scratch, type Contender } from '../work.ts'
+import {
+  coderPrompt,
+  expectAnswer,
+  instantModel,
+  nextUserTask,
+  plannerPrompt,
+  scratch,
+  type Contender,
+} from '../work.ts'
 
 export async function start(): Promise<Contender> {
   const { workspace, remove } = scratch()
@@ -18,13 +26,26 @@ export async function start(): Promise<Contender> {
     description: 'Calls another agent and waits for its result.',
     inputSchema: z.object({ agent_name: z.string(), task: z.string() }),
     async execute({ task }, { abortSignal }) {
-      const { text } = await generateText({ model: coderModel, instructions: coderPrompt, prompt: task, tools: { read }, stopWhen: isStepCount(16), ...(abortSignal === undefined ? {} : { abortSignal }) })
+      const { text } = await generateText({
+        model: coderModel,
+        instructions: coderPrompt,
+        prompt: task,
+        tools: { read },
+        stopWhen: isStepCount(16),
+        ...(abortSignal === undefined ? {} : { abortSignal }),
+      })
       return text
     },
   })
   return {
     async one() {
-      const { text } = await generateText({ model: plannerModel, instructions: plannerPrompt, prompt: nextUserTask(), tools: { sub_agent: subAgent }, stopWhen: isStepCount(16) })
+      const { text } = await generateText({
+        model: plannerModel,
+        instructions: plannerPrompt,
+        prompt: nextUserTask(),
+        tools: { sub_agent: subAgent },
+        stopWhen: isStepCount(16),
+      })
       expectAnswer(text, 'AI SDK')
     },
     commits: () => null,

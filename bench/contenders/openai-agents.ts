@@ -1,20 +1,54 @@
 /** OpenAI Agents SDK: an agent as a tool, tracing off. Nothing is durable. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Agent, Runner, setTracingDisabled, tool, Usage, type Model, type ModelResponse } from '@openai/agents'
+import {
+  Agent,
+  Runner,
+  setTracingDisabled,
+  tool,
+  Usage,
+  type Model,
+  type ModelResponse,
+} from '@openai/agents'
 import { z } from 'zod'
-import { coderPrompt, expectAnswer, fileName, nextUserTask, plannerPrompt, scratch, textsOf, type Contender, type Role } from '../work.ts'
+import {
+  coderPrompt,
+  expectAnswer,
+  fileName,
+  nextUserTask,
+  plannerPrompt,
+  scratch,
+  textsOf,
+  type Contender,
+  type Role,
+} from '../work.ts'
 
-/** The same answers as `instantModel`, in this SDK's shape. An agent as a tool takes `input` where ours takes a name and a task. */
+/**
+ * The same answers as `instantModel`, in this SDK's shape. An agent as a tool takes `input` where ours takes
+ * a name and a task.
+ */
 function instantAgentsModel(role: Role): Model {
   const texts = textsOf(role)
-  const call = () => (role === 'planner' ? { name: 'sub_agent', arguments: JSON.stringify({ input: texts.task() }) } : { name: 'read', arguments: JSON.stringify({ path: fileName }) })
-  const respond = (output: ModelResponse['output']): ModelResponse => ({ usage: new Usage({ inputTokens: 200, outputTokens: 40, totalTokens: 240 }), output })
+  const call = () =>
+    role === 'planner'
+      ? { name: 'sub_agent', arguments: JSON.stringify({ input: texts.task() }) }
+      : { name: 'read', arguments: JSON.stringify({ path: fileName }) }
+  const respond = (output: ModelResponse['output']): ModelResponse => ({
+    usage: new Usage({ inputTokens: 200, outputTokens: 40, totalTokens: 240 }),
+    output,
+  })
   return {
     async getResponse({ input }) {
       const last = typeof input === 'string' ? undefined : input.at(-1)
       return last?.type === 'function_call_result'
-        ? respond([{ type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: texts.final() }] }])
+        ? respond([
+            {
+              type: 'message',
+              role: 'assistant',
+              status: 'completed',
+              content: [{ type: 'output_text', text: texts.final() }],
+            },
+          ])
         : respond([{ type: 'function_call', callId: `id-${role}`, status: 'completed', ...call() }])
     },
     // eslint-disable-next-line require-yield -- The bench never streams from this SDK.
@@ -27,10 +61,29 @@ function instantAgentsModel(role: Role): Model {
 export async function start(): Promise<Contender> {
   setTracingDisabled(true)
   const { workspace, remove } = scratch()
-  const read = tool({ name: 'read', description: 'Reads a text file of the working directory.', parameters: z.object({ path: z.string() }), execute: ({ path }) => readFile(join(workspace, path), 'utf8') })
-  const coder = new Agent({ name: 'coder', instructions: coderPrompt, model: instantAgentsModel('coder'), tools: [read] })
-  const subAgent = coder.asTool({ toolName: 'sub_agent', toolDescription: 'Calls another agent and waits for its result.', runConfig: { tracingDisabled: true } })
-  const planner = new Agent({ name: 'planner', instructions: plannerPrompt, model: instantAgentsModel('planner'), tools: [subAgent] })
+  const read = tool({
+    name: 'read',
+    description: 'Reads a text file of the working directory.',
+    parameters: z.object({ path: z.string() }),
+    execute: ({ path }) => readFile(join(workspace, path), 'utf8'),
+  })
+  const coder = new Agent({
+    name: 'coder',
+    instructions: coderPrompt,
+    model: instantAgentsModel('coder'),
+    tools: [read],
+  })
+  const subAgent = coder.asTool({
+    toolName: 'sub_agent',
+    toolDescription: 'Calls another agent and waits for its result.',
+    runConfig: { tracingDisabled: true },
+  })
+  const planner = new Agent({
+    name: 'planner',
+    instructions: plannerPrompt,
+    model: instantAgentsModel('planner'),
+    tools: [subAgent],
+  })
   const runner = new Runner({ tracingDisabled: true })
   return {
     async one() {

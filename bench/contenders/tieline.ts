@@ -1,14 +1,34 @@
 /** Tieline through its public entry, with the real SQLite store on disk; a fresh session per delegation. */
 import { tieline } from '../../src/index.ts'
-import { coderPrompt, expectAnswer, instantModel, nextUserTask, plannerPrompt, scratch, type Contender } from '../work.ts'
+import {
+  coderPrompt,
+  expectAnswer,
+  instantModel,
+  nextUserTask,
+  plannerPrompt,
+  scratch,
+  type Contender,
+} from '../work.ts'
 
 export async function start(): Promise<Contender> {
   const { workspace, data, remove } = scratch()
   const line = await tieline({
-    dataDir: data, cwd: workspace,
+    dataDir: data,
+    cwd: workspace,
     agents: {
-      planner: { prompt: plannerPrompt, description: 'Plans.', tools: ['sub_agent'], allowSubAgentCalls: true, languageModel: instantModel('planner') },
-      coder: { prompt: coderPrompt, description: 'Reads code.', tools: ['read'], languageModel: instantModel('coder') },
+      planner: {
+        prompt: plannerPrompt,
+        description: 'Plans.',
+        tools: ['sub_agent'],
+        allowSubAgentCalls: true,
+        languageModel: instantModel('planner'),
+      },
+      coder: {
+        prompt: coderPrompt,
+        description: 'Reads code.',
+        tools: ['read'],
+        languageModel: instantModel('coder'),
+      },
     },
   })
   return {
@@ -17,7 +37,12 @@ export async function start(): Promise<Contender> {
       expectAnswer(result.output, 'Tieline')
     },
     commits: () => line.store.commits(),
-    logBytes: () => (line.store.db.prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log').get() as { bytes: number }).bytes,
+    logBytes: () =>
+      (
+        line.store.db
+          .prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log')
+          .get() as { bytes: number }
+      ).bytes,
     async close() {
       await line.close()
       remove()

@@ -1,4 +1,7 @@
-/** The floor of a durable delegation over HTTP: a `node:http` server that only writes as many events with as many bytes, waits six times for the disk, and answers with as many bytes. */
+/**
+ * The floor of a durable delegation over HTTP: a `node:http` server that only writes as many events with as
+ * many bytes, waits six times for the disk, and answers with as many bytes.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { bareAppend } from '../bare-append.ts'
@@ -7,26 +10,37 @@ import { plannerAnswer, scratch } from '../work.ts'
 
 const waits = 6
 /** Measured of Tieline in the same run, and given by the parent process. */
-const [events, eventBytes, answerBytes] = ['BENCH_EVENTS', 'BENCH_EVENT_BYTES', 'BENCH_ANSWER_BYTES'].map((name) => Number(process.env[name]))
+const [events, eventBytes, answerBytes] = ['BENCH_EVENTS', 'BENCH_EVENT_BYTES', 'BENCH_ANSWER_BYTES'].map(
+  (name) => Number(process.env[name]),
+)
 
 export async function start(): Promise<BenchServer> {
   const { data, remove } = scratch()
   const { append, commits, close } = bareAppend(data, eventBytes ?? Number.NaN)
-  const perCommit = Array.from({ length: waits }, (_, n) => Math.floor(((n + 1) * (events ?? 0)) / waits) - Math.floor((n * (events ?? 0)) / waits))
+  const perCommit = Array.from(
+    { length: waits },
+    (_, n) => Math.floor(((n + 1) * (events ?? 0)) / waits) - Math.floor((n * (events ?? 0)) / waits),
+  )
   const padding = 'x'.repeat(Math.max(0, (answerBytes ?? 0) - plannerAnswer.length - 30))
   const server = createServer((request, response) => {
     let text = ''
-    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk)).on('end', () => void answer().catch((error: unknown) => response.destroy(error as Error)))
+    request
+      .setEncoding('utf8')
+      .on('data', (chunk: string) => (text += chunk))
+      .on('end', () => void answer().catch((error: unknown) => response.destroy(error as Error)))
     const answer = async (): Promise<void> => {
       const { messages } = JSON.parse(text) as { messages: unknown[] }
       for (const count of perCommit) await append(count)
       const body = JSON.stringify({ content: plannerAnswer, asked: messages.length, padding })
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
+      response
+        .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+        .end(body)
     }
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, commits,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    commits,
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -10,14 +10,31 @@ export async function start(): Promise<BenchServer> {
   const { workspace, data, remove } = scratch()
   const config = join(workspace, 'tieline.json')
   process.env['BENCH_KEY'] = 'none'
-  writeFileSync(config, JSON.stringify({
-    providers: { fake: { kind: 'openai-compatible', baseURL: process.env['BENCH_MODEL_URL'], apiKeyEnv: 'BENCH_KEY' } },
-    agents: {
-      boss: { prompt: 'You are the boss.', model: 'fake/m', tools: ['sub_agent'], allowSubAgentCalls: true },
-      worker: { prompt: 'You are the worker.', model: 'fake/m' },
-    },
-  }))
-  const served = await serve({ config, dataDir: data, cwd: workspace, port: 0, host: '127.0.0.1', limitsOfHttp: noLimits })
+  writeFileSync(
+    config,
+    JSON.stringify({
+      providers: {
+        fake: { kind: 'openai-compatible', baseURL: process.env['BENCH_MODEL_URL'], apiKeyEnv: 'BENCH_KEY' },
+      },
+      agents: {
+        boss: {
+          prompt: 'You are the boss.',
+          model: 'fake/m',
+          tools: ['sub_agent'],
+          allowSubAgentCalls: true,
+        },
+        worker: { prompt: 'You are the worker.', model: 'fake/m' },
+      },
+    }),
+  )
+  const served = await serve({
+    config,
+    dataDir: data,
+    cwd: workspace,
+    port: 0,
+    host: '127.0.0.1',
+    limitsOfHttp: noLimits,
+  })
   return {
     url: served.url,
     async close() {

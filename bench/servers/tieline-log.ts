@@ -5,6 +5,8 @@ import type { SqliteStore } from '../../src/store/sqlite.ts'
 export const noLimits = { requestsPerMinute: 1e9 }
 
 export function logOf(store: SqliteStore): { bytes: number; events: number } {
-  const { bytes } = store.db.prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log').get() as { bytes: number }
+  const { bytes } = store.db
+    .prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log')
+    .get() as { bytes: number }
   return { bytes, events: store.lastSeq() }
 }

@@ -13,20 +13,45 @@ const count = Number(process.env['BENCH_SESSIONS'] ?? 8192)
 
 export async function start(): Promise<BenchServer> {
   const { workspace, data, remove } = scratch()
-  const served = await serve({ dataDir: data, cwd: workspace, port: 0, host: '127.0.0.1', limitsOfHttp: noLimits, agents: { instant: { script: () => instantAnswer } } })
+  const served = await serve({
+    dataDir: data,
+    cwd: workspace,
+    port: 0,
+    host: '127.0.0.1',
+    limitsOfHttp: noLimits,
+    agents: { instant: { script: () => instantAnswer } },
+  })
   const { exchange, store } = served.line
   const made: SessionId[] = []
   const open = async (): Promise<SessionId> => {
-    const answer = await exchange.createSession({ kind: 'user' }, { cwd: workspace, agent: 'instant', model: null, title: '', parent: null, initialMessage: null, id: null, trace: null })
+    const answer = await exchange.createSession(
+      { kind: 'user' },
+      {
+        cwd: workspace,
+        agent: 'instant',
+        model: null,
+        title: '',
+        parent: null,
+        initialMessage: null,
+        id: null,
+        trace: null,
+      },
+    )
     if ('code' in answer) throw new Error(answer.code)
     return answer.sessionId
   }
-  while (made.length < count) made.push(...(await Promise.all(Array.from({ length: Math.min(sessionsPerBatch, count - made.length) }, open))))
+  while (made.length < count)
+    made.push(
+      ...(await Promise.all(Array.from({ length: Math.min(sessionsPerBatch, count - made.length) }, open))),
+    )
   return {
-    url: served.url, facts: { sessions: made }, commits: () => store.commits(), log: () => logOf(store),
+    url: served.url,
+    facts: { sessions: made },
+    commits: () => store.commits(),
+    log: () => logOf(store),
     async seqs(session, after) {
       const seqs: number[] = []
-      for (let from = after; ; ) {
+      for (let from = after; ;) {
         const page = await store.read(from, { sessions: [session as SessionId] }, 10_000)
         if (page.events.length === 0) return seqs
         seqs.push(...page.events.map(({ seq }) => seq))

@@ -10,4 +10,14 @@ import { slow } from './slow.ts'
 import { sockets } from './sockets.ts'
 import { texts } from './texts.ts'
 
-export const families: readonly Family[] = [json, sockets, mcp, letta, schemas, texts, modelAnswers, mail, slow]
+export const families: readonly Family[] = [
+  json,
+  sockets,
+  mcp,
+  letta,
+  schemas,
+  texts,
+  modelAnswers,
+  mail,
+  slow,
+]

@@ -1,7 +1,17 @@
 /** What must hold, with the names of `calls/Properties.tla`. */
 import { waitsFor } from './facts.ts'
 import type { LeadsTo } from './search.ts'
-import { idsOf, isOurs, kidsOf, rootOf, rowOf, sameDriver, sessionOf, type Options, type State } from './state.ts'
+import {
+  idsOf,
+  isOurs,
+  kidsOf,
+  rootOf,
+  rowOf,
+  sameDriver,
+  sessionOf,
+  type Options,
+  type State,
+} from './state.ts'
 
 type Invariant = (state: State) => boolean
 
@@ -23,43 +33,90 @@ function inRing(state: State, session: string): boolean {
 }
 
 export const invariantsOf = (options: Options): Record<string, Invariant> => ({
-  NoCycle: (state) => all(state, (id) => new Set(rowOf(state, id).path).size === rowOf(state, id).path.length),
+  NoCycle: (state) =>
+    all(state, (id) => new Set(rowOf(state, id).path).size === rowOf(state, id).path.length),
   NoDeadlock: (state) => all(state, (id) => !inRing(state, sessionOf(state, id))),
-  WaitsRecorded: (state) => state.aw.every((id) => rowOf(state, id).call !== 'pending' || state.waits.includes(id)),
+  WaitsRecorded: (state) =>
+    state.aw.every((id) => rowOf(state, id).call !== 'pending' || state.waits.includes(id)),
   SingleActivationDuringCall: (state) => {
     const running = idsOf(state).filter((id) => rowOf(state, id).st === 'running')
-    return new Set(running.map((id) => sessionOf(state, id))).size === running.length && running.every((id) => state.run.filter((driver) => driver[1] === id && isOurs(state, driver)).length <= 1)
+    return (
+      new Set(running.map((id) => sessionOf(state, id))).size === running.length &&
+      running.every(
+        (id) => state.run.filter((driver) => driver[1] === id && isOurs(state, driver)).length <= 1,
+      )
+    )
   },
   NoStaleCommit: (state) => !state.torn,
   DepthBounded: (state) => all(state, (id) => rowOf(state, id).path.length - 1 <= options.depthMax),
-  NoOrphan: (state) => all(state, (id) => {
-    const row = rowOf(state, id)
-    if (row.call !== 'pending') return true
-    const caller = rowOf(state, row.par)
-    return caller.st === 'running' && caller.stop === 'no' && !isEnding(caller.call)
-  }),
-  EndsOnce: (state) => all(state, (id) => rowOf(state, id).ends === (isEnding(rowOf(state, id).call) ? 1 : 0)),
-  NothingAfterEnd: (state) => all(state, (id) => rowOf(state, id).st !== 'ended' || rowOf(state, id).call !== 'pending'),
-  NoDouble: (state) => all(state, (id) => new Set(kidsOf(state, id).map((kid) => rowOf(state, kid).key)).size === kidsOf(state, id).length),
-  CanBeTold: (state) => state.run.every((driver) => !isOurs(state, driver) || state.seen.some((other) => sameDriver(other, driver))),
-  BudgetKept: (state) => all(state, (root) => idsOf(state).filter((id) => rootOf(state, id) === root).reduce((sum, id) => sum + rowOf(state, id).used, 0) <= options.budget),
-  HoldKept: (state) => all(state, (id) => rowOf(state, id).used + rowOf(state, id).below <= rowOf(state, id).max),
+  NoOrphan: (state) =>
+    all(state, (id) => {
+      const row = rowOf(state, id)
+      if (row.call !== 'pending') return true
+      const caller = rowOf(state, row.par)
+      return caller.st === 'running' && caller.stop === 'no' && !isEnding(caller.call)
+    }),
+  EndsOnce: (state) =>
+    all(state, (id) => rowOf(state, id).ends === (isEnding(rowOf(state, id).call) ? 1 : 0)),
+  NothingAfterEnd: (state) =>
+    all(state, (id) => rowOf(state, id).st !== 'ended' || rowOf(state, id).call !== 'pending'),
+  NoDouble: (state) =>
+    all(
+      state,
+      (id) =>
+        new Set(kidsOf(state, id).map((kid) => rowOf(state, kid).key)).size === kidsOf(state, id).length,
+    ),
+  CanBeTold: (state) =>
+    state.run.every(
+      (driver) => !isOurs(state, driver) || state.seen.some((other) => sameDriver(other, driver)),
+    ),
+  BudgetKept: (state) =>
+    all(
+      state,
+      (root) =>
+        idsOf(state)
+          .filter((id) => rootOf(state, id) === root)
+          .reduce((sum, id) => sum + rowOf(state, id).used, 0) <= options.budget,
+    ),
+  HoldKept: (state) =>
+    all(state, (id) => rowOf(state, id).used + rowOf(state, id).below <= rowOf(state, id).max),
 })
 
 /** R4 by deadlines alone, R4 for turns that were told to stop, and quiescence. */
-export const leadsToOf = (options: Options): Record<'CallEventuallyCompletes' | 'StoppedTurnEnds' | 'EverythingRests', LeadsTo<State>[]> => {
+export const leadsToOf = (
+  options: Options,
+): Record<'CallEventuallyCompletes' | 'StoppedTurnEnds' | 'EverythingRests', LeadsTo<State>[]> => {
   const turns = Array.from({ length: options.turnsMax }, (_, index) => index + 1)
   const row = (state: State, turn: number) => state.rows[turn - 1]
-  const each = (name: string, from: (state: State, turn: number) => boolean, to: (state: State, turn: number) => boolean): LeadsTo<State>[] =>
+  const each = (
+    name: string,
+    from: (state: State, turn: number) => boolean,
+    to: (state: State, turn: number) => boolean,
+  ): LeadsTo<State>[] =>
     turns.map((turn) => ({ name, from: (state) => from(state, turn), to: (state) => to(state, turn) }))
   return {
-    CallEventuallyCompletes: each('CallEventuallyCompletes', (state, turn) => row(state, turn)?.call === 'pending', (state, turn) => isEnding(row(state, turn)?.call ?? 'none')),
-    StoppedTurnEnds: each('StoppedTurnEnds', (state, turn) => row(state, turn)?.st === 'running' && row(state, turn)?.stop !== 'no', (state, turn) => row(state, turn)?.st === 'ended'),
-    EverythingRests: each('EverythingRests', (state, turn) => row(state, turn) !== undefined, (state, turn) => row(state, turn)?.st === 'ended'),
+    CallEventuallyCompletes: each(
+      'CallEventuallyCompletes',
+      (state, turn) => row(state, turn)?.call === 'pending',
+      (state, turn) => isEnding(row(state, turn)?.call ?? 'none'),
+    ),
+    StoppedTurnEnds: each(
+      'StoppedTurnEnds',
+      (state, turn) => row(state, turn)?.st === 'running' && row(state, turn)?.stop !== 'no',
+      (state, turn) => row(state, turn)?.st === 'ended',
+    ),
+    EverythingRests: each(
+      'EverythingRests',
+      (state, turn) => row(state, turn) !== undefined,
+      (state, turn) => row(state, turn)?.st === 'ended',
+    ),
   }
 }
 
-/** Deadlines need only somebody's clock; stopping needs a sweep and drivers that stop when told; rest needs drivers that come to an end. */
+/**
+ * Deadlines need only somebody's clock; stopping needs a sweep and drivers that stop when told; rest needs
+ * drivers that come to an end.
+ */
 export const fairness = {
   none: /^$/,
   clock: /^Expire/,

@@ -5,14 +5,26 @@ import type { OpenFacts, TurnRow } from '../../src/model/facts.ts'
 import type { RefusalCode } from '../../src/model/refusal.ts'
 import type { Guards } from './state.ts'
 
-export type Rules = { openCall: typeof openCall; endTurn: typeof endTurn; endCall: typeof endCall; cancelTurn: typeof cancelTurn }
+export type Rules = {
+  openCall: typeof openCall
+  endTurn: typeof endTurn
+  endCall: typeof endCall
+  cancelTurn: typeof cancelTurn
+}
 
 type OpenArguments = Parameters<typeof openCall>
 
-const withTurn = (facts: OpenFacts, change: Partial<TurnRow>): OpenFacts => ({ ...facts, caller: { ...facts.caller, turn: { ...facts.caller.turn, ...change } } })
+const withTurn = (facts: OpenFacts, change: Partial<TurnRow>): OpenFacts => ({
+  ...facts,
+  caller: { ...facts.caller, turn: { ...facts.caller.turn, ...change } },
+})
 
 /** What the rule would have said if the facts had not offended one of its guards. */
-function blind(rule: typeof openCall, codes: readonly RefusalCode[], please: (...given: OpenArguments) => OpenArguments): typeof openCall {
+function blind(
+  rule: typeof openCall,
+  codes: readonly RefusalCode[],
+  please: (...given: OpenArguments) => OpenArguments,
+): typeof openCall {
   return (...given): OpenDecision => {
     const said = rule(...given)
     return isRefusal(said) && codes.includes(said.code) ? rule(...please(...given)) : said
@@ -23,20 +35,40 @@ function blind(rule: typeof openCall, codes: readonly RefusalCode[], please: (..
 function withoutCycles(rule: typeof openCall): typeof openCall {
   return (request, facts, world) => {
     const { grant } = facts.caller.turn
-    const said = rule(request, withTurn(facts, { session: 'ses_nobody', grant: { ...grant, path: [] } }), world)
-    return isRefusal(said) ? said : { ...said, grant: { ...said.grant, path: [...grant.path, ...said.grant.path] } }
+    const said = rule(
+      request,
+      withTurn(facts, { session: 'ses_nobody', grant: { ...grant, path: [] } }),
+      world,
+    )
+    return isRefusal(said)
+      ? said
+      : { ...said, grant: { ...said.grant, path: [...grant.path, ...said.grant.path] } }
   }
 }
 
 function openRule(guards: Guards): typeof openCall {
   let rule: typeof openCall = openCall
   if (!guards.CheckCycle) rule = withoutCycles(rule)
-  if (!guards.CheckDepth) rule = blind(rule, ['call_too_deep'], (request, facts, world) => [request, facts, { ...world, limits: { ...world.limits, depthMax: 64 } }])
-  if (!guards.CheckGraph) rule = blind(rule, ['call_deadlock'], (request, facts, world) => [request, { ...facts, target: facts.target === null ? null : { ...facts.target, waitPath: null } }, world])
+  if (!guards.CheckDepth)
+    rule = blind(rule, ['call_too_deep'], (request, facts, world) => [
+      request,
+      facts,
+      { ...world, limits: { ...world.limits, depthMax: 64 } },
+    ])
+  if (!guards.CheckGraph)
+    rule = blind(rule, ['call_deadlock'], (request, facts, world) => [
+      request,
+      { ...facts, target: facts.target === null ? null : { ...facts.target, waitPath: null } },
+      world,
+    ])
   if (!guards.OwnPending) {
     rule = blind(rule, ['call_ended'], (request, facts, world) => {
       const { call } = facts.caller.turn
-      return [request, withTurn(facts, { stopping: null, call: call === null ? null : { ...call, pending: true } }), world]
+      return [
+        request,
+        withTurn(facts, { stopping: null, call: call === null ? null : { ...call, pending: true } }),
+        world,
+      ]
     })
   }
   return rule
@@ -46,7 +78,10 @@ export function rulesOf(guards: Guards): Rules {
   const below: <T>(rows: readonly T[]) => readonly T[] = guards.EndBelow ? (rows) => rows : () => []
   const late: typeof endTurn = (facts, ...rest) => {
     const { call } = facts.turn
-    return endTurn({ ...facts, turn: { ...facts.turn, call: call === null ? null : { ...call, pending: true } } }, ...rest)
+    return endTurn(
+      { ...facts, turn: { ...facts.turn, call: call === null ? null : { ...call, pending: true } } },
+      ...rest,
+    )
   }
   const ending = guards.FirstWins ? endTurn : late
   return {

@@ -12,7 +12,11 @@ export type Model<S> = {
   key(state: S): string
 }
 
-export type LeadsTo<S> = { readonly name: string; readonly from: (state: S) => boolean; readonly to: (state: S) => boolean }
+export type LeadsTo<S> = {
+  readonly name: string
+  readonly from: (state: S) => boolean
+  readonly to: (state: S) => boolean
+}
 
 export type Checks<S> = {
   readonly invariants: Readonly<Record<string, (state: S) => boolean>>
@@ -29,7 +33,12 @@ export type Violation = {
   readonly loop: readonly string[]
 }
 
-export type Result = { readonly states: number; readonly edges: number; readonly complete: boolean; readonly violation: Violation | null }
+export type Result = {
+  readonly states: number
+  readonly edges: number
+  readonly complete: boolean
+  readonly violation: Violation | null
+}
 
 type Edge = { to: number; action: number }
 
@@ -81,7 +90,8 @@ export function search<S>(model: Model<S>, checks: Checks<S>): Result {
 
 function pathTo<S>(graph: Graph<S>, id: number): string[] {
   const path: string[] = []
-  for (let at = id; (graph.parent[at] ?? -1) >= 0; at = graph.parent[at] as number) path.push(graph.names[graph.via[at] as number] as string)
+  for (let at = id; (graph.parent[at] ?? -1) >= 0; at = graph.parent[at] as number)
+    path.push(graph.names[graph.via[at] as number] as string)
   return path.reverse()
 }
 
@@ -123,14 +133,29 @@ function leadsTo<S>(graph: Graph<S>, property: LeadsTo<S>, fair: readonly boolea
   let at = loop[0] as number
   for (; (came[at] as number) >= 0; at = came[at] as number) tail.push(names[cameBy[at] as number] as string)
   const inside = new Set(loop)
-  const turns = loop.length === 1 ? [] : loop.flatMap((id) => (out[id] as Edge[]).filter((edge) => inside.has(edge.to)).map((edge) => names[edge.action] as string))
-  return { property: property.name, path: [...pathTo(graph, at), ...tail.reverse()], loop: [...new Set(turns)] }
+  const turns =
+    loop.length === 1
+      ? []
+      : loop.flatMap((id) =>
+          (out[id] as Edge[])
+            .filter((edge) => inside.has(edge.to))
+            .map((edge) => names[edge.action] as string),
+        )
+  return {
+    property: property.name,
+    path: [...pathTo(graph, at), ...tail.reverse()],
+    loop: [...new Set(turns)],
+  }
 }
 
 /** Weak fairness: each fair action is disabled somewhere in the loop, or taken in it. */
 function staysFair(out: readonly Edge[][], members: readonly number[], fair: readonly boolean[]): boolean {
   const inside = new Set(members)
-  const need = new Set((out[members[0] as number] as Edge[]).filter((edge) => fair[edge.action] === true).map((edge) => edge.action))
+  const need = new Set(
+    (out[members[0] as number] as Edge[])
+      .filter((edge) => fair[edge.action] === true)
+      .map((edge) => edge.action),
+  )
   for (const id of members) {
     if (need.size === 0) return true
     const edges = out[id] as Edge[]
@@ -141,7 +166,10 @@ function staysFair(out: readonly Edge[][], members: readonly number[], fair: rea
   return need.size === 0
 }
 
-/** Strongly connected components of the chosen states (Tarjan, without recursion). A single state counts: it may stand still. */
+/**
+ * Strongly connected components of the chosen states (Tarjan, without recursion). A single state counts: it
+ * may stand still.
+ */
 function components(out: readonly Edge[][], chosen: (id: number) => boolean): number[][] {
   const size = out.length
   const index = new Int32Array(size).fill(-1)
@@ -159,7 +187,7 @@ function components(out: readonly Edge[][], chosen: (id: number) => boolean): nu
   const leave = (id: number): void => {
     if (low[id] !== index[id]) return
     const members: number[] = []
-    for (let at = -1; at !== id; ) {
+    for (let at = -1; at !== id;) {
       at = stack.pop() as number
       on[at] = 0
       members.push(at)

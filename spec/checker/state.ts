@@ -41,7 +41,19 @@ export type Fault = 'crash' | 'lapse' | 'forget'
 
 /** TRUE is the protocol; each one switched off is a mutant. */
 export const guards = {
-  CheckCycle: true, CheckDepth: true, CheckGraph: true, OwnPending: true, OneTurn: true, Fence: true, EndBelow: true, FirstWins: true, KeepHold: true, Recall: true, OwnWaits: true, OwnEntry: true, Adopt: true,
+  CheckCycle: true,
+  CheckDepth: true,
+  CheckGraph: true,
+  OwnPending: true,
+  OneTurn: true,
+  Fence: true,
+  EndBelow: true,
+  FirstWins: true,
+  KeepHold: true,
+  Recall: true,
+  OwnWaits: true,
+  OwnEntry: true,
+  Adopt: true,
 } as const satisfies Record<string, boolean>
 export type Guard = keyof typeof guards
 export type Guards = Record<Guard, boolean>
@@ -63,12 +75,35 @@ export type Options = Guards & {
 }
 
 export const optionsPlain: Options = {
-  ...guards, agents: 2, nodes: 1, turnsMax: 3, rootsMax: 1, depthMax: 2, budget: 0, faultsMax: 0, epochMax: 1, faults: [], kinds: ['fresh', 'kept'], timeouts: true, cancels: true,
+  ...guards,
+  agents: 2,
+  nodes: 1,
+  turnsMax: 3,
+  rootsMax: 1,
+  depthMax: 2,
+  budget: 0,
+  faultsMax: 0,
+  epochMax: 1,
+  faults: [],
+  kinds: ['fresh', 'kept'],
+  timeouts: true,
+  cancels: true,
 }
 
-export const start: State = { rows: [], waits: [], run: [], seen: [], aw: [], down: [], lapsed: [], faults: 0, torn: false }
+export const start: State = {
+  rows: [],
+  waits: [],
+  run: [],
+  seen: [],
+  aw: [],
+  down: [],
+  lapsed: [],
+  faults: 0,
+  torn: false,
+}
 
-export const names = (prefix: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
+export const names = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
 
 export const rowOf = (state: State, turn: number): Row => {
   const row = state.rows[turn - 1]
@@ -81,7 +116,8 @@ export const sessionOf = (state: State, turn: number): string => rowOf(state, tu
 
 export const idsOf = (state: State): number[] => state.rows.map((_, index) => index + 1)
 
-export const kidsOf = (state: State, turn: number): number[] => idsOf(state).filter((id) => rowOf(state, id).par === turn)
+export const kidsOf = (state: State, turn: number): number[] =>
+  idsOf(state).filter((id) => rowOf(state, id).par === turn)
 
 export const rootOf = (state: State, turn: number): number => {
   const { par } = rowOf(state, turn)
@@ -96,10 +132,23 @@ export const isOurs = (state: State, [node, turn, epoch]: Driver): boolean => {
 export const sameDriver = (a: Driver, b: Driver): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2]
 
 /** Sets are kept sorted, so that equal states have equal keys. */
-export const sorted = <T>(items: readonly T[]): T[] => [...items].sort((a, b) => (String(a) < String(b) ? -1 : 1))
+export const sorted = <T>(items: readonly T[]): T[] =>
+  [...items].sort((a, b) => (String(a) < String(b) ? -1 : 1))
 
-export const edit = (state: State, turn: number, change: Partial<Row>): State =>
-  ({ ...state, rows: state.rows.map((row, index) => (index === turn - 1 ? { ...row, ...change } : row)) })
+export const edit = (state: State, turn: number, change: Partial<Row>): State => ({
+  ...state,
+  rows: state.rows.map((row, index) => (index === turn - 1 ? { ...row, ...change } : row)),
+})
 
 export const keyOf = (state: State): string =>
-  JSON.stringify([state.rows.map((row) => Object.values(row)), state.waits, state.run, state.seen, state.aw, state.down, state.lapsed, state.faults, state.torn])
+  JSON.stringify([
+    state.rows.map((row) => Object.values(row)),
+    state.waits,
+    state.run,
+    state.seen,
+    state.aw,
+    state.down,
+    state.lapsed,
+    state.faults,
+    state.torn,
+  ])

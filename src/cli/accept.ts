@@ -1,4 +1,6 @@
-/** `tieline accept <session> [which]`: takes one message for a session; one that is run works on it at once. */
+/**
+ * `tieline accept <session> [which]`: takes one message for a session; one that is run works on it at once.
+ */
 import { printJson, type Command, type CommandInput } from './command.ts'
 import { sessionOf, viewOf } from './inbox.ts'
 
@@ -8,11 +10,20 @@ export const accept: Command = {
   help: 'Accepts a message that waits for a session, which then works on it',
   flags: {},
   more: [
-    'Which one: "oldest" (if left out), "newest", its id, or its number in "tieline inbox". Two that accept the same message: one has it, and the other is told who.', 'Where nothing waits, nothing is done, and the exit code is 1.', '',
-    'Examples:', '  tieline inbox', '  tieline accept ses_01', '  tieline accept ses_01 3', '  tieline accept me newest',
+    'Which one: "oldest" (if left out), "newest", its id, or its number in "tieline inbox". Two that accept the same message: one has it, and the other is told who.',
+    'Where nothing waits, nothing is done, and the exit code is 1.',
+    '',
+    'Examples:',
+    '  tieline inbox',
+    '  tieline accept ses_01',
+    '  tieline accept ses_01 3',
+    '  tieline accept me newest',
   ],
   async run(input: CommandInput): Promise<number> {
-    const [{ withServer }, { surroundings }] = await Promise.all([import('./reach.ts'), import('../client/surroundings.ts')])
+    const [{ withServer }, { surroundings }] = await Promise.all([
+      import('./reach.ts'),
+      import('../client/surroundings.ts'),
+    ])
     const [session = '', which = 'oldest'] = input.words
     // One key for all tries: a second one must not take a second message.
     const key = surroundings.draw()

@@ -16,7 +16,14 @@ export function timeWords(ms: number): string {
 /** `12s ago`, `5m ago`, `3h ago`, `2d ago`. */
 export function agoWords(ms: number): string {
   const seconds = Math.floor(Math.max(0, ms) / 1000)
-  const [count, unit] = seconds < 60 ? [seconds, 's'] : seconds < 3600 ? [seconds / 60, 'm'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
+  const [count, unit] =
+    seconds < 60
+      ? [seconds, 's']
+      : seconds < 3600
+        ? [seconds / 60, 'm']
+        : seconds < 86_400
+          ? [seconds / 3600, 'h']
+          : [seconds / 86_400, 'd']
   return `${Math.floor(count)}${unit} ago`
 }
 
@@ -37,5 +44,7 @@ export function endWords(outcome: Outcome, error: string | null): string {
   const words = outcome.replaceAll('_', ' ')
   const cause = oneLine(error ?? '')
   if (cause === '') return words
-  return cause.startsWith(`${outcome}: `) ? `${words}: ${cause.slice(outcome.length + 2)}` : `${words}: ${cause}`
+  return cause.startsWith(`${outcome}: `)
+    ? `${words}: ${cause.slice(outcome.length + 2)}`
+    : `${words}: ${cause}`
 }

@@ -11,12 +11,20 @@ const mistake = (...args: string[]): string => {
 
 describe('a command line', () => {
   test('gives the command its words and its flags, wherever they stand', () => {
-    for (const args of [['run', 'do it', '--agent', 'coder', '--json'], ['--json', '--agent=coder', 'run', 'do it']]) {
-      expect(askedFor(args, commands)).toMatchObject({ kind: 'run', words: ['do it'], flags: { agent: 'coder', json: true } })
+    for (const args of [
+      ['run', 'do it', '--agent', 'coder', '--json'],
+      ['--json', '--agent=coder', 'run', 'do it'],
+    ]) {
+      expect(askedFor(args, commands)).toMatchObject({
+        kind: 'run',
+        words: ['do it'],
+        flags: { agent: 'coder', json: true },
+      })
     }
   })
 
-  test('takes everything after -- as it is', () => expect(askedFor(['run', '--', '--help'], commands)).toMatchObject({ kind: 'run', words: ['--help'] }))
+  test('takes everything after -- as it is', () =>
+    expect(askedFor(['run', '--', '--help'], commands)).toMatchObject({ kind: 'run', words: ['--help'] }))
 
   test('without a command is the help, as is --help anywhere', () => {
     expect(askedFor([], commands)).toEqual({ kind: 'help', command: null })
@@ -30,45 +38,82 @@ describe('a command line', () => {
 describe('a mistake says what would have been right', () => {
   test.each([
     [['demmo'], 'unknown command "demmo"; the nearest known one is "demo".'],
-    [['frobnicate'], `unknown command "frobnicate"; known are ${commands.map((command) => command.name).join(', ')}.`],
+    [
+      ['frobnicate'],
+      `unknown command "frobnicate"; known are ${commands.map((command) => command.name).join(', ')}.`,
+    ],
     [['run', 'x', '--agnet', 'y'], 'unknown flag --agnet of run; the nearest known one is "--agent".'],
     [['demo', '--agent', 'y'], 'unknown flag --agent of demo; known are --json, --quiet, --help, --version.'],
     [['run', 'x', '--agent'], '--agent needs a value: --agent NAME.'],
     [['run', 'x', '--agent', '--json'], '--agent needs a value: --agent NAME.'],
     [['run', 'x', '--json=yes'], '--json takes no value.'],
     [['run'], 'run needs "<task>".'],
-    [['run', 'two', 'words'], '"words" is one word too many for run; put quotes around a text of several words.'],
+    [
+      ['run', 'two', 'words'],
+      '"words" is one word too many for run; put quotes around a text of several words.',
+    ],
     [['demo', 'x'], '"x" is one word too many for demo.'],
-    [['demo', '--server', 'http://x'], '--server means nothing to demo: the demo has a server, a configuration and a directory of its own.'],
+    [
+      ['demo', '--server', 'http://x'],
+      '--server means nothing to demo: the demo has a server, a configuration and a directory of its own.',
+    ],
     [['sessions', '--limit', '--json'], '--limit needs a value: --limit COUNT.'],
   ])('%j', (args, text) => expect(mistake(...args)).toBe(text))
 })
 
 test('a number below zero is a value, so that its own message can say what is wrong with it', () => {
-  expect(askedFor(['run', 'x', '--timeout', '-5'], commands)).toMatchObject({ kind: 'run', flags: { timeout: '-5' } })
+  expect(askedFor(['run', 'x', '--timeout', '-5'], commands)).toMatchObject({
+    kind: 'run',
+    flags: { timeout: '-5' },
+  })
 })
 
 test('global flags are taken by every command, before it or after it', () => {
   for (const command of commands) {
     const words = command.words.filter((word) => !word.startsWith('['))
-    const global = command.without === undefined ? ['--config', 'c', '--data-dir', 'd', '--server', 's', '--json', '--quiet'] : ['--json', '--quiet']
-    expect(askedFor([...global, command.name, ...words], commands)).toMatchObject({ kind: 'run', flags: { json: true, quiet: true } })
-    expect(askedFor([command.name, ...words, ...global], commands)).toMatchObject({ kind: 'run', flags: { json: true, quiet: true } })
+    const global =
+      command.without === undefined
+        ? ['--config', 'c', '--data-dir', 'd', '--server', 's', '--json', '--quiet']
+        : ['--json', '--quiet']
+    expect(askedFor([...global, command.name, ...words], commands)).toMatchObject({
+      kind: 'run',
+      flags: { json: true, quiet: true },
+    })
+    expect(askedFor([command.name, ...words, ...global], commands)).toMatchObject({
+      kind: 'run',
+      flags: { json: true, quiet: true },
+    })
   }
 })
 
 test('the help of every command has an example of it', () => {
-  expect(commands.filter((command) => !(command.more ?? []).some((line) => line.includes(`tieline ${command.name}`))).map(({ name }) => name)).toEqual([])
+  expect(
+    commands
+      .filter((command) => !(command.more ?? []).some((line) => line.includes(`tieline ${command.name}`)))
+      .map(({ name }) => name),
+  ).toEqual([])
 })
 
 test('the help names every command and every flag', () => {
   expect(commands.filter((command) => !helpText(commands, null).includes(`  ${command.name} `))).toEqual([])
-  for (const command of commands) expect(Object.keys(command.flags).filter((flag) => !helpText(commands, command).includes(`--${flag} `))).toEqual([])
+  for (const command of commands)
+    expect(
+      Object.keys(command.flags).filter((flag) => !helpText(commands, command).includes(`--${flag} `)),
+    ).toEqual([])
 })
 
 test('a flag takes a value in all commands or in none', () => {
-  const kinds = (flag: string, among: readonly Command[]): Set<boolean> => new Set(among.flatMap((command) => (command.flags[flag] === undefined ? [] : [command.flags[flag].value !== undefined])))
-  expect(commands.flatMap((command) => Object.keys(command.flags)).filter((flag) => kinds(flag, commands).size > 1)).toEqual([])
+  const kinds = (flag: string, among: readonly Command[]): Set<boolean> =>
+    new Set(
+      among.flatMap((command) =>
+        command.flags[flag] === undefined ? [] : [command.flags[flag].value !== undefined],
+      ),
+    )
+  expect(
+    commands
+      .flatMap((command) => Object.keys(command.flags))
+      .filter((flag) => kinds(flag, commands).size > 1),
+  ).toEqual([])
 })
 
 test('version is a word too', () => expect(askedFor(['version'], [])).toEqual({ kind: 'version' }))

@@ -9,7 +9,10 @@ export type Asked =
   | { kind: 'version' }
   | { kind: 'mistake'; text: string; command: Command | null }
 
-const ownFlags: Readonly<Record<string, Flag>> = { help: { help: 'print this' }, version: { help: 'print the version' } }
+const ownFlags: Readonly<Record<string, Flag>> = {
+  help: { help: 'print this' },
+  version: { help: 'print the version' },
+}
 const shortFlags: Readonly<Record<string, string>> = { h: 'help', v: 'version' }
 
 type Token = Extract<NonNullable<ReturnType<typeof tokensOf>>[number], { kind: 'option' }>
@@ -21,34 +24,68 @@ export function askedFor(args: readonly string[], commands: readonly Command[]):
   const command = commands.find((candidate) => candidate.name === name) ?? null
   const options = tokens.filter((token) => token.kind === 'option')
   if (name === 'version') return { kind: 'version' }
-  if (command === null && name !== undefined && name !== 'help') return { kind: 'mistake', text: `unknown command "${name}"; ${nearestOf(name, commands.map((known) => known.name))}.`, command: null }
-  if (name === 'help') return { kind: 'help', command: commands.find((candidate) => candidate.name === rest[0]) ?? null }
+  if (command === null && name !== undefined && name !== 'help')
+    return {
+      kind: 'mistake',
+      text: `unknown command "${name}"; ${nearestOf(
+        name,
+        commands.map((known) => known.name),
+      )}.`,
+      command: null,
+    }
+  if (name === 'help')
+    return { kind: 'help', command: commands.find((candidate) => candidate.name === rest[0]) ?? null }
   if (options.some((token) => nameOf(token) === 'version')) return { kind: 'version' }
   if (options.some((token) => nameOf(token) === 'help')) return { kind: 'help', command }
   const problem = flagProblem(options, command) ?? (command === null ? null : wordProblem(rest, command))
   if (problem !== null) return { kind: 'mistake', text: problem, command }
   if (command === null) return { kind: 'help', command: null }
-  return { kind: 'run', command, words: rest, flags: Object.fromEntries(options.map((token) => [nameOf(token), token.value ?? true])) }
+  return {
+    kind: 'run',
+    command,
+    words: rest,
+    flags: Object.fromEntries(options.map((token) => [nameOf(token), token.value ?? true])),
+  }
 }
 
 /** Which flags take a value must be known before the command is: a flag has one meaning in all commands. */
 function tokensOf(args: readonly string[], commands: readonly Command[]) {
-  const known = Object.assign({}, globalFlags, ...commands.map((command) => command.flags)) as Record<string, Flag>
-  const options = Object.fromEntries(Object.entries(known).map(([name, flag]) => [name, { type: flag.value === undefined ? ('boolean' as const) : ('string' as const) }]))
+  const known = Object.assign({}, globalFlags, ...commands.map((command) => command.flags)) as Record<
+    string,
+    Flag
+  >
+  const options = Object.fromEntries(
+    Object.entries(known).map(([name, flag]) => [
+      name,
+      { type: flag.value === undefined ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
   return parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true }).tokens
 }
 
-const nameOf = (token: Token): string => (token.rawName.startsWith('--') ? token.name : (shortFlags[token.name] ?? token.name))
+const nameOf = (token: Token): string =>
+  token.rawName.startsWith('--') ? token.name : (shortFlags[token.name] ?? token.name)
 
 function flagProblem(options: readonly Token[], command: Command | null): string | null {
   const known: Readonly<Record<string, Flag>> = { ...command?.flags, ...globalFlags, ...ownFlags }
   for (const token of options) {
     const flag = known[nameOf(token)]
-    if (flag === undefined) return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${nearestOf(`--${token.name}`, Object.keys(known).filter((name) => command?.without?.[name as keyof typeof globalFlags] === undefined).map((name) => `--${name}`))}.`
+    if (flag === undefined)
+      return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${nearestOf(
+        `--${token.name}`,
+        Object.keys(known)
+          .filter((name) => command?.without?.[name as keyof typeof globalFlags] === undefined)
+          .map((name) => `--${name}`),
+      )}.`
     const meaningless = command?.without?.[nameOf(token) as keyof typeof globalFlags]
-    if (meaningless !== undefined) return `${token.rawName} means nothing to ${command?.name}: ${meaningless}.`
+    if (meaningless !== undefined)
+      return `${token.rawName} means nothing to ${command?.name}: ${meaningless}.`
     if (flag.value === undefined && token.value !== undefined) return `${token.rawName} takes no value.`
-    if (flag.value !== undefined && (token.value === undefined || (token.inlineValue === false && /^-(?![\d.])/.test(token.value)))) return `${token.rawName} needs a value: ${token.rawName} ${flag.value}.`
+    if (
+      flag.value !== undefined &&
+      (token.value === undefined || (token.inlineValue === false && /^-(?![\d.])/.test(token.value)))
+    )
+      return `${token.rawName} needs a value: ${token.rawName} ${flag.value}.`
   }
   return null
 }

@@ -21,8 +21,12 @@ export const call: Command = {
     timeout: timeoutFlag,
   },
   more: [
-    'The agent gets the task and nothing else, in a fresh session, and may call others as its configuration allows. With --json the whole result of sub_agent is printed.', 'Ctrl-C cancels the call and everything below it.', '',
-    'Examples:', '  tieline call reviewer "Look at the last commit"', '  tieline call coder "Fix the failing test" --timeout 600 --json',
+    'The agent gets the task and nothing else, in a fresh session, and may call others as its configuration allows. With --json the whole result of sub_agent is printed.',
+    'Ctrl-C cancels the call and everything below it.',
+    '',
+    'Examples:',
+    '  tieline call reviewer "Look at the last commit"',
+    '  tieline call coder "Fix the failing test" --timeout 600 --json',
   ],
   run: runCall,
 }
@@ -35,15 +39,33 @@ async function runCall(input: CommandInput): Promise<number> {
   const task = taskOf(input.words[1])
   try {
     return await withServer(input, async (reached) => {
-      const answer = await answerTo(input, reached, caller, { agent, task, allow_nested_calls: true, ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }) })
+      const answer = await answerTo(input, reached, caller, {
+        agent,
+        task,
+        allow_nested_calls: true,
+        ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
+      })
       if (input.flags['json'] === true) printJson(input.out, answer)
       else if (answer.output !== '') input.out.write(lineOf(answer.output))
-      if (!answer.success && input.flags['json'] !== true) input.err.write(lastWords(input, answer.agent_name, { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null }, true))
+      if (!answer.success && input.flags['json'] !== true)
+        input.err.write(
+          lastWords(
+            input,
+            answer.agent_name,
+            { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null },
+            true,
+          ),
+        )
       return answer.success ? 0 : 1
     })
   } catch (error) {
     // The refusal of this call was shown like any other end of a call.
-    if (caller.refusal !== null && error instanceof TielineError && error.message === caller.refusal && input.flags['json'] !== true) {
+    if (
+      caller.refusal !== null &&
+      error instanceof TielineError &&
+      error.message === caller.refusal &&
+      input.flags['json'] !== true
+    ) {
       input.err.write(lastWords(input, agent, { outcome: 'refused', error: error.message }, true))
       return 1
     }
@@ -53,13 +75,33 @@ async function runCall(input: CommandInput): Promise<number> {
   }
 }
 
-/** The same for every try: a server that takes up where another one stopped knows the call by its key, and gives its answer. */
-type Caller = { session: CreatedSession | null; key: string; /** Why the call was not allowed, as far as that was shown. */ refusal: string | null }
+/**
+ * The same for every try: a server that takes up where another one stopped knows the call by its key, and
+ * gives its answer.
+ */
+type Caller = {
+  session: CreatedSession | null
+  key: string
+  /** Why the call was not allowed, as far as that was shown. */
+  refusal: string | null
+}
 
-async function answerTo(input: CommandInput, reached: Reached, caller: Caller, call: NewCall): Promise<CallAnswer> {
-  const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([import('./conversation.ts'), import('./watch.ts'), import('./reach.ts')])
+async function answerTo(
+  input: CommandInput,
+  reached: Reached,
+  caller: Caller,
+  call: NewCall,
+): Promise<CallAnswer> {
+  const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([
+    import('./conversation.ts'),
+    import('./watch.ts'),
+    import('./reach.ts'),
+  ])
   const { client } = reached
-  caller.session ??= await client.sessions.create({ cwd: cwdOf(input), agent: 'external', title: 'tieline call' }, { signal: input.signal, key: null })
+  caller.session ??= await client.sessions.create(
+    { cwd: cwdOf(input), agent: 'external', title: 'tieline call' },
+    { signal: input.signal, key: null },
+  )
   const { sessionId: from, token } = caller.session
   // With its own token it speaks for itself, also where the server believes nobody who only names it.
   const asCaller = clientOf(client.url, token)
@@ -90,7 +132,17 @@ const queuedMsMax = 1000
 /** What waits for its turn so long may wait for a program that nobody has started. */
 async function saidWhoIsMissing(client: TielineClient, watch: Watch, signal: AbortSignal): Promise<void> {
   await systemClock.sleep(queuedMsMax, signal)
-  const queued = nodesOf(watch.tree()).filter(({ state }) => state === 'queued').map(({ agent }) => agent)
-  const hosted = queued.length === 0 ? [] : (await client.agents({ signal })).filter(({ name, driver }) => driver === 'host' && queued.includes(name))
-  for (const { name } of hosted) watch.note(`tieline: ${oneLine(name)} waits for a program to connect as this agent (its driver is "host"); start that program, or end this with Ctrl-C`)
+  const queued = nodesOf(watch.tree())
+    .filter(({ state }) => state === 'queued')
+    .map(({ agent }) => agent)
+  const hosted =
+    queued.length === 0
+      ? []
+      : (await client.agents({ signal })).filter(
+          ({ name, driver }) => driver === 'host' && queued.includes(name),
+        )
+  for (const { name } of hosted)
+    watch.note(
+      `tieline: ${oneLine(name)} waits for a program to connect as this agent (its driver is "host"); start that program, or end this with Ctrl-C`,
+    )
 }

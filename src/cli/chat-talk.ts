@@ -1,4 +1,7 @@
-/** The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a slash. */
+/**
+ * The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a
+ * slash.
+ */
 import { TielineError } from '../client/tieline-error.ts'
 import { endWords } from './amounts.ts'
 import { chatCommand, commandNamed } from './chat-commands.ts'
@@ -15,13 +18,27 @@ export async function runChat(input: CommandInput): Promise<number> {
   const signal = AbortSignal.any([input.signal, leaving.signal])
   const typed = input.in ?? process.stdin
   const interactive = typed.isTTY === true && input.out.isTTY === true
-  const lines = interactive ? terminalLines(typed, input.out, wantsLive(input.out, input.env) && !isSilent(input)) : pipedLines(typed)
+  const lines = interactive
+    ? terminalLines(typed, input.out, wantsLive(input.out, input.env) && !isSilent(input))
+    : pipedLines(typed)
   try {
-    const conversation = await openConversation({ ...input, signal }, { out: input.out, conversation: true, lines })
+    const conversation = await openConversation(
+      { ...input, signal },
+      { out: input.out, conversation: true, lines },
+    )
     try {
       if (!isSilent(input)) input.out.write(`${greeting(conversation, interactive)}\n`)
       const prompt = isSilent(input) ? '' : `${conversation.agent}> `
-      const talked = await talk({ input, conversation, lines, leaving, signal, interactive, prompt, waiting: [] })
+      const talked = await talk({
+        input,
+        conversation,
+        lines,
+        leaving,
+        signal,
+        interactive,
+        prompt,
+        waiting: [],
+      })
       return signal.aborted ? 130 : interactive || talked ? 0 : 1
     } finally {
       await conversation.close()
@@ -31,11 +48,18 @@ export async function runChat(input: CommandInput): Promise<number> {
   }
 }
 
-const greeting = ({ agent, cwd, session }: Conversation, interactive: boolean): string => `${agent} in ${cwd}, ${session}${interactive ? '\n/help lists the commands, /quit leaves, Ctrl-C cancels what the agent does.' : ''}`
+const greeting = ({ agent, cwd, session }: Conversation, interactive: boolean): string =>
+  `${agent} in ${cwd}, ${session}${interactive ? '\n/help lists the commands, /quit leaves, Ctrl-C cancels what the agent does.' : ''}`
 
 type Turn = (signal: AbortSignal) => Promise<WorkResult>
 type Talk = {
-  input: CommandInput; conversation: Conversation; lines: Lines; leaving: AbortController; signal: AbortSignal; interactive: boolean; prompt: string
+  input: CommandInput
+  conversation: Conversation
+  lines: Lines
+  leaving: AbortController
+  signal: AbortSignal
+  interactive: boolean
+  prompt: string
   /** What was typed while the agent worked. */
   waiting: { text: string; work: Turn }[]
 }
@@ -59,14 +83,23 @@ async function talk(here: Talk): Promise<boolean> {
 /** It stands where it would have been typed. */
 function waitingWork({ waiting, prompt, input }: Talk): Turn | null {
   const next = waiting.shift()
-  if (next !== undefined && prompt !== '') input.out.write(`${coloured(prompt, input)}${oneLine(next.text)}\n`)
+  if (next !== undefined && prompt !== '')
+    input.out.write(`${coloured(prompt, input)}${oneLine(next.text)}\n`)
   return next?.work ?? null
 }
 
-const coloured = (prompt: string, { out, env }: CommandInput): string => paint(segment(prompt, 'bold'), wantsColour(out, env))
+const coloured = (prompt: string, { out, env }: CommandInput): string =>
+  paint(segment(prompt, 'bold'), wantsColour(out, env))
 
 /** The next line that somebody types at the prompt, as work. */
-function nextOf({ input, conversation, lines, leaving, signal, prompt }: Talk): () => Promise<Turn | 'nothing' | 'leave'> {
+function nextOf({
+  input,
+  conversation,
+  lines,
+  leaving,
+  signal,
+  prompt,
+}: Talk): () => Promise<Turn | 'nothing' | 'leave'> {
   let interrupted = false
   return async () => {
     const line = await lines.next(coloured(prompt, input), signal)
@@ -79,14 +112,23 @@ function nextOf({ input, conversation, lines, leaving, signal, prompt }: Talk): 
     }
     interrupted = false
     if (line.text.trim() === '') return 'nothing'
-    return line.text.startsWith('/') ? commanded(conversation, line.text, (text) => void input.out.write(`${text}\n`)) : sent(conversation, line.text)
+    return line.text.startsWith('/')
+      ? commanded(conversation, line.text, (text) => void input.out.write(`${text}\n`))
+      : sent(conversation, line.text)
   }
 }
 
-const sent = (conversation: Conversation, text: string): Turn => (signal) => conversation.send(text, null, signal)
+const sent =
+  (conversation: Conversation, text: string): Turn =>
+  (signal) =>
+    conversation.send(text, null, signal)
 
 /** What a line with a slash says is printed; to accept a message is work like any other. */
-async function commanded(conversation: Conversation, line: string, print: (text: string) => void): Promise<Turn | 'nothing' | 'leave'> {
+async function commanded(
+  conversation: Conversation,
+  line: string,
+  print: (text: string) => void,
+): Promise<Turn | 'nothing' | 'leave'> {
   const said = await chatCommand(conversation, line)
   if (said === null) return 'leave'
   print(said.lines.join('\n'))
@@ -94,7 +136,10 @@ async function commanded(conversation: Conversation, line: string, print: (text:
   return accept === undefined ? 'nothing' : (signal) => conversation.accept(accept, signal)
 }
 
-/** The first Ctrl-C cancels the turn, and so does /quit; the second does not wait for it any more, and leaves. Null where somebody left. A no of the server is an answer too: one can go on. */
+/**
+ * The first Ctrl-C cancels the turn, and so does /quit; the second does not wait for it any more, and leaves.
+ * Null where somebody left. A no of the server is an answer too: one can go on.
+ */
 async function turn(here: Talk, work: Turn): Promise<WorkResult | TielineError | null> {
   const { input, lines, leaving, signal, prompt } = here
   const stop = new AbortController()
@@ -108,10 +153,13 @@ async function turn(here: Talk, work: Turn): Promise<WorkResult | TielineError |
   }
   const commands: Promise<void>[] = []
   const release = input.onInterrupt?.(cancel)
-  const unheard = lines.during(prompt, heard(here, commands, () => {
-    quitting = true
-    cancel()
-  }))
+  const unheard = lines.during(
+    prompt,
+    heard(here, commands, () => {
+      quitting = true
+      cancel()
+    }),
+  )
   const ended = work(AbortSignal.any([stop.signal, signal])).catch((error: unknown) => {
     if (error instanceof TielineError) return error
     throw error
@@ -127,7 +175,10 @@ async function turn(here: Talk, work: Turn): Promise<WorkResult | TielineError |
   }
 }
 
-/** What is typed while the agent works: commands are done at once, a message waits. A pipe is a script, in which only /cancel cannot wait. */
+/**
+ * What is typed while the agent works: commands are done at once, a message waits. A pipe is a script, in
+ * which only /cancel cannot wait.
+ */
 function heard(here: Talk, commands: Promise<void>[], quit: () => void): (line: string) => boolean {
   const { conversation, interactive, waiting } = here
   const wait = (text: string, work: Turn): void => {
@@ -164,12 +215,17 @@ function forget({ waiting, conversation }: Talk): void {
 function shown(input: CommandInput, conversation: Conversation, result: WorkResult | TielineError): boolean {
   const { agent } = conversation
   if (result instanceof TielineError) {
-    if (input.flags['json'] === true) printJson(input.out, { error: { code: result.code, message: result.message, field: result.field, details: result.details } })
+    if (input.flags['json'] === true)
+      printJson(input.out, {
+        error: { code: result.code, message: result.message, field: result.field, details: result.details },
+      })
     else input.err.write(`tieline: ${result.message}\n`)
     return false
   }
-  if (input.flags['json'] === true) printJson(input.out, { agent, ...result, calls: callsOf(conversation.tree()) })
+  if (input.flags['json'] === true)
+    printJson(input.out, { agent, ...result, calls: callsOf(conversation.tree()) })
   else if (result.output !== '') input.out.write(lineOf(result.output))
-  if (!result.success && input.flags['json'] !== true) (isSilent(input) ? input.err : input.out).write(`${agent}: ${endWords(result.outcome, result.error)}\n`)
+  if (!result.success && input.flags['json'] !== true)
+    (isSilent(input) ? input.err : input.out).write(`${agent}: ${endWords(result.outcome, result.error)}\n`)
   return result.success
 }

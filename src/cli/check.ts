@@ -45,8 +45,10 @@ export function todoOf({ ok, problems }: LogCheck): string | null {
   if (has('file'))
     return 'The file itself is damaged. Stop the server, keep the file, and restore the log from a copy.'
   if (has('row') || has('numbering'))
-    return 'Stop the server and restore the log from a copy. Without one, ' +
+    return (
+      'Stop the server and restore the log from a copy. Without one, ' +
       '"tieline rebuild --leave-out" goes on without these rows and what depends on them.'
+    )
   return 'The log itself is whole. Stop the server and run "tieline rebuild".'
 }
 

@@ -12,14 +12,26 @@ const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
 export async function main(args: readonly string[]): Promise<number> {
   const asked = askedFor(args, commands)
   switch (asked.kind) {
-    case 'version': return print(version)
-    case 'help': return print(helpText(commands, asked.command))
-    case 'mistake': return complain(`${asked.text} See "tieline ${asked.command === null ? '' : `${asked.command.name} `}--help".`)
+    case 'version':
+      return print(version)
+    case 'help':
+      return print(helpText(commands, asked.command))
+    case 'mistake':
+      return complain(
+        `${asked.text} See "tieline ${asked.command === null ? '' : `${asked.command.name} `}--help".`,
+      )
     case 'run': {
       const interrupted = interrupts()
       try {
         const code = await asked.command.run({
-          words: asked.words, flags: asked.flags, env: process.env, in: process.stdin, out: stdout, err: stderr, signal: interrupted.signal, onInterrupt: interrupted.take,
+          words: asked.words,
+          flags: asked.flags,
+          env: process.env,
+          in: process.stdin,
+          out: stdout,
+          err: stderr,
+          signal: interrupted.signal,
+          onInterrupt: interrupted.take,
         })
         return interrupted.code() ?? code
       } catch (error) {
@@ -39,7 +51,10 @@ function tell(error: unknown, asJson: boolean): void {
   const message = faultWords(error) ?? (error instanceof Error ? error.message : String(error))
   const { code = 'fault', field = null, details = null } = (error ?? {}) as Told
   if (asJson) printJson(stdout, { error: { code, message, field, details } })
-  else stderr.write(`tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}\n`)
+  else
+    stderr.write(
+      `tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}\n`,
+    )
 }
 
 function print(text: string): number {
@@ -52,8 +67,15 @@ function complain(text: string): number {
   return 2
 }
 
-/** The first Ctrl-C cancels, so that nothing is left running; the second one leaves at once. A command may take it over for a while. */
-function interrupts(): { signal: AbortSignal; code(): number | null; take: (handler: () => void) => () => void } {
+/**
+ * The first Ctrl-C cancels, so that nothing is left running; the second one leaves at once. A command may
+ * take it over for a while.
+ */
+function interrupts(): {
+  signal: AbortSignal
+  code(): number | null
+  take: (handler: () => void) => () => void
+} {
   const asked = new AbortController()
   const handlers: (() => void)[] = []
   let code: number | null = null
@@ -67,7 +89,8 @@ function interrupts(): { signal: AbortSignal; code(): number | null; take: (hand
     })
   }
   return {
-    signal: asked.signal, code: () => code,
+    signal: asked.signal,
+    code: () => code,
     take(handler) {
       handlers.push(handler)
       return () => void handlers.splice(handlers.indexOf(handler), 1)

@@ -1,4 +1,6 @@
-/** What a command of the command line is. Adding one: a file with its definition, and a line in `commands.ts`. */
+/**
+ * What a command of the command line is. Adding one: a file with its definition, and a line in `commands.ts`.
+ */
 import type { Readable } from 'node:stream'
 import { visibleJson } from '../model/visible.ts'
 import type { Output } from './terminal.ts'
@@ -42,25 +44,39 @@ export class UsageError extends Error {}
 
 /** Flags that every command takes. */
 export const globalFlags = {
-  config: { value: 'FILE', help: 'tieline.toml or tieline.json; otherwise the one in this directory, then the user\'s own' },
+  config: {
+    value: 'FILE',
+    help: "tieline.toml or tieline.json; otherwise the one in this directory, then the user's own",
+  },
   'data-dir': { value: 'DIR', help: 'where the log is kept; otherwise as the configuration says' },
-  server: { value: 'URL', help: 'a server that runs already; otherwise the one of the data directory, or one is started' },
+  server: {
+    value: 'URL',
+    help: 'a server that runs already; otherwise the one of the data directory, or one is started',
+  },
   json: { help: 'print JSON, and nothing else' },
   quiet: { help: 'print the result only' },
 } as const satisfies Record<string, Flag>
 
-export const sharedFlags = { json: globalFlags.json, quiet: globalFlags.quiet } as const satisfies Record<string, Flag>
+export const sharedFlags = { json: globalFlags.json, quiet: globalFlags.quiet } as const satisfies Record<
+  string,
+  Flag
+>
 
-export const flagText = (flag: string | true | undefined): string | undefined => (typeof flag === 'string' ? flag : undefined)
+export const flagText = (flag: string | true | undefined): string | undefined =>
+  typeof flag === 'string' ? flag : undefined
 
-export const printJson = (out: CommandInput['out'], value: unknown): void => void out.write(`${visibleJson(value)}\n`)
+export const printJson = (out: CommandInput['out'], value: unknown): void =>
+  void out.write(`${visibleJson(value)}\n`)
 
 /** A text with one line break at its end. */
 export const lineOf = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)
 
 /** Colours where somebody sees them and has not asked for none. */
-export const wantsColour = (out: Output, env: CommandInput['env']): boolean => out.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
+export const wantsColour = (out: Output, env: CommandInput['env']): boolean =>
+  out.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
 /** In place only where the cursor can be moved. */
-export const wantsLive = (out: Output, env: CommandInput['env']): boolean => out.isTTY === true && env['TERM'] !== 'dumb'
+export const wantsLive = (out: Output, env: CommandInput['env']): boolean =>
+  out.isTTY === true && env['TERM'] !== 'dumb'
 /** Neither lines about the work nor colours: what is printed is for a program. */
-export const isSilent = ({ flags }: Pick<CommandInput, 'flags'>): boolean => flags['quiet'] === true || flags['json'] === true
+export const isSilent = ({ flags }: Pick<CommandInput, 'flags'>): boolean =>
+  flags['quiet'] === true || flags['json'] === true

@@ -24,4 +24,28 @@ import { sessions } from './sessions.ts'
 import { stop } from './stop.ts'
 import { tail } from './tail.ts'
 
-export const commands: readonly Command[] = [demo, init, doctor, serve, stop, run, chat, call, send, inbox, accept, cancel, tail, sessions, calls, flow, explain, replay, exportCommand, importCommand, check, rebuild, mcp]
+export const commands: readonly Command[] = [
+  demo,
+  init,
+  doctor,
+  serve,
+  stop,
+  run,
+  chat,
+  call,
+  send,
+  inbox,
+  accept,
+  cancel,
+  tail,
+  sessions,
+  calls,
+  flow,
+  explain,
+  replay,
+  exportCommand,
+  importCommand,
+  check,
+  rebuild,
+  mcp,
+]

@@ -27,7 +27,9 @@ export function connectionTo(url: string, awayMsMax: number, signal: AbortSignal
     giveUp(error)
   }
   return {
-    ready, lost, broken,
+    ready,
+    lost,
+    broken,
     changed(state) {
       if (state.open) {
         back?.abort()
@@ -38,7 +40,10 @@ export function connectionTo(url: string, awayMsMax: number, signal: AbortSignal
       if (back !== null) return
       back = new AbortController()
       const { why } = state
-      void systemClock.sleep(awayMsMax, AbortSignal.any([back.signal, signal])).then(() => broken(new ServerUnreachable(url, new Error(why))), () => undefined)
+      void systemClock.sleep(awayMsMax, AbortSignal.any([back.signal, signal])).then(
+        () => broken(new ServerUnreachable(url, new Error(why))),
+        () => undefined,
+      )
     },
   }
 }

@@ -1,4 +1,7 @@
-/** One session as a person talks with it: messages go in, results come out, and a server that goes away is found or started again. */
+/**
+ * One session as a person talks with it: messages go in, results come out, and a server that goes away is
+ * found or started again.
+ */
 import type { CreatedSession } from '../client/answers.ts'
 import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
@@ -9,7 +12,16 @@ import type { Lines } from './prompt.ts'
 import { personHere } from './question.ts'
 import { hasGone, reachServer, type Reached } from './reach.ts'
 import type { Tree } from './tree.ts'
-import { newMessageId, openWatch, sending, type AskPerson, type Watch, type WatchOptions, type Work, type WorkResult } from './watch.ts'
+import {
+  newMessageId,
+  openWatch,
+  sending,
+  type AskPerson,
+  type Watch,
+  type WatchOptions,
+  type Work,
+  type WorkResult,
+} from './watch.ts'
 
 export type Conversation = {
   session: string
@@ -28,7 +40,12 @@ export type Conversation = {
 }
 
 /** Where the work is shown; `conversation` keeps calls as lines and takes the tree away. */
-export type Showing = { out: CommandInput['out']; conversation: boolean; /** Where somebody types meanwhile. */ lines?: Pick<Lines, 'typed' | 'aside'> }
+export type Showing = {
+  out: CommandInput['out']
+  conversation: boolean
+  /** Where somebody types meanwhile. */
+  lines?: Pick<Lines, 'typed' | 'aside'>
+}
 
 /** Servers may go one after the other, when many commands end together. */
 const triesMax = 5
@@ -47,7 +64,10 @@ export async function openConversation(input: CommandInput, showing: Showing): P
       }
     }
   }
-  /** The server belonged to another command that has ended. This one can be the owner as well; a message keeps its id, so that it has one effect. */
+  /**
+   * The server belonged to another command that has ended. This one can be the owner as well; a message keeps
+   * its id, so that it has one effect.
+   */
   const again = async (after: string | null): Promise<void> => {
     await watch.close()
     await reached.close()
@@ -65,7 +85,14 @@ export async function openConversation(input: CommandInput, showing: Showing): P
     },
     accept(message, signal) {
       const key = newMessageId()
-      return followed(() => ({ session, message, start: (until) => reached.client.mail.accept(session, message, { signal: until, key }) }), signal)
+      return followed(
+        () => ({
+          session,
+          message,
+          start: (until) => reached.client.mail.accept(session, message, { signal: until, key }),
+        }),
+        signal,
+      )
     },
     async close() {
       await watch.close()
@@ -75,43 +102,88 @@ export async function openConversation(input: CommandInput, showing: Showing): P
 }
 
 /** The server may go between two requests, because it belonged to a command that is just ending. */
-async function opened(input: CommandInput, showing: Showing): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'> & { reached: Reached; watch: Watch }> {
+async function opened(
+  input: CommandInput,
+  showing: Showing,
+): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'> & { reached: Reached; watch: Watch }> {
   for (let tries = 1; ; tries += 1) {
     const reached = await reachServer(input)
     try {
       const place = await sessionFor(reached, input)
-      return { ...place, reached, watch: await openWatch(reached.client, watchOptions(input, reached, showing)) }
+      return {
+        ...place,
+        reached,
+        watch: await openWatch(reached.client, watchOptions(input, reached, showing)),
+      }
     } catch (error) {
       await reached.close()
-      if (!hasGone(error) || reached.remote || reached.own !== null || tries >= triesMax || input.signal.aborted) throw error
+      if (
+        !hasGone(error) ||
+        reached.remote ||
+        reached.own !== null ||
+        tries >= triesMax ||
+        input.signal.aborted
+      )
+        throw error
     }
   }
 }
 
-export const watchOptions = (input: CommandInput, reached: Pick<Reached, 'remote'>, { out, conversation, lines }: Showing): WatchOptions => ({
-  out: isSilent(input) ? null : out, live: wantsLive(out, input.env), colour: wantsColour(out, input.env), conversation, typed: lines?.typed ?? null, askPerson: askedAside(personHere(input), lines), awayMsMax: awayMsMaxOf(reached),
+export const watchOptions = (
+  input: CommandInput,
+  reached: Pick<Reached, 'remote'>,
+  { out, conversation, lines }: Showing,
+): WatchOptions => ({
+  out: isSilent(input) ? null : out,
+  live: wantsLive(out, input.env),
+  colour: wantsColour(out, input.env),
+  conversation,
+  typed: lines?.typed ?? null,
+  askPerson: askedAside(personHere(input), lines),
+  awayMsMax: awayMsMaxOf(reached),
 })
 
 /** Who types while an agent works has the terminal; a question takes it for a while. */
 const askedAside = (ask: AskPerson | undefined, lines: Showing['lines']): AskPerson | undefined =>
-  ask === undefined || lines === undefined ? ask : (question, signal) => lines.aside(() => ask(question, signal))
+  ask === undefined || lines === undefined
+    ? ask
+    : (question, signal) => lines.aside(() => ask(question, signal))
 
 /** The session that was named, or a new one in the directory of the user. */
-async function sessionFor(reached: Reached, { flags, env, signal }: Pick<CommandInput, 'flags' | 'env' | 'signal'>): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
+async function sessionFor(
+  reached: Reached,
+  { flags, env, signal }: Pick<CommandInput, 'flags' | 'env' | 'signal'>,
+): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
   const named = flagText(flags['session'])
   const [agent, cwd] = [flagText(flags['agent']), flagText(flags['cwd'])]
   if (named === undefined) return newSession(reached, cwdOf({ flags, env }), agent, signal)
-  if (agent !== undefined || cwd !== undefined) throw new UsageError('--session goes on with a session that has its agent and its directory already: leave out --agent and --cwd.')
+  if (agent !== undefined || cwd !== undefined)
+    throw new UsageError(
+      '--session goes on with a session that has its agent and its directory already: leave out --agent and --cwd.',
+    )
   const found = await reached.client.sessions.get(named, { signal })
   return { session: found.id, agent: found.agentName, cwd: found.cwd }
 }
 
-async function newSession({ client, firstAgent }: Reached, cwd: string, named: string | undefined, signal: AbortSignal): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
-  // Without a key: ids that the server makes are shorter, and a session too many, should the connection break here, costs nothing.
-  const create = (agent: string | undefined): Promise<CreatedSession> => client.sessions.create({ cwd, ...(agent === undefined ? {} : { agent }) }, { signal, key: null })
+async function newSession(
+  { client, firstAgent }: Reached,
+  cwd: string,
+  named: string | undefined,
+  signal: AbortSignal,
+): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
+  // Without a key: ids that the server makes are shorter, and a session too many, should the connection break
+  // here, costs nothing.
+  const create = (agent: string | undefined): Promise<CreatedSession> =>
+    client.sessions.create({ cwd, ...(agent === undefined ? {} : { agent }) }, { signal, key: null })
   const created = await create(named ?? firstAgent ?? undefined).catch((error: unknown) => {
     // A server that runs with another configuration has other agents, and a first one of its own.
-    if (named !== undefined || firstAgent === null || !(error instanceof TielineError) || error.code !== 'agent_unknown') throw error
+    if (
+      named !== undefined ||
+      firstAgent === null ||
+      !(error instanceof TielineError) ||
+      error.code !== 'agent_unknown'
+    )
+      throw error
     return create(undefined)
   })
   return { session: created.sessionId, agent: created.agent, cwd: created.cwd }

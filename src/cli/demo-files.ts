@@ -1,4 +1,7 @@
-/** What the demo's agents are asked for and what they write. The module has a real mistake at first; its test finds it. */
+/**
+ * What the demo's agents are asked for and what they write. The module has a real mistake at first; its test
+ * finds it.
+ */
 
 /** The spec that lies in the workspace before anybody starts. */
 export const spec = `# slugify(text)

@@ -1,4 +1,7 @@
-/** The demo at work. Scripts stand in for the models; files, processes, calls, context, tokens and the server are real. */
+/**
+ * The demo at work. Scripts stand in for the models; files, processes, calls, context, tokens and the server
+ * are real.
+ */
 import { mkdir, mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,14 +24,32 @@ export async function runDemo(input: CommandInput): Promise<number> {
   const silent = isSilent(input)
   const live = wantsLive(out, env) && !silent
   const place = await placeOf(await mkdtemp(join(tmpdir(), 'tieline-demo-')), live ? pauseMs : 0)
-  const served = await startServer({ config: place.config, dataDir: place.log, cwd: place.workspace, onWarning: (warning) => void err.write(`tieline: ${warning}\n`) }, usualPlace, () => undefined)
+  const served = await startServer(
+    {
+      config: place.config,
+      dataDir: place.log,
+      cwd: place.workspace,
+      onWarning: (warning) => void err.write(`tieline: ${warning}\n`),
+    },
+    usualPlace,
+    () => undefined,
+  )
   try {
     const client = clientOf(served.url, served.token)
-    if (!silent) out.write(`${live ? '\n' : ''}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`)
-    const watch = await openWatch(client, { out: silent ? null : out, live, colour: wantsColour(out, env), awayMsMax: 0 })
+    if (!silent)
+      out.write(
+        `${live ? '\n' : ''}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`,
+      )
+    const watch = await openWatch(client, {
+      out: silent ? null : out,
+      live,
+      colour: wantsColour(out, env),
+      awayMsMax: 0,
+    })
     const report = await watched(watch, () => work(client, watch, place, signal))
     if (flags['json'] === true) printJson(out, report)
-    else if (flags['quiet'] === true) out.write(`${report.success ? report.output : endWords(report.outcome, report.error)}\n`)
+    else if (flags['quiet'] === true)
+      out.write(`${report.success ? report.output : endWords(report.outcome, report.error)}\n`)
     else out.write(`\n${demoLines(report).join('\n')}\n${live ? '\n' : ''}`)
     if (live && !signal.aborted) await stayUp(input, served.url, place)
     return report.success ? 0 : 1
@@ -49,38 +70,72 @@ async function watched<T>(watch: Watch, job: () => Promise<T>): Promise<T> {
 async function stayUp(input: CommandInput, url: string, place: Place): Promise<void> {
   // Whoever came here by npm has no such command of their own yet.
   const program = input.env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
-  input.out.write(`The server stays up, so that you can look around:\n  ${url}\n  ${program} tail --data-dir ${place.log}\n  ${program} chat --data-dir ${place.log} --agent planner\nCtrl-C ends it.\n`)
+  input.out.write(
+    `The server stays up, so that you can look around:\n  ${url}\n  ${program} tail --data-dir ${place.log}\n  ${program} chat --data-dir ${place.log} --agent planner\nCtrl-C ends it.\n`,
+  )
   await untilInterrupted(input)
 }
 
 type Place = { workspace: string; alone: string; log: string; config: string }
 
-/** Two equal workspaces: one for the three, one for the agent that works alone. They stay, so that one can look at them. */
+/**
+ * Two equal workspaces: one for the three, one for the agent that works alone. They stay, so that one can
+ * look at them.
+ */
 async function placeOf(directory: string, pause: number): Promise<Place> {
-  const place = { workspace: join(directory, 'workspace'), alone: join(directory, 'alone'), log: join(directory, 'log'), config: join(directory, 'tieline.json') }
+  const place = {
+    workspace: join(directory, 'workspace'),
+    alone: join(directory, 'alone'),
+    log: join(directory, 'log'),
+    config: join(directory, 'tieline.json'),
+  }
   for (const cwd of [place.workspace, place.alone]) {
     await mkdir(cwd)
     await writeFile(join(cwd, specFile), spec)
   }
-  await writeFile(place.config, JSON.stringify({ server: { dataDir: place.log }, agents: demoAgents(pause) }, null, 2))
+  await writeFile(
+    place.config,
+    JSON.stringify({ server: { dataDir: place.log }, agents: demoAgents(pause) }, null, 2),
+  )
   return place
 }
 
-async function work(client: TielineClient, watch: Watch, place: Place, signal: AbortSignal): Promise<DemoReport> {
+async function work(
+  client: TielineClient,
+  watch: Watch,
+  place: Place,
+  signal: AbortSignal,
+): Promise<DemoReport> {
   const together = await job(client, watch, 'planner', place.workspace, signal)
-  const alone = signal.aborted || !together.success ? null : await job(client, watch, 'alone', place.alone, signal)
+  const alone =
+    signal.aborted || !together.success ? null : await job(client, watch, 'alone', place.alone, signal)
   const review = reviewOf(watch)
   const failed = [together, alone].find((result) => result?.success === false)
   return {
-    success: failed === undefined && alone !== null && review?.approved === true, outcome: failed?.outcome ?? together.outcome, output: together.output, error: failed?.error ?? null, review,
-    workspace: place.workspace, files: (await readdir(place.workspace)).sort(), log: place.log, tokensUsed: together.tokensUsed, durationMs: together.durationMs, calls: callsOf(watch.tree()),
+    success: failed === undefined && alone !== null && review?.approved === true,
+    outcome: failed?.outcome ?? together.outcome,
+    output: together.output,
+    error: failed?.error ?? null,
+    review,
+    workspace: place.workspace,
+    files: (await readdir(place.workspace)).sort(),
+    log: place.log,
+    tokensUsed: together.tokensUsed,
+    durationMs: together.durationMs,
+    calls: callsOf(watch.tree()),
     alone: alone?.success === true ? { tokensUsed: alone.tokensUsed, durationMs: alone.durationMs } : null,
     overheadPercent: alone?.success === true ? overheadPercent(together.tokensUsed, alone.tokensUsed) : null,
   }
 }
 
 /** In a session that has talked before: what of that the coder is shown is for the filter to choose. */
-async function job(client: TielineClient, watch: Watch, agent: string, cwd: string, signal: AbortSignal): Promise<WorkResult> {
+async function job(
+  client: TielineClient,
+  watch: Watch,
+  agent: string,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<WorkResult> {
   const { sessionId: session } = await client.sessions.create({ cwd, agent }, { signal, key: null })
   for (const text of earlier) await talked(client, session, text, signal)
   return watch.follow(sending(client, session, task), signal)
@@ -88,12 +143,19 @@ async function job(client: TielineClient, watch: Watch, agent: string, cwd: stri
 
 const waitMs = 10_000
 
-async function talked(client: TielineClient, session: string, text: string, signal: AbortSignal): Promise<void> {
+async function talked(
+  client: TielineClient,
+  session: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<void> {
   await client.sessions.send(session, { message: text }, { signal })
   await client.sessions.wait(session, { timeoutMs: waitMs }, { signal })
 }
 
 function reviewOf(watch: Watch): DemoReport['review'] {
-  const reviewed = callsOf(watch.tree()).find((call) => call.agent === 'reviewer' && call.outcome === 'completed')
+  const reviewed = callsOf(watch.tree()).find(
+    (call) => call.agent === 'reviewer' && call.outcome === 'completed',
+  )
   return reviewed === undefined ? null : (JSON.parse(reviewed.output) as DemoReport['review'])
 }

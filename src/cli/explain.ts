@@ -9,7 +9,13 @@ export const explain: Command = {
   words: ['<id>'],
   help: 'Says of a call, session or flow who waits for whom since when, what ended what, and what was refused',
   flags: {},
-  more: ['Everything comes from the log, also of what another process left behind.', '', 'Examples:', '  tieline explain flow_01abc   one request and everything that it caused', '  tieline explain ses_01abc    what a session is waiting for'],
+  more: [
+    'Everything comes from the log, also of what another process left behind.',
+    '',
+    'Examples:',
+    '  tieline explain flow_01abc   one request and everything that it caused',
+    '  tieline explain ses_01abc    what a session is waiting for',
+  ],
   async run(input: CommandInput): Promise<number> {
     const id = input.words[0] ?? ''
     const { look } = await import('./recorded-log.ts')

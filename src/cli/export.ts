@@ -11,7 +11,11 @@ export const exportCommand: Command = {
   more: [
     'The file has a header and one line of JSON for each event, and is complete: earlier turns of conversations that were passed on are in it.',
     'Secrets are taken out by the names of fields, by the values of environment variables that are named like keys, and by the shapes of keys. Look through the file before you publish it.',
-    '', 'Example, for a test on another machine:', '  tieline export flow_01abc --out night.jsonl', '  tieline import night.jsonl --data-dir replayed', '  tieline replay flow_01abc --data-dir replayed',
+    '',
+    'Example, for a test on another machine:',
+    '  tieline export flow_01abc --out night.jsonl',
+    '  tieline import night.jsonl --data-dir replayed',
+    '  tieline replay flow_01abc --data-dir replayed',
   ],
   run: runExport,
 }
@@ -28,9 +32,15 @@ async function runExport(input: CommandInput): Promise<number> {
   }
   await writeFile(resolve(file), text).catch((cause: NodeJS.ErrnoException) => {
     const missing = cause.code === 'ENOENT' || cause.code === 'ENOTDIR'
-    throw new UsageError(`--out: ${resolve(file)} cannot be written: ${missing ? `there is no folder ${dirname(resolve(file))}; make it first` : cause.message}.`, { cause })
+    throw new UsageError(
+      `--out: ${resolve(file)} cannot be written: ${missing ? `there is no folder ${dirname(resolve(file))}; make it first` : cause.message}.`,
+      { cause },
+    )
   })
   if (input.flags['json'] === true) printJson(input.out, { file: resolve(file), ...header })
-  else input.out.write(`${file}: ${header.events} events of ${header.turns} turns${header.contextTurns === 0 ? '' : ` and ${header.contextTurns} earlier ones that they were shown`}, ${header.redacted} secrets taken out\n`)
+  else
+    input.out.write(
+      `${file}: ${header.events} events of ${header.turns} turns${header.contextTurns === 0 ? '' : ` and ${header.contextTurns} earlier ones that they were shown`}, ${header.redacted} secrets taken out\n`,
+    )
   return 0
 }

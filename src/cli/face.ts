@@ -20,7 +20,10 @@ export type Face = {
 export type FaceStyle = {
   live: boolean
   colour: boolean
-  /** A conversation keeps its calls as lines, and takes the tree away when a turn is over; otherwise the tree stays as the last thing that was drawn. */
+  /**
+   * A conversation keeps its calls as lines, and takes the tree away when a turn is over; otherwise the tree
+   * stays as the last thing that was drawn.
+   */
   conversation?: boolean
   /** What somebody types meanwhile, below everything else that is drawn. */
   typed?: TypedLine | null
@@ -31,7 +34,12 @@ export function faceOn(out: Terminal | null, tree: () => Tree, style: FaceStyle)
   return style.live ? liveFace(out, tree, style) : plainFace(out)
 }
 
-export const silentFace: Face = { event: () => undefined, note: () => undefined, aside: (ask) => ask(), close: async () => undefined }
+export const silentFace: Face = {
+  event: () => undefined,
+  note: () => undefined,
+  aside: (ask) => ask(),
+  close: async () => undefined,
+}
 
 const plainFace = (out: Pick<Terminal, 'write'>): Face => ({
   event: (before, happened) => plainLines(before, happened).forEach((line) => out.write(`${line}\n`)),
@@ -40,7 +48,11 @@ const plainFace = (out: Pick<Terminal, 'write'>): Face => ({
   close: async () => undefined,
 })
 
-function liveFace(terminal: Terminal, tree: () => Tree, { colour, conversation = false, typed = null }: FaceStyle): Face {
+function liveFace(
+  terminal: Terminal,
+  tree: () => Tree,
+  { colour, conversation = false, typed = null }: FaceStyle,
+): Face {
   let drawing = startDrawing(terminal, tree, colour, typed)
   return {
     event: (before, happened) => {
@@ -60,13 +72,25 @@ function liveFace(terminal: Terminal, tree: () => Tree, { colour, conversation =
   }
 }
 
-function startDrawing(terminal: Terminal, tree: () => Tree, colour: boolean, typed: TypedLine | null): { screen: Screen; stop(keep: boolean): Promise<void> } {
+function startDrawing(
+  terminal: Terminal,
+  tree: () => Tree,
+  colour: boolean,
+  typed: TypedLine | null,
+): { screen: Screen; stop(keep: boolean): Promise<void> } {
   const screen = openScreen(terminal)
   const done = new AbortController()
   const draw = (): void => {
     const { width, rows } = screen.size()
     const below = typed === null ? [] : [typed.line(width, colour)]
-    screen.draw([...treeLines(withoutClients(tree()), systemClock.now(), { width, rows: Math.max(1, rows - below.length), colour }), ...below])
+    screen.draw([
+      ...treeLines(withoutClients(tree()), systemClock.now(), {
+        width,
+        rows: Math.max(1, rows - below.length),
+        colour,
+      }),
+      ...below,
+    ])
   }
   const release = typed?.onChange(draw)
   const drawing = (async () => {

@@ -15,12 +15,16 @@ export function timeoutOf({ flags }: Pick<CommandInput, 'flags'>): number | null
   const given = flags['timeout']
   if (given === undefined) return null
   const seconds = typeof given === 'string' && given.trim() !== '' ? Number(given) : Number.NaN
-  if (!(seconds > 0) || !Number.isFinite(seconds)) throw new UsageError(`--timeout: "${given}" was given, but a number of seconds above 0 is needed, such as 30 or 0.5.`)
+  if (!(seconds > 0) || !Number.isFinite(seconds))
+    throw new UsageError(
+      `--timeout: "${given}" was given, but a number of seconds above 0 is needed, such as 30 or 0.5.`,
+    )
   return seconds * 1000
 }
 
 export function taskOf(word: string | undefined): string {
-  if ((word ?? '').trim() === '') throw new UsageError('<task>: an empty text was given, but one that says what to do is needed.')
+  if ((word ?? '').trim() === '')
+    throw new UsageError('<task>: an empty text was given, but one that says what to do is needed.')
   return word ?? ''
 }
 
@@ -28,7 +32,8 @@ export function taskOf(word: string | undefined): string {
 export function cwdOf({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): string {
   const cwd = resolve(flagText(flags['cwd']) ?? '.')
   const here = flags['server'] === undefined && (env['TIELINE_SERVER'] ?? '') === ''
-  if (flags['cwd'] !== undefined && here && statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) throw new UsageError(`--cwd: "${cwd}" is no directory; name one that is there.`)
+  if (flags['cwd'] !== undefined && here && statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new UsageError(`--cwd: "${cwd}" is no directory; name one that is there.`)
   return cwd
 }
 
@@ -39,6 +44,7 @@ export const limitFlag: Flag = { value: 'COUNT', help: `how many, newest first; 
 export function limitOf({ flags }: Pick<CommandInput, 'flags'>): number {
   const given = flagText(flags['limit'])
   if (given === undefined) return shownUsually
-  if (!/^[1-9]\d{0,6}$/.test(given)) throw new UsageError(`--limit: "${given}" was given, but a whole number above 0 is needed.`)
+  if (!/^[1-9]\d{0,6}$/.test(given))
+    throw new UsageError(`--limit: "${given}" was given, but a whole number above 0 is needed.`)
   return Number(given)
 }

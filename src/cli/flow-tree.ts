@@ -1,4 +1,6 @@
-/** The tree of a flow from its record: what a server tells of it when nobody has followed its events. Pure. */
+/**
+ * The tree of a flow from its record: what a server tells of it when nobody has followed its events. Pure.
+ */
 import type { CallRecord, Flow } from '../client/answers.ts'
 import { turnOf, type CallId } from '../model/id.ts'
 import { emptyTree, newNode, nodesOf, plant, type Tree, type TreeNode } from './tree.ts'
@@ -14,21 +16,39 @@ export function treeOfFlows(flows: readonly Flow[], id: string): Tree {
 
 function withFlow(tree: Tree, { root, calls }: Flow): Tree {
   const planted = plant(tree, {
-    ...newNode(root.turn, root.agent, root.text, root.openedAt), state: root.endedAt === null ? 'running' : 'ended', outcome: root.outcome, endedAt: root.endedAt,
+    ...newNode(root.turn, root.agent, root.text, root.openedAt),
+    state: root.endedAt === null ? 'running' : 'ended',
+    outcome: root.outcome,
+    endedAt: root.endedAt,
   })
   // The callers of a call were opened before it, so each finds its place.
-  return calls.toSorted((a, b) => a.created_at - b.created_at).reduce((so, call) => plant(so, nodeOf(call, callerOf(call, root, calls))), planted)
+  return calls
+    .toSorted((a, b) => a.created_at - b.created_at)
+    .reduce((so, call) => plant(so, nodeOf(call, callerOf(call, root, calls))), planted)
 }
 
 /** The newest turn of the caller's session that had begun before: an ephemeral session has only one. */
 function callerOf(call: CallRecord, root: Flow['root'], calls: readonly CallRecord[]): string {
-  const serving = calls.filter((other) => other !== call && other.targetSession === call.callerSession && other.created_at <= call.created_at).toSorted((a, b) => b.created_at - a.created_at)[0]
+  const serving = calls
+    .filter(
+      (other) =>
+        other !== call && other.targetSession === call.callerSession && other.created_at <= call.created_at,
+    )
+    .toSorted((a, b) => b.created_at - a.created_at)[0]
   return serving === undefined ? root.turn : nodeId(serving.call)
 }
 
 const nodeId = (call: string): string => turnOf(call as CallId)
 
 const nodeOf = (call: CallRecord, caller: string): TreeNode => ({
-  ...newNode(nodeId(call.call), call.target, call.task, call.created_at), caller, state: call.outcome === null ? 'running' : 'ended', outcome: call.outcome, endedAt: call.endedAt, deadline: call.deadline,
-  tokensTotal: call.outcome === null ? null : call.tokensUsed, toolsUsed: call.toolCalls, output: call.output, errors: call.errors,
+  ...newNode(nodeId(call.call), call.target, call.task, call.created_at),
+  caller,
+  state: call.outcome === null ? 'running' : 'ended',
+  outcome: call.outcome,
+  endedAt: call.endedAt,
+  deadline: call.deadline,
+  tokensTotal: call.outcome === null ? null : call.tokensUsed,
+  toolsUsed: call.toolCalls,
+  output: call.output,
+  errors: call.errors,
 })

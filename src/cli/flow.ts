@@ -11,16 +11,51 @@ export const flow: Command = {
   words: ['<id>'],
   help: 'Shows everything that one request caused as a tree, with tokens and time; a call or a session too',
   flags: {},
-  more: ['Examples:', '  tieline calls                which flows there are', '  tieline flow flow_01abc      one of them', '  tieline flow ses_01abc       everything that a session did'],
+  more: [
+    'Examples:',
+    '  tieline calls                which flows there are',
+    '  tieline flow flow_01abc      one of them',
+    '  tieline flow ses_01abc       everything that a session did',
+  ],
   async run(input: CommandInput): Promise<number> {
     const id = input.words[0] ?? ''
-    const [{ look }, { treeOfFlows }, { callsOf }, { treeLines }, { emptyTree, foldEvent, nodesOf, tokensOf }] = await Promise.all([import('./recorded-log.ts'), import('./flow-tree.ts'), import('./report.ts'), import('./tree-lines.ts'), import('./tree.ts')])
-    const tree = await look(input, { server: async (client) => treeOfFlows(await flowsOf(client, id), id), log: async (log) => (await log.events(id)).reduce(foldEvent, emptyTree) })
+    const [
+      { look },
+      { treeOfFlows },
+      { callsOf },
+      { treeLines },
+      { emptyTree, foldEvent, nodesOf, tokensOf },
+    ] = await Promise.all([
+      import('./recorded-log.ts'),
+      import('./flow-tree.ts'),
+      import('./report.ts'),
+      import('./tree-lines.ts'),
+      import('./tree.ts'),
+    ])
+    const tree = await look(input, {
+      server: async (client) => treeOfFlows(await flowsOf(client, id), id),
+      log: async (log) => (await log.events(id)).reduce(foldEvent, emptyTree),
+    })
     if (input.flags['json'] === true) {
       const roots = nodesOf(tree).filter((node) => node.caller === null || !tree.nodes.has(node.caller))
-      printJson(input.out, { id, turns: roots.map((node) => ({ agent: node.agent, task: node.task, outcome: node.outcome, output: node.output, tokensUsed: tokensOf(tree, node), durationMs: node.endedAt === null ? null : node.endedAt - node.openedAt })), calls: callsOf(tree) })
+      printJson(input.out, {
+        id,
+        turns: roots.map((node) => ({
+          agent: node.agent,
+          task: node.task,
+          outcome: node.outcome,
+          output: node.output,
+          tokensUsed: tokensOf(tree, node),
+          durationMs: node.endedAt === null ? null : node.endedAt - node.openedAt,
+        })),
+        calls: callsOf(tree),
+      })
     } else {
-      const lines = treeLines(tree, systemClock.now(), { width: input.out.columns ?? widthUsually, rows: Number.MAX_SAFE_INTEGER, colour: wantsColour(input.out, input.env) })
+      const lines = treeLines(tree, systemClock.now(), {
+        width: input.out.columns ?? widthUsually,
+        rows: Number.MAX_SAFE_INTEGER,
+        colour: wantsColour(input.out, input.env),
+      })
       input.out.write(`${lines.join('\n')}\n`)
     }
     return 0
@@ -29,7 +64,9 @@ export const flow: Command = {
 
 const flowsMax = 100
 
-/** The flows that an id belongs to: a flow's own, a call's one, or those in which a session called somebody. */
+/**
+ * The flows that an id belongs to: a flow's own, a call's one, or those in which a session called somebody.
+ */
 export async function flowsOf(client: TielineClient, id: string): Promise<Flow[]> {
   if (id.startsWith('flow_')) return [await client.flow(id)]
   if (id.startsWith('call_')) {
@@ -38,7 +75,12 @@ export async function flowsOf(client: TielineClient, id: string): Promise<Flow[]
     return [await client.flow(found)]
   }
   const { id: session } = await client.sessions.get(id)
-  const ids = [...new Set((await client.calls.list({ session, limit: flowsMax })).flatMap((call) => call.flow ?? []))]
-  if (ids.length === 0) throw new UsageError(`${session} has called nobody, so there is no tree to show. "tieline chat --session ${session}" goes on with it.`)
+  const ids = [
+    ...new Set((await client.calls.list({ session, limit: flowsMax })).flatMap((call) => call.flow ?? [])),
+  ]
+  if (ids.length === 0)
+    throw new UsageError(
+      `${session} has called nobody, so there is no tree to show. "tieline chat --session ${session}" goes on with it.`,
+    )
   return Promise.all(ids.toReversed().map((one) => client.flow(one)))
 }

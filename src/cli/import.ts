@@ -11,7 +11,10 @@ export const importCommand: Command = {
   flags: {},
   more: [
     'The file is checked as a whole before anything is written. A damaged one, one of a newer version, and a directory that has a log already are refused.',
-    'A turn that had not ended when it was exported would go on if agents were run on that directory: keep it for replay and explain.', '', 'Example:', '  tieline import night.jsonl --data-dir replayed',
+    'A turn that had not ended when it was exported would go on if agents were run on that directory: keep it for replay and explain.',
+    '',
+    'Example:',
+    '  tieline import night.jsonl --data-dir replayed',
   ],
   run: runImport,
 }
@@ -22,9 +25,15 @@ async function runImport(input: CommandInput): Promise<number> {
   const { dataDir } = place
   const { runningServer } = await import('./reach.ts')
   const running = await runningServer(place)
-  if (running !== null) throw new UsageError(`a server runs on ${dataDir} (${running.client.url}): an import needs a directory of its own. Name a new one with --data-dir DIR.`)
+  if (running !== null)
+    throw new UsageError(
+      `a server runs on ${dataDir} (${running.client.url}): an import needs a directory of its own. Name a new one with --data-dir DIR.`,
+    )
   const from = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new UsageError(`${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new UsageError(
+      `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    )
   })
   const { openLog } = await import('../tieline.ts')
   const log = await openLog({ dataDir, from }).catch((cause: unknown) => {
@@ -33,6 +42,9 @@ async function runImport(input: CommandInput): Promise<number> {
   await log.close()
   const { imported } = log
   if (input.flags['json'] === true) printJson(input.out, { dataDir, ...imported })
-  else input.out.write(`${dataDir}: ${imported?.events ?? 0} events of ${imported?.turns === 1 ? 'one turn' : `${imported?.turns ?? 0} turns`}${imported?.of == null ? '' : `. Next: tieline replay ${imported.of} --data-dir ${dataDir}`}\n`)
+  else
+    input.out.write(
+      `${dataDir}: ${imported?.events ?? 0} events of ${imported?.turns === 1 ? 'one turn' : `${imported?.turns ?? 0} turns`}${imported?.of == null ? '' : `. Next: tieline replay ${imported.of} --data-dir ${dataDir}`}\n`,
+    )
   return 0
 }

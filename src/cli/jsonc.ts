@@ -1,5 +1,6 @@
 /**
- * JSON as people write it in settings: with comments and with commas too many. One entry is added to the text, and everything else stays as it is, to the byte.
+ * JSON as people write it in settings: with comments and with commas too many. One entry is added to the
+ * text, and everything else stays as it is, to the byte.
  * Whoever adds reads the result again and compares: a text that this does not understand is never written.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -8,7 +9,10 @@ type Value = string | number | boolean | null | Value[] | { [name: string]: Valu
 export type JsonObject = { [name: string]: Value }
 
 /** Where an object's braces are, where what stands in it ends, and whether a comma is there already. */
-type Node = { value: Value; object: { open: number; close: number; end: number; comma: boolean; members: Map<string, Node> } | null }
+type Node = {
+  value: Value
+  object: { open: number; close: number; end: number; comma: boolean; members: Map<string, Node> } | null
+}
 
 export class JsoncError extends Error {}
 
@@ -16,7 +20,10 @@ export function parseJsonc(text: string): Value {
   return nodeOf(text).value
 }
 
-/** The text with `entry` at `path`, whose objects are made where they are missing. Throws a JsoncError for what cannot be changed safely. */
+/**
+ * The text with `entry` at `path`, whose objects are made where they are missing. Throws a JsoncError for
+ * what cannot be changed safely.
+ */
 export function withEntry(text: string, path: readonly string[], entry: Value): string {
   const whole = text.trim() === '' ? '{}\n' : text
   const root = nodeOf(whole)
@@ -27,20 +34,31 @@ export function withEntry(text: string, path: readonly string[], entry: Value): 
     if (next === undefined) break
     at = next
   }
-  if (at.object === null) throw new JsoncError(`${depth === 0 ? 'the file' : path.slice(0, depth).join('.')} is not an object`)
+  if (at.object === null)
+    throw new JsoncError(`${depth === 0 ? 'the file' : path.slice(0, depth).join('.')} is not an object`)
   const name = path[depth] ?? ''
   if (at.object.members.has(name)) throw new JsoncError(`${path.join('.')} is there already`)
   const value = path.slice(depth + 1).reduceRight<Value>((inner, key) => ({ [key]: inner }), entry)
   const added = insert(whole, at.object, depth, name, value)
-  if (!isDeepStrictEqual(parseJsonc(added), merged(root.value as JsonObject, path, entry))) throw new JsoncError('it is written in a way that cannot be changed safely')
+  if (!isDeepStrictEqual(parseJsonc(added), merged(root.value as JsonObject, path, entry)))
+    throw new JsoncError('it is written in a way that cannot be changed safely')
   return added
 }
 
 function merged(object: JsonObject, [name = '', ...rest]: readonly string[], entry: Value): JsonObject {
-  return { ...object, [name]: rest.length === 0 ? entry : merged((object[name] ?? {}) as JsonObject, rest, entry) }
+  return {
+    ...object,
+    [name]: rest.length === 0 ? entry : merged((object[name] ?? {}) as JsonObject, rest, entry),
+  }
 }
 
-function insert(text: string, object: NonNullable<Node['object']>, depth: number, name: string, value: Value): string {
+function insert(
+  text: string,
+  object: NonNullable<Node['object']>,
+  depth: number,
+  name: string,
+  value: Value,
+): string {
   const unit = /\n([ \t]+)"/.exec(text)?.[1] ?? '  '
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   const indent = unit.repeat(depth + 1)
@@ -70,7 +88,9 @@ function nodeOf(text: string): Node {
   const skip = (): void => void take(/(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y)
   function scalar(): Value {
     const found = take(/"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y)
-    return found === null ? fail(at >= text.length ? 'it ends too early' : 'a value is missing') : (JSON.parse(found) as Value)
+    return found === null
+      ? fail(at >= text.length ? 'it ends too early' : 'a value is missing')
+      : (JSON.parse(found) as Value)
   }
   /** Calls `member` for each, and says where the last one ended and whether a comma followed it. */
   function members(close: string, member: () => void): { end: number; comma: boolean } {
@@ -104,7 +124,10 @@ function nodeOf(text: string): Node {
       if (found.has(name)) fail(`"${name}" is there twice`)
       found.set(name, value())
     })
-    return { value: Object.fromEntries([...found].map(([name, node]) => [name, node.value])), object: { open, close: at - 1, ...last, members: found } }
+    return {
+      value: Object.fromEntries([...found].map(([name, node]) => [name, node.value])),
+      object: { open, close: at - 1, ...last, members: found },
+    }
   }
 
   const node = value()

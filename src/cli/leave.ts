@@ -12,7 +12,10 @@ const lookAgainMs = 20
 
 type LeaveInput = Pick<CommandInput, 'flags' | 'err' | 'signal'>
 
-/** Turns that an earlier process left, and those of other commands that have connected meanwhile, would be cut off: they are waited for, unless the user wants to leave. */
+/**
+ * Turns that an earlier process left, and those of other commands that have connected meanwhile, would be cut
+ * off: they are waited for, unless the user wants to leave.
+ */
 export async function leave(own: Served, input: LeaveInput): Promise<void> {
   const { signal } = input
   let unusedSince = systemClock.elapsed()
@@ -43,22 +46,50 @@ const namedMax = 3
 
 /** Sessions of calls are not looked at: who called them is named. */
 async function workingNow(line: Served['line']): Promise<Working[]> {
-  const { sessions } = await line.exchange.sessions({ dir: null, active: true, agent: null, parent: null, archived: false, cursor: null, limit: namedMax })
+  const { sessions } = await line.exchange.sessions({
+    dir: null,
+    active: true,
+    agent: null,
+    parent: null,
+    archived: false,
+    cursor: null,
+    limit: namedMax,
+  })
   const turns = await Promise.all(sessions.map(({ id }) => line.store.sessionFacts(id)))
-  return turns.flatMap(({ running }) => (running === null ? [] : [{ agent: running.grant.agent, session: running.session, leftMs: running.deadline - systemClock.now() }]))
+  return turns.flatMap(({ running }) =>
+    running === null
+      ? []
+      : [
+          {
+            agent: running.grant.agent,
+            session: running.session,
+            leftMs: running.deadline - systemClock.now(),
+          },
+        ],
+  )
 }
 
 /** Whose turn it is, how long it may take, and how to end it or to leave it. */
 export function waitingWords(working: readonly Working[], count: number): string {
   const [first] = working
-  const who = first === undefined ? (count === 1 ? 'a turn still runs' : `${count} turns still run`) : `${working.map(({ agent, session, leftMs }) => `${oneLine(agent)} still works in ${session} (${leftWords(leftMs)})`).join(', ')}`
+  const who =
+    first === undefined
+      ? count === 1
+        ? 'a turn still runs'
+        : `${count} turns still run`
+      : `${working.map(({ agent, session, leftMs }) => `${oneLine(agent)} still works in ${session} (${leftWords(leftMs)})`).join(', ')}`
   return `${who}, begun by another command or left by an earlier one; this server waits for it. Ctrl-C leaves it, and the next server goes on with it${first === undefined ? '' : `; "tieline cancel ${first.session}" ends it`}.`
 }
 
-/** Every command that works on a server listens to its events: who is connected may be about to ask for something. */
+/**
+ * Every command that works on a server listens to its events: who is connected may be about to ask for
+ * something.
+ */
 async function listeners({ url, token }: Served): Promise<number> {
   try {
-    const answer = await patientFetch(`${url}/metrics`, { headers: token === null ? {} : { authorization: `Bearer ${token}` } })
+    const answer = await patientFetch(`${url}/metrics`, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+    })
     return Number(/^tieline_websocket_clients (\d+)$/m.exec(await answer.text())?.[1] ?? 0)
   } catch {
     return 0

@@ -1,4 +1,6 @@
-/** Where the program begins. What it loads is compiled once and kept, so this comes before everything else. */
+/**
+ * Where the program begins. What it loads is compiled once and kept, so this comes before everything else.
+ */
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'

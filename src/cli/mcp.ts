@@ -1,4 +1,6 @@
-/** `tieline mcp`: an MCP server on standard input and output, for clients that start their servers themselves. */
+/**
+ * `tieline mcp`: an MCP server on standard input and output, for clients that start their servers themselves.
+ */
 import { spawn } from 'node:child_process'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,14 +15,28 @@ export const mcp: Command = {
   help: 'Serves MCP on standard input and output; MCP clients start it',
   flags: {},
   more: [
-    'It passes everything on to the server of the data directory. Where none runs, one is started in the background, with its log in serve.log there, because a client may end at any time. It ends when its input does.', '',
-    'Examples:', '  tieline init                                  tells your MCP clients about it', '  claude mcp add tieline -- tieline mcp         or do it by hand',
+    'It passes everything on to the server of the data directory. Where none runs, one is started in the background, with its log in serve.log there, because a client may end at any time. It ends when its input does.',
+    '',
+    'Examples:',
+    '  tieline init                                  tells your MCP clients about it',
+    '  claude mcp add tieline -- tieline mcp         or do it by hand',
   ],
   async run(input: CommandInput): Promise<number> {
     // The relay alone: some clients do not wait for a server that takes its time to start.
-    const [{ serveMcpStdio }, { surroundings }] = await Promise.all([import('../adapters/mcp/serve-stdio.ts'), import('../client/surroundings.ts')])
+    const [{ serveMcpStdio }, { surroundings }] = await Promise.all([
+      import('../adapters/mcp/serve-stdio.ts'),
+      import('../client/surroundings.ts'),
+    ])
     await serveMcpStdio({
-      server: () => serverFor(input), version, cwd: process.cwd(), env: input.env, stdin: input.in ?? process.stdin, stdout: (input.out.raw ?? input.out) as unknown as NodeJS.WritableStream & Parameters<typeof serveMcpStdio>[0]['stdout'], signal: input.signal, surroundings,
+      server: () => serverFor(input),
+      version,
+      cwd: process.cwd(),
+      env: input.env,
+      stdin: input.in ?? process.stdin,
+      stdout: (input.out.raw ?? input.out) as unknown as NodeJS.WritableStream &
+        Parameters<typeof serveMcpStdio>[0]['stdout'],
+      signal: input.signal,
+      surroundings,
       report: (text) => void input.err.write(`tieline: ${text}\n`),
     })
     return 0
@@ -37,12 +53,18 @@ async function serverFor(input: CommandInput): Promise<{ url: string; token: str
   if (named !== null) return { url: named.url, token: input.env['TIELINE_TOKEN'] ?? null }
   const place = await placeOf(input)
   const running = await runningServer(place)
-  if (running !== null) return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
+  if (running !== null)
+    return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
   const child = await startInBackground(input, place)
-  for (const until = systemClock.elapsed() + startMsMax; systemClock.elapsed() < until; await systemClock.sleep(lookAgainMs, input.signal)) {
+  for (
+    const until = systemClock.elapsed() + startMsMax;
+    systemClock.elapsed() < until;
+    await systemClock.sleep(lookAgainMs, input.signal)
+  ) {
     // Two clients may start one each: the second finds the directory taken and ends, and both find the first.
     const found = await runningServer(place)
-    if (found !== null) return { url: found.client.url, token: place.token ?? (await readToken(place.dataDir)) }
+    if (found !== null)
+      return { url: found.client.url, token: place.token ?? (await readToken(place.dataDir)) }
   }
   throw new UsageError(`the server did not start: see ${child.log}`)
 }
@@ -53,10 +75,21 @@ async function startInBackground(input: CommandInput, place: Place): Promise<{ l
   const log = join(place.dataDir, 'serve.log')
   const file = await open(log, 'a', 0o600)
   const config = flagText(input.flags['config'])
-  const args = [process.argv[1] ?? '', 'serve', '--quiet', '--data-dir', place.dataDir, ...(place.file === null ? [] : ['--config', config ?? place.file])]
+  const args = [
+    process.argv[1] ?? '',
+    'serve',
+    '--quiet',
+    '--data-dir',
+    place.dataDir,
+    ...(place.file === null ? [] : ['--config', config ?? place.file]),
+  ]
   const { isPortFree } = await import('./port.ts')
   const free = await isPortFree(place.config.server)
-  const child = spawn(process.execPath, [...process.execArgv, ...args, ...(free ? [] : ['--port', '0'])], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd: process.cwd() })
+  const child = spawn(process.execPath, [...process.execArgv, ...args, ...(free ? [] : ['--port', '0'])], {
+    detached: true,
+    stdio: ['ignore', file.fd, file.fd],
+    cwd: process.cwd(),
+  })
   child.unref()
   await file.close()
   return { log }

@@ -1,4 +1,7 @@
-/** Requests over node:http. Node's own `fetch` hangs up when no answer has begun after five minutes, and a call may take as long as its deadline allows. */
+/**
+ * Requests over node:http. Node's own `fetch` hangs up when no answer has begun after five minutes, and a
+ * call may take as long as its deadline allows.
+ */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
@@ -8,7 +11,11 @@ export const patientFetch: Fetch = (url, { method = 'GET', headers, body, signal
   new Promise((resolve, reject) => {
     const target = new URL(url)
     const open = target.protocol === 'https:' ? httpsRequest : httpRequest
-    const request = open(target, { method, headers: headers as Record<string, string>, ...(signal == null ? {} : { signal }) }, (message) => resolve(answerOf(message)))
+    const request = open(
+      target,
+      { method, headers: headers as Record<string, string>, ...(signal == null ? {} : { signal }) },
+      (message) => resolve(answerOf(message)),
+    )
     request.on('error', reject)
     request.end(typeof body === 'string' ? body : undefined)
   })

@@ -9,11 +9,20 @@ const taskPointsMax = 200
 
 export function plainLines(tree: Tree, { event }: Happened): string[] {
   if (event.type === 'call.opened') return [calling(tree, event.turn, event.grant.agent, event.task)]
-  if (event.type === 'call.refused') return [calling(tree, event.turn, event.agent, event.task), returned(event.agent, false, 0, 0), `  Error: ${oneLine(explain(event.refusal))}`]
+  if (event.type === 'call.refused')
+    return [
+      calling(tree, event.turn, event.agent, event.task),
+      returned(event.agent, false, 0, 0),
+      `  Error: ${oneLine(explain(event.refusal))}`,
+    ]
   if (event.type !== 'call.ended') return []
   const agent = tree.nodes.get(turnOf(event.call))?.agent ?? event.target
   const tools = event.toolCalls.length === 0 ? [] : [`  Tools used: ${event.toolCalls.join(', ')}`]
-  return [returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt), ...tools, ...event.errors.map((error) => `  Error: ${oneLine(error)}`)]
+  return [
+    returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt),
+    ...tools,
+    ...event.errors.map((error) => `  Error: ${oneLine(error)}`),
+  ]
 }
 
 const calling = (tree: Tree, caller: string | null, agent: string, task: string): string =>

@@ -8,7 +8,10 @@ import { liveTyping, plainTyping, type TypedLine, type Typing } from './typing.t
 export type Lines = {
   /** The next line; null where there are no more, or the signal aborts. */
   next(prompt: string, signal: AbortSignal): Promise<{ text: string } | 'interrupted' | null>
-  /** Hears lines that come while something else goes on, until the returned function is called. What it does not take (false) waits for `next`. */
+  /**
+   * Hears lines that come while something else goes on, until the returned function is called. What it does
+   * not take (false) waits for `next`.
+   */
   during(prompt: string, hear: (line: string) => boolean): () => void
   /** For what is drawn meanwhile. */
   typed: TypedLine | null
@@ -17,7 +20,10 @@ export type Lines = {
   close(): void
 }
 
-/** Each prompt has an interface of its own: what is typed between prompts is read in another way, so that it does not spoil what is drawn (`live`). */
+/**
+ * Each prompt has an interface of its own: what is typed between prompts is read in another way, so that it
+ * does not spoil what is drawn (`live`).
+ */
 export function terminalLines(input: Input, output: Output, live: boolean): Lines {
   const history: string[] = []
   let typing: Typing | null = null
@@ -29,13 +35,20 @@ export function terminalLines(input: Input, output: Output, live: boolean): Line
       return askLine(input, output, prompt, signal, { history, begun })
     },
     during(prompt, hear) {
-      typing = live ? liveTyping(input, { prompt, begun: unfinished, hear, interrupt: () => void process.emit('SIGINT') }) : plainTyping(input, hear)
+      typing = live
+        ? liveTyping(input, { prompt, begun: unfinished, hear, interrupt: () => void process.emit('SIGINT') })
+        : plainTyping(input, hear)
       return () => {
         unfinished = typing?.close() ?? ''
         typing = null
       }
     },
-    typed: !live ? null : { line: (width, colour) => typing?.line(width, colour) ?? '', onChange: (listener) => typing?.onChange(listener) ?? (() => undefined) },
+    typed: !live
+      ? null
+      : {
+          line: (width, colour) => typing?.line(width, colour) ?? '',
+          onChange: (listener) => typing?.onChange(listener) ?? (() => undefined),
+        },
     async aside(ask) {
       typing?.pause()
       try {
@@ -62,9 +75,22 @@ export async function dropTyped(input: Input): Promise<void> {
 const dropMs = 50
 
 /** At a prompt the terminal sends no signal for Ctrl-C; it is told as a value. Ctrl-D is the end. */
-export async function askLine(input: Input, output: Output, prompt: string, signal: AbortSignal, { history = [], begun = '' }: { history?: string[]; /** What was typed already. */ begun?: string } = {}): Promise<{ text: string } | 'interrupted' | null> {
+export async function askLine(
+  input: Input,
+  output: Output,
+  prompt: string,
+  signal: AbortSignal,
+  { history = [], begun = '' }: { history?: string[]; /** What was typed already. */ begun?: string } = {},
+): Promise<{ text: string } | 'interrupted' | null> {
   if (signal.aborted) return null
-  const reader = createInterface({ input, output: output.raw ?? (output as unknown as NodeJS.WritableStream), terminal: true, history: [...history], historySize: 200, removeHistoryDuplicates: true })
+  const reader = createInterface({
+    input,
+    output: output.raw ?? (output as unknown as NodeJS.WritableStream),
+    terminal: true,
+    history: [...history],
+    historySize: 200,
+    removeHistoryDuplicates: true,
+  })
   const { promise, resolve } = Promise.withResolvers<'interrupted' | null>()
   const end = (): void => resolve(null)
   reader.on('SIGINT', () => resolve('interrupted'))
@@ -85,7 +111,10 @@ export async function askLine(input: Input, output: Output, prompt: string, sign
   }
 }
 
-/** Every line of a pipe is kept until it is asked for: a script waits for each answer. Only what comes alone, while something goes on, can be heard at once. */
+/**
+ * Every line of a pipe is kept until it is asked for: a script waits for each answer. Only what comes alone,
+ * while something goes on, can be heard at once.
+ */
 export function pipedLines(input: Input): Lines {
   const kept: string[] = []
   let ended = false

@@ -14,14 +14,25 @@ const inputPointsMax = 2000
 /** More would push who asks off the screen. */
 const inputLinesMax = 30
 
-/** Who asks and what is asked for stand on lines of their own: no text of an agent can look like the words around it. */
+/**
+ * Who asks and what is asked for stand on lines of their own: no text of an agent can look like the words
+ * around it.
+ */
 export const questionWords = ({ agent, tool, input, path }: Asked, width = 80): string =>
-  [`${oneLine(agent)} wants to run ${oneLine(tool)}, on behalf of ${path.map(oneLine).join(' -> ')}:`, '', ...whole(inputLines(input)).flatMap((line) => indented(line, width)), '', 'Allow? [y/N] '].join('\n')
+  [
+    `${oneLine(agent)} wants to run ${oneLine(tool)}, on behalf of ${path.map(oneLine).join(' -> ')}:`,
+    '',
+    ...whole(inputLines(input)).flatMap((line) => indented(line, width)),
+    '',
+    'Allow? [y/N] ',
+  ].join('\n')
 
 function whole(lines: readonly string[]): string[] {
   const words = lines.join('\n')
   const cut = preview(lines.slice(0, inputLinesMax).join('\n'), inputPointsMax)
-  return cut.length === words.length ? [...lines] : [...cut.split('\n'), `… (${words.length - cut.length} more characters)`]
+  return cut.length === words.length
+    ? [...lines]
+    : [...cut.split('\n'), `… (${words.length - cut.length} more characters)`]
 }
 
 const inset = 4
@@ -40,12 +51,25 @@ function indented(line: string, width: number): string[] {
 
 /** The only text of an input stands alone; otherwise all of it is shown as it is. */
 function inputLines(input: Json): string[] {
-  const values = input !== null && typeof input === 'object' && !Array.isArray(input) ? Object.values(input) : []
-  return (values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input)).split('\n').map(visible)
+  const values =
+    input !== null && typeof input === 'object' && !Array.isArray(input) ? Object.values(input) : []
+  return (values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input))
+    .split('\n')
+    .map(visible)
 }
 
-/** Nothing is left out and nothing acts: a character that moves the cursor, or that nobody sees, is shown by its number. */
-const visible = (line: string): string => line.toWellFormed().replaceAll('\t', '    ').replaceAll(/(?! )[\p{Control}\p{Format}\p{Separator}\p{Default_Ignorable_Code_Point}]/gu, (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16) ?? ''}}`)
+/**
+ * Nothing is left out and nothing acts: a character that moves the cursor, or that nobody sees, is shown by
+ * its number.
+ */
+const visible = (line: string): string =>
+  line
+    .toWellFormed()
+    .replaceAll('\t', '    ')
+    .replaceAll(
+      /(?! )[\p{Control}\p{Format}\p{Separator}\p{Default_Ignorable_Code_Point}]/gu,
+      (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16) ?? ''}}`,
+    )
 
 export const isYes = (line: string): boolean => /^\s*y(es)?\s*$/i.test(line)
 

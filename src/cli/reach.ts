@@ -1,7 +1,9 @@
 /**
- * A server for a command: one that was named, the one that owns the data directory, or one that is started here and ends with the command.
+ * A server for a command: one that was named, the one that owns the data directory, or one that is started
+ * here and ends with the command.
  *
- * Several commands may begin at the same moment. The data directory has one owner; whoever loses the race finds that owner's address a moment later, and connects to it.
+ * Several commands may begin at the same moment. The data directory has one owner; whoever loses the race
+ * finds that owner's address a moment later, and connects to it.
  * The owner ends with its own work: then the others find the next one, or are it.
  */
 import type { Health } from '../client/answers.ts'
@@ -15,7 +17,16 @@ import { guardProcess } from './last-resort.ts'
 import { leave } from './leave.ts'
 import { patientFetch } from './patient-fetch.ts'
 import { isPortFree, isPortTaken } from './port.ts'
-import { emptiedWords, logState, placeOf, otherConfig, readServerFile, readToken, type Place, type ServerFile } from './place.ts'
+import {
+  emptiedWords,
+  logState,
+  placeOf,
+  otherConfig,
+  readServerFile,
+  readToken,
+  type Place,
+  type ServerFile,
+} from './place.ts'
 
 export type Reached = {
   client: TielineClient
@@ -44,7 +55,8 @@ export async function reachServer(input: ReachInput): Promise<Reached> {
     const running = await runningServer(place)
     if (running !== null) {
       const other = otherConfig(place, running.file)
-      if (other !== null && input.flags['quiet'] !== true) input.err.write(`tieline: ${other.says}. ${other.todo}\n`)
+      if (other !== null && input.flags['quiet'] !== true)
+        input.err.write(`tieline: ${other.says}. ${other.todo}\n`)
       return connected(running.client, false, firstAgent(place))
     }
     try {
@@ -56,7 +68,8 @@ export async function reachServer(input: ReachInput): Promise<Reached> {
 }
 
 /** A server that was there, and is not any more. */
-export const hasGone = (error: unknown): boolean => error instanceof ServerUnreachable || (error instanceof TielineError && error.code === 'unavailable')
+export const hasGone = (error: unknown): boolean =>
+  error instanceof ServerUnreachable || (error instanceof TielineError && error.code === 'unavailable')
 
 const triesMax = 5
 
@@ -67,15 +80,27 @@ export async function withServer<T>(input: ReachInput, work: (reached: Reached) 
     try {
       return await work(reached)
     } catch (error) {
-      if (!hasGone(error) || reached.remote || reached.own !== null || tries >= triesMax || input.signal.aborted) throw error
+      if (
+        !hasGone(error) ||
+        reached.remote ||
+        reached.own !== null ||
+        tries >= triesMax ||
+        input.signal.aborted
+      )
+        throw error
     } finally {
       await reached.close()
     }
   }
 }
 
-/** The server that owns a data directory, if one is there and answers. A file that a dead one left behind is not believed. */
-export async function runningServer(place: Pick<Place, 'dataDir' | 'token'>): Promise<{ client: TielineClient; health: Health; pid: number | null; file: ServerFile } | null> {
+/**
+ * The server that owns a data directory, if one is there and answers. A file that a dead one left behind is
+ * not believed.
+ */
+export async function runningServer(
+  place: Pick<Place, 'dataDir' | 'token'>,
+): Promise<{ client: TielineClient; health: Health; pid: number | null; file: ServerFile } | null> {
   const file = await readServerFile(place.dataDir)
   if (file === null || (file.pid !== null && !isAlive(file.pid))) return null
   const client = clientOf(file.url, place.token ?? (await readToken(place.dataDir)))
@@ -87,17 +112,27 @@ export async function runningServer(place: Pick<Place, 'dataDir' | 'token'>): Pr
   }
 }
 
-export const clientOf = (url: string, token: string | null): TielineClient => tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
+export const clientOf = (url: string, token: string | null): TielineClient =>
+  tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
 
 const firstAgent = ({ config }: Place): string | null => config.agents[0]?.name ?? null
 
-const connected = (client: TielineClient, remote: boolean, first: string | null): Reached => ({ client, remote, firstAgent: first, own: null, close: async () => undefined })
+const connected = (client: TielineClient, remote: boolean, first: string | null): Reached => ({
+  client,
+  remote,
+  firstAgent: first,
+  own: null,
+  close: async () => undefined,
+})
 
 /** The server that a flag or the environment names; null where none does. */
-export async function namedServer(input: Pick<ReachInput, 'flags' | 'env' | 'signal'>): Promise<TielineClient | null> {
+export async function namedServer(
+  input: Pick<ReachInput, 'flags' | 'env' | 'signal'>,
+): Promise<TielineClient | null> {
   const url = flagText(input.flags['server']) ?? input.env['TIELINE_SERVER'] ?? ''
   if (url === '' && input.flags['server'] === undefined) return null
-  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new UsageError(`--server: "${url}" was given, but a URL such as http://127.0.0.1:8283 is needed.`)
+  if (!URL.canParse(url) || !/^https?:/.test(url))
+    throw new UsageError(`--server: "${url}" was given, but a URL such as http://127.0.0.1:8283 is needed.`)
   const client = clientOf(url, (input.env['TIELINE_TOKEN'] ?? '') || (await tokenOf(input, url)))
   await client.health({ signal: input.signal })
   return client
@@ -107,20 +142,43 @@ export async function namedServer(input: Pick<ReachInput, 'flags' | 'env' | 'sig
 async function tokenOf(input: Pick<ReachInput, 'flags' | 'env'>, url: string): Promise<string | null> {
   const place = await placeOf(input).catch(() => null)
   const file = place === null ? null : await readServerFile(place.dataDir)
-  return place !== null && file !== null && new URL(file.url).origin === new URL(url).origin ? readToken(place.dataDir) : null
+  return place !== null && file !== null && new URL(file.url).origin === new URL(url).origin
+    ? readToken(place.dataDir)
+    : null
 }
 
 async function started(input: ReachInput, place: Place): Promise<Reached> {
-  const own = await startServer({ ...(place.file === null ? {} : { config: place.file }), dataDir: place.dataDir, onWarning: (text) => void input.err.write(`tieline: ${text}\n`) }, place.config.server, (url) => {
-    if (input.err.isTTY === true && !isSilent(input)) input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
-  })
-  return { client: clientOf(own.url, own.token), remote: false, firstAgent: firstAgent(place), own, close: () => leave(own, input) }
+  const own = await startServer(
+    {
+      ...(place.file === null ? {} : { config: place.file }),
+      dataDir: place.dataDir,
+      onWarning: (text) => void input.err.write(`tieline: ${text}\n`),
+    },
+    place.config.server,
+    (url) => {
+      if (input.err.isTTY === true && !isSilent(input))
+        input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
+    },
+  )
+  return {
+    client: clientOf(own.url, own.token),
+    remote: false,
+    firstAgent: firstAgent(place),
+    own,
+    close: () => leave(own, input),
+  }
 }
 
 type ServerOptions = ServeOptions & Required<Pick<ServeOptions, 'onWarning'>>
 
-/** The process is a server from now on, whichever command it is: a fault that nobody caught ends it cleanly. */
-export async function startServer(options: ServerOptions, usual: { host: string; port: number }, onOtherPort: (url: string) => void): Promise<Served> {
+/**
+ * The process is a server from now on, whichever command it is: a fault that nobody caught ends it cleanly.
+ */
+export async function startServer(
+  options: ServerOptions,
+  usual: { host: string; port: number },
+  onOtherPort: (url: string) => void,
+): Promise<Served> {
   const served = await listenSomewhere(options, usual, onOtherPort)
   const close = (): Promise<void> => served.close()
   const unguard = guardProcess({ log: (message, stack) => options.onWarning(`${message}: ${stack}`), close })
@@ -128,7 +186,11 @@ export async function startServer(options: ServerOptions, usual: { host: string;
 }
 
 /** On its usual port, or on any that is free where somebody else has that one. */
-async function listenSomewhere(options: ServeOptions, usual: { host: string; port: number }, onOtherPort: (url: string) => void): Promise<Served> {
+async function listenSomewhere(
+  options: ServeOptions,
+  usual: { host: string; port: number },
+  onOtherPort: (url: string) => void,
+): Promise<Served> {
   const { serve } = await import('../serve.ts')
   const anyPort = async (): Promise<Served> => {
     const served = await serve({ ...options, port: 0 })
@@ -152,4 +214,5 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export const isLocked = (error: unknown): boolean => error instanceof Error && error.message.includes('is in use by another Tieline process')
+export const isLocked = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes('is in use by another Tieline process')

@@ -1,4 +1,7 @@
-/** Looking at what was recorded: through the server that owns the log where one runs, and in the log itself where none does. To look starts nothing. */
+/**
+ * Looking at what was recorded: through the server that owns the log where one runs, and in the log itself
+ * where none does. To look starts nothing.
+ */
 import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { systemClock } from '../runtime/system-clock.ts'
@@ -12,7 +15,10 @@ export type OpenedLog = Awaited<ReturnType<typeof openLog>>
 type LookInput = Pick<CommandInput, 'flags' | 'env' | 'signal'>
 
 /** One question, for either. An id that is not there is a mistake of whoever typed it. */
-export async function look<T>(input: LookInput, ask: { server: (client: TielineClient) => Promise<T>; log: (log: OpenedLog) => Promise<T> }): Promise<T> {
+export async function look<T>(
+  input: LookInput,
+  ask: { server: (client: TielineClient) => Promise<T>; log: (log: OpenedLog) => Promise<T> },
+): Promise<T> {
   const named = await namedServer(input)
   if (named !== null) return asked(() => ask.server(named))
   const place = await placeOf(input)
@@ -21,22 +27,31 @@ export async function look<T>(input: LookInput, ask: { server: (client: TielineC
 }
 
 /** For what needs the whole log to itself: `why` says what a running server must be stopped for. */
-export async function withLog<T>(input: LookInput, why: string, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
+export async function withLog<T>(
+  input: LookInput,
+  why: string,
+  ask: (log: OpenedLog) => Promise<T>,
+): Promise<T> {
   const place = await placeOf(input)
   const running = await runningServer(place)
-  if (running !== null) throw new UsageError(`a server runs on ${place.dataDir} (${running.client.url}${running.pid === null ? '' : `, process ${running.pid}`}): ${why} needs the log to itself. End the server first, or name another log with --data-dir DIR.`)
+  if (running !== null)
+    throw new UsageError(
+      `a server runs on ${place.dataDir} (${running.client.url}${running.pid === null ? '' : `, process ${running.pid}`}): ${why} needs the log to itself. End the server first, or name another log with --data-dir DIR.`,
+    )
   return openedLog(place, ask)
 }
 
 async function openedLog<T>({ dataDir, file }: Place, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
   const state = logState(dataDir)
-  if (state === 'none') throw new UsageError(`there is no log in ${dataDir}: name the directory of one with --data-dir DIR.`)
+  if (state === 'none')
+    throw new UsageError(`there is no log in ${dataDir}: name the directory of one with --data-dir DIR.`)
   if (state === 'emptied') throw new UsageError(emptiedWords(dataDir))
   const log = await openedAlone(dataDir, file)
   try {
     return await ask(log)
   } catch (error) {
-    if (error instanceof Error && error.name === 'UnknownId') throw new UsageError(error.message, { cause: error })
+    if (error instanceof Error && error.name === 'UnknownId')
+      throw new UsageError(error.message, { cause: error })
     throw error
   } finally {
     await log.close()
@@ -64,7 +79,8 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
-    if (error instanceof TielineError && unknownCodes.includes(error.code)) throw new UsageError(error.message, { cause: error })
+    if (error instanceof TielineError && unknownCodes.includes(error.code))
+      throw new UsageError(error.message, { cause: error })
     throw error
   }
 }

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { frameOf, openScreen } from './screen.ts'
 import { rendered, type Terminal } from './terminal.ts'
 
-/** A terminal in memory that understands what the screen writes: text, new lines, up, erase, and the cursor's visibility. */
+/**
+ * A terminal in memory that understands what the screen writes: text, new lines, up, erase, and the cursor's
+ * visibility.
+ */
 function fakeTerminal(columns: number) {
   const rows: string[] = ['']
   const listeners = new Set<() => void>()
@@ -12,15 +15,24 @@ function fakeTerminal(columns: number) {
     if (whole) rows.length = row + 1
   }
   const put = (char: string): void => {
-    rows[row] = `${(rows[row] ?? '').padEnd(column).slice(0, column)}${char}${(rows[row] ?? '').slice(column + 1)}`
+    rows[row] =
+      `${(rows[row] ?? '').padEnd(column).slice(0, column)}${char}${(rows[row] ?? '').slice(column + 1)}`
     column += 1
   }
-  const control: Record<string, (count: number) => void> = { A: (count) => (row = Math.max(0, row - count)), G: () => (column = 0), K: () => erase(false), J: () => erase(true) }
+  const control: Record<string, (count: number) => void> = {
+    A: (count) => (row = Math.max(0, row - count)),
+    G: () => (column = 0),
+    K: () => erase(false),
+    J: () => erase(true),
+  }
   const terminal: Terminal = {
-    columns, rows: 24,
+    columns,
+    rows: 24,
     write(text) {
       writes += 1
-      for (const [, private_, count, letter, char = ''] of rendered(text).replaceAll('\u001b', 'ESC').matchAll(/ESC\[(\??)(\d*)([A-Za-z])|([\s\S])/g)) {
+      for (const [, private_, count, letter, char = ''] of rendered(text)
+        .replaceAll('\u001b', 'ESC')
+        .matchAll(/ESC\[(\??)(\d*)([A-Za-z])|([\s\S])/g)) {
         if (private_ === '?' && count === '25') cursor = letter === 'h'
         else if (letter !== undefined) control[letter]?.(Number(count === '' ? 1 : count))
         else if (char === '\n') [row, column] = [row + 1, 0]
@@ -32,7 +44,14 @@ function fakeTerminal(columns: number) {
     on: (_, listener) => listeners.add(listener),
     off: (_, listener) => listeners.delete(listener),
   }
-  return { terminal, shown: () => rows.map((line) => line.trimEnd()), cursor: () => cursor, writes: () => writes, resize: (to: number) => ((terminal.columns = to), listeners.forEach((listener) => listener())), listeners }
+  return {
+    terminal,
+    shown: () => rows.map((line) => line.trimEnd()),
+    cursor: () => cursor,
+    writes: () => writes,
+    resize: (to: number) => ((terminal.columns = to), listeners.forEach((listener) => listener())),
+    listeners,
+  }
 }
 
 describe('a screen', () => {

@@ -1,8 +1,10 @@
 /**
  * Redraws lines in place at the bottom of a terminal.
  *
- * Only lines that changed are written, each frame in one write and marked as one for terminals that know how, so nothing flickers.
- * The cursor rests below the lines; it is hidden while the screen is open and comes back however the process ends.
+ * Only lines that changed are written, each frame in one write and marked as one for terminals that know how,
+ * so nothing flickers.
+ * The cursor rests below the lines; it is hidden while the screen is open and comes back however the process
+ * ends.
  */
 import { stripVTControlCharacters } from 'node:util'
 import { control, type Terminal } from './terminal.ts'
@@ -39,7 +41,10 @@ export function openScreen(terminal: Terminal): Screen {
   // A terminal that became narrower has broken our lines into more rows; all of them go.
   const resize = (): void => {
     width = terminal.columns ?? width
-    const rows = drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / width)), 0)
+    const rows = drawn.reduce(
+      (sum, line) => sum + Math.max(1, Math.ceil(displayWidth(stripVTControlCharacters(line)) / width)),
+      0,
+    )
     terminal.write(`${up(rows)}${toScreenEnd}`)
     drawn = []
   }
@@ -48,7 +53,8 @@ export function openScreen(terminal: Terminal): Screen {
   process.once('exit', restore)
   terminal.write(hide)
   return {
-    // The last column is left free, or some terminals would break the line; so is the last row, for the cursor.
+    // The last column is left free, or some terminals would break the line; so is the last row, for the
+    // cursor.
     size: () => ({ width: width - 1, rows: Math.max(1, (terminal.rows ?? 24) - 1) }),
     draw(lines) {
       const frame = frameOf(drawn, lines)

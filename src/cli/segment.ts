@@ -6,18 +6,31 @@ export type Style = 'plain' | 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cya
 export type Segment = { text: string; style: Style }
 
 const codes: Readonly<Record<Style, readonly [number, number] | null>> = {
-  plain: null, bold: [1, 22], dim: [2, 22], green: [32, 39], red: [31, 39], yellow: [33, 39], cyan: [36, 39],
+  plain: null,
+  bold: [1, 22],
+  dim: [2, 22],
+  green: [32, 39],
+  red: [31, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
 }
 
 export const segment = (text: string, style: Style = 'plain'): Segment => ({ text, style })
 
 export function paint({ text, style }: Segment, colour: boolean): string {
   const code = codes[style]
-  return code === null || !colour || text === '' ? text : `${control(`${code[0]}m`)}${text}${control(`${code[1]}m`)}`
+  return code === null || !colour || text === ''
+    ? text
+    : `${control(`${code[0]}m`)}${text}${control(`${code[1]}m`)}`
 }
 
 /** `left` as far as it fits, then `right` at the far end; without `right` nothing is padded. */
-export function lineOf(left: readonly Segment[], right: readonly Segment[], width: number, colour: boolean): string {
+export function lineOf(
+  left: readonly Segment[],
+  right: readonly Segment[],
+  width: number,
+  colour: boolean,
+): string {
   const rightWidth = right.reduce((sum, part) => sum + displayWidth(part.text), 0)
   const leftMax = rightWidth === 0 ? width : Math.max(0, width - rightWidth - 2)
   const shown: Segment[] = []

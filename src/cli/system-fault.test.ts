@@ -11,16 +11,29 @@ const thrown = (act: () => unknown): unknown => {
     return error
   }
 }
-const made = (code: string, syscall: string, path: string): Error => Object.assign(new Error(`${code}: permission denied, ${syscall} '${path}'`), { code, syscall, path })
+const made = (code: string, syscall: string, path: string): Error =>
+  Object.assign(new Error(`${code}: permission denied, ${syscall} '${path}'`), { code, syscall, path })
 
 test('a no of the file system names the directory and what to do', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'tieline-fault-'))
   const file = join(cwd, 'f')
   writeFileSync(file, '')
-  expect(faultWords(thrown(() => mkdirSync(file)))).toBe(`${file} is a file, but a directory is needed: choose another data directory with --data-dir DIR or TIELINE_DATA_DIR.`)
-  expect(faultWords(thrown(() => mkdirSync(join(file, 'x'), { recursive: true })))).toContain(`${join(file, 'x')} cannot be there, because a part of it is a file`)
-  expect(faultWords(made('EACCES', 'mkdir', '/home/u/.local'))).toContain('/home/u/.local cannot be written to: change its permissions, or choose another')
-  expect(faultWords(made('EACCES', 'open', '/home/u/.claude.json.123.tmp'))).toContain('/home/u cannot be written to')
-  expect([faultWords(new Error('x')), faultWords('x'), faultWords(made('ENOENT', 'open', '/x'))]).toEqual([null, null, null])
+  expect(faultWords(thrown(() => mkdirSync(file)))).toBe(
+    `${file} is a file, but a directory is needed: choose another data directory with --data-dir DIR or TIELINE_DATA_DIR.`,
+  )
+  expect(faultWords(thrown(() => mkdirSync(join(file, 'x'), { recursive: true })))).toContain(
+    `${join(file, 'x')} cannot be there, because a part of it is a file`,
+  )
+  expect(faultWords(made('EACCES', 'mkdir', '/home/u/.local'))).toContain(
+    '/home/u/.local cannot be written to: change its permissions, or choose another',
+  )
+  expect(faultWords(made('EACCES', 'open', '/home/u/.claude.json.123.tmp'))).toContain(
+    '/home/u cannot be written to',
+  )
+  expect([faultWords(new Error('x')), faultWords('x'), faultWords(made('ENOENT', 'open', '/x'))]).toEqual([
+    null,
+    null,
+    null,
+  ])
   rmSync(cwd, { recursive: true })
 })

@@ -13,10 +13,17 @@ export function faultWords(error: unknown): string | null {
   // A file is made in a directory, and perhaps under a name that nobody knows.
   const directory = syscall === 'mkdir' || syscall === 'scandir' ? path : dirname(path)
   switch (code) {
-    case 'EACCES': case 'EPERM': case 'EROFS': return `${directory} cannot be written to${code === 'EROFS' ? ' (its file system is read-only)' : ''}: change its permissions, or ${elsewhere}.`
-    case 'EEXIST': return `${path} is a file, but a directory is needed: ${elsewhere}.`
-    case 'ENOTDIR': return `${path} cannot be there, because a part of it is a file and not a directory: ${elsewhere}.`
-    case 'ENOSPC': return `there is no space left for ${path}: make room, or ${elsewhere}.`
-    default: return null
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return `${directory} cannot be written to${code === 'EROFS' ? ' (its file system is read-only)' : ''}: change its permissions, or ${elsewhere}.`
+    case 'EEXIST':
+      return `${path} is a file, but a directory is needed: ${elsewhere}.`
+    case 'ENOTDIR':
+      return `${path} cannot be there, because a part of it is a file and not a directory: ${elsewhere}.`
+    case 'ENOSPC':
+      return `there is no space left for ${path}: make room, or ${elsewhere}.`
+    default:
+      return null
   }
 }

@@ -1,17 +1,30 @@
 /**
- * The one place that writes to a terminal. Whatever a command prints is made harmless here, so that a new command cannot forget it:
- * nothing in it acts but what our own code marked with `control`, by a number that is drawn for this process and that no agent knows.
+ * The one place that writes to a terminal. Whatever a command prints is made harmless here, so that a new
+ * command cannot forget it:
+ * nothing in it acts but what our own code marked with `control`, by a number that is drawn for this process
+ * and that no agent knows.
  */
 import { surroundings } from '../client/surroundings.ts'
 import { visible } from '../model/visible.ts'
 
-export type Terminal = { write(text: string): unknown; columns?: number; rows?: number; on(event: 'resize', listener: () => void): unknown; off(event: 'resize', listener: () => void): unknown }
+export type Terminal = {
+  write(text: string): unknown
+  columns?: number
+  rows?: number
+  on(event: 'resize', listener: () => void): unknown
+  off(event: 'resize', listener: () => void): unknown
+}
 
 /** `raw` is for programs on the other side, and for the line editor, which writes controls of its own. */
 export type Output = Terminal & { isTTY?: boolean; raw?: NodeJS.WritableStream }
 
-/** As parameters of a control sequence, so that whatever measures a text takes it for one: those have up to four digits each. */
-const secret = BigInt(`0x${surroundings.draw()}`).toString().replaceAll(/\d{4}(?=\d)/g, '$&;')
+/**
+ * As parameters of a control sequence, so that whatever measures a text takes it for one: those have up to
+ * four digits each.
+ */
+const secret = BigInt(`0x${surroundings.draw()}`)
+  .toString()
+  .replaceAll(/\d{4}(?=\d)/g, '$&;')
 const marked = new RegExp(`\\u001b\\[${secret};([?0-9;]*[A-Za-z])`, 'g')
 
 /** A control sequence of ours, such as `1m` or `2A`. */

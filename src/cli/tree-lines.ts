@@ -1,4 +1,7 @@
-/** The tree as lines of a terminal: two for each turn, what it was asked and what it is doing, with times and tokens at the right. Pure. */
+/**
+ * The tree as lines of a terminal: two for each turn, what it was asked and what it is doing, with times and
+ * tokens at the right. Pure.
+ */
 import { countWords, endWords, leftWords, timeWords } from './amounts.ts'
 import { lineOf, segment, type Segment, type Style } from './segment.ts'
 import { childrenOf, tokensOf, waitedFor, type Tree, type TreeNode } from './tree.ts'
@@ -17,7 +20,10 @@ export function treeLines(tree: Tree, now: number, view: View): string[] {
   if (short.length <= view.rows) return short
   // The newest is at the bottom, and that is what somebody watches.
   const kept = short.slice(short.length - Math.max(1, view.rows - 1))
-  return [lineOf([segment(`… ${short.length - kept.length} lines above`, 'dim')], [], view.width, view.colour), ...kept]
+  return [
+    lineOf([segment(`… ${short.length - kept.length} lines above`, 'dim')], [], view.width, view.colour),
+    ...kept,
+  ]
 }
 
 /** `detail` says which turns have their second line. */
@@ -25,18 +31,38 @@ type Drawing = { tree: Tree; now: number; view: View; detail: 'all' | 'running' 
 
 function linesOf(tree: Tree, now: number, view: View, detail: Drawing['detail']): string[] {
   const roots = tree.roots.flatMap((id) => tree.nodes.get(id) ?? [])
-  return roots.flatMap((root) => nodeLines({ tree, now, view, detail }, root, '', '', displayWidth(root.agent)))
+  return roots.flatMap((root) =>
+    nodeLines({ tree, now, view, detail }, root, '', '', displayWidth(root.agent)),
+  )
 }
 
-function nodeLines(drawing: Drawing, node: TreeNode, first: string, rest: string, nameWidth: number): string[] {
+function nodeLines(
+  drawing: Drawing,
+  node: TreeNode,
+  first: string,
+  rest: string,
+  nameWidth: number,
+): string[] {
   const { tree, view, detail } = drawing
   const children = childrenOf(tree, node)
   const lines = [headLine(drawing, node, first, nameWidth)]
-  if (detail === 'all' || node.state !== 'ended') lines.push(lineBelow(drawing, node, `${rest}${children.length > 0 ? '│ ' : '  '}`))
-  const childNames = Math.min(namesMax, Math.max(0, ...children.map((child) => displayWidth(oneLine(child.agent)))))
+  if (detail === 'all' || node.state !== 'ended')
+    lines.push(lineBelow(drawing, node, `${rest}${children.length > 0 ? '│ ' : '  '}`))
+  const childNames = Math.min(
+    namesMax,
+    Math.max(0, ...children.map((child) => displayWidth(oneLine(child.agent)))),
+  )
   children.forEach((child, index) => {
     const last = index === children.length - 1
-    lines.push(...nodeLines(drawing, child, `${rest}${last ? '└─' : '├─'}`, `${rest}${last ? '  ' : '│ '}`, childNames))
+    lines.push(
+      ...nodeLines(
+        drawing,
+        child,
+        `${rest}${last ? '└─' : '├─'}`,
+        `${rest}${last ? '  ' : '│ '}`,
+        childNames,
+      ),
+    )
   })
   return view.width <= 0 ? [] : lines
 }
@@ -44,15 +70,29 @@ function nodeLines(drawing: Drawing, node: TreeNode, first: string, rest: string
 function headLine({ tree, now, view }: Drawing, node: TreeNode, branch: string, nameWidth: number): string {
   const [mark, style] = markOf(tree, node, now)
   const name = oneLine(node.agent)
-  const left: Segment[] = [segment(branch, 'dim'), segment(`${mark} `, style), segment(name, 'bold'), segment(' '.repeat(Math.max(0, nameWidth - displayWidth(name)) + 2)), segment(firstLine(node.task))]
+  const left: Segment[] = [
+    segment(branch, 'dim'),
+    segment(`${mark} `, style),
+    segment(name, 'bold'),
+    segment(' '.repeat(Math.max(0, nameWidth - displayWidth(name)) + 2)),
+    segment(firstLine(node.task)),
+  ]
   const time = timeWords((node.endedAt ?? now) - node.openedAt).padStart(6)
   const tokens = `${countWords(tokensOf(tree, node)).padStart(8)} ${view.width < 60 ? 'tok' : 'tokens'}`
-  return lineOf(left, view.width < 40 ? [segment(time)] : [segment(time), segment(tokens, 'dim')], view.width, view.colour)
+  return lineOf(
+    left,
+    view.width < 40 ? [segment(time)] : [segment(time), segment(tokens, 'dim')],
+    view.width,
+    view.colour,
+  )
 }
 
 function lineBelow({ tree, now, view }: Drawing, node: TreeNode, branch: string): string {
   const left = [segment(`${branch}  `, 'dim'), ...doing(tree, node)]
-  const clock = node.state === 'ended' || node.deadline === null || view.width < 40 ? [] : [segment(leftWords(node.deadline - now), node.deadline - now < 10_000 ? 'yellow' : 'dim')]
+  const clock =
+    node.state === 'ended' || node.deadline === null || view.width < 40
+      ? []
+      : [segment(leftWords(node.deadline - now), node.deadline - now < 10_000 ? 'yellow' : 'dim')]
   return lineOf(left, clock, view.width, view.colour)
 }
 
@@ -69,14 +109,26 @@ function doing(tree: Tree, node: TreeNode): Segment[] {
   if (node.state === 'queued') return [segment('waits for its turn', 'dim')]
   if (node.asking !== null) return [segment(`asks whether it may use ${oneLine(node.asking)}`, 'yellow')]
   const awaited = waitedFor(tree, node)
-  if (awaited.length > 0) return [segment(`waits for ${awaited.map((child) => oneLine(child.agent)).join(', ')}`, 'dim')]
-  const tools = node.round.flatMap(({ words, failed }, index) => [segment(index === 0 ? '' : ', ', 'dim'), segment(words, 'cyan'), segment(failed ? ' ✗' : '', 'red')])
+  if (awaited.length > 0)
+    return [segment(`waits for ${awaited.map((child) => oneLine(child.agent)).join(', ')}`, 'dim')]
+  const tools = node.round.flatMap(({ words, failed }, index) => [
+    segment(index === 0 ? '' : ', ', 'dim'),
+    segment(words, 'cyan'),
+    segment(failed ? ' ✗' : '', 'red'),
+  ])
   const said = lastLine(tree.saying.get(node.id)?.text ?? '')
-  return [...tools, segment(tools.length > 0 && said !== '' ? ' · ' : '', 'dim'), segment(said === '' && tools.length === 0 ? 'thinking' : said, 'dim')]
+  return [
+    ...tools,
+    segment(tools.length > 0 && said !== '' ? ' · ' : '', 'dim'),
+    segment(said === '' && tools.length === 0 ? 'thinking' : said, 'dim'),
+  ]
 }
 
 function ending(node: TreeNode): Segment[] {
   const said = firstLine(node.output)
-  const before = node.outcome === 'completed' ? segment(node.toolsUsed.join(', '), 'dim') : segment(endWords(node.outcome ?? 'failed', node.errors[0] ?? null), 'red')
+  const before =
+    node.outcome === 'completed'
+      ? segment(node.toolsUsed.join(', '), 'dim')
+      : segment(endWords(node.outcome ?? 'failed', node.errors[0] ?? null), 'red')
   return [before, segment(`${before.text === '' || said === '' ? '' : ' · '}${said}`, 'dim')]
 }

@@ -7,10 +7,18 @@ describe('a line that is typed while an agent works', () => {
   const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
   test('is kept until Enter, changed by the usual keys, and given back where it was not entered', async () => {
-    const input = Object.assign(new PassThrough(), { raw: [] as boolean[], setRawMode: (on: boolean) => input.raw.push(on) })
+    const input = Object.assign(new PassThrough(), {
+      raw: [] as boolean[],
+      setRawMode: (on: boolean) => input.raw.push(on),
+    })
     const heard: string[] = []
     let [interrupts, changes] = [0, 0]
-    const typing = liveTyping(input, { prompt: 'a> ', begun: '/', hear: (line) => heard.push(line), interrupt: () => (interrupts += 1) })
+    const typing = liveTyping(input, {
+      prompt: 'a> ',
+      begun: '/',
+      hear: (line) => heard.push(line),
+      interrupt: () => (interrupts += 1),
+    })
     typing.onChange(() => (changes += 1))
     input.write('cancle\x7f\x7fel\rone two\x17\u0015three\x1b[A\x03 fo')
     await soon()
@@ -30,5 +38,10 @@ describe('a line that is typed while an agent works', () => {
     expect(typedLine('a> ', 'x\u001b[2K\u202ey', 20, false)).toBe('a> x [2K y▏')
   })
 
-  test('takes no control characters', () => expect([edited('a', '\u001b', {}), edited('a', 'b', { meta: true }), edited('a世', '', { name: 'backspace' })]).toEqual(['a', 'a', 'a']))
+  test('takes no control characters', () =>
+    expect([
+      edited('a', '\u001b', {}),
+      edited('a', 'b', { meta: true }),
+      edited('a世', '', { name: 'backspace' }),
+    ]).toEqual(['a', 'a', 'a']))
 })

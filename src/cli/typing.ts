@@ -6,7 +6,11 @@ import { lineOf, segment } from './segment.ts'
 import { displayWidth, oneLine } from './width.ts'
 
 /** The last line of what is drawn. */
-export type TypedLine = { line(width: number, colour: boolean): string; /** Tells when it is to be drawn again, until the returned function is called. */ onChange(listener: () => void): () => void }
+export type TypedLine = {
+  line(width: number, colour: boolean): string
+  /** Tells when it is to be drawn again, until the returned function is called. */
+  onChange(listener: () => void): () => void
+}
 
 export type Typing = TypedLine & {
   /** Leaves the terminal to somebody else, such as a question; what was typed so far stays. */
@@ -21,8 +25,19 @@ type Hear = (line: string) => void
 
 const hint = 'a message for later, /cancel, /quit, or another command'
 
-/** The terminal echoes nothing meanwhile, because that would spoil what is drawn; so Ctrl-C is a key here, and is made the signal that it is elsewhere. */
-export function liveTyping(input: Input, { prompt, begun, hear, interrupt }: { prompt: string; /** What was typed already. */ begun: string; hear: Hear; interrupt: () => void }): Typing {
+/**
+ * The terminal echoes nothing meanwhile, because that would spoil what is drawn; so Ctrl-C is a key here, and
+ * is made the signal that it is elsewhere.
+ */
+export function liveTyping(
+  input: Input,
+  {
+    prompt,
+    begun,
+    hear,
+    interrupt,
+  }: { prompt: string; /** What was typed already. */ begun: string; hear: Hear; interrupt: () => void },
+): Typing {
   let typed = begun
   const listeners = new Set<() => void>()
   const onKey = (text: string | undefined, key: Key): void => {
@@ -47,7 +62,8 @@ export function liveTyping(input: Input, { prompt, begun, hear, interrupt }: { p
   }
   resume()
   return {
-    pause, resume,
+    pause,
+    resume,
     line: (width, colour) => typedLine(prompt, typed, width, colour),
     onChange(listener) {
       listeners.add(listener)

@@ -1,4 +1,7 @@
-/** Gives agents work over a client, and follows it: the events of what was asked for, and of everything that it causes, until its turn has ended. */
+/**
+ * Gives agents work over a client, and follows it: the events of what was asked for, and of everything that
+ * it causes, until its turn has ended.
+ */
 import type { StreamedEvent } from '../client/answers.ts'
 import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
@@ -22,27 +25,55 @@ export type Work = {
 }
 
 /** A text for a session as work: under the same id, sent again, it has one effect. */
-export const sending = (client: TielineClient, session: string, text: string, message = newMessageId()): Work =>
-  ({ session, message, start: (signal) => client.sessions.send(session, { message: text, messageId: message }, { signal }) })
+export const sending = (
+  client: TielineClient,
+  session: string,
+  text: string,
+  message = newMessageId(),
+): Work => ({
+  session,
+  message,
+  start: (signal) => client.sessions.send(session, { message: text, messageId: message }, { signal }),
+})
 
-/** Like the server's own ids, which sort by time and are cheap for models to read, but one digit longer, so that it never takes the place of one: the ids of turn and flow are made of it. */
-export const newMessageId = (): string => `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(13, '0')}`
+/**
+ * Like the server's own ids, which sort by time and are cheap for models to read, but one digit longer, so
+ * that it never takes the place of one: the ids of turn and flow are made of it.
+ */
+export const newMessageId = (): string =>
+  `msg_${String(Math.floor((systemClock.now() - epochMs) / 1000)).padStart(9, '0')}${String(BigInt(`0x${surroundings.draw()}`) % countMax).padStart(13, '0')}`
 const epochMs = 1_577_836_800_000
 const countMax = 10n ** 13n
 
-export type WorkResult = { success: boolean; outcome: Outcome; output: string; error: string | null; tokensUsed: number; durationMs: number; toolCalls: string[]; session: string; flow: string | null }
+export type WorkResult = {
+  success: boolean
+  outcome: Outcome
+  output: string
+  error: string | null
+  tokensUsed: number
+  durationMs: number
+  toolCalls: string[]
+  session: string
+  flow: string | null
+}
 
 /** `signal` aborts when the question is over: answered elsewhere, or too late. */
 export type AskPerson = (question: EventOf<'question.asked'>, signal: AbortSignal) => Promise<boolean>
 
 export type Watch = {
-  /** Starts the turn of a message, and comes back when it has ended. Cancels it when `signal` aborts, or its time is over. */
+  /**
+   * Starts the turn of a message, and comes back when it has ended. Cancels it when `signal` aborts, or its
+   * time is over.
+   */
   follow(work: Work, signal: AbortSignal): Promise<WorkResult>
   /** Shows everything that a session's turns do from now on, though nothing was sent from here. */
   include(session: string): void
   /** Until nothing of what is shown runs any more, but not for long. */
   settled(): Promise<void>
-  /** Shows what happens while `work` is done, and is closed when that is over, so that what is printed next comes below it. */
+  /**
+   * Shows what happens while `work` is done, and is closed when that is over, so that what is printed next
+   * comes below it.
+   */
   shown<T>(work: () => Promise<T>): Promise<T>
   note(text: string): void
   tree(): Tree
@@ -51,13 +82,24 @@ export type Watch = {
   close(): Promise<void>
 }
 
-export type WatchOptions = FaceStyle & { out: Terminal | null; /** Asks the person who sits here; without it a question is only shown. */ askPerson?: AskPerson | undefined; /** Shows what happened after this cursor; otherwise what happens from now on. */ after?: string | null; /** How long the server may be away before this gives up. */ awayMsMax: number }
+export type WatchOptions = FaceStyle & {
+  out: Terminal | null
+  /** Asks the person who sits here; without it a question is only shown. */ askPerson?: AskPerson | undefined
+  /** Shows what happened after this cursor; otherwise what happens from now on. */
+  after?: string | null
+  /** How long the server may be away before this gives up. */
+  awayMsMax: number
+}
 
 const settleMsMax = 1500
 const settleLookMs = 20
-const isRunning = (tree: Tree): boolean => nodesOf(withoutClients(tree)).some((node) => node.state !== 'ended')
+const isRunning = (tree: Tree): boolean =>
+  nodesOf(withoutClients(tree)).some((node) => node.state !== 'ended')
 
-type Waiter = { resolve(result: { ended: EventOf<'turn.ended'>; flow: string }): void; reject(error: unknown): void }
+type Waiter = {
+  resolve(result: { ended: EventOf<'turn.ended'>; flow: string }): void
+  reject(error: unknown): void
+}
 
 /** Resolves when events reach us: what is sent afterwards is not missed. */
 export async function openWatch(client: TielineClient, options: WatchOptions): Promise<Watch> {
@@ -74,7 +116,12 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
     connection.changed(state)
   }
   const pump = async (): Promise<void> => {
-    for await (const happened of client.events({ after: cursor, signal: done.signal, onDelta: (delta) => (tree = foldDelta(tree, delta)), onConnection: changed })) {
+    for await (const happened of client.events({
+      after: cursor,
+      signal: done.signal,
+      onDelta: (delta) => (tree = foldDelta(tree, delta)),
+      onConnection: changed,
+    })) {
       cursor = happened.seq
       if (!scope.takes(happened, (message) => waiters.has(message))) continue
       face.event(tree, happened)
@@ -99,7 +146,11 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
     follow: (work, signal) => follow(client, work, signal, waiters),
     include: (session) => scope.include(session),
     async settled() {
-      for (const until = systemClock.elapsed() + settleMsMax; isRunning(tree) && systemClock.elapsed() < until; ) await systemClock.sleep(settleLookMs)
+      for (
+        const until = systemClock.elapsed() + settleMsMax;
+        isRunning(tree) && systemClock.elapsed() < until;
+      )
+        await systemClock.sleep(settleLookMs)
     },
     async shown(work) {
       if (options.conversation === true) tree = emptyTree
@@ -121,28 +172,56 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
   }
 }
 
-async function follow(client: TielineClient, { session, message, start, timeoutMs = null }: Work, signal: AbortSignal, waiters: Map<string, Waiter>): Promise<WorkResult> {
+async function follow(
+  client: TielineClient,
+  { session, message, start, timeoutMs = null }: Work,
+  signal: AbortSignal,
+  waiters: Map<string, Waiter>,
+): Promise<WorkResult> {
   const startedAt = systemClock.elapsed()
-  const ending = new Promise<Parameters<Waiter['resolve']>[0]>((resolve, reject) => waiters.set(message, { resolve, reject }))
+  const ending = new Promise<Parameters<Waiter['resolve']>[0]>((resolve, reject) =>
+    waiters.set(message, { resolve, reject }),
+  )
   const over = new AbortController()
   let timedOut = false
-  const cancel = (): void => void client.sessions.cancel(session).catch((error: unknown) => waiters.get(message)?.reject(error))
+  const cancel = (): void =>
+    void client.sessions.cancel(session).catch((error: unknown) => waiters.get(message)?.reject(error))
   try {
     await start(signal)
     if (signal.aborted) cancel()
     signal.addEventListener('abort', cancel, { once: true, signal: over.signal })
-    if (timeoutMs !== null) void systemClock.sleep(timeoutMs, over.signal).then(() => ((timedOut = true), cancel()), () => undefined)
+    if (timeoutMs !== null)
+      void systemClock.sleep(timeoutMs, over.signal).then(
+        () => ((timedOut = true), cancel()),
+        () => undefined,
+      )
     const { ended, flow } = await ending
-    return resultOf(ended, { session, flow, durationMs: systemClock.elapsed() - startedAt, timedOutMs: timedOut && ended.outcome === 'cancelled' ? timeoutMs : null })
+    return resultOf(ended, {
+      session,
+      flow,
+      durationMs: systemClock.elapsed() - startedAt,
+      timedOutMs: timedOut && ended.outcome === 'cancelled' ? timeoutMs : null,
+    })
   } finally {
     waiters.delete(message)
     over.abort()
   }
 }
 
-const resultOf = (ended: EventOf<'turn.ended'>, { timedOutMs, ...place }: Pick<WorkResult, 'session' | 'flow' | 'durationMs'> & { timedOutMs: number | null }): WorkResult => ({
-  success: ended.outcome === 'completed', outcome: timedOutMs === null ? ended.outcome : 'timed_out', output: ended.output, error: timedOutMs === null ? ended.error : `timed_out: no answer within ${timedOutMs} ms`,
-  tokensUsed: ended.tokensUsed + ended.tokensBelow, toolCalls: ended.toolCalls, ...place,
+const resultOf = (
+  ended: EventOf<'turn.ended'>,
+  {
+    timedOutMs,
+    ...place
+  }: Pick<WorkResult, 'session' | 'flow' | 'durationMs'> & { timedOutMs: number | null },
+): WorkResult => ({
+  success: ended.outcome === 'completed',
+  outcome: timedOutMs === null ? ended.outcome : 'timed_out',
+  output: ended.output,
+  error: timedOutMs === null ? ended.error : `timed_out: no answer within ${timedOutMs} ms`,
+  tokensUsed: ended.tokensUsed + ended.tokensBelow,
+  toolCalls: ended.toolCalls,
+  ...place,
 })
 
 /** Which events belong to what was asked for here. */

@@ -2,9 +2,11 @@
 
 let segmenter: Intl.Segmenter | undefined
 /** Made when first needed: that takes 10 ms, which most commands never need. */
-const graphemesOf = (text: string): Iterable<Intl.SegmentData> => (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)
+const graphemesOf = (text: string): Iterable<Intl.SegmentData> =>
+  (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)
 const narrow = /^[\x20-\x7e\u00a0-\u02ff]*$/
-const wide = /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+const wide =
+  /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
 const nothing = /^[\p{Mark}\p{Format}]*$/u
 
 const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 : wide.test(grapheme) ? 2 : 1)
@@ -33,12 +35,17 @@ export function cutWidth(text: string, widthMax: number): string {
   return `${cut.trimEnd()}…`
 }
 
-/** Control characters could move the cursor or turn the reading direction of what follows, whoever wrote them. */
+/**
+ * Control characters could move the cursor or turn the reading direction of what follows, whoever wrote them.
+ */
 const unsafe = /[\p{Control}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
 /** Text of an agent as one line that is safe to show. */
-export const oneLine = (text: string): string => text.toWellFormed().replaceAll(unsafe, ' ').replaceAll(/ {2,}/g, ' ').trim()
+export const oneLine = (text: string): string =>
+  text.toWellFormed().replaceAll(unsafe, ' ').replaceAll(/ {2,}/g, ' ').trim()
 
 /** The first line that says something. */
-export const firstLine = (text: string): string => oneLine(text.split('\n').find((line) => line.trim() !== '') ?? '')
-export const lastLine = (text: string): string => oneLine(text.split('\n').findLast((line) => line.trim() !== '') ?? '')
+export const firstLine = (text: string): string =>
+  oneLine(text.split('\n').find((line) => line.trim() !== '') ?? '')
+export const lastLine = (text: string): string =>
+  oneLine(text.split('\n').findLast((line) => line.trim() !== '') ?? '')

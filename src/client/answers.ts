@@ -1,5 +1,6 @@
 /**
- * What the routes take and give, as a client sees them. The server's own types say the same from the other side; `test/client.test.ts` holds the two together.
+ * What the routes take and give, as a client sees them. The server's own types say the same from the other
+ * side; `test/client.test.ts` holds the two together.
  */
 import type { Event, Outcome, SessionKind } from '../model/event.ts'
 import type { Manifest } from '../model/context.ts'
@@ -12,13 +13,35 @@ export type Health = {
   version: string
   uptimeSeconds: number
   /** Whether anything can be recorded; absent where the server is older. */
-  store?: { status: 'ok' | 'unavailable'; reason: string | null; cure: string | null; freeBytes: number | null; since: number | null }
+  store?: {
+    status: 'ok' | 'unavailable'
+    reason: string | null
+    cure: string | null
+    freeBytes: number | null
+    since: number | null
+  }
 }
 
 export type ServerView = { version: string; uptimeSeconds: number; cwd: string; auth: 'tokens' | 'open' }
 
-export type NewSession = { cwd: string; agent?: string | undefined; model?: string | undefined; title?: string | undefined; parent?: string | undefined; initialMessage?: string | undefined }
-export type CreatedSession = { sessionId: SessionId; cwd: string; agent: string; model: string | null; messageId: string | null; status: SentMessage['status'] | null; /** Acts as the session, where it is an external one that the user opened. */ token: string | null }
+export type NewSession = {
+  cwd: string
+  agent?: string | undefined
+  model?: string | undefined
+  title?: string | undefined
+  parent?: string | undefined
+  initialMessage?: string | undefined
+}
+export type CreatedSession = {
+  sessionId: SessionId
+  cwd: string
+  agent: string
+  model: string | null
+  messageId: string | null
+  status: SentMessage['status'] | null
+  /** Acts as the session, where it is an external one that the user opened. */
+  token: string | null
+}
 
 export type SessionStatus = 'idle' | 'streaming' | 'error'
 export type Session = {
@@ -38,7 +61,15 @@ export type Session = {
   updatedAt: Millis
   buffered: number
 }
-export type SessionsAsk = { dir?: string; active?: boolean; agent?: string; parent?: string; archived?: boolean; cursor?: string; limit?: number }
+export type SessionsAsk = {
+  dir?: string
+  active?: boolean
+  agent?: string
+  parent?: string
+  archived?: boolean
+  cursor?: string
+  limit?: number
+}
 
 export type SessionState = {
   sessionId: SessionId
@@ -60,7 +91,13 @@ export type NewMessage = {
   inReplyTo?: string
   messageId?: string
 }
-export type SentMessage = { messageId: string; status: 'dispatched' | 'queued' | 'buffered'; sessionId: SessionId; turn: TurnId | null; flow: FlowId | null }
+export type SentMessage = {
+  messageId: string
+  status: 'dispatched' | 'queued' | 'buffered'
+  sessionId: SessionId
+  turn: TurnId | null
+  flow: FlowId | null
+}
 
 export type HistoryEntry = {
   n: number
@@ -78,7 +115,15 @@ export type HistoryEntry = {
   error: string | null
 }
 
-export type ContextFilter = { last_messages?: number; roles?: ('user' | 'assistant' | 'system' | 'tool')[]; keywords?: string[]; include_summary?: boolean; include_workspace?: boolean; workspace_files?: string[]; max_age_seconds?: number }
+export type ContextFilter = {
+  last_messages?: number
+  roles?: ('user' | 'assistant' | 'system' | 'tool')[]
+  keywords?: string[]
+  include_summary?: boolean
+  include_workspace?: boolean
+  workspace_files?: string[]
+  max_age_seconds?: number
+}
 export type NewCall = {
   /** The session that calls; otherwise a client's own. */
   from?: string | undefined
@@ -95,9 +140,34 @@ export type NewCall = {
   background?: boolean
 }
 /** The same keys in every outcome; `outcome` is null while a call in the background goes on. */
-export type CallAnswer = { agent_name: string; success: boolean; output: string; tool_calls: string[]; tokens_used: number; duration_seconds: number; errors: string[]; call_id: string; outcome: Outcome | null; truncated: boolean }
+export type CallAnswer = {
+  agent_name: string
+  success: boolean
+  output: string
+  tool_calls: string[]
+  tokens_used: number
+  duration_seconds: number
+  errors: string[]
+  call_id: string
+  outcome: Outcome | null
+  truncated: boolean
+}
 
-export type ListedCall = { call: string; flow: string | null; caller: string; callerName: string; agent: string; agentName: string; tool: string; task: string; outcome: Outcome | null; error: string | null; tokensUsed: number; createdAt: Millis; durationMs: number | null }
+export type ListedCall = {
+  call: string
+  flow: string | null
+  caller: string
+  callerName: string
+  agent: string
+  agentName: string
+  tool: string
+  task: string
+  outcome: Outcome | null
+  error: string | null
+  tokensUsed: number
+  createdAt: Millis
+  durationMs: number | null
+}
 
 export type CallRecord = {
   call: string
@@ -136,16 +206,53 @@ export type CallRecord = {
 
 export type Flow = {
   flow: FlowId
-  root: { turn: TurnId; session: SessionId; agent: string; text: string; outcome: Outcome | null; openedAt: Millis; endedAt: Millis | null }
+  root: {
+    turn: TurnId
+    session: SessionId
+    agent: string
+    text: string
+    outcome: Outcome | null
+    openedAt: Millis
+    endedAt: Millis | null
+  }
   calls: CallRecord[]
-  messages: { turn: TurnId; session: SessionId; agent: string; from: SessionId | null; text: string; outcome: Outcome | null; tokensUsed: number; openedAt: Millis }[]
+  messages: {
+    turn: TurnId
+    session: SessionId
+    agent: string
+    from: SessionId | null
+    text: string
+    outcome: Outcome | null
+    tokensUsed: number
+    openedAt: Millis
+  }[]
   tokensUsed: number
   durationMs: number
 }
 
-export type WaitEdge = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; kind: 'call' | 'wait'; call: CallId | null; since: Millis; until: Millis }
+export type WaitEdge = {
+  waiter: SessionId
+  waiterAgent: string
+  target: SessionId
+  targetAgent: string
+  kind: 'call' | 'wait'
+  call: CallId | null
+  since: Millis
+  until: Millis
+}
 
-export type Question = { id: string; session: SessionId; turn: TurnId; flow: FlowId; agent: string; tool: string; input: Json; path: string[]; askedAt: Millis; deadline: Millis }
+export type Question = {
+  id: string
+  session: SessionId
+  turn: TurnId
+  flow: FlowId
+  agent: string
+  tool: string
+  input: Json
+  path: string[]
+  askedAt: Millis
+  deadline: Millis
+}
 
 export type Agent = {
   id: string
@@ -164,18 +271,55 @@ export type Agent = {
 
 /** A tool as a model is shown it; `input` is its JSON Schema. */
 export type ToolSpec = { name: string; description: string; input: Json }
-/** One use of a tool of the client's own; `key` is the client's id of it. Without `ended` it has just begun. */
-export type TracedTool = { key: string; tool: string; input?: Json; ended?: { ok: boolean; output?: Json; startedAt: Millis } | null }
+/**
+ * One use of a tool of the client's own; `key` is the client's id of it. Without `ended` it has just begun.
+ */
+export type TracedTool = {
+  key: string
+  tool: string
+  input?: Json
+  ended?: { ok: boolean; output?: Json; startedAt: Millis } | null
+}
 
 /** An agent and its answers in Letta's shape; more fields than these may be there. */
-export type NewLettaAgent = { name: string; system?: string; description?: string; model?: string; tools?: string[] }
-export type LettaAgent = { id: string; name: string; system: string; description: string | null; model: string | null; [more: string]: unknown }
-export type LettaMessage = { id: string; date: string; message_type: string; content?: unknown; [more: string]: unknown }
-export type LettaAnswer = { messages: LettaMessage[]; stop_reason: { message_type: string; stop_reason: string } | string; usage: Record<string, unknown> }
+export type NewLettaAgent = {
+  name: string
+  system?: string
+  description?: string
+  model?: string
+  tools?: string[]
+}
+export type LettaAgent = {
+  id: string
+  name: string
+  system: string
+  description: string | null
+  model: string | null
+  [more: string]: unknown
+}
+export type LettaMessage = {
+  id: string
+  date: string
+  message_type: string
+  content?: unknown
+  [more: string]: unknown
+}
+export type LettaAnswer = {
+  messages: LettaMessage[]
+  stop_reason: { message_type: string; stop_reason: string } | string
+  usage: Record<string, unknown>
+}
 export type LettaInput = { content: string } | { messages: { role: string; content: string }[] }
 
 export type TokenAmounts = { input: number; output: number; estimated: boolean }
-export type Latency = { count: number; medianMs: number; p95Ms: number; maxMs: number; sumMs: number; histogram: { toMs: number; count: number }[] }
+export type Latency = {
+  count: number
+  medianMs: number
+  p95Ms: number
+  maxMs: number
+  sumMs: number
+  histogram: { toMs: number; count: number }[]
+}
 export type Numbers = {
   complete: boolean
   upTo: string
@@ -186,7 +330,12 @@ export type Numbers = {
   calls: number
   refused: number
   tokens: TokenAmounts
-  agents: { name: string; outcomes: Partial<Record<Outcome, number>>; tokens: TokenAmounts; latency: Latency | null }[]
+  agents: {
+    name: string
+    outcomes: Partial<Record<Outcome, number>>
+    tokens: TokenAmounts
+    latency: Latency | null
+  }[]
   models: ({ name: string } & TokenAmounts)[]
   context: { calls: number; passed: number; history: number }
   columns: { from: Millis; widthMs: number; calls: number; refused: number; tokens: number }[]
@@ -210,12 +359,35 @@ export type MessageRecord = {
   source: 'user' | 'applet' | 'agent'
   status: 'draft' | 'ready' | 'buffered' | 'queued' | 'delivered' | 'answered' | 'declined' | 'dead'
 }
-export type NewMail = { from?: string; message: string; session?: string; elaborate?: boolean; fork?: boolean | number; iterate?: boolean; id?: string; draft?: boolean; reply?: string[] }
-export type SentMail = { id: string; session: SessionId | null; status: MessageRecord['status']; draft: boolean; buffered: boolean }
+export type NewMail = {
+  from?: string
+  message: string
+  session?: string
+  elaborate?: boolean
+  fork?: boolean | number
+  iterate?: boolean
+  id?: string
+  draft?: boolean
+  reply?: string[]
+}
+export type SentMail = {
+  id: string
+  session: SessionId | null
+  status: MessageRecord['status']
+  draft: boolean
+  buffered: boolean
+}
 
 /** One event of the log as it reaches a client; `seq` is a cursor that can be handed back. */
 export type StreamedEvent = { seq: string; at: Millis; sessionId: SessionId; event: Event }
 /** A page of a flow's events; a page may be empty and not the last. */
 export type FlowEvents = { events: StreamedEvent[]; next: string | null; upTo: string }
 /** A piece of a turn as it happens; epoch, step and offset tell a rerun from a continuation. */
-export type Delta = { session: SessionId; turn: TurnId; epoch: number; step: number; offset: number; text: string }
+export type Delta = {
+  session: SessionId
+  turn: TurnId
+  epoch: number
+  step: number
+  offset: number
+  text: string
+}

@@ -8,10 +8,15 @@ import { tielineClient } from './client.ts'
 import { surroundings, type Surroundings } from './surroundings.ts'
 import { TielineError } from './tieline-error.ts'
 
-/** A feed of numbered events over a real socket: it sends what is after the cursor that it is asked for, and breaks off when it is told to. */
+/**
+ * A feed of numbered events over a real socket: it sends what is after the cursor that it is asked for, and
+ * breaks off when it is told to.
+ */
 async function feed(total: number, script: (connection: number) => { breakAfter?: number } = () => ({})) {
   const asked: (string | null)[] = []
-  const http: Server = createServer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+  const http: Server = createServer((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}'),
+  )
   const sockets = new WebSocketServer({ server: http })
   sockets.on('connection', (socket: ServerSocket, request) => {
     const after = new URL(request.url ?? '', 'http://x').searchParams.get('after')
@@ -27,11 +32,24 @@ async function feed(total: number, script: (connection: number) => { breakAfter?
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, asked, http, sockets }
 }
 
-async function sendAll(socket: ServerSocket, after: number, total: number, { breakAfter = Infinity }: { breakAfter?: number }): Promise<void> {
+async function sendAll(
+  socket: ServerSocket,
+  after: number,
+  total: number,
+  { breakAfter = Infinity }: { breakAfter?: number },
+): Promise<void> {
   socket.send(JSON.stringify({ type: 'subscribed', after: String(after), sessionIds: null }))
   for (let seq = after + 1; seq <= total && socket.readyState === socket.OPEN; seq += 1) {
     if (seq - after > breakAfter) return socket.terminate()
-    socket.send(JSON.stringify({ type: 'event', seq: String(seq), at: seq, sessionId: 'ses_1', event: { type: 'session.archived', session: 'ses_1', turn: null, cause: 'idle' } }))
+    socket.send(
+      JSON.stringify({
+        type: 'event',
+        seq: String(seq),
+        at: seq,
+        sessionId: 'ses_1',
+        event: { type: 'session.archived', session: 'ses_1', turn: null, cause: 'idle' },
+      }),
+    )
     if (seq % 100 === 0) await new Promise((resolve) => setImmediate(resolve))
   }
 }
@@ -113,8 +131,17 @@ describe('the event stream', () => {
   test('a no of the server ends it, silence does not', async () => {
     const server = await feed(0)
     server.sockets.removeAllListeners('connection')
-    server.sockets.on('connection', (socket: ServerSocket) => socket.send(JSON.stringify({ type: 'error', error: { code: 'session_unknown', message: 'There is no session "ses_x".' } })))
-    const failure = await take(tielineClient({ url: server.url }).events({ sessions: ['ses_x'] }), 1).catch((error: unknown) => error)
+    server.sockets.on('connection', (socket: ServerSocket) =>
+      socket.send(
+        JSON.stringify({
+          type: 'error',
+          error: { code: 'session_unknown', message: 'There is no session "ses_x".' },
+        }),
+      ),
+    )
+    const failure = await take(tielineClient({ url: server.url }).events({ sessions: ['ses_x'] }), 1).catch(
+      (error: unknown) => error,
+    )
     expect(failure).toBeInstanceOf(TielineError)
     expect(failure).toMatchObject({ code: 'session_unknown' })
   })
@@ -140,11 +167,33 @@ describe('the event stream', () => {
     const server = await feed(0)
     server.sockets.removeAllListeners('connection')
     server.sockets.on('connection', (socket: ServerSocket) => {
-      for (const frame of ['not json', { type: 'later' }, { type: 'subscribed', after: '7' }, { type: 'delta', sessionId: 'ses_1', session: 'ses_1', turn: 'turn_1', epoch: 1, step: 0, offset: 0, text: 'hel' }]) socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+      for (const frame of [
+        'not json',
+        { type: 'later' },
+        { type: 'subscribed', after: '7' },
+        {
+          type: 'delta',
+          sessionId: 'ses_1',
+          session: 'ses_1',
+          turn: 'turn_1',
+          epoch: 1,
+          step: 0,
+          offset: 0,
+          text: 'hel',
+        },
+      ])
+        socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
       void sendAll(socket, 7, 8, {})
     })
     const texts: string[] = []
-    expect(await take(tielineClient({ url: server.url }).events({ onDelta: ({ text, session }) => texts.push(`${session}:${text}`) }), 1)).toEqual([8])
+    expect(
+      await take(
+        tielineClient({ url: server.url }).events({
+          onDelta: ({ text, session }) => texts.push(`${session}:${text}`),
+        }),
+        1,
+      ),
+    ).toEqual([8])
     expect(texts).toEqual(['ses_1:hel'])
   })
 })

@@ -1,9 +1,11 @@
 /**
  * The events of the server as one endless sequence, over as many connections as it takes.
  *
- * S1  Nothing is skipped and nothing comes twice: every connection asks for what is after the last event that was handed on.
+ * S1  Nothing is skipped and nothing comes twice: every connection asks for what is after the last event that
+ * was handed on.
  * S2  A connection that breaks is made anew, after pauses that grow up to a few seconds.
- * S3  A reader that is slow holds a bounded number of events here; beyond that the connection is given up, and taken up again when it has read them.
+ * S3  A reader that is slow holds a bounded number of events here; beyond that the connection is given up,
+ * and taken up again when it has read them.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { contained } from '../model/contained.ts'
@@ -20,7 +22,10 @@ export type EventsAsk = {
   sessions?: readonly string[]
   /** Ends the sequence. */
   signal?: AbortSignal
-  /** Text as it streams. It is not part of the sequence and may be lost; a new connection begins with what running steps have said so far, from its offset on. */
+  /**
+   * Text as it streams. It is not part of the sequence and may be lost; a new connection begins with what
+   * running steps have said so far, from its offset on.
+   */
   onDelta?: (delta: Delta) => void
   /** The connection stands, with the cursor from which it goes on, or was lost and is being made anew. */
   onConnection?: (state: { open: true; after: string | null } | { open: false; why: string }) => void
@@ -60,18 +65,26 @@ export async function* eventStream(settings: StreamSettings, ask: EventsAsk): As
   }
 }
 
-/** A browser does not say why a connection was not made: a plain request does. Only a no ends the sequence; silence does not. */
+/**
+ * A browser does not say why a connection was not made: a plain request does. Only a no ends the sequence;
+ * silence does not.
+ */
 async function checkWelcome({ request }: StreamSettings, signal: AbortSignal | undefined): Promise<void> {
   try {
     await request('GET', '/api/sessions', { query: { limit: 1 }, signal, triesMax: 1 })
   } catch (error) {
-    if (error instanceof TielineError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error
+    if (error instanceof TielineError && error.status >= 400 && error.status < 500 && error.status !== 429)
+      throw error
   }
 }
 
 /** An event, or the cursor at which a subscription began. */
 type Item = StreamedEvent | { seq: string }
-type Frame = { type: 'event'; seq: string; at: number; sessionId: SessionId; event: StreamedEvent['event'] } | ({ type: 'delta' } & Delta) | { type: 'subscribed'; after: string } | { type: 'error'; error: ErrorBody }
+type Frame =
+  | { type: 'event'; seq: string; at: number; sessionId: SessionId; event: StreamedEvent['event'] }
+  | ({ type: 'delta' } & Delta)
+  | { type: 'subscribed'; after: string }
+  | { type: 'error'; error: ErrorBody }
 
 type Connection = { items: AsyncIterable<Item>; close(): void; why(): string; gaveUp(): boolean }
 
@@ -92,13 +105,15 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
     if (gaveUp) socket.close()
     wake()
   }
-  // What a callback of the reader throws, or a frame that cannot be read, ends this connection, not the program.
+  // What a callback of the reader throws, or a frame that cannot be read, ends this connection, not the
+  // program.
   const broke = (fault: unknown): void => {
     end(fault instanceof Error ? fault.message : String(fault))
     socket.close()
   }
   const receive = (frame: Frame | null): void => {
-    if (frame?.type === 'event') put({ seq: frame.seq, at: frame.at, sessionId: frame.sessionId, event: frame.event })
+    if (frame?.type === 'event')
+      put({ seq: frame.seq, at: frame.at, sessionId: frame.sessionId, event: frame.event })
     if (frame?.type === 'delta') ask.onDelta?.(frame)
     if (frame?.type === 'subscribed') {
       put({ seq: frame.after })
@@ -109,9 +124,20 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
       end(frame.error.message)
     }
   }
-  socket.addEventListener('message', contained(broke, ({ data }: MessageEvent) => receive(frameOf(data))))
-  socket.addEventListener('close', contained(broke, ({ reason, code }: CloseEvent) => end(reason === '' ? `it was closed (${code})` : reason)))
-  socket.addEventListener('error', contained(broke, () => end('it broke or could not be made')))
+  socket.addEventListener(
+    'message',
+    contained(broke, ({ data }: MessageEvent) => receive(frameOf(data))),
+  )
+  socket.addEventListener(
+    'close',
+    contained(broke, ({ reason, code }: CloseEvent) =>
+      end(reason === '' ? `it was closed (${code})` : reason),
+    ),
+  )
+  socket.addEventListener(
+    'error',
+    contained(broke, () => end('it broke or could not be made')),
+  )
   const abort = (): void => end('it was ended here')
   ask.signal?.addEventListener('abort', abort, { once: true })
   const items = (async function* () {
@@ -124,7 +150,9 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
     }
   })()
   return {
-    items, why: () => why, gaveUp: () => gaveUp,
+    items,
+    why: () => why,
+    gaveUp: () => gaveUp,
     close() {
       ask.signal?.removeEventListener('abort', abort)
       socket.close()
@@ -133,13 +161,20 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
 }
 
 /** A browser can set no headers here, so the token stands in the address; the server never logs it. */
-function socketUrl({ url, token }: StreamSettings, sessions: readonly string[], after: string | null): string {
+function socketUrl(
+  { url, token }: StreamSettings,
+  sessions: readonly string[],
+  after: string | null,
+): string {
   const address = new URL(urlOf(url.replace(/^http/, 'ws'), '/ws', { token, after }))
   for (const session of sessions) address.searchParams.append('session', session)
   return address.href
 }
 
-/** What is no JSON is none of our frames, and is left out; one that is too large to read may be, and must not be skipped (S1). */
+/**
+ * What is no JSON is none of our frames, and is left out; one that is too large to read may be, and must not
+ * be skipped (S1).
+ */
 function frameOf(data: unknown): Frame | null {
   if (typeof data !== 'string') return null
   const parsed = parseJson(data, 'frame', ownLimits)

@@ -1,4 +1,7 @@
-/** Frames that a connected program sends, cut to what the server takes: a frame that is too large would be refused, and what was said in it lost. */
+/**
+ * Frames that a connected program sends, cut to what the server takes: a frame that is too large would be
+ * refused, and what was said in it lost.
+ */
 import { hostDeltaMax, hostErrorMax, hostFrameBytesMax, hostTitleMax } from '../model/limits.ts'
 import { headUnits } from '../model/text.ts'
 import type { HostSession } from './host.ts'
@@ -13,13 +16,18 @@ const bytesOf = (frame: object): number => new TextEncoder().encode(JSON.stringi
 export const fits = (frame: object): boolean => bytesOf(frame) <= hostFrameBytesMax
 
 export const sessionFrame = ({ id, title, cwd, parent, as, spare }: HostSession): object => ({
-  id, title: headUnits(title ?? '', hostTitleMax), cwd, ...(parent == null ? {} : { parent }), ...(as == null ? {} : { as }), ...(spare === true ? { spare } : {}),
+  id,
+  title: headUnits(title ?? '', hostTitleMax),
+  cwd,
+  ...(parent == null ? {} : { parent }),
+  ...(as == null ? {} : { as }),
+  ...(spare === true ? { spare } : {}),
 })
 
 /** What was said, in as many pieces as it needs. */
 export function deltaFrames(turn: string, text: string): object[] {
   const frames: object[] = []
-  for (let rest = text; rest !== ''; ) {
+  for (let rest = text; rest !== '';) {
     const piece = headUnits(rest, hostDeltaMax)
     frames.push({ type: 'delta', turn, text: piece })
     rest = rest.slice(piece.length)
@@ -30,14 +38,32 @@ export function deltaFrames(turn: string, text: string): object[] {
 /** An output that no frame can hold is a failure that says so, with as much of it as one can. */
 export function answerFrame(turn: string, answer: RunAnswer): object {
   const { output, usage } = typeof answer === 'string' ? { output: answer, usage: undefined } : answer
-  const frame = { type: 'answer', turn, output, ...(usage === undefined ? {} : { usage: { input: whole(usage.input), output: whole(usage.output) } }) }
+  const frame = {
+    type: 'answer',
+    turn,
+    output,
+    ...(usage === undefined ? {} : { usage: { input: whole(usage.input), output: whole(usage.output) } }),
+  }
   const bytes = bytesOf(frame)
   if (bytes <= hostFrameBytesMax) return frame
-  return { ...frame, output: headUnits(output, Math.floor((hostFrameBytesMax - restBytesMax) / 6)), error: `too_large: the output has ${bytes} bytes as JSON; at most ${hostFrameBytesMax} are taken. Put it into a file and answer with its path.` }
+  return {
+    ...frame,
+    output: headUnits(output, Math.floor((hostFrameBytesMax - restBytesMax) / 6)),
+    error: `too_large: the output has ${bytes} bytes as JSON; at most ${hostFrameBytesMax} are taken. Put it into a file and answer with its path.`,
+  }
 }
 
-export const failureFrame = (turn: string, error: unknown): object => ({ type: 'answer', turn, output: '', error: headUnits(error instanceof Error ? error.message : String(error), hostErrorMax) })
+export const failureFrame = (turn: string, error: unknown): object => ({
+  type: 'answer',
+  turn,
+  output: '',
+  error: headUnits(error instanceof Error ? error.message : String(error), hostErrorMax),
+})
 
-export const unopenedFrame = (session: string, why: string): object => ({ type: 'unopened', session, why: headUnits(why, hostErrorMax) })
+export const unopenedFrame = (session: string, why: string): object => ({
+  type: 'unopened',
+  session,
+  why: headUnits(why, hostErrorMax),
+})
 
 const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)

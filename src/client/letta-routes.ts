@@ -11,7 +11,11 @@ export type LettaRoutes = {
   deleteAgent(id: string, once?: Once): Promise<unknown>
   /** Blocks until the turn has ended. */
   send(agent: string, input: LettaInput, once?: Once): Promise<LettaAnswer>
-  messages(agent: string, ask?: { limit?: number; after?: string; before?: string }, once?: Once): Promise<LettaMessage[]>
+  messages(
+    agent: string,
+    ask?: { limit?: number; after?: string; before?: string },
+    once?: Once,
+  ): Promise<LettaMessage[]>
   /** The same turn, each part as it comes. */
   stream(agent: string, input: LettaInput, once?: Once): AsyncGenerator<LettaMessage>
 }
@@ -24,7 +28,8 @@ export const lettaRoutes = (request: Request, settings: RequestSettings): LettaR
     agent: (id, once) => request('GET', agentPath(id), once),
     deleteAgent: (id, once) => request('DELETE', agentPath(id), once),
     send: (agent, input, once) => request('POST', `${agentPath(agent)}/messages`, { body: input, ...once }),
-    messages: (agent, ask, once) => request('GET', `${agentPath(agent)}/messages`, { query: { ...ask }, ...once }),
+    messages: (agent, ask, once) =>
+      request('GET', `${agentPath(agent)}/messages`, { query: { ...ask }, ...once }),
     async *stream(agent, input, once) {
       const body = await openStream(settings, `${agentPath(agent)}/messages/stream`, { body: input, ...once })
       for await (const data of eventData(body)) {

@@ -1,7 +1,8 @@
 /**
  * One request over `fetch`: JSON out, JSON in, a refusal thrown as a TielineError.
  *
- * A connection that breaks, and a server that is just going or coming, are tried again, POSTs too: each has an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
+ * A connection that breaks, and a server that is just going or coming, are tried again, POSTs too: each has
+ * an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { explain } from '../model/refusal.ts'
@@ -9,12 +10,28 @@ import type { Surroundings } from './surroundings.ts'
 import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
 
 /** As much of `fetch` as is used here. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Pick<Response, 'status' | 'ok' | 'body' | 'text'>>
+export type Fetch = (
+  url: string,
+  init: RequestInit,
+) => Promise<Pick<Response, 'status' | 'ok' | 'body' | 'text'>>
 
-export type RequestSettings = { url: string; token: string | null; name: string | null; fetch: Fetch; surroundings: Surroundings }
+export type RequestSettings = {
+  url: string
+  token: string | null
+  name: string | null
+  fetch: Fetch
+  surroundings: Surroundings
+}
 
 /** What a caller may give every request. */
-export type Once = { signal?: AbortSignal | undefined; /** The caller's own Idempotency-Key, for retries that outlive this process. Null sends none; then it is not tried again. */ key?: string | null | undefined }
+export type Once = {
+  signal?: AbortSignal | undefined
+  /**
+   * The caller's own Idempotency-Key, for retries that outlive this process. Null sends none; then it is not
+   * tried again.
+   */
+  key?: string | null | undefined
+}
 
 export type Ask = Once & {
   /** What is null or undefined is left out. */
@@ -50,9 +67,15 @@ export function requester(settings: RequestSettings): Request {
 }
 
 /** One response that is read as it comes. Not tried again: its reader decides how to go on. */
-export async function openStream(settings: RequestSettings, path: string, ask: Ask): Promise<ReadableStream<Uint8Array>> {
+export async function openStream(
+  settings: RequestSettings,
+  path: string,
+  ask: Ask,
+): Promise<ReadableStream<Uint8Array>> {
   const url = urlOf(settings.url, path, ask.query)
-  const response = await retried(settings, { ...ask, triesMax: 1 }, () => settings.fetch(url, { ...initOf(settings, 'POST', ask) }))
+  const response = await retried(settings, { ...ask, triesMax: 1 }, () =>
+    settings.fetch(url, { ...initOf(settings, 'POST', ask) }),
+  )
   if (!response.ok || response.body === null) {
     answerOf({ status: response.status, body: await response.text() }, url)
     throw badAnswer(url, response.status, 'nothing to read')
@@ -60,7 +83,11 @@ export async function openStream(settings: RequestSettings, path: string, ask: A
   return response.body
 }
 
-async function retried<T>(settings: RequestSettings, { signal, key, triesMax = key === null ? 1 : triesMaxOrdinary }: Ask, attempt: (isLast: boolean) => Promise<T>): Promise<T> {
+async function retried<T>(
+  settings: RequestSettings,
+  { signal, key, triesMax = key === null ? 1 : triesMaxOrdinary }: Ask,
+  attempt: (isLast: boolean) => Promise<T>,
+): Promise<T> {
   for (let tries = 1, pauseMs = firstPauseMs; ; tries += 1, pauseMs *= pauseFactor) {
     try {
       return await attempt(tries >= triesMax)
@@ -75,23 +102,40 @@ async function retried<T>(settings: RequestSettings, { signal, key, triesMax = k
 
 export function urlOf(base: string, path: string, query: Ask['query'] = {}): string {
   const url = new URL(path.replace(/^\//, ''), base.endsWith('/') ? base : `${base}/`)
-  for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined) url.searchParams.set(name, String(value))
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined) url.searchParams.set(name, String(value))
   return url.href
 }
 
-function initOf({ token, name, surroundings }: RequestSettings, method: Method, { body, key, signal }: Ask): RequestInit {
+function initOf(
+  { token, name, surroundings }: RequestSettings,
+  method: Method,
+  { body, key, signal }: Ask,
+): RequestInit {
   const headers: Record<string, string> = { accept: 'application/json' }
   if (token !== null) headers['authorization'] = `Bearer ${token}`
   if (name !== null) headers['user-agent'] = name
   if (method === 'POST' && key !== null) headers['idempotency-key'] = key ?? surroundings.draw()
   if (body !== undefined) headers['content-type'] = 'application/json'
-  return { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }) }
+  return {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }
 }
 
-function answerOf({ status, body }: { status: number; body: string }, url: string, alsoTakes?: number): unknown {
+function answerOf(
+  { status, body }: { status: number; body: string },
+  url: string,
+  alsoTakes?: number,
+): unknown {
   const parsed = body === '' ? null : parseJson(body, 'answer', ownLimits)
   const value = parsed === null || 'code' in parsed ? null : parsed.value
-  if ((status >= 200 && status < 300) || (status === alsoTakes && value !== null && errorOf(value) === null)) {
+  if (
+    (status >= 200 && status < 300) ||
+    (status === alsoTakes && value !== null && errorOf(value) === null)
+  ) {
     if (parsed !== null && 'code' in parsed) throw badAnswer(url, status, body)
     return value
   }
@@ -102,7 +146,11 @@ function answerOf({ status, body }: { status: number; body: string }, url: strin
 /** JSON of a server. One that is not ours, or not itself, may say anything. */
 export function jsonOf(text: string): unknown {
   const parsed = parseJson(text, 'frame', ownLimits)
-  if ('code' in parsed) throw new TielineError({ code: 'not_tieline', message: `The server said what no Tieline server says: ${explain(parsed)}` }, 200)
+  if ('code' in parsed)
+    throw new TielineError(
+      { code: 'not_tieline', message: `The server said what no Tieline server says: ${explain(parsed)}` },
+      200,
+    )
   return parsed.value
 }
 
@@ -115,4 +163,10 @@ const shownMax = 200
 
 /** Something answered that does not speak as we do: another program on that port, or a proxy. */
 const badAnswer = (url: string, status: number, body: string): TielineError =>
-  new TielineError({ code: 'not_tieline', message: `${url} answered ${status} with what no Tieline server says: ${body.slice(0, shownMax)}` }, status)
+  new TielineError(
+    {
+      code: 'not_tieline',
+      message: `${url} answered ${status} with what no Tieline server says: ${body.slice(0, shownMax)}`,
+    },
+    status,
+  )

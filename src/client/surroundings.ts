@@ -1,4 +1,7 @@
-/** Time and chance as browsers and Node both have them. Only this file of the client reads them, so that a test can put its own in their place. */
+/**
+ * Time and chance as browsers and Node both have them. Only this file of the client reads them, so that a
+ * test can put its own in their place.
+ */
 
 export type Surroundings = {
   /** Resolves after that time, or as soon as the signal aborts. */
@@ -19,5 +22,8 @@ export const surroundings: Surroundings = {
       const timer = setTimeout(done, ms)
       signal?.addEventListener('abort', done, { once: true })
     }),
-  draw: () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
+  draw: () =>
+    Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+      '',
+    ),
 }

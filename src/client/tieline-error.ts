@@ -37,6 +37,7 @@ export class ServerUnreachable extends Error {
 function causeWords(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const inner = cause.cause
-  if (inner instanceof Error) return inner.message === '' ? ((inner as { code?: string }).code ?? inner.name) : inner.message
+  if (inner instanceof Error)
+    return inner.message === '' ? ((inner as { code?: string }).code ?? inner.name) : inner.message
   return cause.message === '' ? ((cause as { code?: string }).code ?? cause.name) : cause.message
 }

@@ -1,7 +1,12 @@
 /** A named definition: prompt, driver, tools, limits, and whom it may call. */
 import { z } from 'zod'
 
-export const AgentName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, "_", "-" and ".", at most 64, starting with a letter or digit')
+export const AgentName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+    'letters, digits, "_", "-" and ".", at most 64, starting with a letter or digit',
+  )
 export type AgentName = z.infer<typeof AgentName>
 
 export const McpServer = z.union([
@@ -11,7 +16,11 @@ export const McpServer = z.union([
     env: z.record(z.string(), z.string()).default({}),
     repeatable: z.array(z.string()).default([]),
   }),
-  z.strictObject({ url: z.url(), headers: z.record(z.string(), z.string()).default({}), repeatable: z.array(z.string()).default([]) }),
+  z.strictObject({
+    url: z.url(),
+    headers: z.record(z.string(), z.string()).default({}),
+    repeatable: z.array(z.string()).default([]),
+  }),
 ])
 export type McpServer = z.infer<typeof McpServer>
 
@@ -32,16 +41,34 @@ export const Agent = z.strictObject({
   tools: z.array(z.string().min(1)).default([]),
   ask: z.array(z.string().min(1)).default([]),
   allowSubAgentCalls: z.boolean().default(false),
-  /** Names as calls use them: an agent's own, or its title where a door made it. A configuration can name only those that it has. */
+  /**
+   * Names as calls use them: an agent's own, or its title where a door made it. A configuration can name only
+   * those that it has.
+   */
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
   limits: AgentLimits.default({}),
-  mcpServers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,32}$/, 'letters, digits and "-", at most 32'), McpServer).default({}),
+  mcpServers: z
+    .record(z.string().regex(/^[A-Za-z0-9-]{1,32}$/, 'letters, digits and "-", at most 32'), McpServer)
+    .default({}),
 })
 export type Agent = z.infer<typeof Agent>
 
 /** Clients at a door act as a session of this agent: it may call, and is never run. */
-export const externalAgent: Agent = Agent.parse({ name: 'external', description: 'A client outside', driver: 'none', tools: ['*'], allowSubAgentCalls: true, maxDepth: 64 })
+export const externalAgent: Agent = Agent.parse({
+  name: 'external',
+  description: 'A client outside',
+  driver: 'none',
+  tools: ['*'],
+  allowSubAgentCalls: true,
+  maxDepth: 64,
+})
 
-export const mayCallAgent = (caller: Agent, { name, title }: { name: string; title?: string | undefined }): boolean =>
-  caller.allowSubAgentCalls && (caller.mayCall === undefined || caller.mayCall.includes(name) || (title !== undefined && caller.mayCall.includes(title)))
+export const mayCallAgent = (
+  caller: Agent,
+  { name, title }: { name: string; title?: string | undefined },
+): boolean =>
+  caller.allowSubAgentCalls &&
+  (caller.mayCall === undefined ||
+    caller.mayCall.includes(name) ||
+    (title !== undefined && caller.mayCall.includes(title)))

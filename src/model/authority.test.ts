@@ -4,27 +4,40 @@ import { allowsTool, fullAuthority, matchesTool, mayUse, shrink, type Authority 
 
 /** Few letters, so that names and patterns often meet. */
 const name = fc.string({ unit: fc.constantFrom('a', 'b', '_'), minLength: 1, maxLength: 4 })
-const pattern = fc.oneof(name, name.map((start) => `${start}*`), fc.constant('*'))
+const pattern = fc.oneof(
+  name,
+  name.map((start) => `${start}*`),
+  fc.constant('*'),
+)
 const allowed = fc.option(fc.array(pattern, { maxLength: 4 }), { nil: null })
 const hop = fc.record({ allowed, nested: fc.boolean() })
 const all = ['*']
 
-const down = (hops: readonly { allowed: string[] | null; nested: boolean }[]): Authority => hops.reduce((authority, at) => shrink(authority, at.allowed, at.nested), fullAuthority)
+const down = (hops: readonly { allowed: string[] | null; nested: boolean }[]): Authority =>
+  hops.reduce((authority, at) => shrink(authority, at.allowed, at.nested), fullAuthority)
 
 test('R7: along every chain of calls, a callee may use a tool exactly if each allowed_tools on the path allows it', () => {
-  fc.assert(fc.property(fc.array(hop, { maxLength: 5 }), name, (hops, tool) => {
-    expect(mayUse(down(hops), all, tool)).toBe(hops.every((at) => at.allowed === null || allowsTool(at.allowed, tool)))
-  }), { numRuns: 3000 })
+  fc.assert(
+    fc.property(fc.array(hop, { maxLength: 5 }), name, (hops, tool) => {
+      expect(mayUse(down(hops), all, tool)).toBe(
+        hops.every((at) => at.allowed === null || allowsTool(at.allowed, tool)),
+      )
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 test('R7: shrinking never widens: what the callee may use, its caller might have granted and the call allowed', () => {
-  fc.assert(fc.property(fc.array(hop, { maxLength: 4 }), hop, name, (hops, last, tool) => {
-    const before = down(hops)
-    const after = shrink(before, last.allowed, last.nested)
-    fc.pre(mayUse(after, all, tool))
-    expect(mayUse(before, all, tool)).toBe(true)
-    expect(mayUse(shrink(fullAuthority, last.allowed, last.nested), all, tool)).toBe(true)
-  }), { numRuns: 3000 })
+  fc.assert(
+    fc.property(fc.array(hop, { maxLength: 4 }), hop, name, (hops, last, tool) => {
+      const before = down(hops)
+      const after = shrink(before, last.allowed, last.nested)
+      fc.pre(mayUse(after, all, tool))
+      expect(mayUse(before, all, tool)).toBe(true)
+      expect(mayUse(shrink(fullAuthority, last.allowed, last.nested), all, tool)).toBe(true)
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 test('R7: a wildcard that begins with an allowed name does not open what else begins so', () => {
@@ -34,16 +47,25 @@ test('R7: a wildcard that begins with an allowed name does not open what else be
   expect(mayUse(shrink({ tools: ['read*'], nested: true }, ['read'], true), all, 'read_output')).toBe(false)
 })
 
-test('R7: both the ceiling and the agent\'s own list must allow a tool', () => {
-  fc.assert(fc.property(fc.array(hop, { maxLength: 3 }), fc.array(pattern, { maxLength: 3 }), name, (hops, own, tool) => {
-    expect(mayUse(down(hops), own, tool)).toBe(allowsTool(own, tool) && mayUse(down(hops), all, tool))
-  }))
+test("R7: both the ceiling and the agent's own list must allow a tool", () => {
+  fc.assert(
+    fc.property(
+      fc.array(hop, { maxLength: 3 }),
+      fc.array(pattern, { maxLength: 3 }),
+      name,
+      (hops, own, tool) => {
+        expect(mayUse(down(hops), own, tool)).toBe(allowsTool(own, tool) && mayUse(down(hops), all, tool))
+      },
+    ),
+  )
 })
 
 test('R7: nested calls that were forbidden once stay forbidden', () => {
-  fc.assert(fc.property(fc.array(hop, { maxLength: 5 }), (hops) => {
-    expect(down(hops).nested).toBe(hops.every(({ nested }) => nested))
-  }))
+  fc.assert(
+    fc.property(fc.array(hop, { maxLength: 5 }), (hops) => {
+      expect(down(hops).nested).toBe(hops.every(({ nested }) => nested))
+    }),
+  )
 })
 
 test('R7: an empty list allows nothing, and is not taken for no list', () => {
@@ -53,8 +75,18 @@ test('R7: an empty list allows nothing, and is not taken for no list', () => {
 })
 
 test.each([
-  ['*', 'anything', true], ['read', 'read', true], ['read', 'read_output', false], ['read*', 'read', true], ['read*', 'read_output', true], ['files_*', 'files', false], ['files_*', 'files_read', true], ['READ', 'read', false], ['', 'read', false],
-])('the pattern %s and the tool %s: %s', (wide, tool, matches) => expect(matchesTool(wide, tool)).toBe(matches))
+  ['*', 'anything', true],
+  ['read', 'read', true],
+  ['read', 'read_output', false],
+  ['read*', 'read', true],
+  ['read*', 'read_output', true],
+  ['files_*', 'files', false],
+  ['files_*', 'files_read', true],
+  ['READ', 'read', false],
+  ['', 'read', false],
+])('the pattern %s and the tool %s: %s', (wide, tool, matches) =>
+  expect(matchesTool(wide, tool)).toBe(matches),
+)
 
 test('shrinking leaves what it was given as it was', () => {
   const authority: Authority = { tools: ['a', 'b*'], nested: true }

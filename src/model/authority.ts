@@ -15,10 +15,18 @@ export const fullAuthority: Authority = { tools: null, nested: true }
 export const matchesTool = (pattern: string, name: string): boolean =>
   pattern === '*' || pattern === name || (pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1)))
 
-export const allowsTool = (patterns: readonly string[], name: string): boolean => patterns.some((pattern) => matchesTool(pattern, name))
+export const allowsTool = (patterns: readonly string[], name: string): boolean =>
+  patterns.some((pattern) => matchesTool(pattern, name))
 
-/** The ceiling for a callee: the caller's, met with what this call allows. Wildcards are kept where they say the same. */
-export function shrink(authority: Authority, allowedTools: readonly string[] | null, nested: boolean): Authority {
+/**
+ * The ceiling for a callee: the caller's, met with what this call allows. Wildcards are kept where they say
+ * the same.
+ */
+export function shrink(
+  authority: Authority,
+  allowedTools: readonly string[] | null,
+  nested: boolean,
+): Authority {
   return { tools: meet(authority.tools, allowedTools), nested: authority.nested && nested }
 }
 
@@ -30,10 +38,15 @@ function meet(ceiling: readonly string[] | null, allowed: readonly string[] | nu
   return [...new Set([...within, ...narrower])]
 }
 
-const coveredBy = (patterns: readonly string[], pattern: string): boolean => patterns.some((wide) => covers(wide, pattern))
+const coveredBy = (patterns: readonly string[], pattern: string): boolean =>
+  patterns.some((wide) => covers(wide, pattern))
 
-/** Whether everything that `pattern` allows is allowed by `wide`: an exact name never covers a wildcard that begins with it. */
-const covers = (wide: string, pattern: string): boolean => wide === pattern || (wide.endsWith('*') && pattern.startsWith(wide.slice(0, -1)))
+/**
+ * Whether everything that `pattern` allows is allowed by `wide`: an exact name never covers a wildcard that
+ * begins with it.
+ */
+const covers = (wide: string, pattern: string): boolean =>
+  wide === pattern || (wide.endsWith('*') && pattern.startsWith(wide.slice(0, -1)))
 
 /** R7: both the agent's own list and the ceiling must allow a tool. */
 export const mayUse = (authority: Authority, agentTools: readonly string[], name: string): boolean =>

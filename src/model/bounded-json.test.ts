@@ -15,24 +15,38 @@ function asParsed(text: string): object {
 }
 
 test('what is within the limits is parsed as JSON.parse would', () => {
-  fc.assert(fc.property(fc.jsonValue(), (value) => {
-    const text = JSON.stringify(value)
-    expect(parseJson(text, 'body')).toEqual({ value: JSON.parse(text) })
-  }))
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value)
+      expect(parseJson(text, 'body')).toEqual({ value: JSON.parse(text) })
+    }),
+  )
 })
 
 test('text that is no JSON is refused with its beginning, whatever it is', () => {
-  const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('[', ']', '{', '}', '"', '\\', ',', '1') }))
-  fc.assert(fc.property(text, (given) => {
-    expect(parseJson(given, 'body')).toMatchObject(asParsed(given))
-  }))
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: fc.constantFrom('[', ']', '{', '}', '"', '\\', ',', '1') }),
+  )
+  fc.assert(
+    fc.property(text, (given) => {
+      expect(parseJson(given, 'body')).toMatchObject(asParsed(given))
+    }),
+  )
 })
 
 test('the last level that is allowed passes, the next one is refused by the name of its key', () => {
   const { depthMax } = inletLimits
   expect(parseJson(nested(depthMax), 'body')).toHaveProperty('value')
-  expect(parseJson(nested(depthMax + 1), 'body')).toMatchObject({ code: 'bad_input', field: 'body', expected: `at most ${depthMax} levels of nesting` })
-  expect(parseJson(`{"type":"x","sessionIds":${nested(31_000)}}`, 'frame')).toMatchObject({ code: 'bad_input', field: 'sessionIds' })
+  expect(parseJson(nested(depthMax + 1), 'body')).toMatchObject({
+    code: 'bad_input',
+    field: 'body',
+    expected: `at most ${depthMax} levels of nesting`,
+  })
+  expect(parseJson(`{"type":"x","sessionIds":${nested(31_000)}}`, 'frame')).toMatchObject({
+    code: 'bad_input',
+    field: 'sessionIds',
+  })
   expect(parseJson(`["a",${nested(31_000)}]`, 'frame')).toMatchObject({ field: 'frame' })
 })
 
@@ -42,14 +56,26 @@ test('brackets and commas inside of texts are not counted', () => {
 })
 
 test('more values than allowed are refused, in lists, objects and empty brackets alike', () => {
-  for (const text of [`[${'1,'.repeat(10)}1]`, `{${Array.from({ length: 11 }, (_, index) => `"k${index}":1`).join()}}`, `[${'[],'.repeat(10)}1]`]) {
-    expect(parseJson(text, 'body', limits({ valuesMax: 10 }))).toMatchObject({ code: 'bad_input', expected: 'at most 10 values' })
+  for (const text of [
+    `[${'1,'.repeat(10)}1]`,
+    `{${Array.from({ length: 11 }, (_, index) => `"k${index}":1`).join()}}`,
+    `[${'[],'.repeat(10)}1]`,
+  ]) {
+    expect(parseJson(text, 'body', limits({ valuesMax: 10 }))).toMatchObject({
+      code: 'bad_input',
+      expected: 'at most 10 values',
+    })
   }
   expect(parseJson('[1,2,3]', 'body', limits({ valuesMax: 4 }))).toEqual({ value: [1, 2, 3] })
 })
 
 test('bytes are counted, not characters', () => {
-  expect(parseJson('"ééééé"', 'body', limits({ bytesMax: 11 }))).toEqual({ code: 'too_large', field: 'body', bytes: 12, bytesMax: 11 })
+  expect(parseJson('"ééééé"', 'body', limits({ bytesMax: 11 }))).toEqual({
+    code: 'too_large',
+    field: 'body',
+    bytes: 12,
+    bytesMax: 11,
+  })
   expect(parseJson('"ééééé"', 'body', limits({ bytesMax: 12 }))).toEqual({ value: 'ééééé' })
 })
 
@@ -60,6 +86,10 @@ test('a value that is deep, wide or a ring is checked without running out of sta
   expect(Json.safeParse(deep).success).toBe(true)
   expect(Json.safeParse(JSON.parse(nested(100_000))).success).toBe(false)
   expect(isJson(ring)).toBe(false)
-  expect([undefined, Number.NaN, 1n, () => 1, Symbol('s'), new Map(), { a: undefined }].map(isJson)).not.toContain(true)
-  expect([null, 1, 'a', true, [], {}, { a: [{ b: null }] }, Object.create(null)].map(isJson)).not.toContain(false)
+  expect(
+    [undefined, Number.NaN, 1n, () => 1, Symbol('s'), new Map(), { a: undefined }].map(isJson),
+  ).not.toContain(true)
+  expect([null, 1, 'a', true, [], {}, { a: [{ b: null }] }, Object.create(null)].map(isJson)).not.toContain(
+    false,
+  )
 })

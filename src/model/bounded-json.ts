@@ -1,8 +1,11 @@
 /**
- * JSON from outside, parsed only after one linear scan has found that it is neither too long, nor too deep, nor made of too many values.
+ * JSON from outside, parsed only after one linear scan has found that it is neither too long, nor too deep,
+ * nor made of too many values.
  *
- * The scan keeps no stack and reads no character twice, so it costs less than the parser that follows it. What passes can be checked, walked and written
- * down again by recursive code without running out of stack: validators, JSON.stringify and every fold of ours rely on that.
+ * The scan keeps no stack and reads no character twice, so it costs less than the parser that follows it.
+ * What passes can be checked, walked and written
+ * down again by recursive code without running out of stack: validators, JSON.stringify and every fold of
+ * ours rely on that.
  */
 import type { Refusal } from './refusal.ts'
 import { preview } from './text.ts'
@@ -10,12 +13,17 @@ import { preview } from './text.ts'
 export type JsonLimits = { bytesMax: number; depthMax: number; valuesMax: number }
 
 /**
- * For everything that others send us. A tool's input or a JSON Schema is rarely more than ten levels deep, and the slowest recursive code that we use
- * overflows near 2,500 levels. Fifty thousand values are a large table, and take some milliseconds to check; as keys of one object, which Node is slow to list, some tens.
+ * For everything that others send us. A tool's input or a JSON Schema is rarely more than ten levels deep,
+ * and the slowest recursive code that we use
+ * overflows near 2,500 levels. Fifty thousand values are a large table, and take some milliseconds to check;
+ * as keys of one object, which Node is slow to list, some tens.
  */
 export const inletLimits: JsonLimits = { bytesMax: 4 * 1024 * 1024, depthMax: 100, valuesMax: 50_000 }
 
-/** For what one Tieline writes and another reads, where foreign JSON stands inside of our own frames and lists. */
+/**
+ * For what one Tieline writes and another reads, where foreign JSON stands inside of our own frames and
+ * lists.
+ */
 export const ownLimits: JsonLimits = { bytesMax: 64 * 1024 * 1024, depthMax: 200, valuesMax: 2_000_000 }
 
 const quote = 0x22
@@ -23,8 +31,15 @@ const comma = 0x2c
 const backslash = 0x5c
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** `field` is what the refusal names; a value that is too deep or too wide inside of an object is named by its own key there. */
-export function parseJson(text: string, field: string, limits: JsonLimits = inletLimits): { value: unknown } | Refusal {
+/**
+ * `field` is what the refusal names; a value that is too deep or too wide inside of an object is named by its
+ * own key there.
+ */
+export function parseJson(
+  text: string,
+  field: string,
+  limits: JsonLimits = inletLimits,
+): { value: unknown } | Refusal {
   // A unit is at most three bytes, so most texts need no counting.
   const bytes = text.length * 3 > limits.bytesMax ? new TextEncoder().encode(text).length : text.length
   if (bytes > limits.bytesMax) return { code: 'too_large', field, bytes, bytesMax: limits.bytesMax }
@@ -39,11 +54,20 @@ export function parseJson(text: string, field: string, limits: JsonLimits = inle
 
 export const notJson = (field: string, text: string): Refusal => {
   const given = preview(text, 80)
-  return { code: 'bad_input', field, given: text === '' ? 'an empty text' : JSON.stringify(given.length < text.length ? `${given}…` : text), expected: 'JSON' }
+  return {
+    code: 'bad_input',
+    field,
+    given: text === '' ? 'an empty text' : JSON.stringify(given.length < text.length ? `${given}…` : text),
+    expected: 'JSON',
+  }
 }
 
 /** Null where the text stays within the limits. Text that is no JSON may pass: the parser says so. */
-export function findExcess(text: string, field: string, { depthMax, valuesMax }: Omit<JsonLimits, 'bytesMax'>): Refusal | null {
+export function findExcess(
+  text: string,
+  field: string,
+  { depthMax, valuesMax }: Omit<JsonLimits, 'bytesMax'>,
+): Refusal | null {
   let depth = 0
   // Each bracket opens at most one value that no comma precedes: this never counts too few.
   let values = 1
@@ -59,18 +83,31 @@ export function findExcess(text: string, field: string, { depthMax, valuesMax }:
     } else if (unit === openList || unit === openObject) {
       depth += 1
       values += 1
-      if (depth > depthMax) return excess(named(text, field, key), `JSON with more than ${depthMax} levels`, `at most ${depthMax} levels of nesting`)
+      if (depth > depthMax)
+        return excess(
+          named(text, field, key),
+          `JSON with more than ${depthMax} levels`,
+          `at most ${depthMax} levels of nesting`,
+        )
     } else if (unit === closeList || unit === closeObject) {
       depth -= 1
     } else if (unit === comma) {
       values += 1
     }
-    if (values > valuesMax) return excess(named(text, field, key), `JSON with more than ${valuesMax} values`, `at most ${valuesMax} values`)
+    if (values > valuesMax)
+      return excess(
+        named(text, field, key),
+        `JSON with more than ${valuesMax} values`,
+        `at most ${valuesMax} values`,
+      )
   }
   return null
 }
 
-/** The quote that ends the string which begins at `start`, or -1. Every run of backslashes is looked at once: it ends at the quote that was found. */
+/**
+ * The quote that ends the string which begins at `start`, or -1. Every run of backslashes is looked at once:
+ * it ends at the quote that was found.
+ */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let escapes = 0
@@ -82,6 +119,12 @@ function stringEnd(text: string, start: number): number {
 
 const keyCharsMax = 100
 
-const named = (text: string, field: string, key: [number, number] | null): string => (key === null ? field : preview(text.slice(key[0], Math.min(key[1], key[0] + keyCharsMax * 2)), keyCharsMax))
+const named = (text: string, field: string, key: [number, number] | null): string =>
+  key === null ? field : preview(text.slice(key[0], Math.min(key[1], key[0] + keyCharsMax * 2)), keyCharsMax)
 
-const excess = (field: string, given: string, expected: string): Refusal => ({ code: 'bad_input', field, given, expected })
+const excess = (field: string, given: string, expected: string): Refusal => ({
+  code: 'bad_input',
+  field,
+  given,
+  expected,
+})

@@ -4,13 +4,20 @@ import { boundedLines, LineTooLong } from './bounded-lines.ts'
 
 test('lines come out as they went in, however they were cut', () => {
   const line = fc.string({ unit: fc.constantFrom('a', 'é', '世', '😀', ' ') })
-  fc.assert(fc.property(fc.array(line), fc.integer({ min: 1, max: 7 }), fc.constantFrom('\n', '\r\n'), (lines, step, end) => {
-    const bytes = Buffer.from(lines.map((one) => one + end).join(''))
-    const taken: string[] = []
-    const push = boundedLines(1000, (one) => taken.push(one))
-    for (let at = 0; at < bytes.length; at += step) push(bytes.subarray(at, at + step))
-    expect(taken).toEqual(lines)
-  }))
+  fc.assert(
+    fc.property(
+      fc.array(line),
+      fc.integer({ min: 1, max: 7 }),
+      fc.constantFrom('\n', '\r\n'),
+      (lines, step, end) => {
+        const bytes = Buffer.from(lines.map((one) => one + end).join(''))
+        const taken: string[] = []
+        const push = boundedLines(1000, (one) => taken.push(one))
+        for (let at = 0; at < bytes.length; at += step) push(bytes.subarray(at, at + step))
+        expect(taken).toEqual(lines)
+      },
+    ),
+  )
 })
 
 test('a line that never ends is given up at its bound, before more is kept of it', () => {

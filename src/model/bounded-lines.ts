@@ -7,7 +7,10 @@ export class LineTooLong extends Error {
 
 const lineFeed = 0x0a
 
-/** The returned function is given each piece as it comes, and throws where a line is too long; nothing that follows can be trusted then. */
+/**
+ * The returned function is given each piece as it comes, and throws where a line is too long; nothing that
+ * follows can be trusted then.
+ */
 export function boundedLines(bytesMax: number, take: (line: string) => void): (piece: Uint8Array) => void {
   let waiting: Uint8Array[] = []
   let bytes = 0

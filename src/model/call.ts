@@ -1,5 +1,6 @@
 /**
- * May a call open, with what grant, and how does it end? Pure functions over facts; the runtime reads the facts and records the answer in one transaction (R1).
+ * May a call open, with what grant, and how does it end? Pure functions over facts; the runtime reads the
+ * facts and records the answer in one transaction (R1).
  *
  * The rules of `openCall` are checked in this order, and the first that says no is the refusal:
  *  1. the caller's turn is live and its own call still pending    call_ended
@@ -10,8 +11,10 @@
  *  6. depth (R7)                                                  call_too_deep
  *  7. not its own task, word for word                             task_repeated
  *  8. no ring of waits across roots (R5)                          call_deadlock
- *  9. bounds (R11)                                                too_many_calls, too_many_descendants, rate_limited, queue_full
- * 10. what the child receives fits (R8)                           context_too_large, or bad_input for a path outside or an output_schema that cannot be used
+ *  9. bounds (R11)                                                too_many_calls, too_many_descendants,
+ *  rate_limited, queue_full
+ * 10. what the child receives fits (R8)                           context_too_large, or bad_input for a path
+ * outside or an output_schema that cannot be used
  * 11. tokens (R7)                                                 budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
@@ -19,7 +22,14 @@ import { shrink } from './authority.ts'
 import type { Grant, Hop } from './event.ts'
 import type { OpenFacts } from './facts.ts'
 import type { Millis, SessionId } from './id.ts'
-import { iterationsDefault, iterationsMax, subagentDepthMax, subagentIterationsDefault, subagentIterationsMax, type Limits } from './limits.ts'
+import {
+  iterationsDefault,
+  iterationsMax,
+  subagentDepthMax,
+  subagentIterationsDefault,
+  subagentIterationsMax,
+  type Limits,
+} from './limits.ts'
 import { agentUnknown, type Refusal } from './refusal.ts'
 import { byteLength } from './text.ts'
 
@@ -46,19 +56,38 @@ export type OpenRequest = {
   context: { tokens: number } | Refusal
 }
 
-export type OpenWorld = { callerAgent: Agent; knownAgents: readonly string[]; limits: Limits; now: Millis; /** The task that started the caller's turn. */ callerTaskHash: string | null }
+export type OpenWorld = {
+  callerAgent: Agent
+  knownAgents: readonly string[]
+  limits: Limits
+  now: Millis
+  /** The task that started the caller's turn. */
+  callerTaskHash: string | null
+}
 
 export type OpenDecision = { grant: Grant; deadline: Millis } | Refusal
 export const isRefusal = (value: object): value is Refusal => 'code' in value
 
 /** The shortest deadline that leaves the caller time to use a partial result. */
 export const effectiveTimeoutMs = (requestedMs: number, callerLeftMs: number, limits: Limits): number =>
-  Math.floor(Math.min(requestedMs, limits.callTimeoutMsMax, callerLeftMs - Math.min(2000, callerLeftMs * 0.05)))
+  Math.floor(
+    Math.min(requestedMs, limits.callTimeoutMsMax, callerLeftMs - Math.min(2000, callerLeftMs * 0.05)),
+  )
 
 export function openCall(request: OpenRequest, facts: OpenFacts, world: OpenWorld): OpenDecision {
-  return liveness(facts, world) ?? permission(request, facts, world) ?? existence(request, facts, world) ?? sizes(request, world)
-    ?? cycles(request, facts) ?? depths(request, facts, world) ?? repetition(request, facts, world) ?? deadlock(request, facts)
-    ?? bounds(request, facts, world) ?? (isRefusal(request.context) ? request.context : null) ?? grantCall(request, facts, world)
+  return (
+    liveness(facts, world) ??
+    permission(request, facts, world) ??
+    existence(request, facts, world) ??
+    sizes(request, world) ??
+    cycles(request, facts) ??
+    depths(request, facts, world) ??
+    repetition(request, facts, world) ??
+    deadlock(request, facts) ??
+    bounds(request, facts, world) ??
+    (isRefusal(request.context) ? request.context : null) ??
+    grantCall(request, facts, world)
+  )
 }
 
 export const deadlinePassed = 'your deadline has passed'
@@ -67,85 +96,154 @@ export const deadlinePassed = 'your deadline has passed'
 function liveness({ caller: { turn } }: OpenFacts, { now }: OpenWorld): Refusal | null {
   if (turn.state !== 'running') return { code: 'call_ended', why: 'your turn has ended' }
   if (turn.stopping !== null) return { code: 'call_ended', why: 'your turn was cancelled' }
-  if (turn.call !== null && !turn.call.pending) return { code: 'call_ended', why: `the call that started your turn ended (${turn.call.outcome ?? 'unknown'})` }
+  if (turn.call !== null && !turn.call.pending)
+    return {
+      code: 'call_ended',
+      why: `the call that started your turn ended (${turn.call.outcome ?? 'unknown'})`,
+    }
   if (callerDeadline(turn) <= now) return { code: 'call_ended', why: deadlinePassed }
   return null
 }
 
-const callerDeadline = (turn: OpenFacts['caller']['turn']): Millis => (turn.call === null ? turn.deadline : Math.min(turn.deadline, turn.call.deadline))
+const callerDeadline = (turn: OpenFacts['caller']['turn']): Millis =>
+  turn.call === null ? turn.deadline : Math.min(turn.deadline, turn.call.deadline)
 
-function permission(request: OpenRequest, { caller: { turn } }: OpenFacts, { callerAgent }: OpenWorld): Refusal | null {
-  if (!turn.grant.authority.nested) return { code: 'tool_disabled', tool: request.tool, why: 'this call was made with allow_nested_calls: false' }
-  if (!callerAgent.allowSubAgentCalls) return { code: 'not_allowed', agent: callerAgent.name, what: 'call other agents', allowed: [] }
+function permission(
+  request: OpenRequest,
+  { caller: { turn } }: OpenFacts,
+  { callerAgent }: OpenWorld,
+): Refusal | null {
+  if (!turn.grant.authority.nested)
+    return {
+      code: 'tool_disabled',
+      tool: request.tool,
+      why: 'this call was made with allow_nested_calls: false',
+    }
+  if (!callerAgent.allowSubAgentCalls)
+    return { code: 'not_allowed', agent: callerAgent.name, what: 'call other agents', allowed: [] }
   const target = request.targetAgent?.name ?? request.targetName
   // `subagent` without a configured agent runs the caller's own definition, which needs no leave of its own.
   if (request.tool === 'subagent' && target === callerAgent.name) return null
-  if (!mayCallAgent(callerAgent, request.targetAgent ?? { name: target })) return { code: 'not_allowed', agent: callerAgent.name, what: `call ${target}`, allowed: callerAgent.mayCall ?? [] }
+  if (!mayCallAgent(callerAgent, request.targetAgent ?? { name: target }))
+    return {
+      code: 'not_allowed',
+      agent: callerAgent.name,
+      what: `call ${target}`,
+      allowed: callerAgent.mayCall ?? [],
+    }
   return null
 }
 
 function existence(request: OpenRequest, facts: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
-  if (request.bySession && (facts.target?.session ?? null) === null) return { code: 'session_unknown', session: request.session }
+  if (request.bySession && (facts.target?.session ?? null) === null)
+    return { code: 'session_unknown', session: request.session }
   if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents)
   if (request.fresh) return null
-  if (facts.target === null || facts.target.session === null || facts.target.session.archived === 'deleted') return { code: 'session_unknown', session: request.session }
+  if (facts.target === null || facts.target.session === null || facts.target.session.archived === 'deleted')
+    return { code: 'session_unknown', session: request.session }
   if (facts.target.session.kind !== 'persistent') return { code: 'session_unknown', session: request.session }
   return null
 }
 
 function sizes(request: OpenRequest, { limits }: OpenWorld): Refusal | null {
   const bytes = byteLength(request.task)
-  return bytes > limits.taskBytesMax ? { code: 'too_large', field: 'task', bytes, bytesMax: limits.taskBytesMax } : null
+  return bytes > limits.taskBytesMax
+    ? { code: 'too_large', field: 'task', bytes, bytesMax: limits.taskBytesMax }
+    : null
 }
 
 function cycles(request: OpenRequest, { caller: { turn } }: OpenFacts): Refusal | null {
   const target = request.targetAgent?.name ?? request.targetName
   const path = turn.grant.path
   const hop: Hop = { session: request.session, agent: target }
-  const onPath = path.some((at) => at.session === request.session || (request.tool !== 'subagent' && at.agent === target))
+  const onPath = path.some(
+    (at) => at.session === request.session || (request.tool !== 'subagent' && at.agent === target),
+  )
   if (!onPath) return null
-  if (path.at(-1)?.agent === target || turn.session === request.session) return { code: 'self_call', agent: target }
+  if (path.at(-1)?.agent === target || turn.session === request.session)
+    return { code: 'self_call', agent: target }
   return { code: 'call_cycle', path: [...path, hop].map((at) => at.agent) }
 }
 
 /** R7: within the server's, the caller's and the tool's own limit. */
-function depths(request: OpenRequest, { caller: { turn } }: OpenFacts, { callerAgent, limits }: OpenWorld): Refusal | null {
+function depths(
+  request: OpenRequest,
+  { caller: { turn } }: OpenFacts,
+  { callerAgent, limits }: OpenWorld,
+): Refusal | null {
   const depth = turn.grant.depth + 1
-  if (depth > limits.depthMax) return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
-  if (depth > callerAgent.maxDepth) return { code: 'call_too_deep', depth, depthMax: callerAgent.maxDepth, limit: callerAgent.name }
+  if (depth > limits.depthMax)
+    return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
+  if (depth > callerAgent.maxDepth)
+    return { code: 'call_too_deep', depth, depthMax: callerAgent.maxDepth, limit: callerAgent.name }
   if (request.tool === 'subagent' && turn.grant.subagentDepth + 1 > subagentDepthMax) {
-    return { code: 'call_too_deep', depth: turn.grant.subagentDepth + 1, depthMax: subagentDepthMax, limit: 'subagent' }
+    return {
+      code: 'call_too_deep',
+      depth: turn.grant.subagentDepth + 1,
+      depthMax: subagentDepthMax,
+      limit: 'subagent',
+    }
   }
   return null
 }
 
-function repetition(request: OpenRequest, { caller: { turn } }: OpenFacts, { callerTaskHash }: OpenWorld): Refusal | null {
+function repetition(
+  request: OpenRequest,
+  { caller: { turn } }: OpenFacts,
+  { callerTaskHash }: OpenWorld,
+): Refusal | null {
   const handedOn = turn.call !== null && callerTaskHash === request.taskHash
   return handedOn ? { code: 'task_repeated', agent: request.targetName } : null
 }
 
 function deadlock(request: OpenRequest, { caller, target }: OpenFacts): Refusal | null {
   if (request.background || target === null || target.waitPath === null) return null
-  return { code: 'call_deadlock', path: [{ session: caller.session.id, agent: caller.session.agent }, ...target.waitPath].map((hop) => `${hop.agent} (${hop.session})`) }
+  return {
+    code: 'call_deadlock',
+    path: [{ session: caller.session.id, agent: caller.session.agent }, ...target.waitPath].map(
+      (hop) => `${hop.agent} (${hop.session})`,
+    ),
+  }
 }
 
 function bounds(request: OpenRequest, facts: OpenFacts, { limits, now }: OpenWorld): Refusal | null {
-  if (!request.background && facts.openCalls >= limits.callsPerCallerMax) return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
-  if (request.fresh && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
+  if (!request.background && facts.openCalls >= limits.callsPerCallerMax)
+    return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
+  if (request.fresh && facts.descendants >= limits.descendantsPerFlowMax)
+    return {
+      code: 'too_many_descendants',
+      created: facts.descendants,
+      createdMax: limits.descendantsPerFlowMax,
+    }
   if (facts.callsLastMinute >= limits.callsPerMinute) {
-    return { code: 'rate_limited', what: 'calls', perMinute: limits.callsPerMinute, retryInMs: Math.min(60_000, Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now)) }
+    return {
+      code: 'rate_limited',
+      what: 'calls',
+      perMinute: limits.callsPerMinute,
+      retryInMs: Math.min(60_000, Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now)),
+    }
   }
   if (facts.target !== null && facts.target.queued >= limits.queuedPerSessionMax) {
-    return { code: 'queue_full', session: request.session, queued: facts.target.queued, queuedMax: limits.queuedPerSessionMax }
+    return {
+      code: 'queue_full',
+      session: request.session,
+      queued: facts.target.queued,
+      queuedMax: limits.queuedPerSessionMax,
+    }
   }
   return null
 }
 
 /** R7: everything of the callee lies within its caller's. */
-function grantCall(request: OpenRequest, { caller: { turn } }: OpenFacts, { limits, now }: OpenWorld): OpenDecision {
+function grantCall(
+  request: OpenRequest,
+  { caller: { turn } }: OpenFacts,
+  { limits, now }: OpenWorld,
+): OpenDecision {
   const target = request.targetAgent as Agent
   const contextTokens = isRefusal(request.context) ? 0 : request.context.tokens
-  const left = turn.grant.tokensMax === null ? null : turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow
+  const left =
+    turn.grant.tokensMax === null ? null : turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow
   const needed = Math.max(1, contextTokens)
   const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
   if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
@@ -162,13 +260,21 @@ function grantCall(request: OpenRequest, { caller: { turn } }: OpenFacts, { limi
   return { grant, deadline: now + Math.max(0, timeoutMs) }
 }
 
-/** What a call holds of its caller's budget: what was asked for or configured, else half of what is left (or what it needs to begin), so that siblings can run too. */
+/**
+ * What a call holds of its caller's budget: what was asked for or configured, else half of what is left (or
+ * what it needs to begin), so that siblings can run too.
+ */
 function reserve(wanted: number | undefined, left: number | null, needed: number): number | null {
   if (left === null) return wanted ?? null
   return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))
 }
 
 function iterations(request: OpenRequest, target: Agent): number {
-  if (request.tool === 'subagent') return Math.min(request.maxIterations ?? subagentIterationsDefault, subagentIterationsMax)
-  return Math.min(request.maxIterations ?? target.limits.maxIterations ?? iterationsDefault, target.limits.maxIterations ?? iterationsMax, iterationsMax)
+  if (request.tool === 'subagent')
+    return Math.min(request.maxIterations ?? subagentIterationsDefault, subagentIterationsMax)
+  return Math.min(
+    request.maxIterations ?? target.limits.maxIterations ?? iterationsDefault,
+    target.limits.maxIterations ?? iterationsMax,
+    iterationsMax,
+  )
 }

@@ -1,10 +1,15 @@
 import { jsonHead } from './json-head.ts'
 
 /**
- * Listeners of sockets, streams, timers and workers run on an empty stack: what they throw would end the process.
- * A contained one hands its fault to whoever owns the connection, which then ends that connection and nothing else.
+ * Listeners of sockets, streams, timers and workers run on an empty stack: what they throw would end the
+ * process.
+ * A contained one hands its fault to whoever owns the connection, which then ends that connection and nothing
+ * else.
  */
-export function contained<Given extends unknown[]>(broke: (fault: unknown) => void, listen: (...given: Given) => unknown): (...given: Given) => void {
+export function contained<Given extends unknown[]>(
+  broke: (fault: unknown) => void,
+  listen: (...given: Given) => unknown,
+): (...given: Given) => void {
   return (...given) => {
     try {
       const done = listen(...given)
@@ -16,7 +21,11 @@ export function contained<Given extends unknown[]>(broke: (fault: unknown) => vo
 }
 
 /** Calls each; one that throws keeps none of the others from being called. */
-export function callEach<Given extends unknown[]>(broke: (fault: unknown) => void, listeners: Iterable<(...given: Given) => unknown>, ...given: Given): void {
+export function callEach<Given extends unknown[]>(
+  broke: (fault: unknown) => void,
+  listeners: Iterable<(...given: Given) => unknown>,
+  ...given: Given
+): void {
   for (const listener of listeners) contained(broke, listener)(...given)
 }
 

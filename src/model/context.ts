@@ -1,4 +1,7 @@
-/** What a child sees of its caller. R8: within its token budget, and never the caller's private steps unless asked for. */
+/**
+ * What a child sees of its caller. R8: within its token budget, and never the caller's private steps unless
+ * asked for.
+ */
 import { z } from 'zod'
 import { keywordsMax, keywordUnitsMax } from './limits.ts'
 
@@ -10,7 +13,10 @@ const rolesMax = 16
 export const ContextFilter = z.strictObject({
   last_messages: z.number().int().min(0).optional(),
   roles: z.array(Role).max(rolesMax, `at most ${rolesMax} roles`).optional(),
-  keywords: z.array(z.string().min(1).max(keywordUnitsMax, `a keyword of at most ${keywordUnitsMax} characters`)).max(keywordsMax, `at most ${keywordsMax} keywords`).optional(),
+  keywords: z
+    .array(z.string().min(1).max(keywordUnitsMax, `a keyword of at most ${keywordUnitsMax} characters`))
+    .max(keywordsMax, `at most ${keywordsMax} keywords`)
+    .optional(),
   include_summary: z.boolean().default(false),
   include_workspace: z.boolean().default(false),
   workspace_files: z.array(z.string().min(1)).max(200).optional(),
@@ -19,7 +25,8 @@ export const ContextFilter = z.strictObject({
 export type ContextFilter = z.infer<typeof ContextFilter>
 
 /**
- * One entry of a conversation. The tool calls and results of its turn belong to an assistant entry: `hasSteps` says that there are some.
+ * One entry of a conversation. The tool calls and results of its turn belong to an assistant entry:
+ * `hasSteps` says that there are some.
  * They are read from the log only where `roles` asks for `tool`, and are then in `steps`.
  */
 export const Entry = z.strictObject({
@@ -42,14 +49,16 @@ export const Manifest = z.strictObject({
   tokens: z.number(),
   parts: z.record(z.string(), z.number()),
   /** Null where none were asked for. */
-  messages: z.strictObject({
-    session: z.string(),
-    total: z.number(),
-    passed: z.array(z.number()),
-    /** As asked for: an entry that passed for its steps alone has left its text behind. */
-    roles: z.array(Role).nullable(),
-    dropped: z.record(z.string(), z.number()),
-  }).nullable(),
+  messages: z
+    .strictObject({
+      session: z.string(),
+      total: z.number(),
+      passed: z.array(z.number()),
+      /** As asked for: an entry that passed for its steps alone has left its text behind. */
+      roles: z.array(Role).nullable(),
+      dropped: z.record(z.string(), z.number()),
+    })
+    .nullable(),
   summary: z.string().nullable(),
   workspace: z.string().nullable(),
 })
@@ -57,4 +66,7 @@ export type Manifest = z.infer<typeof Manifest>
 
 /** Only these ask for messages; without one of them none pass. */
 export const wantsMessages = (filter: ContextFilter): boolean =>
-  filter.last_messages !== undefined || filter.roles !== undefined || filter.keywords !== undefined || filter.max_age_seconds !== undefined
+  filter.last_messages !== undefined ||
+  filter.roles !== undefined ||
+  filter.keywords !== undefined ||
+  filter.max_age_seconds !== undefined

@@ -1,4 +1,7 @@
-/** Everything that happens. The log is the truth (R10): sessions, turns, calls and conversations are folds of these. */
+/**
+ * Everything that happens. The log is the truth (R10): sessions, turns, calls and conversations are folds of
+ * these.
+ */
 import { z } from 'zod'
 import { Authority } from './authority.ts'
 import { Manifest } from './context.ts'
@@ -6,7 +9,15 @@ import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
 import { Refusal } from './refusal.ts'
 
-export const Outcome = z.enum(['completed', 'failed', 'timed_out', 'cancelled', 'budget_exhausted', 'refused', 'lost'])
+export const Outcome = z.enum([
+  'completed',
+  'failed',
+  'timed_out',
+  'cancelled',
+  'budget_exhausted',
+  'refused',
+  'lost',
+])
 export type Outcome = z.infer<typeof Outcome>
 
 export const SessionKind = z.enum(['ephemeral', 'persistent', 'external'])
@@ -19,13 +30,25 @@ export const Answer = z.enum(['allow', 'deny'])
 export type Answer = z.infer<typeof Answer>
 
 /** An agent as a door made it. */
-export const AgentDefinition = z.strictObject({ title: z.string(), description: z.string(), prompt: z.string(), model: z.string().nullable(), tools: z.array(z.string()), /** `host` for one that a connected program runs. */ driver: z.string().nullable() })
+export const AgentDefinition = z.strictObject({
+  title: z.string(),
+  description: z.string(),
+  prompt: z.string(),
+  model: z.string().nullable(),
+  tools: z.array(z.string()),
+  /** `host` for one that a connected program runs. */
+  driver: z.string().nullable(),
+})
 export type AgentDefinition = z.infer<typeof AgentDefinition>
 
 export const StepKind = z.enum(['model', 'tool', 'summary'])
 export type StepKind = z.infer<typeof StepKind>
 
-export const Usage = z.strictObject({ input: z.number().int().min(0), output: z.number().int().min(0), estimated: z.boolean() })
+export const Usage = z.strictObject({
+  input: z.number().int().min(0),
+  output: z.number().int().min(0),
+  estimated: z.boolean(),
+})
 export type Usage = z.infer<typeof Usage>
 
 /** One hop of a call path, root first. */
@@ -45,39 +68,83 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/** What a session was told since its last turn, given to the turn that this opens; `upTo` is the number of the last of them. */
-export const Notices = z.strictObject({ upTo: z.number().int(), texts: z.array(z.strictObject({ about: z.string(), text: z.string() })) })
+/**
+ * What a session was told since its last turn, given to the turn that this opens; `upTo` is the number of the
+ * last of them.
+ */
+export const Notices = z.strictObject({
+  upTo: z.number().int(),
+  texts: z.array(z.strictObject({ about: z.string(), text: z.string() })),
+})
 export type Notices = z.infer<typeof Notices>
 
-/** Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back. */
+/**
+ * Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back.
+ */
 export const MailTarget = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('session'), session: SessionId }), z.strictObject({ kind: z.literal('new') }), z.strictObject({ kind: z.literal('fork'), back: z.number().int().min(0) }),
+  z.strictObject({ kind: z.literal('session'), session: SessionId }),
+  z.strictObject({ kind: z.literal('new') }),
+  z.strictObject({ kind: z.literal('fork'), back: z.number().int().min(0) }),
 ])
 export type MailTarget = z.infer<typeof MailTarget>
 
 /** Of the frames in the prompt that this opens; left out by 0.1.0, whose frames had none. */
-const boundary = z.string().regex(/^\d{3}$/).optional()
+const boundary = z
+  .string()
+  .regex(/^\d{3}$/)
+  .optional()
 
-/** A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing else. */
+/**
+ * A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing
+ * else.
+ */
 const letter = {
-  message: MessageId, flow: FlowId, /** Null for the user and for applets. */ from: SessionId.nullable(), /** The sender's turn, whose budget it was taken from. */ senderTurn: TurnId.nullable(), source: MessageSource, applet: z.string().nullable(),
-  inReplyTo: MessageId.nullable(), text: z.string(), boundary, tokens: z.number().int(), /** Whoever sent it waits no longer than this. */ deadline: z.number().nullable(), /** W3C traceparent of the request. */ trace: z.string().nullable(), grant: Grant, notices: Notices.optional(),
-  /** A person sent what a session had drafted; left out where its sender did. */ releasedBy: z.literal('user').optional(),
+  message: MessageId,
+  flow: FlowId,
+  /** Null for the user and for applets. */
+  from: SessionId.nullable(),
+  /** The sender's turn, whose budget it was taken from. */
+  senderTurn: TurnId.nullable(),
+  source: MessageSource,
+  applet: z.string().nullable(),
+  inReplyTo: MessageId.nullable(),
+  text: z.string(),
+  boundary,
+  tokens: z.number().int(),
+  /** Whoever sent it waits no longer than this. */
+  deadline: z.number().nullable(),
+  /** W3C traceparent of the request. */
+  trace: z.string().nullable(),
+  grant: Grant,
+  notices: Notices.optional(),
+  /** A person sent what a session had drafted; left out where its sender did. */
+  releasedBy: z.literal('user').optional(),
 }
 
 /** A tool and what it was given. */
 export const ToolAsk = z.strictObject({ tool: z.string(), input: Json })
 export type ToolAsk = z.infer<typeof ToolAsk>
 
-/** `session` and `turn` say on whose timeline an event stands; a call stands on its caller's, a draft on its owner's, a message that was sent on its receiver's. */
-const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) => z.strictObject({ type: z.literal(type), session: SessionId, turn: TurnId.nullable(), ...shape })
+/**
+ * `session` and `turn` say on whose timeline an event stands; a call stands on its caller's, a draft on its
+ * owner's, a message that was sent on its receiver's.
+ */
+const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
+  z.strictObject({ type: z.literal(type), session: SessionId, turn: TurnId.nullable(), ...shape })
 
 export const Event = z.discriminatedUnion('type', [
   event('agent.created', { agent: z.string(), definition: AgentDefinition }),
   event('agent.deleted', { agent: z.string() }),
   event('session.created', {
-    agent: z.string(), kind: SessionKind, parent: SessionId.nullable(), cwd: z.string(), title: z.string(), /** Instead of the agent's own. */ model: z.string().nullable(),
-    /** Of the turn that spawned it; null where a user, a call or a client made it. */ flow: FlowId.nullable(),
+    agent: z.string(),
+    kind: SessionKind,
+    parent: SessionId.nullable(),
+    cwd: z.string(),
+    title: z.string(),
+    /** Instead of the agent's own. */
+    model: z.string().nullable(),
+    /** Of the turn that spawned it; null where a user, a call or a client made it. */
+    flow: FlowId.nullable(),
   }),
   event('session.adopted', { parent: SessionId.nullable() }),
   event('session.renamed', { title: z.string() }),
@@ -89,20 +156,53 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('session.claimed', { node: NodeId, epoch: z.number().int() }),
   /** Shares the first `entries` of another conversation; what is said later, in either, is not shared. */
-  event('session.forked', { from: SessionId, entries: z.number().int().min(0), /** How many messages before its newest. */ back: z.number().int().min(0) }),
-  event('message.drafted', { message: MessageId, target: MailTarget, source: MessageSource, inReplyTo: MessageId.nullable(), text: z.string(), /** The act's own id: tried again, it changes nothing. */ act: z.string().nullable() }),
+  event('session.forked', {
+    from: SessionId,
+    entries: z.number().int().min(0),
+    /** How many messages before its newest. */
+    back: z.number().int().min(0),
+  }),
+  event('message.drafted', {
+    message: MessageId,
+    target: MailTarget,
+    source: MessageSource,
+    inReplyTo: MessageId.nullable(),
+    text: z.string(),
+    /** The act's own id: tried again, it changes nothing. */
+    act: z.string().nullable(),
+  }),
   event('message.revised', {
-    message: MessageId, target: MailTarget, inReplyTo: MessageId.nullable(), text: z.string(), how: z.enum(['written', 'elaborated', 'iterated']),
-    /** What the expansion was told beyond the text. */ instructions: z.string().nullable(), /** Why the text stayed as it was. */ note: z.string().nullable(), act: z.string().nullable(),
-    /** A person changed what a session had drafted; left out where its owner did. */ revisedBy: z.literal('user').optional(), /** The turn that had written it, whose authority it keeps. */ writtenIn: TurnId.nullable().optional(),
+    message: MessageId,
+    target: MailTarget,
+    inReplyTo: MessageId.nullable(),
+    text: z.string(),
+    how: z.enum(['written', 'elaborated', 'iterated']),
+    /** What the expansion was told beyond the text. */
+    instructions: z.string().nullable(),
+    /** Why the text stayed as it was. */
+    note: z.string().nullable(),
+    act: z.string().nullable(),
+    /** A person changed what a session had drafted; left out where its owner did. */
+    revisedBy: z.literal('user').optional(),
+    /** The turn that had written it, whose authority it keeps. */
+    writtenIn: TurnId.nullable().optional(),
   }),
   /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
   event('message.sent', {
     ...letter,
-    /** What a client outside asked for in a turn of its own, whole, so that another process can go on with it. */
+    /**
+     * What a client outside asked for in a turn of its own, whole, so that another process can go on with it.
+     */
     use: ToolAsk.optional(),
   }),
-  event('message.accepted', { message: MessageId, /** Null for the user. */ by: SessionId.nullable(), /** The act's own id: tried again, it takes no second message. */ act: z.string().nullable(), from: SessionId.nullable() }),
+  event('message.accepted', {
+    message: MessageId,
+    /** Null for the user. */
+    by: SessionId.nullable(),
+    /** The act's own id: tried again, it takes no second message. */
+    act: z.string().nullable(),
+    from: SessionId.nullable(),
+  }),
   /** It reached its receiver: as a turn of its own (`opens`), or handed to whoever accepted it. */
   event('message.delivered', { ...letter, opens: z.boolean() }),
   event('message.answered', { message: MessageId, reply: MessageId, from: SessionId.nullable() }),
@@ -113,29 +213,105 @@ export const Event = z.discriminatedUnion('type', [
   event('turn.suspended', { node: NodeId, epoch: z.number().int() }),
   event('turn.cancelled', { outcome: Outcome, cause: z.string() }),
   event('turn.ended', {
-    outcome: Outcome, output: z.string(), error: z.string().nullable(), tokensUsed: z.number().int(), /** By calls below it, or still held by them. */ tokensBelow: z.number().int(), iterations: z.number().int(), toolCalls: z.array(z.string()),
-    /** What the conversation of a persistent session gains: entry `n` asked, entry `n + 1` answered. Null for an ephemeral one. */
-    entry: z.strictObject({
-      n: z.number().int(), asked: z.string(), askedTokens: z.number().int(), from: z.string().nullable(), startedAt: z.number(), answered: z.string(), answeredTokens: z.number().int(),
-    }).nullable(),
+    outcome: Outcome,
+    output: z.string(),
+    error: z.string().nullable(),
+    tokensUsed: z.number().int(),
+    /** By calls below it, or still held by them. */
+    tokensBelow: z.number().int(),
+    iterations: z.number().int(),
+    toolCalls: z.array(z.string()),
+    /**
+     * What the conversation of a persistent session gains: entry `n` asked, entry `n + 1` answered. Null for
+     * an ephemeral one.
+     */
+    entry: z
+      .strictObject({
+        n: z.number().int(),
+        asked: z.string(),
+        askedTokens: z.number().int(),
+        from: z.string().nullable(),
+        startedAt: z.number(),
+        answered: z.string(),
+        answeredTokens: z.number().int(),
+      })
+      .nullable(),
   }),
   event('step.started', { kind: StepKind, name: z.string(), key: z.string(), input: Json }),
   event('step.ended', {
-    kind: StepKind, name: z.string(), key: z.string(), input: Json, ok: z.boolean(), output: Json, usage: Usage.nullable(), startedAt: z.number(),
+    kind: StepKind,
+    name: z.string(),
+    key: z.string(),
+    input: Json,
+    ok: z.boolean(),
+    output: Json,
+    usage: Usage.nullable(),
+    startedAt: z.number(),
   }),
   event('call.opened', {
-    call: CallId, key: z.string(), flow: FlowId, target: SessionId, tool: z.string(), task: z.string(), taskHash: z.string(), input: Json, background: z.boolean(),
-    outputSchema: Json, requested: Json, deadline: z.number(), grant: Grant, context: Manifest, /** Text given under the task as it is. */ attachment: z.string().nullable(), boundary, notices: Notices.optional(),
+    call: CallId,
+    key: z.string(),
+    flow: FlowId,
+    target: SessionId,
+    tool: z.string(),
+    task: z.string(),
+    taskHash: z.string(),
+    input: Json,
+    background: z.boolean(),
+    outputSchema: Json,
+    requested: Json,
+    deadline: z.number(),
+    grant: Grant,
+    context: Manifest,
+    /** Text given under the task as it is. */
+    attachment: z.string().nullable(),
+    boundary,
+    notices: Notices.optional(),
   }),
-  event('call.refused', { call: CallId, key: z.string(), tool: z.string(), agent: z.string(), task: z.string(), taskHash: z.string(), requested: Json, boundary, refusal: Refusal }),
+  event('call.refused', {
+    call: CallId,
+    key: z.string(),
+    tool: z.string(),
+    agent: z.string(),
+    task: z.string(),
+    taskHash: z.string(),
+    requested: Json,
+    boundary,
+    refusal: Refusal,
+  }),
   event('call.ended', {
-    call: CallId, target: SessionId, outcome: Outcome, output: z.string(), outputBytes: z.number().int(), truncated: z.boolean(), errors: z.array(z.string()), toolCalls: z.array(z.string()),
-    tokensUsed: z.number().int(), iterations: z.number().int(), openedAt: z.number(), endedAt: z.number(), cause: z.string(),
+    call: CallId,
+    target: SessionId,
+    outcome: Outcome,
+    output: z.string(),
+    outputBytes: z.number().int(),
+    truncated: z.boolean(),
+    errors: z.array(z.string()),
+    toolCalls: z.array(z.string()),
+    tokensUsed: z.number().int(),
+    iterations: z.number().int(),
+    openedAt: z.number(),
+    endedAt: z.number(),
+    cause: z.string(),
   }),
   event('wait.started', { target: SessionId, until: z.number() }),
   event('wait.ended', { target: SessionId, reason: z.string() }),
-  event('question.asked', { question: z.string(), key: z.string(), agent: z.string(), tool: z.string(), input: Json, path: z.array(z.string()), flow: FlowId, deadline: z.number() }),
-  event('question.answered', { question: z.string(), answer: Answer, /** Who said so, or why nobody did. */ by: z.string() }),
+  event('question.asked', {
+    question: z.string(),
+    key: z.string(),
+    agent: z.string(),
+    tool: z.string(),
+    input: Json,
+    path: z.array(z.string()),
+    flow: FlowId,
+    deadline: z.number(),
+  }),
+  event('question.answered', {
+    question: z.string(),
+    answer: Answer,
+    /** Who said so, or why nobody did. */
+    by: z.string(),
+  }),
   event('notice.raised', { about: z.string(), text: z.string() }),
 ])
 export type Event = z.infer<typeof Event>

@@ -30,7 +30,16 @@ export type TurnRow = {
   flow: FlowId
   state: TurnState
   /** Null for a turn that a message started. */
-  call: { id: CallId; caller: SessionId; callerTurn: TurnId; pending: boolean; outcome: Outcome | null; background: boolean; deadline: Millis; key: string } | null
+  call: {
+    id: CallId
+    caller: SessionId
+    callerTurn: TurnId
+    pending: boolean
+    outcome: Outcome | null
+    background: boolean
+    deadline: Millis
+    key: string
+  } | null
   grant: Grant
   node: NodeId | null
   epoch: number
@@ -80,7 +89,12 @@ export type OpenFacts = {
   /** When the oldest call of the last minute opened; null if none did. */
   oldestCallAt: Millis | null
   /** Null where the call makes its own session. */
-  target: { session: SessionRow | null; queued: number; /** Sessions from the target back to the caller along waits; null if none. */ waitPath: Hop[] | null } | null
+  target: {
+    session: SessionRow | null
+    queued: number
+    /** Sessions from the target back to the caller along waits; null if none. */
+    waitPath: Hop[] | null
+  } | null
 }
 export type Hop = { session: SessionId; agent: string }
 
@@ -96,16 +110,29 @@ export type SendFacts = {
   oldestMessageAt: Millis | null
   /** When the user spoke last in this flow. */
   flowStartedAt: Millis
-  /** Messages that wait in the target's inbox, and whether a call of the target's own is pending; only asked for where it would wait there. */
+  /**
+   * Messages that wait in the target's inbox, and whether a call of the target's own is pending; only asked
+   * for where it would wait there.
+   */
   waiting?: number
   pending?: boolean
 }
 
 /**
- * Where a message is in its life. `draft`: with its sender. `buffered`: in the inbox, to be accepted first. `ready`: in the inbox of a session that is not run, which only has to fetch it.
- * `queued`: its turn waits. `delivered`: its receiver has it. `answered`: and has replied. `declined`: nobody will. `dead`: its receiver is gone.
+ * Where a message is in its life. `draft`: with its sender. `buffered`: in the inbox, to be accepted first.
+ * `ready`: in the inbox of a session that is not run, which only has to fetch it.
+ * `queued`: its turn waits. `delivered`: its receiver has it. `answered`: and has replied. `declined`: nobody
+ * will. `dead`: its receiver is gone.
  */
-export type MessageStatus = 'draft' | 'ready' | 'buffered' | 'queued' | 'delivered' | 'answered' | 'declined' | 'dead'
+export type MessageStatus =
+  | 'draft'
+  | 'ready'
+  | 'buffered'
+  | 'queued'
+  | 'delivered'
+  | 'answered'
+  | 'declined'
+  | 'dead'
 
 export type MessageRow = {
   id: MessageId
@@ -132,7 +159,10 @@ export type MessageRow = {
   draftAct: string | null
 }
 
-/** What is known of a session where only its mail matters: whether a call that it serves is pending, and how much waits for it or is kept by it. */
+/**
+ * What is known of a session where only its mail matters: whether a call that it serves is pending, and how
+ * much waits for it or is kept by it.
+ */
 export type MailFacts = { session: SessionRow | null; pending: boolean; waiting: number; drafts: number }
 
 /** A message with what stands only in the log. */
@@ -142,14 +172,22 @@ export type MessageFacts = MessageRow & {
   initial: string
   text: string
   target: MailTarget
-  /** The turn in which its owner wrote it as it is, or as it was before a person changed it; only of a draft. */
+  /**
+   * The turn in which its owner wrote it as it is, or as it was before a person changed it; only of a draft.
+   */
   writtenIn: TurnId | null
   /** Null while it is a draft. */
   sent: EventOf<'message.sent'> | null
 }
 
 /** A question that a turn has asked; `live` while that turn runs. */
-export type QuestionFacts = { turn: TurnId; session: SessionId; answer: Answer | null; by: string | null; live: boolean }
+export type QuestionFacts = {
+  turn: TurnId
+  session: SessionId
+  answer: Answer | null
+  by: string | null
+  live: boolean
+}
 
 /** A pending call somewhere below a turn, or a running turn whose own call has ended (it must stop too). */
 export type BelowRow = { turn: TurnRow; sessionKind: SessionKind }

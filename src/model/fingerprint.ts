@@ -1,5 +1,6 @@
 /**
- * A short name for a text, the same on every machine. Two 53-bit lanes of multiply and shift, ten times faster than a cryptographic hash on short texts.
+ * A short name for a text, the same on every machine. Two 53-bit lanes of multiply and shift, ten times
+ * faster than a cryptographic hash on short texts.
  * Nobody gains by forging one: it only finds a turn's own recorded steps again.
  */
 export function fingerprint(text: string): string {

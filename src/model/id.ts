@@ -1,7 +1,11 @@
-/** Ids carry their kind and sort by time. The turn that serves `call_X` is `turn_X`: one row, one suffix, no second index. */
+/**
+ * Ids carry their kind and sort by time. The turn that serves `call_X` is `turn_X`: one row, one suffix, no
+ * second index.
+ */
 import { z } from 'zod'
 
-const id = <K extends string>(kind: K) => z.templateLiteral([z.literal(`${kind}_`), z.string().min(1).max(128)])
+const id = <K extends string>(kind: K) =>
+  z.templateLiteral([z.literal(`${kind}_`), z.string().min(1).max(128)])
 
 export const SessionId = id('ses')
 export type SessionId = z.infer<typeof SessionId>

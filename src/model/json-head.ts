@@ -1,4 +1,7 @@
-/** The beginning of a value's JSON, for words about it. It is total: whatever the value is, it costs little and throws nothing. */
+/**
+ * The beginning of a value's JSON, for words about it. It is total: whatever the value is, it costs little
+ * and throws nothing.
+ */
 const unitsMax = 400
 const levelsMax = 8
 

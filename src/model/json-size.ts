@@ -2,7 +2,10 @@
 
 export type JsonBounds = { bytesMax: number; depthMax: number }
 
-/** Which bound the value exceeds; null if none. Stops as soon as it knows, so that it costs at most `bytesMax`. */
+/**
+ * Which bound the value exceeds; null if none. Stops as soon as it knows, so that it costs at most
+ * `bytesMax`.
+ */
 export function exceededBound(value: unknown, { bytesMax, depthMax }: JsonBounds): keyof JsonBounds | null {
   const open: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
   let bytes = 0

@@ -8,31 +8,52 @@ const json = fc.jsonValue({ maxDepth: 4, noUnicodeString: false })
 function reversed(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(reversed)
-  return Object.fromEntries(Object.entries(value).toReversed().map(([name, field]) => [name, reversed(field)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .toReversed()
+      .map(([name, field]) => [name, reversed(field)]),
+  )
 }
 
 test('the canonical text says the same as the value', () => {
-  fc.assert(fc.property(json, (value) => {
-    expect(JSON.parse(canonical(value))).toEqual(JSON.parse(JSON.stringify(value)))
-  }))
+  fc.assert(
+    fc.property(json, (value) => {
+      expect(JSON.parse(canonical(value))).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
 })
 
 test('equal values have equal text, in whatever order their fields were written', () => {
-  fc.assert(fc.property(json, (value) => {
-    expect(canonical(reversed(value))).toBe(canonical(value))
-  }))
+  fc.assert(
+    fc.property(json, (value) => {
+      expect(canonical(reversed(value))).toBe(canonical(value))
+    }),
+  )
 })
 
 test('different values have different texts', () => {
-  fc.assert(fc.property(json, json, (a, b) => {
-    const [one, other] = [JSON.parse(JSON.stringify(a)) as unknown, JSON.parse(JSON.stringify(b)) as unknown]
-    expect(canonical(one) === canonical(other)).toBe(JSON.stringify(JSON.parse(canonical(one))) === JSON.stringify(JSON.parse(canonical(other))))
-  }))
-  expect(new Set([1, '1', [1], ['1'], { 1: 1 }, null, 'null', true, 'true', {}, []].map((value) => canonical(value))).size).toBe(11)
+  fc.assert(
+    fc.property(json, json, (a, b) => {
+      const [one, other] = [
+        JSON.parse(JSON.stringify(a)) as unknown,
+        JSON.parse(JSON.stringify(b)) as unknown,
+      ]
+      expect(canonical(one) === canonical(other)).toBe(
+        JSON.stringify(JSON.parse(canonical(one))) === JSON.stringify(JSON.parse(canonical(other))),
+      )
+    }),
+  )
+  expect(
+    new Set(
+      [1, '1', [1], ['1'], { 1: 1 }, null, 'null', true, 'true', {}, []].map((value) => canonical(value)),
+    ).size,
+  ).toBe(11)
 })
 
 test('fields are sorted by their code units and have no spaces between them, lists keep their order', () => {
-  expect(canonical({ b: 1, a: [3, 1, 2], B: { z: null, y: 'ü' }, 10: 0, 9: 0 })).toBe('{"10":0,"9":0,"B":{"y":"ü","z":null},"a":[3,1,2],"b":1}')
+  expect(canonical({ b: 1, a: [3, 1, 2], B: { z: null, y: 'ü' }, 10: 0, 9: 0 })).toBe(
+    '{"10":0,"9":0,"B":{"y":"ü","z":null},"a":[3,1,2],"b":1}',
+  )
 })
 
 test('what JSON cannot say is left out or null, as JSON.stringify does it', () => {

@@ -5,13 +5,63 @@ import { grantOf } from '../../test/store-kit.ts'
 import { Event, type EventOf } from './event.ts'
 import type { MessageFacts, MessageStatus } from './facts.ts'
 import type { SessionId } from './id.ts'
-import { acceptMessage, answeredEvent, beforeSending, buryMessages, changeable, declineMessage, draftMessage, isOver, isWaiting, pickWaiting, replyTo, sameMessage, suffixOf, taken, userSession, type Author, type Draft } from './mail.ts'
+import {
+  acceptMessage,
+  answeredEvent,
+  beforeSending,
+  buryMessages,
+  changeable,
+  declineMessage,
+  draftMessage,
+  isOver,
+  isWaiting,
+  pickWaiting,
+  replyTo,
+  sameMessage,
+  suffixOf,
+  taken,
+  userSession,
+  type Author,
+  type Draft,
+} from './mail.ts'
 import type { Refusal } from './refusal.ts'
 
 const author = (session: SessionId): Author => ({ session, turn: null, source: 'agent' })
-const draftOf = (message: string, to: SessionId, text: string, more: Partial<Draft> = {}): Draft => ({ message, target: { kind: 'session', session: to }, inReplyTo: null, initial: text, text, how: 'written', instructions: null, note: null, act: null, ...more })
-const sentEvent = (message: string, from: SessionId, to: SessionId, text: string, turn: `turn_${string}` | null, inReplyTo: string | null): EventOf<'message.sent'> => ({
-  type: 'message.sent', session: to, turn, message, flow: 'flow_1', from: from === userSession ? null : from, senderTurn: null, source: 'agent', applet: null, inReplyTo, text, tokens: 1, deadline: null, trace: null, grant: grantOf('x'),
+const draftOf = (message: string, to: SessionId, text: string, more: Partial<Draft> = {}): Draft => ({
+  message,
+  target: { kind: 'session', session: to },
+  inReplyTo: null,
+  initial: text,
+  text,
+  how: 'written',
+  instructions: null,
+  note: null,
+  act: null,
+  ...more,
+})
+const sentEvent = (
+  message: string,
+  from: SessionId,
+  to: SessionId,
+  text: string,
+  turn: `turn_${string}` | null,
+  inReplyTo: string | null,
+): EventOf<'message.sent'> => ({
+  type: 'message.sent',
+  session: to,
+  turn,
+  message,
+  flow: 'flow_1',
+  from: from === userSession ? null : from,
+  senderTurn: null,
+  source: 'agent',
+  applet: null,
+  inReplyTo,
+  text,
+  tokens: 1,
+  deadline: null,
+  trace: null,
+  grant: grantOf('x'),
 })
 
 /** The fold that the tables make, written again without a look at them. */
@@ -20,7 +70,8 @@ class Post {
   readonly log: Event[] = []
 
   get = (id: string): MessageFacts | null => this.letters.get(suffixOf(id)) ?? null
-  waitingFor = (session: SessionId): MessageFacts[] => [...this.letters.values()].filter((one) => one.to === session && isWaiting(one))
+  waitingFor = (session: SessionId): MessageFacts[] =>
+    [...this.letters.values()].filter((one) => one.to === session && isWaiting(one))
 
   append(events: readonly Event[]): void {
     for (const event of events) {
@@ -33,13 +84,55 @@ class Post {
     if (!('message' in event)) return
     const id = suffixOf(event.message)
     const known = this.letters.get(id)
-    const change = (more: Partial<MessageFacts>): void => void this.letters.set(id, { ...(known as MessageFacts), updatedSeq: seq, ...more })
-    if (event.type === 'message.drafted') this.letters.set(id, blank({ id: event.message, owner: event.session, from: event.session === userSession ? null : event.session, to: event.target.kind === 'session' ? event.target.session : null, inReplyTo: event.inReplyTo, createdSeq: seq, updatedSeq: seq, initial: event.text, text: event.text, target: event.target, draftAct: event.act }))
-    if (event.type === 'message.revised') change({ text: event.text, target: event.target, to: event.target.kind === 'session' ? event.target.session : null, revisions: (known?.revisions ?? 0) + 1, draftAct: event.act })
+    const change = (more: Partial<MessageFacts>): void =>
+      void this.letters.set(id, { ...(known as MessageFacts), updatedSeq: seq, ...more })
+    if (event.type === 'message.drafted')
+      this.letters.set(
+        id,
+        blank({
+          id: event.message,
+          owner: event.session,
+          from: event.session === userSession ? null : event.session,
+          to: event.target.kind === 'session' ? event.target.session : null,
+          inReplyTo: event.inReplyTo,
+          createdSeq: seq,
+          updatedSeq: seq,
+          initial: event.text,
+          text: event.text,
+          target: event.target,
+          draftAct: event.act,
+        }),
+      )
+    if (event.type === 'message.revised')
+      change({
+        text: event.text,
+        target: event.target,
+        to: event.target.kind === 'session' ? event.target.session : null,
+        revisions: (known?.revisions ?? 0) + 1,
+        draftAct: event.act,
+      })
     if (event.type === 'message.sent') {
-      const status: MessageStatus = event.turn !== null ? 'delivered' : event.inReplyTo === null ? 'buffered' : 'ready'
-      const fresh = known ?? blank({ id: event.message, owner: event.from ?? userSession, from: event.from, initial: event.text, createdSeq: seq })
-      this.letters.set(id, { ...fresh, status, to: event.session, inReplyTo: event.inReplyTo, text: event.text, sent: event, turn: event.turn, updatedSeq: seq })
+      const status: MessageStatus =
+        event.turn !== null ? 'delivered' : event.inReplyTo === null ? 'buffered' : 'ready'
+      const fresh =
+        known ??
+        blank({
+          id: event.message,
+          owner: event.from ?? userSession,
+          from: event.from,
+          initial: event.text,
+          createdSeq: seq,
+        })
+      this.letters.set(id, {
+        ...fresh,
+        status,
+        to: event.session,
+        inReplyTo: event.inReplyTo,
+        text: event.text,
+        sent: event,
+        turn: event.turn,
+        updatedSeq: seq,
+      })
     }
     if (event.type === 'message.accepted') change({ acceptedAt: seq, acceptedBy: event.by ?? 'user' })
     if (event.type === 'message.delivered') change({ status: 'delivered', turn: event.turn })
@@ -50,25 +143,71 @@ class Post {
 }
 
 const blank = (more: Partial<MessageFacts>): MessageFacts => ({
-  id: '', status: 'draft', owner: 'ses_a', from: null, to: null, inReplyTo: null, createdAt: 0, createdSeq: 0, updatedAt: 0, updatedSeq: 0, acceptedAt: null, acceptedSeq: null, acceptedBy: null, turn: null, revisions: 0,
-  draftAct: null, source: 'agent', initial: '', text: '', target: { kind: 'new' }, writtenIn: null, sent: null, ...more,
+  id: '',
+  status: 'draft',
+  owner: 'ses_a',
+  from: null,
+  to: null,
+  inReplyTo: null,
+  createdAt: 0,
+  createdSeq: 0,
+  updatedAt: 0,
+  updatedSeq: 0,
+  acceptedAt: null,
+  acceptedSeq: null,
+  acceptedBy: null,
+  turn: null,
+  revisions: 0,
+  draftAct: null,
+  source: 'agent',
+  initial: '',
+  text: '',
+  target: { kind: 'new' },
+  writtenIn: null,
+  sent: null,
+  ...more,
 })
 
 type Act =
-  | { kind: 'draft' | 'send'; id: string; by: SessionId; to: SessionId; text: string; direct: boolean; reply: string | null }
+  | {
+      kind: 'draft' | 'send'
+      id: string
+      by: SessionId
+      to: SessionId
+      text: string
+      direct: boolean
+      reply: string | null
+    }
   | { kind: 'accept' | 'decline'; id: string; by: SessionId | null; opens: boolean }
   | { kind: 'bury'; session: SessionId }
 
 const sessions = ['ses_a', 'ses_b', 'ses_c', userSession] as const
 const session = fc.constantFrom<SessionId>(...sessions)
 const id = fc.constantFrom('m1', 'msg_m1', 'm2', 'm3', 'm4', 'm5', 'm6')
-const acts: fc.Arbitrary<Act[]> = fc.array(fc.oneof(
-  fc.record({ kind: fc.constantFrom('draft' as const, 'send' as const), id, by: session, to: session, text: fc.constantFrom('x', 'y', 'z'), direct: fc.boolean(), reply: fc.option(id, { freq: 2 }) }),
-  fc.record({ kind: fc.constantFrom('accept' as const, 'decline' as const), id, by: fc.option(session), opens: fc.boolean() }),
-  fc.record({ kind: fc.constant('bury' as const), session }),
-), { minLength: 1, maxLength: 40 })
+const acts: fc.Arbitrary<Act[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constantFrom('draft' as const, 'send' as const),
+      id,
+      by: session,
+      to: session,
+      text: fc.constantFrom('x', 'y', 'z'),
+      direct: fc.boolean(),
+      reply: fc.option(id, { freq: 2 }),
+    }),
+    fc.record({
+      kind: fc.constantFrom('accept' as const, 'decline' as const),
+      id,
+      by: fc.option(session),
+      opens: fc.boolean(),
+    }),
+    fc.record({ kind: fc.constant('bury' as const), session }),
+  ),
+  { minLength: 1, maxLength: 40 },
+)
 
-const isNo = (answer: Event[] | Refusal | 'known' | SessionId): answer is Refusal | 'known' | SessionId => !Array.isArray(answer)
+const isNo = (answer: Event[] | Refusal | 'known' | SessionId): answer is Refusal | 'known' | SessionId =>
+  !Array.isArray(answer)
 
 /** One act against what is known, as the runtime does it: null where it was refused. */
 function apply(post: Post, act: Act): Event[] | null {
@@ -76,17 +215,30 @@ function apply(post: Post, act: Act): Event[] | null {
   const known = post.get(act.id)
   if (act.kind === 'accept') {
     if (known === null) return null
-    const events = acceptMessage(known, { by: act.by, turn: act.opens ? `turn_${suffixOf(act.id)}` : null, opens: act.opens, act: null, tokens: 1 })
+    const events = acceptMessage(known, {
+      by: act.by,
+      turn: act.opens ? `turn_${suffixOf(act.id)}` : null,
+      opens: act.opens,
+      act: null,
+      tokens: 1,
+    })
     return isNo(events) ? null : events
   }
   if (act.kind === 'decline') {
-    const events = known === null || (known.status === 'draft' && changeable(known, act.by ?? userSession) !== null) ? null : declineMessage(known, act.by)
+    const events =
+      known === null || (known.status === 'draft' && changeable(known, act.by ?? userSession) !== null)
+        ? null
+        : declineMessage(known, act.by)
     return events === null || isNo(events) ? null : events
   }
   return 'reply' in act ? write(post, act, known) : null
 }
 
-function write(post: Post, { kind, id: message, by, to, text, direct, reply }: Extract<Act, { reply: unknown }>, known: MessageFacts | null): Event[] | null {
+function write(
+  post: Post,
+  { kind, id: message, by, to, text, direct, reply }: Extract<Act, { reply: unknown }>,
+  known: MessageFacts | null,
+): Event[] | null {
   const answered = reply === null ? null : post.get(reply)
   const target = reply === null ? to : replyTo(reply, answered, by)
   if (typeof target === 'object' || target === by) return null
@@ -97,48 +249,80 @@ function write(post: Post, { kind, id: message, by, to, text, direct, reply }: E
   }
   const before = beforeSending(known, author(by), known === null ? null : draft)
   if (isNo(before)) return null
-  const sent = sentEvent(known?.id ?? message, by, target, text, direct ? `turn_${suffixOf(message)}` : null, answered?.id ?? null)
+  const sent = sentEvent(
+    known?.id ?? message,
+    by,
+    target,
+    text,
+    direct ? `turn_${suffixOf(message)}` : null,
+    answered?.id ?? null,
+  )
   return [...before, sent, ...(answered === null ? [] : [answeredEvent(answered, sent.message, null)])]
 }
 
 /** Which states may follow which. */
 const next: Record<MessageStatus, readonly MessageStatus[]> = {
-  draft: ['draft', 'buffered', 'ready', 'delivered', 'declined'], buffered: ['delivered', 'declined', 'dead'], ready: ['delivered', 'declined', 'dead'], queued: [], delivered: ['answered'], answered: ['answered'], declined: [], dead: [],
+  draft: ['draft', 'buffered', 'ready', 'delivered', 'declined'],
+  buffered: ['delivered', 'declined', 'dead'],
+  ready: ['delivered', 'declined', 'dead'],
+  queued: [],
+  delivered: ['answered'],
+  answered: ['answered'],
+  declined: [],
+  dead: [],
 }
 
 test('M1–M5: whatever comes in whatever order, no message is lost, doubled, accepted twice, changed by another, or answered by whom it was not for', () => {
-  fc.assert(fc.property(acts, (chosen) => {
-    const post = new Post()
-    for (const act of chosen) {
-      const before = new Map(post.letters)
-      const events = apply(post, act)
-      if (events !== null) post.append(events)
-      for (const [key, letter] of post.letters) {
-        const was = before.get(key)
-        // M1: it moves along the states or stays.
-        if (was !== undefined && was !== letter && !next[was.status].includes(letter.status)) throw new Error(`${key} went from ${was.status} to ${letter.status}`)
-        // M3: a draft is changed by its owner only.
-        if (was?.status === 'draft' && was.text !== letter.text && 'by' in act && act.by !== was.owner) throw new Error(`${key} was changed by ${act.by ?? 'the user'}`)
-        if (isWaiting(letter) && letter.to === null) throw new Error(`${key} waits nowhere`)
+  fc.assert(
+    fc.property(acts, (chosen) => {
+      const post = new Post()
+      for (const act of chosen) {
+        const before = new Map(post.letters)
+        const events = apply(post, act)
+        if (events !== null) post.append(events)
+        for (const [key, letter] of post.letters) {
+          const was = before.get(key)
+          // M1: it moves along the states or stays.
+          if (was !== undefined && was !== letter && !next[was.status].includes(letter.status))
+            throw new Error(`${key} went from ${was.status} to ${letter.status}`)
+          // M3: a draft is changed by its owner only.
+          if (was?.status === 'draft' && was.text !== letter.text && 'by' in act && act.by !== was.owner)
+            throw new Error(`${key} was changed by ${act.by ?? 'the user'}`)
+          if (isWaiting(letter) && letter.to === null) throw new Error(`${key} waits nowhere`)
+        }
+        // M1: nothing that was sent is gone.
+        for (const key of before.keys()) expect(post.letters.has(key)).toBe(true)
       }
-      // M1: nothing that was sent is gone.
-      for (const key of before.keys()) expect(post.letters.has(key)).toBe(true)
-    }
-    check(post)
-  }), { numRuns: 1000 })
+      check(post)
+    }),
+    { numRuns: 1000 },
+  )
 })
 
 function check({ log, letters }: Post): void {
-  const of = (type: Event['type'], key: string): Event[] => log.filter((event) => event.type === type && 'message' in event && suffixOf(event.message) === key)
+  const of = (type: Event['type'], key: string): Event[] =>
+    log.filter((event) => event.type === type && 'message' in event && suffixOf(event.message) === key)
   for (const [key, letter] of letters) {
     // M5: one id is one message.
-    expect([of('message.drafted', key).length <= 1, of('message.sent', key).length <= 1]).toEqual([true, true])
+    expect([of('message.drafted', key).length <= 1, of('message.sent', key).length <= 1]).toEqual([
+      true,
+      true,
+    ])
     // M2: accepted once, and delivered exactly as often.
     expect(of('message.accepted', key).length).toBeLessThanOrEqual(1)
     expect(of('message.delivered', key).length).toBe(of('message.accepted', key).length)
-    expect(of('message.died', key).length + of('message.declined', key).length + of('message.delivered', key).length).toBeLessThanOrEqual(1)
+    expect(
+      of('message.died', key).length +
+        of('message.declined', key).length +
+        of('message.delivered', key).length,
+    ).toBeLessThanOrEqual(1)
     // M3: what it was before is in the log, oldest first.
-    const texts = log.flatMap((event) => ((event.type === 'message.drafted' || event.type === 'message.revised') && suffixOf(event.message) === key ? [event.text] : []))
+    const texts = log.flatMap((event) =>
+      (event.type === 'message.drafted' || event.type === 'message.revised') &&
+      suffixOf(event.message) === key
+        ? [event.text]
+        : [],
+    )
     expect([texts[0] ?? letter.initial, texts.at(-1) ?? letter.text]).toEqual([letter.initial, letter.text])
     expect(texts.length).toBe(texts.length === 0 ? 0 : letter.revisions + 1)
   }
@@ -146,33 +330,72 @@ function check({ log, letters }: Post): void {
     // M4: who replied had it, and it goes back to who wrote it.
     if (event.type !== 'message.sent' || event.inReplyTo === null) continue
     const answered = letters.get(suffixOf(event.inReplyTo)) as MessageFacts
-    expect([answered.to, answered.from ?? userSession, answered.status]).toEqual([event.from ?? userSession, event.session, 'answered'])
+    expect([answered.to, answered.from ?? userSession, answered.status]).toEqual([
+      event.from ?? userSession,
+      event.session,
+      'answered',
+    ])
   }
 }
 
 test('M5: the same act again changes nothing, and a change that changes nothing is none', () => {
-  const known = blank({ id: 'm', owner: 'ses_a', text: 'x', initial: 'x', target: { kind: 'session', session: 'ses_b' }, draftAct: 'act' })
+  const known = blank({
+    id: 'm',
+    owner: 'ses_a',
+    text: 'x',
+    initial: 'x',
+    target: { kind: 'session', session: 'ses_b' },
+    draftAct: 'act',
+  })
   expect(draftMessage(known, author('ses_a'), draftOf('m', 'ses_b', 'x'))).toEqual([])
   expect(draftMessage(known, author('ses_a'), draftOf('m', 'ses_b', 'y', { act: 'act' }))).toEqual([])
-  expect(draftMessage(known, author('ses_a'), draftOf('m', 'ses_c', 'x'))).toMatchObject([{ type: 'message.revised', target: { session: 'ses_c' } }])
-  expect(draftMessage(known, author('ses_a'), draftOf('m', 'ses_b', 'x', { how: 'elaborated', note: 'no model' }))).toMatchObject([{ note: 'no model', text: 'x' }])
-  expect(draftMessage(known, author('ses_b'), draftOf('m', 'ses_b', 'y'))).toEqual({ code: 'message_not_yours', message: 'm' })
+  expect(draftMessage(known, author('ses_a'), draftOf('m', 'ses_c', 'x'))).toMatchObject([
+    { type: 'message.revised', target: { session: 'ses_c' } },
+  ])
+  expect(
+    draftMessage(known, author('ses_a'), draftOf('m', 'ses_b', 'x', { how: 'elaborated', note: 'no model' })),
+  ).toMatchObject([{ note: 'no model', text: 'x' }])
+  expect(draftMessage(known, author('ses_b'), draftOf('m', 'ses_b', 'y'))).toEqual({
+    code: 'message_not_yours',
+    message: 'm',
+  })
   expect(beforeSending({ ...known, status: 'buffered' }, author('ses_a'), null)).toBe('known')
   expect(beforeSending(known, author('ses_b'), null)).toEqual({ code: 'message_not_yours', message: 'm' })
 })
 
 test('what was made of a text is recorded with what was written', () => {
-  const events = draftMessage(null, author('ses_a'), draftOf('m', 'ses_b', 'short', { text: 'written out', how: 'elaborated' }))
-  expect(events).toMatchObject([{ type: 'message.drafted', text: 'short' }, { type: 'message.revised', text: 'written out', how: 'elaborated' }])
+  const events = draftMessage(
+    null,
+    author('ses_a'),
+    draftOf('m', 'ses_b', 'short', { text: 'written out', how: 'elaborated' }),
+  )
+  expect(events).toMatchObject([
+    { type: 'message.drafted', text: 'short' },
+    { type: 'message.revised', text: 'written out', how: 'elaborated' },
+  ])
   expect(beforeSending(null, author('ses_a'), draftOf('m', 'ses_b', 'short'))).toEqual([])
-  expect(beforeSending(null, author('ses_a'), draftOf('m', 'ses_b', 'short', { note: 'no model', how: 'elaborated' }))).toHaveLength(2)
+  expect(
+    beforeSending(
+      null,
+      author('ses_a'),
+      draftOf('m', 'ses_b', 'short', { note: 'no model', how: 'elaborated' }),
+    ),
+  ).toHaveLength(2)
 })
 
 test('M2: who comes later learns what became of it, and by whom', () => {
   const to = { id: 'm', to: 'ses_b' as const }
-  expect(taken(blank({ ...to, status: 'delivered', acceptedBy: 'user' }))).toEqual({ code: 'message_taken', message: 'm', how: 'accepted', by: 'the user' })
+  expect(taken(blank({ ...to, status: 'delivered', acceptedBy: 'user' }))).toEqual({
+    code: 'message_taken',
+    message: 'm',
+    how: 'accepted',
+    by: 'the user',
+  })
   expect(taken(blank({ ...to, status: 'delivered' }))).toMatchObject({ how: 'accepted', by: 'ses_b' })
-  expect(taken(blank({ ...to, status: 'declined', acceptedBy: 'ses_p' }))).toMatchObject({ how: 'declined', by: 'ses_p' })
+  expect(taken(blank({ ...to, status: 'declined', acceptedBy: 'ses_p' }))).toMatchObject({
+    how: 'declined',
+    by: 'ses_p',
+  })
   expect(taken(blank({ ...to, status: 'dead' }))).toMatchObject({ how: 'given up', by: 'nobody' })
   expect(taken(blank({ ...to }))).toEqual({ code: 'message_unknown', message: 'm' })
 })
@@ -180,19 +403,42 @@ test('M2: who comes later learns what became of it, and by whom', () => {
 test('one is picked by place, by id, or by number; an id wins over a number', () => {
   const waiting = ['a', 'b', '1', 'd'].map((name) => blank({ id: name, status: 'buffered' }))
   const named = (name: string) => pickWaiting(waiting, { kind: 'named', name })?.id
-  expect([pickWaiting(waiting, { kind: 'oldest' })?.id, pickWaiting(waiting, { kind: 'newest' })?.id]).toEqual(['a', 'd'])
-  expect([named('b'), named('msg_b'), named('2'), named('1'), named('5'), named('0'), named('x'), named('2.5')]).toEqual(['b', 'b', 'b', '1', undefined, undefined, undefined, undefined])
+  expect([
+    pickWaiting(waiting, { kind: 'oldest' })?.id,
+    pickWaiting(waiting, { kind: 'newest' })?.id,
+  ]).toEqual(['a', 'd'])
+  expect([
+    named('b'),
+    named('msg_b'),
+    named('2'),
+    named('1'),
+    named('5'),
+    named('0'),
+    named('x'),
+    named('2.5'),
+  ]).toEqual(['b', 'b', 'b', '1', undefined, undefined, undefined, undefined])
   expect(pickWaiting([], { kind: 'oldest' })).toBeNull()
 })
 
 test('an id with and without its kind is one id', () => {
-  expect([sameMessage('msg_x', 'x'), sameMessage('x', 'x'), sameMessage('msg_msg_x', 'msg_x'), sameMessage('y', 'x')]).toEqual([true, true, false, false])
+  expect([
+    sameMessage('msg_x', 'x'),
+    sameMessage('x', 'x'),
+    sameMessage('msg_msg_x', 'msg_x'),
+    sameMessage('y', 'x'),
+  ]).toEqual([true, true, false, false])
 })
 
 test('only what waits can die or be declined, and whoever wrote it is told', () => {
   const waiting = blank({ id: 'm', status: 'buffered', from: 'ses_a', to: 'ses_b' })
-  expect(buryMessages([waiting, { ...waiting, id: 'n', status: 'delivered' }], 'it is gone')).toMatchObject([{ type: 'message.died', message: 'm', session: 'ses_b' }, { type: 'notice.raised', session: 'ses_a', about: 'm' }])
-  expect(declineMessage(waiting, null)).toMatchObject([{ type: 'message.declined', by: null }, { type: 'notice.raised', session: 'ses_a' }])
+  expect(buryMessages([waiting, { ...waiting, id: 'n', status: 'delivered' }], 'it is gone')).toMatchObject([
+    { type: 'message.died', message: 'm', session: 'ses_b' },
+    { type: 'notice.raised', session: 'ses_a', about: 'm' },
+  ])
+  expect(declineMessage(waiting, null)).toMatchObject([
+    { type: 'message.declined', by: null },
+    { type: 'notice.raised', session: 'ses_a' },
+  ])
   expect(declineMessage({ ...waiting, from: null }, 'ses_b')).toHaveLength(1)
   expect(declineMessage({ ...waiting, status: 'queued' }, null)).toMatchObject({ code: 'message_taken' })
   expect([isOver({ status: 'dead' }), isOver({ status: 'ready' })]).toEqual([true, false])

@@ -1,9 +1,12 @@
 /**
- * The life of a message, from draft to answer. Each act is a pure function over what is known: the events that record it, or the refusal.
+ * The life of a message, from draft to answer. Each act is a pure function over what is known: the events
+ * that record it, or the refusal.
  *
- * M1: A message that was sent is in exactly one place until it ends: in the inbox, in the queue, or with its receiver. Nothing but an act here moves it.
+ * M1: A message that was sent is in exactly one place until it ends: in the inbox, in the queue, or with its
+ * receiver. Nothing but an act here moves it.
  * M2: It is accepted once. Who comes later learns who was first.
- * M3: Only its owner changes a draft, and the user, who owns them all; it stays its owner's, whatever it was before stays in the log, and so does who changed it.
+ * M3: Only its owner changes a draft, and the user, who owns them all; it stays its owner's, whatever it was
+ * before stays in the log, and so does who changed it.
  * M4: A reply answers what was addressed to the replier and has reached it, and goes to whoever wrote that.
  * M5: One id is one message, whoever tries again.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
@@ -22,18 +25,30 @@ export const sameMessage = (a: MessageId, b: MessageId): boolean => suffixOf(a) 
 /** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
 export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(suffixOf(id))
 
-/** When a message was written or changed: the clock counts milliseconds; the number of the event makes the rest, so that what happened later is later. */
-export const nanosOf = (at: Millis, seq: number): string => (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
+/**
+ * When a message was written or changed: the clock counts milliseconds; the number of the event makes the
+ * rest, so that what happened later is later.
+ */
+export const nanosOf = (at: Millis, seq: number): string =>
+  (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
 
 export const messageIdPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /** It waits in an inbox. */
-export const isWaiting = ({ status }: Pick<MessageRow, 'status'>): boolean => status === 'buffered' || status === 'ready'
+export const isWaiting = ({ status }: Pick<MessageRow, 'status'>): boolean =>
+  status === 'buffered' || status === 'ready'
 /** Nothing will change it any more, but for an answer to what was delivered. */
-export const isOver = ({ status }: Pick<MessageRow, 'status'>): boolean => status === 'delivered' || status === 'answered' || status === 'declined' || status === 'dead'
+export const isOver = ({ status }: Pick<MessageRow, 'status'>): boolean =>
+  status === 'delivered' || status === 'answered' || status === 'declined' || status === 'dead'
 
 /** Who writes: the session whose draft it is, and the turn in which it is written. */
-export type Author = { session: SessionId; turn: TurnId | null; source: MessageSource; /** A person, in whose place the session stands. */ by?: 'user' | undefined }
+export type Author = {
+  session: SessionId
+  turn: TurnId | null
+  source: MessageSource
+  /** A person, in whose place the session stands. */
+  by?: 'user' | undefined
+}
 
 export type Draft = {
   message: MessageId
@@ -55,24 +70,57 @@ export function changeable(known: MessageRow, author: SessionId | 'user'): Refus
   return known.status === 'draft' ? null : { code: 'message_already_sent', message: known.id }
 }
 
-/** Begins a draft, or changes one. The same act again, or a change that changes nothing, records nothing (M5). */
+/**
+ * Begins a draft, or changes one. The same act again, or a change that changes nothing, records nothing (M5).
+ */
 export function draftMessage(known: MessageFacts | null, author: Author, draft: Draft): Event[] | Refusal {
-  const place = { session: author.session, turn: author.turn, message: draft.message, target: draft.target, inReplyTo: draft.inReplyTo, act: draft.act }
-  const revised: EventOf<'message.revised'> = { type: 'message.revised', ...place, text: draft.text, how: draft.how, instructions: draft.instructions, note: draft.note }
+  const place = {
+    session: author.session,
+    turn: author.turn,
+    message: draft.message,
+    target: draft.target,
+    inReplyTo: draft.inReplyTo,
+    act: draft.act,
+  }
+  const revised: EventOf<'message.revised'> = {
+    type: 'message.revised',
+    ...place,
+    text: draft.text,
+    how: draft.how,
+    instructions: draft.instructions,
+    note: draft.note,
+  }
   if (known === null) {
-    const first: EventOf<'message.drafted'> = { type: 'message.drafted', ...place, source: author.source, text: draft.initial }
+    const first: EventOf<'message.drafted'> = {
+      type: 'message.drafted',
+      ...place,
+      source: author.source,
+      text: draft.initial,
+    }
     return draft.text === draft.initial && draft.note === null ? [first] : [first, revised]
   }
   const refusal = changeable(known, author.session)
   if (refusal !== null) return refusal
   if (author.by !== undefined) Object.assign(revised, { revisedBy: author.by, writtenIn: known.writtenIn })
   const again = draft.act !== null && known.draftAct === draft.act
-  const same = known.text === draft.text && sameTarget(known.target, draft.target) && known.inReplyTo === draft.inReplyTo && draft.note === null && draft.how === 'written'
+  const same =
+    known.text === draft.text &&
+    sameTarget(known.target, draft.target) &&
+    known.inReplyTo === draft.inReplyTo &&
+    draft.note === null &&
+    draft.how === 'written'
   return again || same ? [] : [{ ...revised, message: known.id }]
 }
 
-/** What goes before `message.sent`: a draft as it is sent, or as it was written where it is sent otherwise. M5: a message that was sent before is not sent again. */
-export function beforeSending(known: MessageFacts | null, author: Author, draft: Draft | null): Event[] | Refusal | 'known' {
+/**
+ * What goes before `message.sent`: a draft as it is sent, or as it was written where it is sent otherwise.
+ * M5: a message that was sent before is not sent again.
+ */
+export function beforeSending(
+  known: MessageFacts | null,
+  author: Author,
+  draft: Draft | null,
+): Event[] | Refusal | 'known' {
   if (known !== null && known.status !== 'draft') return 'known'
   const asWritten = draft === null || (known === null && draft.text === draft.initial && draft.note === null)
   if (asWritten) return (known === null ? null : changeable(known, author.session)) ?? []
@@ -80,30 +128,73 @@ export function beforeSending(known: MessageFacts | null, author: Author, draft:
 }
 
 const sameTarget = (a: MailTarget, b: MailTarget): boolean =>
-  a.kind === b.kind && (a.kind !== 'session' || (b.kind === 'session' && a.session === b.session)) && (a.kind !== 'fork' || (b.kind === 'fork' && a.back === b.back))
+  a.kind === b.kind &&
+  (a.kind !== 'session' || (b.kind === 'session' && a.session === b.session)) &&
+  (a.kind !== 'fork' || (b.kind === 'fork' && a.back === b.back))
 
 /** M4 */
 export function replyTo(given: MessageId, known: MessageRow | null, replier: SessionId): SessionId | Refusal {
   if (known === null) return { code: 'message_unknown', message: given }
-  if (known.to !== replier || (known.status !== 'delivered' && known.status !== 'answered')) return { code: 'reply_not_addressed', message: known.id }
+  if (known.to !== replier || (known.status !== 'delivered' && known.status !== 'answered'))
+    return { code: 'reply_not_addressed', message: known.id }
   return known.from ?? userSession
 }
 
 /** The reply was sent: what it answers is answered. */
-export const answeredEvent = (known: MessageRow, reply: MessageId, turn: TurnId | null): EventOf<'message.answered'> => ({
-  type: 'message.answered', session: known.to ?? known.owner, turn, message: known.id, reply, from: known.from,
+export const answeredEvent = (
+  known: MessageRow,
+  reply: MessageId,
+  turn: TurnId | null,
+): EventOf<'message.answered'> => ({
+  type: 'message.answered',
+  session: known.to ?? known.owner,
+  turn,
+  message: known.id,
+  reply,
+  from: known.from,
 })
 
-/** Who accepts: a session, or the user (null). `turn` is the accepting turn where the receiver itself accepts in one, and the new one where the message opens it. */
-export type Acceptance = { by: SessionId | null; turn: TurnId | null; opens: boolean; act: string | null; /** Of its text, where it opens a turn. */ tokens: number; /** For the turn that it opens. */ notices?: Notices | null }
+/**
+ * Who accepts: a session, or the user (null). `turn` is the accepting turn where the receiver itself accepts
+ * in one, and the new one where the message opens it.
+ */
+export type Acceptance = {
+  by: SessionId | null
+  turn: TurnId | null
+  opens: boolean
+  act: string | null
+  /** Of its text, where it opens a turn. */
+  tokens: number
+  /** For the turn that it opens. */
+  notices?: Notices | null
+}
 
 /** M2: accepted and delivered are decided at once, so that no message lies between the two. */
-export function acceptMessage(known: MessageFacts, { by, turn, opens, act, tokens, notices = null }: Acceptance): Event[] | Refusal {
+export function acceptMessage(
+  known: MessageFacts,
+  { by, turn, opens, act, tokens, notices = null }: Acceptance,
+): Event[] | Refusal {
   const { sent, to } = known
   if (!isWaiting(known) || sent === null || to === null) return taken(known)
   return [
-    { type: 'message.accepted', session: to, turn: opens ? null : turn, message: known.id, by, act, from: known.from },
-    { ...sent, type: 'message.delivered', session: to, turn, opens, tokens, ...(notices === null ? {} : { notices }) },
+    {
+      type: 'message.accepted',
+      session: to,
+      turn: opens ? null : turn,
+      message: known.id,
+      by,
+      act,
+      from: known.from,
+    },
+    {
+      ...sent,
+      type: 'message.delivered',
+      session: to,
+      turn,
+      opens,
+      tokens,
+      ...(notices === null ? {} : { notices }),
+    },
   ]
 }
 
@@ -111,7 +202,10 @@ export function acceptMessage(known: MessageFacts, { by, turn, opens, act, token
 export function declineMessage(known: MessageRow, by: SessionId | null): Event[] | Refusal {
   // Declined before: tried again, it is what it was, and who did it is on record.
   if (known.status === 'declined') return []
-  if (known.status === 'draft') return [{ type: 'message.declined', session: known.owner, turn: null, message: known.id, by, from: known.from }]
+  if (known.status === 'draft')
+    return [
+      { type: 'message.declined', session: known.owner, turn: null, message: known.id, by, from: known.from },
+    ]
   if (!isWaiting(known) || known.to === null) return taken(known)
   return [
     { type: 'message.declined', session: known.to, turn: null, message: known.id, by, from: known.from },
@@ -122,24 +216,47 @@ export function declineMessage(known: MessageRow, by: SessionId | null): Event[]
 /** Their receiver is gone: they are dead letters, and whoever wrote them is told. */
 export const buryMessages = (waiting: readonly MessageRow[], cause: string): Event[] =>
   waiting.filter(isWaiting).flatMap((known): Event[] => [
-    { type: 'message.died', session: known.to ?? known.owner, turn: null, message: known.id, from: known.from, cause },
+    {
+      type: 'message.died',
+      session: known.to ?? known.owner,
+      turn: null,
+      message: known.id,
+      from: known.from,
+      cause,
+    },
     ...told(known, `Message ${known.id} to ${known.to ?? 'nobody'} was not read: ${cause}.`),
   ])
 
-const told = ({ from, id }: MessageRow, text: string): Event[] => (from === null ? [] : [{ type: 'notice.raised', session: from, turn: null, about: id, text }])
+const told = ({ from, id }: MessageRow, text: string): Event[] =>
+  from === null ? [] : [{ type: 'notice.raised', session: from, turn: null, about: id, text }]
 
-const becameOf: Record<MessageStatus, string> = { draft: 'kept as a draft', buffered: 'buffered', ready: 'ready', queued: 'accepted', delivered: 'accepted', answered: 'accepted', declined: 'declined', dead: 'given up' }
+const becameOf: Record<MessageStatus, string> = {
+  draft: 'kept as a draft',
+  buffered: 'buffered',
+  ready: 'ready',
+  queued: 'accepted',
+  delivered: 'accepted',
+  answered: 'accepted',
+  declined: 'declined',
+  dead: 'given up',
+}
 
 /** M2: who was first is said. */
 export function taken(known: MessageRow): Refusal {
   if (known.status === 'draft') return { code: 'message_unknown', message: known.id }
-  const by = known.acceptedBy === 'user' ? 'the user' : (known.acceptedBy ?? (known.status === 'dead' ? 'nobody' : (known.to ?? 'nobody')))
+  const by =
+    known.acceptedBy === 'user'
+      ? 'the user'
+      : (known.acceptedBy ?? (known.status === 'dead' ? 'nobody' : (known.to ?? 'nobody')))
   return { code: 'message_taken', message: known.id, how: becameOf[known.status], by }
 }
 
 export type Which = { kind: 'oldest' } | { kind: 'newest' } | { kind: 'named'; name: string }
 
-/** One of those that wait, which come oldest first: by place, or by a name that may be an id and is otherwise a number that counts from 1. */
+/**
+ * One of those that wait, which come oldest first: by place, or by a name that may be an id and is otherwise
+ * a number that counts from 1.
+ */
 export function pickWaiting<M extends MessageRow>(waiting: readonly M[], which: Which): M | null {
   if (which.kind === 'oldest') return waiting[0] ?? null
   if (which.kind === 'newest') return waiting.at(-1) ?? null

@@ -21,8 +21,10 @@ export type Masker = {
 }
 
 export type MaskOptions = {
-  /** For what leaves the machine: better one too many. */ strict?: boolean
-  /** Is told every secret that is masked. */ onSecret?: (secret: string) => void
+  /** For what leaves the machine: better one too many. */
+  strict?: boolean
+  /** Is told every secret that is masked. */
+  onSecret?: (secret: string) => void
 }
 
 /** R11: names of fields that were looked at once. */

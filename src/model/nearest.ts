@@ -6,9 +6,12 @@ const comparedUnitsMax = 100
 /** The nearest known name where there is one, otherwise all of them. */
 export function nearestOf(given: string, known: readonly string[]): string {
   const start = plain(given.slice(0, comparedUnitsMax))
-  const nearest = known.map((name) => ({ name, far: distance(start, plain(name.slice(0, comparedUnitsMax))) })).toSorted((a, b) => a.far - b.far)[0]
+  const nearest = known
+    .map((name) => ({ name, far: distance(start, plain(name.slice(0, comparedUnitsMax))) }))
+    .toSorted((a, b) => a.far - b.far)[0]
   if (nearest === undefined) return 'there are none to choose from'
-  if (nearest.far * 2 <= Math.max(given.length, nearest.name.length)) return `the nearest known one is "${nearest.name}"`
+  if (nearest.far * 2 <= Math.max(given.length, nearest.name.length))
+    return `the nearest known one is "${nearest.name}"`
   return `known are ${known.join(', ')}`
 }
 
@@ -21,7 +24,13 @@ export function distance(a: string, b: string): number {
   for (let i = 1; i <= a.length; i += 1) {
     const next = [i]
     for (let j = 1; j <= b.length; j += 1) {
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)))
+      next.push(
+        Math.min(
+          (row[j] ?? 0) + 1,
+          (next[j - 1] ?? 0) + 1,
+          (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
+        ),
+      )
     }
     row = next
   }

@@ -4,4 +4,5 @@ import type { TurnId } from './id.ts'
 
 /** Whether a message of this event has a turn of its own. */
 export const opensTurn = (event: Event): event is OpeningMessage & { turn: TurnId } =>
-  event.turn !== null && (event.type === 'message.sent' || (event.type === 'message.delivered' && event.opens))
+  event.turn !== null &&
+  (event.type === 'message.sent' || (event.type === 'message.delivered' && event.opens))

@@ -1,22 +1,35 @@
 /**
- * Whether a turn that its process took with it is run once more. R11: an input that ends the process must not end every process after it.
+ * Whether a turn that its process took with it is run once more. R11: an input that ends the process must not
+ * end every process after it.
  *
- * A run begins when a node starts the turn or takes it over, and ends with its process if the next one is on another node. It counts against the turn
- * if it recorded nothing, unless it only waited for a call or a person, or its node was stopped in good order.
+ * A run begins when a node starts the turn or takes it over, and ends with its process if the next one is on
+ * another node. It counts against the turn
+ * if it recorded nothing, unless it only waited for a call or a person, or its node was stopped in good
+ * order.
  */
 import type { Event, EventType } from './event.ts'
 import type { NodeId } from './id.ts'
 
 /** What `diedTwice` has to be shown of a turn, in the order of the log. */
 export const runTypes = [
-  'turn.started', 'session.claimed', 'turn.suspended', 'step.started', 'step.ended', 'call.opened', 'call.refused', 'call.ended', 'wait.started',
-  'question.asked', 'question.answered',
+  'turn.started',
+  'session.claimed',
+  'turn.suspended',
+  'step.started',
+  'step.ended',
+  'call.opened',
+  'call.refused',
+  'call.ended',
+  'wait.started',
+  'question.asked',
+  'question.answered',
 ] as const satisfies readonly EventType[]
 
 type Run = { node: NodeId; counts: boolean }
 
-export const diedTwiceError = 'crashed_twice: the last two times that this turn ran, the process of the server ended before the turn had recorded a step. '
-  + 'It is not started a third time, because it may be what ends the process. If something else did, send the request again.'
+export const diedTwiceError =
+  'crashed_twice: the last two times that this turn ran, the process of the server ended before the turn had recorded a step. ' +
+  'It is not started a third time, because it may be what ends the process. If something else did, send the request again.'
 
 /** `events` are those of one turn, up to the moment at which `heir` takes it. */
 export function diedTwice(events: readonly Event[], heir: NodeId): boolean {

@@ -142,7 +142,8 @@ function tryAll(probes: readonly Probe[], look: Look, at: number): Found | null 
 }
 
 type ProbeTable = {
-  /** The number of the list of probes for each pair; 0 is none. */ worth: Uint8Array
+  /** The number of the list of probes for each pair; 0 is none. */
+  worth: Uint8Array
   probes: readonly (readonly Probe[])[]
 }
 

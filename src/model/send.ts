@@ -1,14 +1,17 @@
 /**
- * May a message be sent, and with what grant does its turn run? Pure; the runtime reads the facts and records the answer in one transaction (R1).
+ * May a message be sent, and with what grant does its turn run? Pure; the runtime reads the facts and records
+ * the answer in one transaction (R1).
  *
  * The rules are checked in this order, and the first that says no is the refusal:
  *  1. the sender's turn is live, unless a person releases it      call_ended
  *  2. the target exists, and takes this: a turn or mail           session_unknown, agent_unknown
  *  3. not to itself                                               self_call
- *  4. the sender may send at all, and to this agent; to whoever made it, and to whoever wrote to it, it always may    tool_disabled, not_allowed
+ *  4. the sender may send at all, and to this agent; to whoever made it, and to whoever wrote to it, it
+ *  always may    tool_disabled, not_allowed
  *  5. depth: a hop like a call's, but not to whoever made it (R7) call_too_deep
  *  6. not its own task, word for word                             task_repeated
- *  7. bounds (R11)                                                flow_expired, rate_limited, too_many_descendants, queue_full
+ *  7. bounds (R11)                                                flow_expired, rate_limited,
+ *  too_many_descendants, queue_full
  *  8. not now, if it must be now                                  session_busy
  *  9. tokens (R7)                                                 budget_exhausted
  */
@@ -36,20 +39,40 @@ export type SendRequest = {
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
   reply?: boolean
-  /** A person sends what the sender drafted: its turn may be over, and the pace is the person's. What the sender may not do stays so. */
+  /**
+   * A person sends what the sender drafted: its turn may be over, and the pace is the person's. What the
+   * sender may not do stays so.
+   */
   released?: boolean
   /** By which it is sent, for refusals. */
   tool?: string
 }
 
-export type SendWorld = { senderAgent: Agent | null; knownAgents: readonly string[]; limits: Limits; now: Millis; /** The task that started the sender's turn. */ senderTaskHash: string | null }
-
-export function openMessage(request: SendRequest, facts: SendFacts, world: SendWorld): Grant | Refusal {
-  return (request.released === true ? null : liveness(facts, world)) ?? existence(request, facts, world) ?? self(request, facts) ?? permission(request, facts, world) ?? depths(facts, world) ?? repetition(request, facts, world)
-    ?? bounds(request, facts, world) ?? busy(request, facts) ?? grant(request, facts, world)
+export type SendWorld = {
+  senderAgent: Agent | null
+  knownAgents: readonly string[]
+  limits: Limits
+  now: Millis
+  /** The task that started the sender's turn. */
+  senderTaskHash: string | null
 }
 
-const targetOf = (request: SendRequest, facts: SendFacts): SessionRow | null => request.fresh ?? facts.target.session
+export function openMessage(request: SendRequest, facts: SendFacts, world: SendWorld): Grant | Refusal {
+  return (
+    (request.released === true ? null : liveness(facts, world)) ??
+    existence(request, facts, world) ??
+    self(request, facts) ??
+    permission(request, facts, world) ??
+    depths(facts, world) ??
+    repetition(request, facts, world) ??
+    bounds(request, facts, world) ??
+    busy(request, facts) ??
+    grant(request, facts, world)
+  )
+}
+
+const targetOf = (request: SendRequest, facts: SendFacts): SessionRow | null =>
+  request.fresh ?? facts.target.session
 
 function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
   if (sender === null) return null
@@ -58,10 +81,14 @@ function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
   return sender.turn.deadline <= now ? { code: 'call_ended', why: 'your deadline has passed' } : null
 }
 
-/** One that was deleted hears nothing. A session that is not run takes mail only, and one that a call made takes that only while the call is pending. */
+/**
+ * One that was deleted hears nothing. A session that is not run takes mail only, and one that a call made
+ * takes that only while the call is pending.
+ */
 function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
   const target = targetOf(request, facts)
-  if (target === null || target.archived === 'deleted' || !takes(target, request, facts)) return { code: 'session_unknown', session: request.target }
+  if (target === null || target.archived === 'deleted' || !takes(target, request, facts))
+    return { code: 'session_unknown', session: request.target }
   return request.targetAgent === undefined ? agentUnknown(target.agent, knownAgents) : null
 }
 
@@ -74,12 +101,29 @@ function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
   return from === request.target ? { code: 'self_call', agent: sender?.session.agent ?? 'a session' } : null
 }
 
-function permission(request: SendRequest, { sender, callback }: SendFacts, { senderAgent }: SendWorld): Refusal | null {
+function permission(
+  request: SendRequest,
+  { sender, callback }: SendFacts,
+  { senderAgent }: SendWorld,
+): Refusal | null {
   if (senderAgent === null || callback || request.reply === true) return null
-  if (sender !== null && !sender.turn.grant.authority.nested) return { code: 'tool_disabled', tool: request.tool ?? 'send_agent_message', why: 'this call was made with allow_nested_calls: false' }
+  if (sender !== null && !sender.turn.grant.authority.nested)
+    return {
+      code: 'tool_disabled',
+      tool: request.tool ?? 'send_agent_message',
+      why: 'this call was made with allow_nested_calls: false',
+    }
   const target = request.targetAgent?.name ?? ''
-  if (!senderAgent.allowSubAgentCalls) return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
-  return mayCallAgent(senderAgent, request.targetAgent ?? { name: target }) ? null : { code: 'not_allowed', agent: senderAgent.name, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
+  if (!senderAgent.allowSubAgentCalls)
+    return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
+  return mayCallAgent(senderAgent, request.targetAgent ?? { name: target })
+    ? null
+    : {
+        code: 'not_allowed',
+        agent: senderAgent.name,
+        what: `write to ${target}`,
+        allowed: senderAgent.mayCall ?? [],
+      }
 }
 
 /** A user's own turn is 0; a client outside is like one, so what it sends is 1. */
@@ -91,13 +135,19 @@ function depthOf({ sender, callback }: SendFacts, client: SessionId | null): num
 function depths(facts: SendFacts, { senderAgent, limits }: SendWorld): Refusal | null {
   const depth = depthOf(facts, null)
   if (facts.callback || facts.sender === null) return null
-  if (depth > limits.depthMax) return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
+  if (depth > limits.depthMax)
+    return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
   const own = senderAgent?.maxDepth ?? limits.depthMax
   return depth > own ? { code: 'call_too_deep', depth, depthMax: own, limit: senderAgent?.name ?? '' } : null
 }
 
-function repetition(request: SendRequest, { sender, callback }: SendFacts, { senderTaskHash }: SendWorld): Refusal | null {
-  if (sender === null || callback || senderTaskHash !== request.taskHash || sender.turn.call === null) return null
+function repetition(
+  request: SendRequest,
+  { sender, callback }: SendFacts,
+  { senderTaskHash }: SendWorld,
+): Refusal | null {
+  if (sender === null || callback || senderTaskHash !== request.taskHash || sender.turn.call === null)
+    return null
   return { code: 'task_repeated', agent: request.targetAgent?.title ?? request.targetAgent?.name ?? '' }
 }
 
@@ -105,30 +155,66 @@ function bounds(request: SendRequest, facts: SendFacts, { limits, now }: SendWor
   const { sender, target } = facts
   if (sender !== null && request.released !== true) {
     const ageSeconds = Math.floor((now - facts.flowStartedAt) / 1000)
-    if (ageSeconds > limits.messageAgeSeconds) return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
+    if (ageSeconds > limits.messageAgeSeconds)
+      return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
     if (facts.messagesLastMinute >= limits.messagesPerMinute) {
-      return { code: 'rate_limited', what: 'messages', perMinute: limits.messagesPerMinute, retryInMs: Math.min(60_000, Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now)) }
+      return {
+        code: 'rate_limited',
+        what: 'messages',
+        perMinute: limits.messagesPerMinute,
+        retryInMs: Math.min(60_000, Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now)),
+      }
     }
-    if (request.fresh !== null && facts.descendants >= limits.descendantsPerFlowMax) return { code: 'too_many_descendants', created: facts.descendants, createdMax: limits.descendantsPerFlowMax }
+    if (request.fresh !== null && facts.descendants >= limits.descendantsPerFlowMax)
+      return {
+        code: 'too_many_descendants',
+        created: facts.descendants,
+        createdMax: limits.descendantsPerFlowMax,
+      }
   }
-  if (request.inbox === true) return (facts.waiting ?? 0) >= inboxMax ? { code: 'queue_full', session: request.target, queued: facts.waiting ?? 0, queuedMax: inboxMax } : null
-  return target.queued >= limits.queuedPerSessionMax ? { code: 'queue_full', session: request.target, queued: target.queued, queuedMax: limits.queuedPerSessionMax } : null
+  if (request.inbox === true)
+    return (facts.waiting ?? 0) >= inboxMax
+      ? { code: 'queue_full', session: request.target, queued: facts.waiting ?? 0, queuedMax: inboxMax }
+      : null
+  return target.queued >= limits.queuedPerSessionMax
+    ? {
+        code: 'queue_full',
+        session: request.target,
+        queued: target.queued,
+        queuedMax: limits.queuedPerSessionMax,
+      }
+    : null
 }
 
 const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
-  request.now && (request.inbox === true || target.running !== null || target.next !== null) ? { code: 'session_busy', session: request.target } : null
+  request.now && (request.inbox === true || target.running !== null || target.next !== null)
+    ? { code: 'session_busy', session: request.target }
+    : null
 
-/** Nobody blocks on a message, so a new path begins with it; ceiling, depth and tokens are the sender's or less (R7). */
+/**
+ * Nobody blocks on a message, so a new path begins with it; ceiling, depth and tokens are the sender's or
+ * less (R7).
+ */
 function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): Grant | Refusal {
   const agent = request.targetAgent as Agent
   const { sender } = facts
   // Nobody runs on what only waits to be fetched.
   const isRun = targetOf(request, facts)?.kind === 'persistent'
-  const tokensMax = !isRun ? null : sender === null || request.released === true ? least(request.maxTokens, limits.flowTokensMax, agent.limits.maxTokens) : taken(sender, agent)
-  if (tokensMax === 0 && sender !== null && request.released !== true) return { code: 'budget_exhausted', needed: 1, left: 0 }
+  const tokensMax = !isRun
+    ? null
+    : sender === null || request.released === true
+      ? least(request.maxTokens, limits.flowTokensMax, agent.limits.maxTokens)
+      : taken(sender, agent)
+  if (tokensMax === 0 && sender !== null && request.released !== true)
+    return { code: 'budget_exhausted', needed: 1, left: 0 }
   return {
-    agent: agent.name, depth: depthOf(facts, request.client), subagentDepth: sender?.turn.grant.subagentDepth ?? 0, path: [{ session: request.target, agent: agent.name }],
-    authority: sender?.turn.grant.authority ?? fullAuthority, tokensMax, maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
+    agent: agent.name,
+    depth: depthOf(facts, request.client),
+    subagentDepth: sender?.turn.grant.subagentDepth ?? 0,
+    path: [{ session: request.target, agent: agent.name }],
+    authority: sender?.turn.grant.authority ?? fullAuthority,
+    tokensMax,
+    maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
   }
 }
 
@@ -145,10 +231,33 @@ function taken({ turn }: TurnFacts, agent: Agent): number | null {
 }
 
 /** What an agent may spawn, before its first message is judged: the same hop. */
-export function openSession(request: Pick<SendRequest, 'targetAgent'>, name: string, facts: SendFacts, world: SendWorld): Refusal | null {
+export function openSession(
+  request: Pick<SendRequest, 'targetAgent'>,
+  name: string,
+  facts: SendFacts,
+  world: SendWorld,
+): Refusal | null {
   if (request.targetAgent === undefined) return agentUnknown(name, world.knownAgents)
-  const asked: SendRequest = { target: 'ses_new', fresh: null, targetAgent: request.targetAgent, client: null, now: false, taskHash: '', maxTokens: undefined }
+  const asked: SendRequest = {
+    target: 'ses_new',
+    fresh: null,
+    targetAgent: request.targetAgent,
+    client: null,
+    now: false,
+    taskHash: '',
+    maxTokens: undefined,
+  }
   const many = facts.sender !== null && facts.descendants >= world.limits.descendantsPerFlowMax
-  return liveness(facts, world) ?? permission(asked, facts, world) ?? depths(facts, world)
-    ?? (many ? { code: 'too_many_descendants', created: facts.descendants, createdMax: world.limits.descendantsPerFlowMax } : null)
+  return (
+    liveness(facts, world) ??
+    permission(asked, facts, world) ??
+    depths(facts, world) ??
+    (many
+      ? {
+          code: 'too_many_descendants',
+          created: facts.descendants,
+          createdMax: world.limits.descendantsPerFlowMax,
+        }
+      : null)
+  )
 }

@@ -9,9 +9,16 @@ const text = fc.array(unit, { maxLength: 30, size: 'max' }).map((units) => units
 const wellFormed = fc.string({ unit: 'grapheme', maxLength: 60, size: 'max' })
 
 const points = (of: string): string[] => Array.from(of)
-/** Whether `part` is the first so many code points of `whole`: a half pair at its end would be another code point. */
-const isHead = (part: string, whole: string): boolean => points(whole).slice(0, points(part).length).every((point, index) => point === points(part)[index]) && whole.startsWith(part)
-const isTail = (part: string, whole: string): boolean => part === '' || points(whole).slice(-points(part).length).join('') === part
+/**
+ * Whether `part` is the first so many code points of `whole`: a half pair at its end would be another code
+ * point.
+ */
+const isHead = (part: string, whole: string): boolean =>
+  points(whole)
+    .slice(0, points(part).length)
+    .every((point, index) => point === points(part)[index]) && whole.startsWith(part)
+const isTail = (part: string, whole: string): boolean =>
+  part === '' || points(whole).slice(-points(part).length).join('') === part
 
 let tokens: CountTokens
 beforeAll(async () => {
@@ -19,9 +26,12 @@ beforeAll(async () => {
 })
 
 test('a preview is the first so many code points, for every text', () => {
-  fc.assert(fc.property(text, fc.nat(40), (whole, count) => {
-    expect(preview(whole, count)).toBe(points(whole).slice(0, count).join(''))
-  }), { numRuns: 3000 })
+  fc.assert(
+    fc.property(text, fc.nat(40), (whole, count) => {
+      expect(preview(whole, count)).toBe(points(whole).slice(0, count).join(''))
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 test('a pair is not cut where half of another follows it', () => {
@@ -34,22 +44,35 @@ test('a preview of a megabyte looks at its beginning only', () => {
 })
 
 test('a cut in bytes keeps the longest start of whole code points that fits', () => {
-  fc.assert(fc.property(wellFormed, fc.nat(120), (whole, bytes) => {
-    const cut = cutBytes(whole, bytes)
-    expect(byteLength(cut.text)).toBeLessThanOrEqual(bytes)
-    expect(isHead(cut.text, whole)).toBe(true)
-    expect(cut.truncated).toBe(cut.text !== whole)
-    expect(!cut.truncated || byteLength(points(whole).slice(0, points(cut.text).length + 1).join('')) > bytes).toBe(true)
-  }), { numRuns: 2000 })
+  fc.assert(
+    fc.property(wellFormed, fc.nat(120), (whole, bytes) => {
+      const cut = cutBytes(whole, bytes)
+      expect(byteLength(cut.text)).toBeLessThanOrEqual(bytes)
+      expect(isHead(cut.text, whole)).toBe(true)
+      expect(cut.truncated).toBe(cut.text !== whole)
+      expect(
+        !cut.truncated ||
+          byteLength(
+            points(whole)
+              .slice(0, points(cut.text).length + 1)
+              .join(''),
+          ) > bytes,
+      ).toBe(true)
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 test('a cut in bytes of a text with halves of pairs stays within its bytes and cuts no code point', () => {
-  fc.assert(fc.property(text, fc.nat(60), (whole, bytes) => {
-    const cut = cutBytes(whole, bytes)
-    expect(byteLength(cut.text)).toBeLessThanOrEqual(bytes)
-    expect(isHead(cut.text.toWellFormed(), whole.toWellFormed())).toBe(true)
-    expect(cut.truncated).toBe(byteLength(whole) > bytes)
-  }), { numRuns: 2000 })
+  fc.assert(
+    fc.property(text, fc.nat(60), (whole, bytes) => {
+      const cut = cutBytes(whole, bytes)
+      expect(byteLength(cut.text)).toBeLessThanOrEqual(bytes)
+      expect(isHead(cut.text.toWellFormed(), whole.toWellFormed())).toBe(true)
+      expect(cut.truncated).toBe(byteLength(whole) > bytes)
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 test('zero bytes hold nothing, and a text that fits is not touched', () => {
@@ -71,35 +94,71 @@ function partsOf(cut: string): { head: string; tail: string } {
 }
 
 test('R8: a cut in tokens stays within its budget, whatever the budget and the text', () => {
-  fc.assert(fc.property(fc.array(unit, { maxLength: 200, size: 'max' }).map((units) => units.join('')), fc.nat(80), (whole, tokensMax) => {
-    const cut = cutTokens(whole, tokensMax, oneEach, hint)
-    expect(oneEach(cut.text)).toBeLessThanOrEqual(tokensMax)
-  }), { numRuns: 2000 })
+  fc.assert(
+    fc.property(
+      fc.array(unit, { maxLength: 200, size: 'max' }).map((units) => units.join('')),
+      fc.nat(80),
+      (whole, tokensMax) => {
+        const cut = cutTokens(whole, tokensMax, oneEach, hint)
+        expect(oneEach(cut.text)).toBeLessThanOrEqual(tokensMax)
+      },
+    ),
+    { numRuns: 2000 },
+  )
 })
 
 test('a cut in tokens keeps head and tail of whole code points, and says what is missing between them', () => {
-  fc.assert(fc.property(fc.array(unit, { minLength: 60, maxLength: 200, size: 'max' }).map((units) => units.join('')), fc.integer({ min: 12, max: 50 }), (whole, tokensMax) => {
-    const cut = cutTokens(whole, tokensMax, oneEach, hint)
-    fc.pre(cut.truncated)
-    const { head, tail } = partsOf(cut.text)
-    expect([isHead(head, whole), isTail(tail, whole)]).toEqual([true, true])
-    expect(head.length + tail.length).toBeLessThan(whole.length)
-  }), { numRuns: 2000 })
+  fc.assert(
+    fc.property(
+      fc.array(unit, { minLength: 60, maxLength: 200, size: 'max' }).map((units) => units.join('')),
+      fc.integer({ min: 12, max: 50 }),
+      (whole, tokensMax) => {
+        const cut = cutTokens(whole, tokensMax, oneEach, hint)
+        fc.pre(cut.truncated)
+        const { head, tail } = partsOf(cut.text)
+        expect([isHead(head, whole), isTail(tail, whole)]).toEqual([true, true])
+        expect(head.length + tail.length).toBeLessThan(whole.length)
+      },
+    ),
+    { numRuns: 2000 },
+  )
 })
 
 test('R8: a cut in real tokens stays within its budget', () => {
   const long = '[… cut: read the rest with read_output]'
-  const words = fc.array(fc.oneof(fc.lorem({ maxCount: 20 }), fc.constantFrom('\n\n', '    ', '{"a":[1,22,333]}', '你好世界', '😀😀', 'aaaaaaaaaaaaaaaa', '\ud83d', '====')), { maxLength: 60, size: 'max' })
-  fc.assert(fc.property(words, fc.integer({ min: 20, max: 400 }), (some, tokensMax) => {
-    const whole = some.join('')
-    const cut = cutTokens(whole, tokensMax, tokens, long)
-    expect(tokens(cut.text)).toBeLessThanOrEqual(tokensMax)
-    expect(cut.truncated).toBe(cut.text !== whole)
-  }), { numRuns: 300 })
+  const words = fc.array(
+    fc.oneof(
+      fc.lorem({ maxCount: 20 }),
+      fc.constantFrom(
+        '\n\n',
+        '    ',
+        '{"a":[1,22,333]}',
+        '你好世界',
+        '😀😀',
+        'aaaaaaaaaaaaaaaa',
+        '\ud83d',
+        '====',
+      ),
+    ),
+    { maxLength: 60, size: 'max' },
+  )
+  fc.assert(
+    fc.property(words, fc.integer({ min: 20, max: 400 }), (some, tokensMax) => {
+      const whole = some.join('')
+      const cut = cutTokens(whole, tokensMax, tokens, long)
+      expect(tokens(cut.text)).toBeLessThanOrEqual(tokensMax)
+      expect(cut.truncated).toBe(cut.text !== whole)
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('R8: a small budget is kept too, down to none', () => {
-  for (const tokensMax of [0, 1, 2, 5, 8]) expect([tokensMax, tokens(cutTokens('word '.repeat(100), tokensMax, tokens, hint).text) <= tokensMax]).toEqual([tokensMax, true])
+  for (const tokensMax of [0, 1, 2, 5, 8])
+    expect([
+      tokensMax,
+      tokens(cutTokens('word '.repeat(100), tokensMax, tokens, hint).text) <= tokensMax,
+    ]).toEqual([tokensMax, true])
 })
 
 test('most of a cut is its head, and the end of the text is kept', () => {

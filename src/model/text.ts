@@ -1,7 +1,8 @@
 /** Cuts of text. Every cut is between code points, never inside one, whatever the unit of the limit is. */
 
 /** Whether a cut before `at` would fall between the two halves of a code point. */
-const splits = (text: string, at: number): boolean => /^[\ud800-\udbff]$/.test(text.charAt(at - 1)) && /^[\udc00-\udfff]$/.test(text.charAt(at))
+const splits = (text: string, at: number): boolean =>
+  /^[\ud800-\udbff]$/.test(text.charAt(at - 1)) && /^[\udc00-\udfff]$/.test(text.charAt(at))
 
 /** The longest start of `text` of at most `units` UTF-16 units that does not split a code point. */
 export function headUnits(text: string, units: number): string {
@@ -39,7 +40,10 @@ export function cutBytes(text: string, bytes: number): { text: string; truncated
   return { text: buffer.toString('utf8', 0, end), truncated: true }
 }
 
-/** `gently` counts a long text in slices, between which others run, and the next count of the same text is at hand. Left out where counting takes no time. */
+/**
+ * `gently` counts a long text in slices, between which others run, and the next count of the same text is at
+ * hand. Left out where counting takes no time.
+ */
 export type CountTokens = { (text: string): number; gently?: (text: string) => Promise<number> }
 
 /** Longer texts are counted gently where that is possible: hostile ones take some microseconds a unit. */
@@ -50,7 +54,10 @@ export const countGently = (count: CountTokens, text: string): number | Promise<
 
 export type Cut = { text: string; truncated: boolean }
 
-/** Head and tail of `text` within `tokensMax`, with a line between them that says what is missing and how to read it. */
+/**
+ * Head and tail of `text` within `tokensMax`, with a line between them that says what is missing and how to
+ * read it.
+ */
 export function cutTokens(text: string, tokensMax: number, count: CountTokens, hint: string): Cut {
   const cutting = cutInParts(text, tokensMax, hint)
   let step = cutting.next()
@@ -59,7 +66,12 @@ export function cutTokens(text: string, tokensMax: number, count: CountTokens, h
 }
 
 /** The same, and others run meanwhile. */
-export async function cutTokensGently(text: string, tokensMax: number, count: CountTokens, hint: string): Promise<Cut> {
+export async function cutTokensGently(
+  text: string,
+  tokensMax: number,
+  count: CountTokens,
+  hint: string,
+): Promise<Cut> {
   const cutting = cutInParts(text, tokensMax, hint)
   let step = cutting.next()
   while (step.done !== true) step = cutting.next(await countGently(count, step.value))
@@ -71,9 +83,20 @@ type Counting<T> = Generator<string, T, number>
 
 function* cutInParts(text: string, tokensMax: number, hint: string): Counting<Cut> {
   // A token is at least one byte of UTF-8, so a short text needs no counting.
-  if (text === '' || text.length * 3 <= tokensMax || (yield* fitsWhole(text, tokensMax))) return { text, truncated: false }
-  const head = (tokens: number): Counting<string> => longest((units) => headUnits(text, units), (part, from) => part.slice(from), tokens)
-  const tail = (tokens: number): Counting<string> => longest((units) => tailUnits(text, units), (part, from) => part.slice(0, part.length - from), tokens)
+  if (text === '' || text.length * 3 <= tokensMax || (yield* fitsWhole(text, tokensMax)))
+    return { text, truncated: false }
+  const head = (tokens: number): Counting<string> =>
+    longest(
+      (units) => headUnits(text, units),
+      (part, from) => part.slice(from),
+      tokens,
+    )
+  const tail = (tokens: number): Counting<string> =>
+    longest(
+      (units) => tailUnits(text, units),
+      (part, from) => part.slice(0, part.length - from),
+      tokens,
+    )
   // Parts may have more tokens together than alone, so the whole is counted again.
   for (let room = tokensMax - (yield hint) - 2; room > 0; room -= Math.max(1, Math.ceil(room / 8))) {
     const cut = `${yield* head(Math.ceil((room * 3) / 4))}\n${hint}\n${yield* tail(Math.floor(room / 4))}`
@@ -82,7 +105,10 @@ function* cutInParts(text: string, tokensMax: number, hint: string): Counting<Cu
   return { text: yield* head(tokensMax), truncated: true }
 }
 
-/** Texts are counted in parts of this many units as long as it is not clear whether they fit, so that a long one costs no more than what is kept of it. */
+/**
+ * Texts are counted in parts of this many units as long as it is not clear whether they fit, so that a long
+ * one costs no more than what is kept of it.
+ */
 const partUnits = 256
 /** So many tokens at most does a cut add. */
 const tokensPerCut = 3
@@ -97,12 +123,19 @@ function* fitsWhole(text: string, tokensMax: number): Counting<boolean> {
   return (yield text) <= tokensMax
 }
 
-/** The longest cut that fits: whole parts as long as they do, then a binary search in the next one. `rest` is a cut without what was counted before. */
-function* longest(cut: (units: number) => string, rest: (part: string, from: number) => string, tokensMax: number): Counting<string> {
+/**
+ * The longest cut that fits: whole parts as long as they do, then a binary search in the next one. `rest` is
+ * a cut without what was counted before.
+ */
+function* longest(
+  cut: (units: number) => string,
+  rest: (part: string, from: number) => string,
+  tokensMax: number,
+): Counting<string> {
   if (tokensMax <= 0) return ''
   let low = 0
   let tokens = 0
-  for (const unitsMax = tokensMax * 8; low < unitsMax; ) {
+  for (const unitsMax = tokensMax * 8; low < unitsMax;) {
     const units = Math.min(unitsMax, low + partUnits)
     const more = yield rest(cut(units), cut(low).length)
     if (tokens + more > tokensMax) return yield* searchIn(cut, rest, low, units, tokensMax - tokens)
@@ -112,7 +145,13 @@ function* longest(cut: (units: number) => string, rest: (part: string, from: num
   return cut(low)
 }
 
-function* searchIn(cut: (units: number) => string, rest: (part: string, from: number) => string, from: number, to: number, tokensMax: number): Counting<string> {
+function* searchIn(
+  cut: (units: number) => string,
+  rest: (part: string, from: number) => string,
+  from: number,
+  to: number,
+  tokensMax: number,
+): Counting<string> {
   let low = from
   let high = to
   while (low < high) {

@@ -1,13 +1,30 @@
 import { describe, expect, test } from 'vitest'
-import { formatTraceparent, isSampled, parseTraceparent, rootTurnOf, stepSpanId, traceIdOf, traceOf, traceparentOf, turnSpanId } from './trace.ts'
+import {
+  formatTraceparent,
+  isSampled,
+  parseTraceparent,
+  rootTurnOf,
+  stepSpanId,
+  traceIdOf,
+  traceOf,
+  traceparentOf,
+  turnSpanId,
+} from './trace.ts'
 
 const example = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 const all = { follow: true, ratio: 1 }
 
 describe('a traceparent', () => {
   test('is read, and written as it was', () => {
-    expect(parseTraceparent(example)).toEqual({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', sampled: true })
-    for (const text of [example, example.replace(/01$/, '00')]) expect(formatTraceparent(parseTraceparent(text) ?? { traceId: '', spanId: '', sampled: false })).toBe(text)
+    expect(parseTraceparent(example)).toEqual({
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      spanId: '00f067aa0ba902b7',
+      sampled: true,
+    })
+    for (const text of [example, example.replace(/01$/, '00')])
+      expect(formatTraceparent(parseTraceparent(text) ?? { traceId: '', spanId: '', sampled: false })).toBe(
+        text,
+      )
     expect(parseTraceparent(` ${example} `)?.sampled).toBe(true)
   })
 
@@ -22,20 +39,42 @@ describe('a traceparent', () => {
   })
 
   test.each([
-    ['nothing', null], ['an empty text', ''], ['something else', 'hello'], ['ids of zeros', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`], ['a span of zeros', `00-4bf92f3577b34da6a3ce929d0e0e4736-${'0'.repeat(16)}-01`],
-    ['version ff', example.replace(/^00/, 'ff')], ['more than version 00 has', `${example}-more`], ['capitals', example.toUpperCase()], ['a short trace id', '00-4bf92f35-00f067aa0ba902b7-01'], ['a huge one', `01${example.slice(2)}-${'x'.repeat(1000)}`],
+    ['nothing', null],
+    ['an empty text', ''],
+    ['something else', 'hello'],
+    ['ids of zeros', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`],
+    ['a span of zeros', `00-4bf92f3577b34da6a3ce929d0e0e4736-${'0'.repeat(16)}-01`],
+    ['version ff', example.replace(/^00/, 'ff')],
+    ['more than version 00 has', `${example}-more`],
+    ['capitals', example.toUpperCase()],
+    ['a short trace id', '00-4bf92f35-00f067aa0ba902b7-01'],
+    ['a huge one', `01${example.slice(2)}-${'x'.repeat(1000)}`],
   ])('is not %s', (_what, text) => expect(parseTraceparent(text)).toBeNull())
 })
 
 describe('ids of spans', () => {
   test('are known from the turn alone, the same everywhere, and valid', () => {
     expect(turnSpanId('turn_1')).toBe(turnSpanId('turn_1'))
-    expect([turnSpanId('turn_1'), stepSpanId('turn_1', 'k'), traceIdOf('flow_1').slice(16)]).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/), expect.stringMatching(/^[0-9a-f]{16}$/), expect.stringMatching(/^[0-9a-f]{16}$/)])
-    expect(parseTraceparent(formatTraceparent({ traceId: traceIdOf('flow_1'), spanId: turnSpanId('turn_1'), sampled: true }))).not.toBeNull()
+    expect([turnSpanId('turn_1'), stepSpanId('turn_1', 'k'), traceIdOf('flow_1').slice(16)]).toEqual([
+      expect.stringMatching(/^[0-9a-f]{16}$/),
+      expect.stringMatching(/^[0-9a-f]{16}$/),
+      expect.stringMatching(/^[0-9a-f]{16}$/),
+    ])
+    expect(
+      parseTraceparent(
+        formatTraceparent({ traceId: traceIdOf('flow_1'), spanId: turnSpanId('turn_1'), sampled: true }),
+      ),
+    ).not.toBeNull()
   })
 
   test('differ between turns, steps and their occurrences', () => {
-    const ids = [turnSpanId('turn_1'), turnSpanId('turn_2'), stepSpanId('turn_1', 'k'), stepSpanId('turn_1', 'k#2'), stepSpanId('turn_2', 'k')]
+    const ids = [
+      turnSpanId('turn_1'),
+      turnSpanId('turn_2'),
+      stepSpanId('turn_1', 'k'),
+      stepSpanId('turn_1', 'k#2'),
+      stepSpanId('turn_2', 'k'),
+    ]
     expect(new Set(ids).size).toBe(ids.length)
   })
 
@@ -46,12 +85,19 @@ describe('what a turn hands on', () => {
   const turn = { turn: 'turn_2', flow: 'flow_1' } as const
 
   test('is the trace of the request that began the flow, with the span of the turn or of its step', () => {
-    expect(traceparentOf({ ...turn, root: example, sampling: all })).toBe(`00-4bf92f3577b34da6a3ce929d0e0e4736-${turnSpanId('turn_2')}-01`)
-    expect(traceparentOf({ ...turn, root: example, key: 'k', sampling: all })).toBe(`00-4bf92f3577b34da6a3ce929d0e0e4736-${stepSpanId('turn_2', 'k')}-01`)
+    expect(traceparentOf({ ...turn, root: example, sampling: all })).toBe(
+      `00-4bf92f3577b34da6a3ce929d0e0e4736-${turnSpanId('turn_2')}-01`,
+    )
+    expect(traceparentOf({ ...turn, root: example, key: 'k', sampling: all })).toBe(
+      `00-4bf92f3577b34da6a3ce929d0e0e4736-${stepSpanId('turn_2', 'k')}-01`,
+    )
   })
 
   test('is a trace of our own where nobody outside began one, or it was not readable', () => {
-    for (const root of [null, 'nonsense']) expect(traceparentOf({ ...turn, root, sampling: all })).toBe(`00-${traceIdOf('flow_1')}-${turnSpanId('turn_2')}-01`)
+    for (const root of [null, 'nonsense'])
+      expect(traceparentOf({ ...turn, root, sampling: all })).toBe(
+        `00-${traceIdOf('flow_1')}-${turnSpanId('turn_2')}-01`,
+      )
   })
 
   test('where no spans are exported: what came is passed on as it came, or nothing', () => {
@@ -71,5 +117,9 @@ test('a share of the traces is kept, always the same ones; what was decided else
   expect(kept).toBeGreaterThan(180)
   expect(kept).toBeLessThan(320)
   const unsampled = traceOf('flow_1', example.replace(/01$/, '00'))
-  expect([isSampled(unsampled, all), isSampled(unsampled, { follow: false, ratio: 1 }), isSampled(traceOf('flow_1', example), { follow: true, ratio: 0 })]).toEqual([false, true, true])
+  expect([
+    isSampled(unsampled, all),
+    isSampled(unsampled, { follow: false, ratio: 1 }),
+    isSampled(traceOf('flow_1', example), { follow: true, ratio: 0 }),
+  ]).toEqual([false, true, true])
 })

@@ -1,6 +1,7 @@
 /**
  * W3C trace context: reading and writing `traceparent`, and ids for spans that are known before the span is.
- * Ids are hashes of ours: whoever knows a turn can name its span, in any process and before it has ended, so nothing has to be handed around or kept.
+ * Ids are hashes of ours: whoever knows a turn can name its span, in any process and before it has ended, so
+ * nothing has to be handed around or kept.
  */
 import { hash } from 'node:crypto'
 import type { FlowId, TurnId } from './id.ts'
@@ -10,16 +11,26 @@ export type TraceContext = { traceId: string; spanId: string; sampled: boolean }
 /** Later versions may add fields after these, and 00 may not. */
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** Null for what is not one: whoever sent it is then not part of the trace, which is no reason to refuse the request. */
+/**
+ * Null for what is not one: whoever sent it is then not part of the trace, which is no reason to refuse the
+ * request.
+ */
 export function parseTraceparent(text: string | null | undefined): TraceContext | null {
   const match = text == null || text.length > 512 ? null : traceparent.exec(text.trim())
   if (match === null) return null
   const [, version = '', traceId = '', spanId = '', flags = '', more] = match
-  if (version === 'ff' || (version === '00' && more !== undefined) || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return null
+  if (
+    version === 'ff' ||
+    (version === '00' && more !== undefined) ||
+    /^0+$/.test(traceId) ||
+    /^0+$/.test(spanId)
+  )
+    return null
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-export const formatTraceparent = ({ traceId, spanId, sampled }: TraceContext): string => `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
+export const formatTraceparent = ({ traceId, spanId, sampled }: TraceContext): string =>
+  `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 
 /** Of a flow that nobody outside began. */
 export const traceIdOf = (flow: FlowId): string => hash('sha256', `trace ${flow}`, 'hex').slice(0, 32)
@@ -27,7 +38,8 @@ export const traceIdOf = (flow: FlowId): string => hash('sha256', `trace ${flow}
 export const turnSpanId = (turn: TurnId): string => hash('sha256', `turn ${turn}`, 'hex').slice(0, 16)
 
 /** Of a step or a call of a turn: both have a key, which is unique in it. */
-export const stepSpanId = (turn: TurnId, key: string): string => hash('sha256', `step ${turn} ${key}`, 'hex').slice(0, 16)
+export const stepSpanId = (turn: TurnId, key: string): string =>
+  hash('sha256', `step ${turn} ${key}`, 'hex').slice(0, 16)
 
 /** The turn that began a flow has its suffix. */
 export const rootTurnOf = (flow: FlowId): TurnId => `turn_${flow.slice(5)}`
@@ -38,10 +50,16 @@ export function traceOf(flow: FlowId, root: string | null): { traceId: string; r
   return { traceId: remote?.traceId ?? traceIdOf(flow), remote }
 }
 
-/** Which traces are exported: a share of those that begin here, decided by the trace id so that every process decides alike; those that began elsewhere as it was decided there, if `follow`. */
+/**
+ * Which traces are exported: a share of those that begin here, decided by the trace id so that every process
+ * decides alike; those that began elsewhere as it was decided there, if `follow`.
+ */
 export type Sampling = { follow: boolean; ratio: number }
 
-export function isSampled({ traceId, remote }: { traceId: string; remote: TraceContext | null }, { follow, ratio }: Sampling): boolean {
+export function isSampled(
+  { traceId, remote }: { traceId: string; remote: TraceContext | null },
+  { follow, ratio }: Sampling,
+): boolean {
   if (follow && remote !== null) return remote.sampled
   return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52
 }
@@ -58,8 +76,10 @@ export type Outgoing = {
 }
 
 /**
- * What a turn hands on when it calls out: `_meta.traceparent` of MCP and A2A, the header `traceparent` to a provider. Null is nothing.
- * Where no spans are exported the root's is passed on as it came, so that nobody is told of a parent that will never be seen.
+ * What a turn hands on when it calls out: `_meta.traceparent` of MCP and A2A, the header `traceparent` to a
+ * provider. Null is nothing.
+ * Where no spans are exported the root's is passed on as it came, so that nobody is told of a parent that
+ * will never be seen.
  */
 export function traceparentOf({ turn, flow, root, key, sampling }: Outgoing): string | null {
   if (sampling === null) {
@@ -67,5 +87,9 @@ export function traceparentOf({ turn, flow, root, key, sampling }: Outgoing): st
     return remote === null ? null : formatTraceparent(remote)
   }
   const trace = traceOf(flow, root)
-  return formatTraceparent({ traceId: trace.traceId, spanId: key === undefined ? turnSpanId(turn) : stepSpanId(turn, key), sampled: isSampled(trace, sampling) })
+  return formatTraceparent({
+    traceId: trace.traceId,
+    spanId: key === undefined ? turnSpanId(turn) : stepSpanId(turn, key),
+    sampled: isSampled(trace, sampling),
+  })
 }

@@ -1,9 +1,13 @@
 /**
- * Text that others wrote, as it may be shown on a terminal: nothing in it acts. Characters that would move the cursor, change the terminal or turn
+ * Text that others wrote, as it may be shown on a terminal: nothing in it acts. Characters that would move
+ * the cursor, change the terminal or turn
  * the reading direction are shown as what they are; tabs and line breaks stay.
  */
 
-/** C0 but tab and line feed, DEL, C1, line and paragraph separators, and what embeds, overrides or isolates a direction. */
+/**
+ * C0 but tab and line feed, DEL, C1, line and paragraph separators, and what embeds, overrides or isolates a
+ * direction.
+ */
 const acting = /\r\n|[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 const pictures = 0x2400
 const deletePicture = '\u2421'
@@ -18,6 +22,12 @@ function shownAs(char: string): string {
   return code === 0x7f ? deletePicture : `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`
 }
 
-/** JSON of which no character acts, and which says exactly the same: what JSON leaves as it is, is escaped too. */
+/**
+ * JSON of which no character acts, and which says exactly the same: what JSON leaves as it is, is escaped
+ * too.
+ */
 export const visibleJson = (value: unknown): string =>
-  (JSON.stringify(value) ?? 'null').replaceAll(acting, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  (JSON.stringify(value) ?? 'null').replaceAll(
+    acting,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

@@ -24,14 +24,34 @@ export function actsOf(line: Line, running: Running): Acts {
 }
 
 /** Every call is recorded once, also one that could not even be read as one. */
-async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult> {
+async function refuseCall(
+  line: Line,
+  running: Running,
+  tool: CallRequest['tool'],
+  requested: Json,
+  refusal: Refusal,
+  key: string,
+): Promise<CallResult> {
   const recorded = running.recorded?.call(key, { tool })
   const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
-  const asked = typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
+  const asked =
+    typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
   const agent = preview(textOf(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
   if (recorded === undefined) {
     const task = preview(textOf(asked['task'] ?? asked['message']), taskShownMax)
-    const event: EventOf<'call.refused'> = { type: 'call.refused', session: running.row.session, turn: running.row.id, call, key, tool, agent, task, taskHash: hashOf(task), requested, refusal }
+    const event: EventOf<'call.refused'> = {
+      type: 'call.refused',
+      session: running.row.session,
+      turn: running.row.id,
+      call,
+      key,
+      tool,
+      agent,
+      task,
+      taskHash: hashOf(task),
+      requested,
+      refusal,
+    }
     await commit(line, running, [`session:${running.row.session}`, `call:${call}`], async (tx, buffered) => {
       assertOurs(await tx.activation(running.row.id), running, line)
       tx.append(...buffered, event)
@@ -42,15 +62,26 @@ async function refuseCall(line: Line, running: Running, tool: CallRequest['tool'
 
 const taskShownMax = 2000
 const agentShownMax = 200
-const textOf = (value: Json | undefined): string => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value))
+const textOf = (value: Json | undefined): string =>
+  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
 async function ownCall(line: Line, session: SessionId, call: string) {
   const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
-  return row?.call != null && (row.call.caller === session || callsBelow(row.call.caller) === session || row.call.caller === callsBelow(session)) ? row : ({ code: 'call_unknown', call } satisfies Refusal)
+  return row?.call != null &&
+    (row.call.caller === session ||
+      callsBelow(row.call.caller) === session ||
+      row.call.caller === callsBelow(session))
+    ? row
+    : ({ code: 'call_unknown', call } satisfies Refusal)
 }
 
-async function waitForCall(line: Line, running: Running, call: string, timeoutMs: number): ReturnType<Acts['waitForCall']> {
+async function waitForCall(
+  line: Line,
+  running: Running,
+  call: string,
+  timeoutMs: number,
+): ReturnType<Acts['waitForCall']> {
   const row = await ownCall(line, running.row.session, call)
   if (isRefusal(row)) return row
   const id = call as CallId
@@ -61,14 +92,26 @@ async function waitForCall(line: Line, running: Running, call: string, timeoutMs
     if (ended === null) return { partial: partialOf(line, id) }
     if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
     const opened = await line.store.event(row.openedSeq)
-    return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
+    return {
+      result: resultOf(ended, row),
+      tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
+    }
   } finally {
     forget()
   }
 }
 
-/** For a client outside: nobody can wait for it, so its wait is no edge. A session of a connected program waits in a turn (`client-turn.ts`). */
-export async function waitAsClient(line: Line, session: SessionId, call: string, timeoutMs: number, signal: AbortSignal): ReturnType<Acts['waitForCall']> {
+/**
+ * For a client outside: nobody can wait for it, so its wait is no edge. A session of a connected program
+ * waits in a turn (`client-turn.ts`).
+ */
+export async function waitAsClient(
+  line: Line,
+  session: SessionId,
+  call: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): ReturnType<Acts['waitForCall']> {
   const row = await ownCall(line, session, call)
   if (isRefusal(row)) return row
   const { ending, forget } = callEnding(line, call as CallId)
@@ -77,7 +120,10 @@ export async function waitAsClient(line: Line, session: SessionId, call: string,
     const ended = known?.ended ?? (await race(line, signal, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, call as CallId) }
     const opened = await line.store.event(row.openedSeq)
-    return { result: resultOf(ended, row), tool: opened?.event.type === 'call.opened' ? opened.event.tool : '' }
+    return {
+      result: resultOf(ended, row),
+      tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
+    }
   } finally {
     forget()
   }
@@ -88,8 +134,17 @@ function partialOf(line: Line, call: CallId): string {
   return running === undefined ? '' : progressOf(running).output
 }
 
-/** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. Null when the time is over. */
-async function blockOn(line: Line, running: Running, target: Running['row']['session'], ending: Promise<EventOf<'call.ended'>>, timeoutMs: number): Promise<EventOf<'call.ended'> | null> {
+/**
+ * R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the
+ * answer. Null when the time is over.
+ */
+async function blockOn(
+  line: Line,
+  running: Running,
+  target: Running['row']['session'],
+  ending: Promise<EventOf<'call.ended'>>,
+  timeoutMs: number,
+): Promise<EventOf<'call.ended'> | null> {
   const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))
   if (!(await beginWait(line, running, target, end))) return null
   const ended = await race(line, running.abort.signal, ending, end - line.clock.elapsed())
@@ -97,7 +152,12 @@ async function blockOn(line: Line, running: Running, target: Running['row']['ses
   return ended
 }
 
-function race(line: Line, signal: AbortSignal, ending: Promise<EventOf<'call.ended'>>, ms: number): Promise<EventOf<'call.ended'> | null> {
+function race(
+  line: Line,
+  signal: AbortSignal,
+  ending: Promise<EventOf<'call.ended'>>,
+  ms: number,
+): Promise<EventOf<'call.ended'> | null> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
@@ -113,14 +173,26 @@ function race(line: Line, signal: AbortSignal, ending: Promise<EventOf<'call.end
 }
 
 /** Offsets are UTF-16 units, moved so that no code point is split. */
-export async function readOutput(line: Line, session: SessionId, call: string, offset: number, limit: number): ReturnType<Acts['readOutput']> {
+export async function readOutput(
+  line: Line,
+  session: SessionId,
+  call: string,
+  offset: number,
+  limit: number,
+): ReturnType<Acts['readOutput']> {
   const row = await ownCall(line, session, call)
   if (isRefusal(row)) return row
   const known = await endingOf(line, call as CallId)
   const output = known?.ended.output ?? partialOf(line, call as CallId)
   const start = whole(output, Math.min(offset, output.length))
   const end = whole(output, Math.min(start + Math.max(2, limit), output.length))
-  return { text: output.slice(start, end), offset: start, nextOffset: end < output.length ? end : null, total: output.length }
+  return {
+    text: output.slice(start, end),
+    offset: start,
+    nextOffset: end < output.length ? end : null,
+    total: output.length,
+  }
 }
 
-const whole = (text: string, at: number): number => (at > 0 && at < text.length && /[\udc00-\udfff]/.test(text.charAt(at)) ? at - 1 : at)
+const whole = (text: string, at: number): number =>
+  at > 0 && at < text.length && /[\udc00-\udfff]/.test(text.charAt(at)) ? at - 1 : at

@@ -1,4 +1,7 @@
-/** The agents that can be called: those of the configuration, and those that doors made, which stand in the log. */
+/**
+ * The agents that can be called: those of the configuration, and those that doors made, which stand in the
+ * log.
+ */
 import type { Agent } from '../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../model/event.ts'
 import type { Millis, SessionId } from '../model/id.ts'
@@ -12,11 +15,24 @@ import { createdEvent, newSession } from './send.ts'
 type Made = { agent: Agent; at: Millis }
 
 /** `define` makes an agent of what a door was given; `driver` runs it. */
-export type AgentMaker = { define(id: string, definition: AgentDefinition): Agent; driver(agent: Agent): Driver; isThere(agent: Agent, session: SessionId): boolean }
+export type AgentMaker = {
+  define(id: string, definition: AgentDefinition): Agent
+  driver(agent: Agent): Driver
+  isThere(agent: Agent, session: SessionId): boolean
+}
 
-export type AgentBook = Agents & { load(lists: Lists): Promise<void>; heed(hint: Hint): void; made(id: string): Made | undefined; all(): Made[] }
+export type AgentBook = Agents & {
+  load(lists: Lists): Promise<void>
+  heed(hint: Hint): void
+  made(id: string): Made | undefined
+  all(): Made[]
+}
 
-export function agentBook(configured: Agents, maker: AgentMaker, report: (fault: unknown) => void = () => undefined): AgentBook {
+export function agentBook(
+  configured: Agents,
+  maker: AgentMaker,
+  report: (fault: unknown) => void = () => undefined,
+): AgentBook {
   const made = new Map<string, Made>()
   let names = configured.names()
   const renew = (): void => void (names = [...configured.names(), ...made.keys()])
@@ -37,10 +53,15 @@ export function agentBook(configured: Agents, maker: AgentMaker, report: (fault:
     resolve(idOrName) {
       const byId = made.get(idOrName)?.agent
       // The newest of that name: whoever made it again meant the new one.
-      return byId ?? [...made.values()].findLast(({ agent }) => agent.title === idOrName)?.agent ?? configured.get(idOrName)
+      return (
+        byId ??
+        [...made.values()].findLast(({ agent }) => agent.title === idOrName)?.agent ??
+        configured.get(idOrName)
+      )
     },
     async load(lists) {
-      for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at)) if (!deleted) add(created, at)
+      for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at))
+        if (!deleted) add(created, at)
     },
     heed(hint) {
       if (hint.kind !== 'appended') return
@@ -56,11 +77,22 @@ export function agentBook(configured: Agents, maker: AgentMaker, report: (fault:
 
 export const mainSession = (agent: string): SessionId => `ses_main-${agent}`
 
-/** Agents of each book that are being made: they count as if they were there, so that many at once cannot pass one check. */
+/**
+ * Agents of each book that are being made: they count as if they were there, so that many at once cannot pass
+ * one check.
+ */
 const beingMade = new WeakMap<AgentBook, number>()
 
-/** R11. All agents are in the memory of the one process that has the log, so counting there is as good as in the transaction. */
-async function making(line: Line, book: AgentBook, id: string, make: () => Promise<Refusal | null>): Promise<Refusal | null> {
+/**
+ * R11. All agents are in the memory of the one process that has the log, so counting there is as good as in
+ * the transaction.
+ */
+async function making(
+  line: Line,
+  book: AgentBook,
+  id: string,
+  make: () => Promise<Refusal | null>,
+): Promise<Refusal | null> {
   const pending = beingMade.get(book) ?? 0
   const made = book.all().length + pending
   const madeMax = line.limits.agentsMadeMax
@@ -75,37 +107,85 @@ async function making(line: Line, book: AgentBook, id: string, make: () => Promi
 }
 
 /** The agent and its main session, at once. The same id again gives what is there. */
-export async function createAgent(line: Line, book: AgentBook, ask: CreateAgentAsk, cwd: string): Promise<AgentView | Refusal> {
+export async function createAgent(
+  line: Line,
+  book: AgentBook,
+  ask: CreateAgentAsk,
+  cwd: string,
+): Promise<AgentView | Refusal> {
   if (ask.name.trim() === '') return badInput('name', ask.name, 'a name')
   const id = `agent_${ask.id ?? line.ids.next()}`
   const session = mainSession(id)
-  const definition: AgentDefinition = { title: ask.name, description: ask.description, prompt: ask.system, model: ask.model, tools: ask.tools ?? ['call_agent'], driver: null }
-  const refusal = await making(line, book, id, () => line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
-    if (ask.id !== null && (await tx.session(session)).session !== null) return null
-    tx.append({ type: 'agent.created', session, turn: null, agent: id, definition }, createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null))
-    return null
-  }))
+  const definition: AgentDefinition = {
+    title: ask.name,
+    description: ask.description,
+    prompt: ask.system,
+    model: ask.model,
+    tools: ask.tools ?? ['call_agent'],
+    driver: null,
+  }
+  const refusal = await making(line, book, id, () =>
+    line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+      if (ask.id !== null && (await tx.session(session)).session !== null) return null
+      tx.append(
+        { type: 'agent.created', session, turn: null, agent: id, definition },
+        createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null),
+      )
+      return null
+    }),
+  )
   const made = book.made(id)
   if (refusal !== null) return refusal
   if (made === undefined) return agentUnknown(id, book.names())
-  return made.agent.title === ask.name ? viewOf(made.agent, 'api', made.at) : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
+  return made.agent.title === ask.name
+    ? viewOf(made.agent, 'api', made.at)
+    : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
 }
 
-/** The agent of a connected program: the configured one of that name, or one that is made at its first hello. */
-export async function hostAgent(line: Line, book: AgentBook, { name, description, tools }: { name: string; description: string; tools: readonly string[] }, cwd: string): Promise<AgentView | Refusal> {
+/**
+ * The agent of a connected program: the configured one of that name, or one that is made at its first hello.
+ */
+export async function hostAgent(
+  line: Line,
+  book: AgentBook,
+  { name, description, tools }: { name: string; description: string; tools: readonly string[] },
+  cwd: string,
+): Promise<AgentView | Refusal> {
   const configured = book.get(name)
-  if (configured !== undefined) return configured.driver === 'host' ? viewOf(configured, 'configured', null) : badInput('agent', name, `a name that no agent has: this one is run by the driver "${configured.driver}"`)
+  if (configured !== undefined)
+    return configured.driver === 'host'
+      ? viewOf(configured, 'configured', null)
+      : badInput(
+          'agent',
+          name,
+          `a name that no agent has: this one is run by the driver "${configured.driver}"`,
+        )
   const id = `agent_host-${name}`
   const present = book.made(id)?.agent
   if (present === undefined || present.description !== description || present.tools.join() !== tools.join()) {
     const session = mainSession(id)
-    const definition: AgentDefinition = { title: name, description, prompt: '', model: null, tools: [...tools], driver: 'host' }
-    const refusal = await making(line, book, id, () => line.store.transact([`session:${session}`], async (tx) => {
-      tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
-      // It has the sessions that its program brings, and no main one.
-      if ((await tx.session(session)).session === null) tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), { type: 'session.archived', session, turn: null, cause: 'deleted' })
-      return null
-    }))
+    const definition: AgentDefinition = {
+      title: name,
+      description,
+      prompt: '',
+      model: null,
+      tools: [...tools],
+      driver: 'host',
+    }
+    const refusal = await making(line, book, id, () =>
+      line.store.transact([`session:${session}`], async (tx) => {
+        tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
+        // It has the sessions that its program brings, and no main one.
+        if ((await tx.session(session)).session === null)
+          tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), {
+            type: 'session.archived',
+            session,
+            turn: null,
+            cause: 'deleted',
+          })
+        return null
+      }),
+    )
     if (refusal !== null) return refusal
   }
   const made = book.made(id)
@@ -113,6 +193,16 @@ export async function hostAgent(line: Line, book: AgentBook, { name, description
 }
 
 export const viewOf = (agent: Agent, origin: AgentView['origin'], createdAt: Millis | null): AgentView => ({
-  id: agent.name, name: agent.title ?? agent.name, description: agent.description, driver: agent.driver, model: agent.model ?? null, tools: [...agent.tools], allowSubAgentCalls: agent.allowSubAgentCalls,
-  mayCall: agent.mayCall ?? null, origin, session: origin === 'api' ? mainSession(agent.name) : null, system: agent.prompt, createdAt,
+  id: agent.name,
+  name: agent.title ?? agent.name,
+  description: agent.description,
+  driver: agent.driver,
+  model: agent.model ?? null,
+  tools: [...agent.tools],
+  allowSubAgentCalls: agent.allowSubAgentCalls,
+  mayCall: agent.mayCall ?? null,
+  origin,
+  session: origin === 'api' ? mainSession(agent.name) : null,
+  system: agent.prompt,
+  createdAt,
 })

@@ -4,11 +4,17 @@ import { alarmOf } from './alarm.ts'
 test('an alarm that breaks when it rings keeps none of the others from ringing, then or later', async () => {
   const wakes: (() => void)[] = []
   let now = 0
-  const clock = { now: () => now, elapsed: () => now, sleep: () => new Promise<void>((resolve) => wakes.push(resolve)) }
+  const clock = {
+    now: () => now,
+    elapsed: () => now,
+    sleep: () => new Promise<void>((resolve) => wakes.push(resolve)),
+  }
   const faults: unknown[] = []
   const rung: string[] = []
   const alarm = alarmOf(clock, true, (fault) => faults.push(fault))
-  alarm.after(10, () => { throw new Error('broken') })
+  alarm.after(10, () => {
+    throw new Error('broken')
+  })
   alarm.after(10, () => rung.push('second'))
   alarm.after(20, () => rung.push('third'))
   for (const at of [10, 20]) {

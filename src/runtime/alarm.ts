@@ -6,13 +6,17 @@ import type { Clock } from './ports.ts'
 type Entry = { at: Millis; ring: (() => void) | null }
 
 export type Alarm = {
-  /** Calls `ring` when `ms` have passed, or as soon after as the clock lets it, unless the returned function was called before. The wall clock does not matter. */
+  /**
+   * Calls `ring` when `ms` have passed, or as soon after as the clock lets it, unless the returned function
+   * was called before. The wall clock does not matter.
+   */
   after(ms: Millis, ring: () => void): () => void
   stop(): void
 }
 
 /** `kept`: whoever made it stops it, so it need not give the clock back each time that nobody waits. */
-export const alarmOf = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm => new HeapAlarm(clock, kept, report)
+export const alarmOf = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm =>
+  new HeapAlarm(clock, kept, report)
 
 const warnOf = (fault: unknown): void => process.emitWarning(faultText(fault))
 
@@ -53,7 +57,10 @@ class HeapAlarm implements Alarm {
     this.#heap.length = 0
   }
 
-  /** Most deadlines never come: without this a long deadline would keep its entry, and the clock the process, long after its call ended. */
+  /**
+   * Most deadlines never come: without this a long deadline would keep its entry, and the clock the process,
+   * long after its call ended.
+   */
   #compact(): void {
     const heap = this.#heap
     if (this.#cancelled === heap.length && !this.#kept) this.#disarm()
@@ -70,7 +77,11 @@ class HeapAlarm implements Alarm {
   }
 
   #ringDue(): void {
-    for (let first = this.#heap[0]; first !== undefined && (first.ring === null || first.at <= this.#clock.elapsed()); first = this.#heap[0]) {
+    for (
+      let first = this.#heap[0];
+      first !== undefined && (first.ring === null || first.at <= this.#clock.elapsed());
+      first = this.#heap[0]
+    ) {
       pop(this.#heap)
       const { ring } = first
       if (ring === null) this.#cancelled -= 1
@@ -96,8 +107,11 @@ class HeapAlarm implements Alarm {
       this.#armed = null
       if (!this.#stopped) this.#ringDue()
     }
-    // An aborted sleep was replaced by an earlier one, or the alarm has stopped: either way nobody waits for it.
-    this.#clock.sleep(Math.max(0, first.at - this.#clock.elapsed()), mine.abort.signal).then(done, () => undefined)
+    // An aborted sleep was replaced by an earlier one, or the alarm has stopped: either way nobody waits for
+    // it.
+    this.#clock
+      .sleep(Math.max(0, first.at - this.#clock.elapsed()), mine.abort.signal)
+      .then(done, () => undefined)
   }
 }
 

@@ -11,14 +11,22 @@ import { turnEnding } from './run.ts'
 import { readAll } from './scope.ts'
 import { send, type Sent } from './send.ts'
 
-export async function askTurn(line: Line, session: SessionId, text: string, use: ToolUse & { onDelta?: (delta: Delta) => void }): Promise<AskAnswer | Refusal> {
+export async function askTurn(
+  line: Line,
+  session: SessionId,
+  text: string,
+  use: ToolUse & { onDelta?: (delta: Delta) => void },
+): Promise<AskAnswer | Refusal> {
   const startedAt = line.clock.now()
   const { onDelta } = use
   const id = use.id ?? `msg_${line.ids.next()}`
   const turn: TurnId = `turn_${suffixOf(id)}`
-  const tell = onDelta === undefined ? null : (delta: Delta): void => {
-    if (delta.turn === turn) onDelta(delta)
-  }
+  const tell =
+    onDelta === undefined
+      ? null
+      : (delta: Delta): void => {
+          if (delta.turn === turn) onDelta(delta)
+        }
   // Before it is sent: the turn may say something before the sender knows that it has begun.
   if (tell !== null) line.deltaListeners.add(tell)
   const heard = hear(line, turn)
@@ -38,28 +46,65 @@ function hear(line: Line, turn: TurnId): { events: StoredEvent[]; stop(): void }
   return { events: heard, stop: () => void line.heard.delete(turn) }
 }
 
-async function untilEnded(line: Line, sent: Sent, heard: readonly StoredEvent[], signal: AbortSignal, startedAt: number): Promise<AskAnswer> {
-  const leave = (): void => void cancel(line, sent.turn, 'cancelled', 'the client went away').catch(line.report)
+async function untilEnded(
+  line: Line,
+  sent: Sent,
+  heard: readonly StoredEvent[],
+  signal: AbortSignal,
+  startedAt: number,
+): Promise<AskAnswer> {
+  const leave = (): void =>
+    void cancel(line, sent.turn, 'cancelled', 'the client went away').catch(line.report)
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
   try {
     const ended = await turnEnding(line, sent.turn)
-    return { turn: sent.turn, flow: sent.flow, session: sent.session, messageId: sent.message, ended, startedAt, ...effectsOf(await recordedOf(line, sent, heard), sent, ended, line.clock.now()) }
+    return {
+      turn: sent.turn,
+      flow: sent.flow,
+      session: sent.session,
+      messageId: sent.message,
+      ended,
+      startedAt,
+      ...effectsOf(await recordedOf(line, sent, heard), sent, ended, line.clock.now()),
+    }
   } finally {
     signal.removeEventListener('abort', leave)
   }
 }
 
-/** From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read. */
-async function recordedOf(line: Line, { turn, session }: Sent, heard: readonly StoredEvent[]): Promise<readonly StoredEvent[]> {
+/**
+ * From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read.
+ */
+async function recordedOf(
+  line: Line,
+  { turn, session }: Sent,
+  heard: readonly StoredEvent[],
+): Promise<readonly StoredEvent[]> {
   if (heard[0]?.event.type === 'message.sent' && heard.at(-1)?.event.type === 'turn.ended') return heard
   const row = await line.store.turn(turn)
-  return row === null ? [] : readAll(line.store, row.openedSeq - 1, { sessions: [session], types: ['step.ended', 'call.opened', 'call.ended', 'call.refused', 'turn.ended'] }, row.endedSeq ?? Infinity)
+  return row === null
+    ? []
+    : readAll(
+        line.store,
+        row.openedSeq - 1,
+        {
+          sessions: [session],
+          types: ['step.ended', 'call.opened', 'call.ended', 'call.refused', 'turn.ended'],
+        },
+        row.endedSeq ?? Infinity,
+      )
 }
 
 /** What the turn did. Its end has the time of the log: a retry is told the same. */
-function effectsOf(events: readonly StoredEvent[], sent: Sent, ended: EventOf<'turn.ended'>, now: number): Pick<AskAnswer, 'usage' | 'toolCalls' | 'endedAt'> {
-  const endedAt = events.find(({ event }) => event.type === 'turn.ended' && event.turn === sent.turn)?.at ?? now
+function effectsOf(
+  events: readonly StoredEvent[],
+  sent: Sent,
+  ended: EventOf<'turn.ended'>,
+  now: number,
+): Pick<AskAnswer, 'usage' | 'toolCalls' | 'endedAt'> {
+  const endedAt =
+    events.find(({ event }) => event.type === 'turn.ended' && event.turn === sent.turn)?.at ?? now
   const usage = { input: 0, output: 0 }
   const toolCalls: AskAnswer['toolCalls'] = []
   const open = new Map<string, AskAnswer['toolCalls'][number]>()
@@ -69,15 +114,49 @@ function effectsOf(events: readonly StoredEvent[], sent: Sent, ended: EventOf<'t
       usage.input += event.usage.input
       usage.output += event.usage.output
     }
-    if (event.type === 'step.ended' && event.kind === 'tool') toolCalls.push({ id: event.key, name: event.name, input: event.input, ok: event.ok, output: event.output, at })
-    if (event.type === 'call.refused') toolCalls.push({ id: event.call, name: event.tool, input: { agent: event.agent, task: event.task }, ok: false, output: explain(event.refusal), at })
+    if (event.type === 'step.ended' && event.kind === 'tool')
+      toolCalls.push({
+        id: event.key,
+        name: event.name,
+        input: event.input,
+        ok: event.ok,
+        output: event.output,
+        at,
+      })
+    if (event.type === 'call.refused')
+      toolCalls.push({
+        id: event.call,
+        name: event.tool,
+        input: { agent: event.agent, task: event.task },
+        ok: false,
+        output: explain(event.refusal),
+        at,
+      })
     if (event.type === 'call.opened') {
-      const call = { id: event.call, name: event.tool, input: { agent: event.grant.agent, task: event.task }, ok: false, output: '', at }
+      const call = {
+        id: event.call,
+        name: event.tool,
+        input: { agent: event.grant.agent, task: event.task },
+        ok: false,
+        output: '',
+        at,
+      }
       open.set(event.call, call)
       toolCalls.push(call)
     }
     const known = event.type === 'call.ended' ? open.get(event.call) : undefined
-    if (event.type === 'call.ended' && known !== undefined) Object.assign(known, { ok: event.outcome === 'completed', output: event.output === '' ? (event.errors[0] ?? '') : event.output })
+    if (event.type === 'call.ended' && known !== undefined)
+      Object.assign(known, {
+        ok: event.outcome === 'completed',
+        output: event.output === '' ? (event.errors[0] ?? '') : event.output,
+      })
   }
-  return { usage: ended.tokensUsed > 0 && usage.input + usage.output === 0 ? { input: 0, output: ended.tokensUsed } : usage, toolCalls, endedAt }
+  return {
+    usage:
+      ended.tokensUsed > 0 && usage.input + usage.output === 0
+        ? { input: 0, output: ended.tokensUsed }
+        : usage,
+    toolCalls,
+    endedAt,
+  }
 }

@@ -17,7 +17,11 @@ function answering(type: string, pieces: Iterable<string>) {
     },
     cancel: () => void (seen.cancelled = true),
   })
-  const ask = boundedFetch(limits, (what) => new Error(what), async () => new Response(body, { headers: { 'content-type': type } }))
+  const ask = boundedFetch(
+    limits,
+    (what) => new Error(what),
+    async () => new Response(body, { headers: { 'content-type': type } }),
+  )
   return { seen, read: async () => (await ask('http://localhost')).text() }
 }
 
@@ -26,10 +30,30 @@ function* endless(piece: string): Generator<string> {
 }
 
 test.each([
-  ['a line that never ends', 'text/event-stream', 'x'.repeat(100), 'one event of the stream has more than 1000 bytes'],
-  ['an event of lines that never ends', 'text/event-stream; charset=utf-8', 'data: x\n', 'one event of the stream has more than 1000 bytes'],
-  ['events without an end', 'text/event-stream', `data: ${'x'.repeat(90)}\r\n\r\n`, 'the stream has more than 20000 bytes'],
-  ['a body without an end', 'application/json', '[1,2,3,4,5,6,7,8,9,0],', 'the answer has more than 1000 bytes'],
+  [
+    'a line that never ends',
+    'text/event-stream',
+    'x'.repeat(100),
+    'one event of the stream has more than 1000 bytes',
+  ],
+  [
+    'an event of lines that never ends',
+    'text/event-stream; charset=utf-8',
+    'data: x\n',
+    'one event of the stream has more than 1000 bytes',
+  ],
+  [
+    'events without an end',
+    'text/event-stream',
+    `data: ${'x'.repeat(90)}\r\n\r\n`,
+    'the stream has more than 20000 bytes',
+  ],
+  [
+    'a body without an end',
+    'application/json',
+    '[1,2,3,4,5,6,7,8,9,0],',
+    'the answer has more than 1000 bytes',
+  ],
 ])('%s is given up at its bound, and its connection is closed', async (_name, type, piece, says) => {
   const { seen, read } = answering(type, endless(piece))
   await expect(read()).rejects.toThrow(says)
@@ -38,9 +62,17 @@ test.each([
 })
 
 test('a stream of many events comes through as it is, however it is cut and whichever line ends it has', async () => {
-  await fc.assert(fc.asyncProperty(fc.constantFrom('\n', '\r\n', '\r'), fc.integer({ min: 1, max: 50 }), async (end, size) => {
-    const text = `data: ${'y'.repeat(300)}${end}data: z${end}${end}`.repeat(20)
-    const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) => text.slice(index * size, (index + 1) * size))
-    expect(await answering('text/event-stream', pieces).read()).toBe(text)
-  }))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('\n', '\r\n', '\r'),
+      fc.integer({ min: 1, max: 50 }),
+      async (end, size) => {
+        const text = `data: ${'y'.repeat(300)}${end}data: z${end}${end}`.repeat(20)
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+          text.slice(index * size, (index + 1) * size),
+        )
+        expect(await answering('text/event-stream', pieces).read()).toBe(text)
+      },
+    ),
+  )
 })

@@ -1,4 +1,7 @@
-/** `fetch` whose answers are bounded while they come: libraries that read them buffer whole events and whole bodies, however long those are. */
+/**
+ * `fetch` whose answers are bounded while they come: libraries that read them buffer whole events and whole
+ * bodies, however long those are.
+ */
 export type AnswerLimits = {
   /** Of one server-sent event, from one blank line to the next; and of a body that is no event stream. */
   eventBytesMax: number
@@ -9,11 +12,16 @@ export type AnswerLimits = {
 export type Fetch = typeof fetch
 
 /** `tooLong` makes the error with which reading ends; the request is then aborted. */
-export function boundedFetch(limits: AnswerLimits, tooLong: (what: string) => Error, ask: Fetch = fetch): Fetch {
+export function boundedFetch(
+  limits: AnswerLimits,
+  tooLong: (what: string) => Error,
+  ask: Fetch = fetch,
+): Fetch {
   return async (...asked) => {
     const response = await ask(...asked)
     if (response.body === null) return response
-    const isEvents = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
+    const isEvents =
+      response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
     const check = isEvents ? eventCheck(limits, tooLong) : bodyCheck(limits, tooLong)
     const bounded = new TransformStream<Uint8Array, Uint8Array>({
       transform(piece, controller) {
@@ -30,7 +38,10 @@ export function boundedFetch(limits: AnswerLimits, tooLong: (what: string) => Er
   }
 }
 
-function bodyCheck({ eventBytesMax }: AnswerLimits, tooLong: (what: string) => Error): (piece: Uint8Array) => void {
+function bodyCheck(
+  { eventBytesMax }: AnswerLimits,
+  tooLong: (what: string) => Error,
+): (piece: Uint8Array) => void {
   let bytes = 0
   return (piece) => {
     bytes += piece.length
@@ -41,7 +52,10 @@ function bodyCheck({ eventBytesMax }: AnswerLimits, tooLong: (what: string) => E
 const [lineFeed, carriageReturn] = [0x0a, 0x0d]
 
 /** Each byte is looked at once. A line ends with CR, LF or both; a blank line ends the event. */
-function eventCheck({ eventBytesMax, streamBytesMax }: AnswerLimits, tooLong: (what: string) => Error): (piece: Uint8Array) => void {
+function eventCheck(
+  { eventBytesMax, streamBytesMax }: AnswerLimits,
+  tooLong: (what: string) => Error,
+): (piece: Uint8Array) => void {
   let streamBytes = 0
   let eventBytes = 0
   let lineBytes = 0
@@ -57,6 +71,7 @@ function eventCheck({ eventBytesMax, streamBytesMax }: AnswerLimits, tooLong: (w
       eventBytes += 1
       last = byte
     }
-    if (eventBytes > eventBytesMax) throw tooLong(`one event of the stream has more than ${eventBytesMax} bytes`)
+    if (eventBytes > eventBytesMax)
+      throw tooLong(`one event of the stream has more than ${eventBytesMax} bytes`)
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The act of calling: decide and record in one transaction (R1), run or queue the callee, come back with an outcome by the deadline (R4).
+ * The act of calling: decide and record in one transaction (R1), run or queue the callee, come back with an
+ * outcome by the deadline (R4).
  * The rules are in `model/call.ts`; here are their facts, their keys, and what follows a yes.
  */
 import { isRefusal, openCall, type OpenDecision, type OpenRequest } from '../model/call.ts'
@@ -23,17 +24,47 @@ import { refuseSchema } from './repair.ts'
 import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
 import { callEnding, endingOf, resultOf } from './waiting.ts'
 
-type Target = { agent: Agent | undefined; name: string; session: SessionId; fresh: boolean; makeMain: boolean }
-type Plan = { call: CallId; key: string; target: Target; request: CallRequest; requested: Json; taskHash: string; boundary: Boundary; context: BuiltContext | Refusal }
+type Target = {
+  agent: Agent | undefined
+  name: string
+  session: SessionId
+  fresh: boolean
+  makeMain: boolean
+}
+type Plan = {
+  call: CallId
+  key: string
+  target: Target
+  request: CallRequest
+  requested: Json
+  taskHash: string
+  boundary: Boundary
+  context: BuiltContext | Refusal
+}
 export type Opened = EventOf<'call.opened'>
 
-export async function callAgent(line: Line, caller: Running, request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }> {
+export async function callAgent(
+  line: Line,
+  caller: Running,
+  request: CallRequest,
+  key: string,
+): Promise<CallResult | { call: CallId; outcome: null }> {
   const recorded = caller.recorded?.call(key, { tool: request.tool, task: request.task })
-  if (recorded?.type === 'call.refused') return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
+  if (recorded?.type === 'call.refused')
+    return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
   if (recorded !== undefined) return goOn(line, caller, recorded)
   const suffix = line.ids.next()
   const target = targetOf(line, caller, request, suffix)
-  const bare: Plan = { call: `call_${suffix}`, key, target, request, requested: requestedOf(request), taskHash: hashOf(request.task), boundary: line.ids.boundary(), context: { manifest: emptyManifest } }
+  const bare: Plan = {
+    call: `call_${suffix}`,
+    key,
+    target,
+    request,
+    requested: requestedOf(request),
+    taskHash: hashOf(request.task),
+    boundary: line.ids.boundary(),
+    context: { manifest: emptyManifest },
+  }
   const plan: Plan = { ...bare, context: await contextOf(line, caller, bare) }
   // Counted before the commit: from then on the turn must not end without looking below.
   caller.pendingBelow += 1
@@ -43,29 +74,54 @@ export async function callAgent(line: Line, caller: Running, request: CallReques
   return refusedResult(caller, plan.call, target.name, decided)
 }
 
-/** A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is decided, and recorded, afterwards. */
+/**
+ * A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is
+ * decided, and recorded, afterwards.
+ */
 async function contextOf(line: Line, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request, boundary } = bare
   const refusal = await refuseSchema(line.schemas, request.outputSchema, caller.row.flow, caller.abort.signal)
   if (refusal !== null) return refusal
   // Who a session belongs to is known only when its row is read; it brings its own context.
   if (target.agent === undefined) return { manifest: emptyManifest }
-  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare))) return buildContext(line, caller, request, target.agent, target.fresh, boundary)
-  return buildContext(line, caller, { ...request, context: { ...request.context, include_summary: false } }, target.agent, target.fresh, boundary)
+  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare)))
+    return buildContext(line, caller, request, target.agent, target.fresh, boundary)
+  return buildContext(
+    line,
+    caller,
+    { ...request, context: { ...request.context, include_summary: false } },
+    target.agent,
+    target.fresh,
+    boundary,
+  )
 }
 
 async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boolean> {
   return line.store.transact(keysOf(caller, plan), async (tx) => {
-    const facts = await tx.open({ call: plan.call, callerTurn: caller.row.id, target: plan.target.fresh ? null : plan.target.session })
-    return facts !== null && !isRefusal(judge(line, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
+    const facts = await tx.open({
+      call: plan.call,
+      callerTurn: caller.row.id,
+      target: plan.target.fresh ? null : plan.target.session,
+    })
+    return (
+      facts !== null &&
+      !isRefusal(judge(line, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
+    )
   })
 }
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
-async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallResult | { call: CallId; outcome: null }> {
+async function goOn(
+  line: Line,
+  caller: Running,
+  opened: Opened,
+): Promise<CallResult | { call: CallId; outcome: null }> {
   keepTime(line, opened.call, opened.deadline)
   if (opened.background) {
-    line.alarm.after(msLeft(line, opened.call, opened.deadline), () => void expireCall(line, opened.call, true).catch(line.report))
+    line.alarm.after(
+      msLeft(line, opened.call, opened.deadline),
+      () => void expireCall(line, opened.call, true).catch(line.report),
+    )
     return { call: opened.call, outcome: null }
   }
   return awaitCall(line, caller, opened)
@@ -74,7 +130,10 @@ async function goOn(line: Line, caller: Running, opened: Opened): Promise<CallRe
 export async function awaitCall(line: Line, caller: Running, opened: Opened): Promise<CallResult> {
   const { ending, forget } = callEnding(line, opened.call)
   const known = caller.recorded === null ? null : await endingOf(line, opened.call)
-  const silence = line.alarm.after(msLeft(line, opened.call, opened.deadline), () => void expireCall(line, opened.call, true).catch(line.report))
+  const silence = line.alarm.after(
+    msLeft(line, opened.call, opened.deadline),
+    () => void expireCall(line, opened.call, true).catch(line.report),
+  )
   const { signal } = caller.abort
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
@@ -99,68 +158,173 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   })
 }
 
-/** An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main session, made at first use. */
+/**
+ * An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main
+ * session, made at first use.
+ */
 function targetOf(line: Line, caller: Running, request: CallRequest, suffix: string): Target {
-  if ('session' in request.target) return { agent: undefined, name: request.target.session, session: request.target.session, fresh: false, makeMain: false }
+  if ('session' in request.target)
+    return {
+      agent: undefined,
+      name: request.target.session,
+      session: request.target.session,
+      fresh: false,
+      makeMain: false,
+    }
   const name = request.tool === 'subagent' ? (line.subagent ?? caller.agent.name) : request.target.agent
   const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
-  if (request.tool === 'call_agent') return { agent, name: agent?.name ?? name, session: `ses_main-${agent?.name ?? name}`, fresh: false, makeMain: true }
+  if (request.tool === 'call_agent')
+    return {
+      agent,
+      name: agent?.name ?? name,
+      session: `ses_main-${agent?.name ?? name}`,
+      fresh: false,
+      makeMain: true,
+    }
   return { agent, name: agent?.name ?? name, session: `ses_${suffix}`, fresh: true, makeMain: false }
 }
 
 type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
 
 /** Started in the same breath: until the turn is among those that run here, it counts as starting. */
-const decide = (line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> => starting(line, turnOf(plan.call), plan.target.session, () => decideNow(line, caller, plan))
+const decide = (line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
+  starting(line, turnOf(plan.call), plan.target.session, () => decideNow(line, caller, plan))
 
 async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
-  const decided = await commit(line, caller, keysOf(caller, plan), async (tx, buffered): Promise<Decided | Refusal> => {
-    const facts = await tx.open({ call, callerTurn: caller.row.id, target: target.fresh ? null : target.session })
-    if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
-    assertOurs(facts.caller.turn, caller, line)
-    const session = sessionOf(caller, target, facts, tx.now)
-    const decision = judge(line, caller, plan, facts, session, tx.now)
-    if (isRefusal(decision) || session === null) {
-      const refusal = isRefusal(decision) ? decision : ({ code: 'session_unknown', session: target.session } as const)
-      tx.append(...buffered, refusedEvent(caller, plan, refusal))
-      return refusal
-    }
-    const isNew = target.fresh || facts.target?.session === null
-    const opened = openedEvent(caller, plan, decision.grant, decision.deadline, isNew ? null : await tx.notices(target.session))
-    const started = isThere(line, line.agents.get(session.agent), target.session) && (isNew || (await isIdle(tx, target.session))) ? startedEvent(line, target, call, target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax) : null
-    tx.append(...buffered, opened, ...(isNew ? [createdEvent(session, call)] : []), ...(started === null ? [] : [started]))
-    return { opened, started, session, at: tx.now }
-  })
+  const decided = await commit(
+    line,
+    caller,
+    keysOf(caller, plan),
+    async (tx, buffered): Promise<Decided | Refusal> => {
+      const facts = await tx.open({
+        call,
+        callerTurn: caller.row.id,
+        target: target.fresh ? null : target.session,
+      })
+      if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
+      assertOurs(facts.caller.turn, caller, line)
+      const session = sessionOf(caller, target, facts, tx.now)
+      const decision = judge(line, caller, plan, facts, session, tx.now)
+      if (isRefusal(decision) || session === null) {
+        const refusal = isRefusal(decision)
+          ? decision
+          : ({ code: 'session_unknown', session: target.session } as const)
+        tx.append(...buffered, refusedEvent(caller, plan, refusal))
+        return refusal
+      }
+      const isNew = target.fresh || facts.target?.session === null
+      const opened = openedEvent(
+        caller,
+        plan,
+        decision.grant,
+        decision.deadline,
+        isNew ? null : await tx.notices(target.session),
+      )
+      const started =
+        isThere(line, line.agents.get(session.agent), target.session) &&
+        (isNew || (await isIdle(tx, target.session)))
+          ? startedEvent(
+              line,
+              target,
+              call,
+              target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax,
+            )
+          : null
+      tx.append(
+        ...buffered,
+        opened,
+        ...(isNew ? [createdEvent(session, call)] : []),
+        ...(started === null ? [] : [started]),
+      )
+      return { opened, started, session, at: tx.now }
+    },
+  )
   if (isRefusal(decided)) return decided
-  if (decided.started !== null) line.start(turnRowOf(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
+  if (decided.started !== null)
+    line.start(turnRowOf(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
   return decided.opened
 }
 
-const keysOf = (caller: Running, { call, target }: Plan): Key[] => [`session:${caller.row.session}`, `flow:${caller.row.flow}`, `call:${call}`, `session:${target.session}`]
+const keysOf = (caller: Running, { call, target }: Plan): Key[] => [
+  `session:${caller.row.session}`,
+  `flow:${caller.row.flow}`,
+  `call:${call}`,
+  `session:${target.session}`,
+]
 
-const judge = (line: Line, caller: Running, plan: Plan, facts: OpenFacts, session: SessionRow | null, now: Millis): OpenDecision =>
-  openCall(openRequest(line, plan, session), { ...withTarget(facts, plan.target, session), caller: { turn: { ...caller.row, ...changedOf(line, facts), tokensUsed: caller.tokensUsed }, session: caller.session } }, {
-    callerAgent: callerAgentOf(line, facts), knownAgents: line.agents.names(), limits: line.limits, now, callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
-  })
+const judge = (
+  line: Line,
+  caller: Running,
+  plan: Plan,
+  facts: OpenFacts,
+  session: SessionRow | null,
+  now: Millis,
+): OpenDecision =>
+  openCall(
+    openRequest(line, plan, session),
+    {
+      ...withTarget(facts, plan.target, session),
+      caller: {
+        turn: { ...caller.row, ...changedOf(line, facts), tokensUsed: caller.tokensUsed },
+        session: caller.session,
+      },
+    },
+    {
+      callerAgent: callerAgentOf(line, facts),
+      knownAgents: line.agents.names(),
+      limits: line.limits,
+      now,
+      callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
+    },
+  )
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
 const changedOf = (line: Line, { caller: { turn } }: OpenFacts) => ({
-  state: turn.state, stopping: turn.stopping, tokensBelow: turn.tokensBelow,
+  state: turn.state,
+  stopping: turn.stopping,
+  tokensBelow: turn.tokensBelow,
   deadline: deadlineNow(line, turn.id, turn.deadline),
-  call: turn.call === null ? null : { ...turn.call, deadline: deadlineNow(line, turn.call.id, turn.call.deadline) },
+  call:
+    turn.call === null
+      ? null
+      : { ...turn.call, deadline: deadlineNow(line, turn.call.id, turn.call.deadline) },
 })
 
-const startedEvent = (line: Line, target: Target, call: CallId, deadline: Millis): EventOf<'turn.started'> => ({
-  type: 'turn.started', session: target.session, turn: turnOf(call), node: line.node, epoch: 1, deadline,
+const startedEvent = (
+  line: Line,
+  target: Target,
+  call: CallId,
+  deadline: Millis,
+): EventOf<'turn.started'> => ({
+  type: 'turn.started',
+  session: target.session,
+  turn: turnOf(call),
+  node: line.node,
+  epoch: 1,
+  deadline,
 })
 
-/** The session that will serve the call: one that is made for it, the agent's main one (made at first use), or the one that was named. */
+/**
+ * The session that will serve the call: one that is made for it, the agent's main one (made at first use), or
+ * the one that was named.
+ */
 function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Millis): SessionRow | null {
-  if (!target.fresh && (facts.target?.session != null || !target.makeMain)) return facts.target?.session ?? null
+  if (!target.fresh && (facts.target?.session != null || !target.makeMain))
+    return facts.target?.session ?? null
   return {
-    id: target.session, agent: target.name, kind: target.fresh ? 'ephemeral' : 'persistent', parent: target.fresh ? caller.row.session : null, cwd: caller.session.cwd,
-    title: target.fresh ? '' : target.name, model: null, createdAt: now, archived: false, entries: 0, summary: null, summaryEntries: 0,
+    id: target.session,
+    agent: target.name,
+    kind: target.fresh ? 'ephemeral' : 'persistent',
+    parent: target.fresh ? caller.row.session : null,
+    cwd: caller.session.cwd,
+    title: target.fresh ? '' : target.name,
+    model: null,
+    createdAt: now,
+    archived: false,
+    entries: 0,
+    summary: null,
+    summaryEntries: 0,
   }
 }
 
@@ -168,7 +332,16 @@ const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null
   target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
 
 const createdEvent = (session: SessionRow, call: CallId): Event => ({
-  type: 'session.created', session: session.id, turn: turnOf(call), agent: session.agent, kind: session.kind, parent: session.parent, cwd: session.cwd, title: session.title, model: session.model, flow: null,
+  type: 'session.created',
+  session: session.id,
+  turn: turnOf(call),
+  agent: session.agent,
+  kind: session.kind,
+  parent: session.parent,
+  cwd: session.cwd,
+  title: session.title,
+  model: session.model,
+  flow: null,
 })
 
 async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
@@ -176,28 +349,84 @@ async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
   return running === null && next === null
 }
 
-function openRequest(line: Line, { target, request, taskHash, context }: Plan, session: SessionRow | null): OpenRequest {
+function openRequest(
+  line: Line,
+  { target, request, taskHash, context }: Plan,
+  session: SessionRow | null,
+): OpenRequest {
   const agent = target.agent ?? (session === null ? undefined : line.agents.get(session.agent))
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
-  const fallbackMs = { sub_agent: line.limits.subAgentTimeoutMs, subagent: line.limits.subagentTimeoutMs, call_agent: line.limits.callAgentTimeoutMs }[request.tool]
+  const fallbackMs = {
+    sub_agent: line.limits.subAgentTimeoutMs,
+    subagent: line.limits.subagentTimeoutMs,
+    call_agent: line.limits.callAgentTimeoutMs,
+  }[request.tool]
   return {
-    tool: request.tool, targetName: target.name, bySession: !target.fresh && !target.makeMain, targetAgent: agent, session: target.session, fresh: target.fresh, task: request.task, taskHash, allowedTools: request.allowedTools,
-    nested: request.nested, timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs), maxIterations: request.maxIterations, maxTokens: request.maxTokens, background: request.background,
+    tool: request.tool,
+    targetName: target.name,
+    bySession: !target.fresh && !target.makeMain,
+    targetAgent: agent,
+    session: target.session,
+    fresh: target.fresh,
+    task: request.task,
+    taskHash,
+    allowedTools: request.allowedTools,
+    nested: request.nested,
+    timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs),
+    maxIterations: request.maxIterations,
+    maxTokens: request.maxTokens,
+    background: request.background,
     context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
   }
 }
 
 const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
-  facts.caller.turn.grant.agent === externalAgent.name ? externalAgent : (line.agents.get(facts.caller.turn.grant.agent) ?? { ...externalAgent, name: facts.caller.turn.grant.agent, allowSubAgentCalls: false })
+  facts.caller.turn.grant.agent === externalAgent.name
+    ? externalAgent
+    : (line.agents.get(facts.caller.turn.grant.agent) ?? {
+        ...externalAgent,
+        name: facts.caller.turn.grant.agent,
+        allowSubAgentCalls: false,
+      })
 
-const emptyManifest: Manifest = { tokensMax: 0, tokens: 0, parts: {}, messages: null, summary: null, workspace: null }
+const emptyManifest: Manifest = {
+  tokensMax: 0,
+  tokens: 0,
+  parts: {},
+  messages: null,
+  summary: null,
+  workspace: null,
+}
 
-function openedEvent(caller: Running, plan: Plan, grant: Opened['grant'], deadline: number, notices: Notices | null): Opened {
+function openedEvent(
+  caller: Running,
+  plan: Plan,
+  grant: Opened['grant'],
+  deadline: number,
+  notices: Notices | null,
+): Opened {
   const { context, request } = plan
   return {
-    type: 'call.opened', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, flow: caller.row.flow, target: plan.target.session, tool: request.tool, task: request.task,
-    taskHash: plan.taskHash, input: request.input ?? null, background: request.background, outputSchema: request.outputSchema ?? null, requested: plan.requested, deadline, grant,
-    context: isRefusal(context) ? emptyManifest : context.manifest, attachment: request.attachment, ...(plan.boundary === null ? {} : { boundary: plan.boundary }), ...(notices === null ? {} : { notices }),
+    type: 'call.opened',
+    session: caller.row.session,
+    turn: caller.row.id,
+    call: plan.call,
+    key: plan.key,
+    flow: caller.row.flow,
+    target: plan.target.session,
+    tool: request.tool,
+    task: request.task,
+    taskHash: plan.taskHash,
+    input: request.input ?? null,
+    background: request.background,
+    outputSchema: request.outputSchema ?? null,
+    requested: plan.requested,
+    deadline,
+    grant,
+    context: isRefusal(context) ? emptyManifest : context.manifest,
+    attachment: request.attachment,
+    ...(plan.boundary === null ? {} : { boundary: plan.boundary }),
+    ...(notices === null ? {} : { notices }),
   }
 }
 
@@ -207,19 +436,41 @@ const taskShownMax = 2000
 /** The call as it was asked for, for the record; what took effect is in the grant. */
 function requestedOf(request: CallRequest): Json {
   const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
-  return JSON.parse(JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context })) as Json
+  return JSON.parse(
+    JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context }),
+  ) as Json
 }
 
 function refusedEvent(caller: Running, plan: Plan, refusal: Refusal): EventOf<'call.refused'> {
   return {
-    type: 'call.refused', session: caller.row.session, turn: caller.row.id, call: plan.call, key: plan.key, tool: plan.request.tool, agent: plan.target.name, task: preview(plan.request.task, taskShownMax),
-    taskHash: plan.taskHash, requested: plan.requested, ...(plan.boundary === null ? {} : { boundary: plan.boundary }), refusal,
+    type: 'call.refused',
+    session: caller.row.session,
+    turn: caller.row.id,
+    call: plan.call,
+    key: plan.key,
+    tool: plan.request.tool,
+    agent: plan.target.name,
+    task: preview(plan.request.task, taskShownMax),
+    taskHash: plan.taskHash,
+    requested: plan.requested,
+    ...(plan.boundary === null ? {} : { boundary: plan.boundary }),
+    refusal,
   }
 }
 
 export function refusedResult(caller: Running, call: CallId, agent: string, refusal: Refusal): CallResult {
   return {
-    call, agent, outcome: 'refused', output: '', truncated: false, errors: [explain(refusal)], toolCalls: [], tokensUsed: 0, durationMs: 0, iterations: 0,
-    path: [...caller.row.grant.path.map((hop) => hop.agent), agent], refusal,
+    call,
+    agent,
+    outcome: 'refused',
+    output: '',
+    truncated: false,
+    errors: [explain(refusal)],
+    toolCalls: [],
+    tokensUsed: 0,
+    durationMs: 0,
+    iterations: 0,
+    path: [...caller.row.grant.path.map((hop) => hop.agent), agent],
+    refusal,
   }
 }

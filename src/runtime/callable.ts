@@ -9,7 +9,9 @@ export function callableOf(line: Line, agent: Agent): readonly Agent[] {
   const all = line.agents.names()
   const known = callable.get(agent)
   if (known?.names === all) return known.agents
-  const agents = all.flatMap((name) => line.agents.get(name) ?? []).filter((found) => found.name !== agent.name && mayCallAgent(agent, found))
+  const agents = all
+    .flatMap((name) => line.agents.get(name) ?? [])
+    .filter((found) => found.name !== agent.name && mayCallAgent(agent, found))
   callable.set(agent, { names: all, agents })
   return agents
 }

@@ -1,6 +1,8 @@
 /**
- * Taking a session: the next queued turn of one that rests, or the running turn of a node that lost its lease.
- * R6: by compare-and-set in one transaction under the session's key; a takeover raises the epoch, so the old activation is fenced.
+ * Taking a session: the next queued turn of one that rests, or the running turn of a node that lost its
+ * lease.
+ * R6: by compare-and-set in one transaction under the session's key; a takeover raises the epoch, so the old
+ * activation is fenced.
  */
 import { endTurn } from '../model/end.ts'
 import type { EventOf } from '../model/event.ts'
@@ -40,17 +42,25 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
   }
 }
 
-/** Queued inputs whose sender waits no longer are not begun. False where all there is waits for somebody to run it. */
+/**
+ * Queued inputs whose sender waits no longer are not begun. False where all there is waits for somebody to
+ * run it.
+ */
 async function endOverdue(line: Line, session: SessionId): Promise<boolean> {
   for (;;) {
     const { session: row, next, running } = await line.store.sessionFacts(session)
     if (running !== null || next === null) return true
-    if (next.call !== null || next.deadline === 0 || msLeft(line, next.id, next.deadline) > 0) return row === null || isThere(line, line.agents.get(row.agent), session)
+    if (next.call !== null || next.deadline === 0 || msLeft(line, next.id, next.deadline) > 0)
+      return row === null || isThere(line, line.agents.get(row.agent), session)
     await cancel(line, next.id, 'timed_out', 'deadline')
   }
 }
 
-function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFacts, now: number): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
+function claimOf(
+  line: Line,
+  { session, running, runnerAlive, next }: SessionFacts,
+  now: number,
+): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
   if (session === null || session.kind === 'external') return null
   if (running !== null) {
     if (!isDead(line, running, runnerAlive) || running.stopping !== null) return null
@@ -61,21 +71,34 @@ function claimOf(line: Line, { session, running, runnerAlive, next }: SessionFac
     }
   }
   if (next === null || !isThere(line, line.agents.get(session.agent), session.id)) return null
-  const ownMs = session.kind === 'ephemeral' && next.call !== null ? msLeft(line, next.call.id, next.call.deadline) : next.deadline > 0 ? msLeft(line, next.id, next.deadline) : Infinity
+  const ownMs =
+    session.kind === 'ephemeral' && next.call !== null
+      ? msLeft(line, next.call.id, next.call.deadline)
+      : next.deadline > 0
+        ? msLeft(line, next.id, next.deadline)
+        : Infinity
   const deadline = now + Math.min(ownMs, line.limits.turnMsMax)
   return {
     event: { type: 'turn.started', session: session.id, turn: next.id, node: line.node, epoch: 1, deadline },
-    claimed: { row: { ...next, state: 'running', node: line.node, epoch: 1, deadline }, session, takeover: false },
+    claimed: {
+      row: { ...next, state: 'running', node: line.node, epoch: 1, deadline },
+      session,
+      takeover: false,
+    },
   }
 }
 
 /** Of its own turns a node knows by itself whether they run; of others their node's lease says so. */
-const isDead = (line: Line, { id, node }: TurnRow, runnerAlive: boolean): boolean => (node === line.node ? !line.running.has(id) && !line.starting.has(id) : !runnerAlive)
+const isDead = (line: Line, { id, node }: TurnRow, runnerAlive: boolean): boolean =>
+  node === line.node ? !line.running.has(id) && !line.starting.has(id) : !runnerAlive
 
 async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
   const input = await inputOf(line, row)
   const recorded = takeover ? await recordedOf(line.store, row) : null
-  const before = recorded?.runs.flatMap(({ event }) => (event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event])) ?? []
+  const before =
+    recorded?.runs.flatMap(({ event }) =>
+      event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event],
+    ) ?? []
   if (diedTwice(before, line.node)) return failTaken(line, row, input, diedTwiceError) // R11
   const endings = recorded === null ? [] : await endingsOf(line, recorded)
   line.start(row, session, input, recorded)
@@ -99,25 +122,48 @@ async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
   throw new Error(`the input of ${row.id} is not in the log`)
 }
 
-/** A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with it. */
+/**
+ * A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with
+ * it.
+ */
 async function endOrphan(line: Line, session: SessionId): Promise<void> {
   const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
   if (row?.kind === 'external') return takeAbandoned(line, session)
   if (running === null || !isDead(line, running, runnerAlive) || running.stopping === null) return
-  const keys: Key[] = [`flow:${running.flow}`, ...running.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const keys: Key[] = [
+    `flow:${running.flow}`,
+    ...running.grant.path.map((hop): Key => `session:${hop.session}`),
+  ]
   const progress = await recordedProgress(line, running)
   await line.store.transact(keys, async (tx) => {
     const facts = await tx.session(session)
-    if (facts.session === null || facts.running?.id !== running.id || !isDead(line, facts.running, facts.runnerAlive)) return
+    if (
+      facts.session === null ||
+      facts.running?.id !== running.id ||
+      !isDead(line, facts.running, facts.runnerAlive)
+    )
+      return
     const outcome = facts.running.stopping ?? 'lost'
     const result = { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }
-    tx.append(...endTurn({ turn: facts.running, session: facts.session }, await tx.below(running.id as TurnId), result, () => undefined, tx.now, line.limits))
+    tx.append(
+      ...endTurn(
+        { turn: facts.running, session: facts.session },
+        await tx.below(running.id as TurnId),
+        result,
+        () => undefined,
+        tx.now,
+        line.limits,
+      ),
+    )
   })
 }
 
 const abandonedMax = 1000
 
-/** Clients' turns of this node whose activation ended with a commit that nobody knows of. Those of other nodes are found by their leases. */
+/**
+ * Clients' turns of this node whose activation ended with a commit that nobody knows of. Those of other nodes
+ * are found by their leases.
+ */
 async function takeAbandoned(line: Line, session: SessionId): Promise<void> {
   for (const { id, state, node } of await line.store.turns({ session }, abandonedMax)) {
     if (state === 'running' && node === line.node) await takeClientTurn(line, id)
@@ -125,37 +171,67 @@ async function takeAbandoned(line: Line, session: SessionId): Promise<void> {
 }
 
 /**
- * A client's turn that its node took with it: several may be open in one session, so each is taken by its own id.
- * A server that died is not a client that left: what was asked for is on record, so it goes on here to its end, and a retry gets the answer.
+ * A client's turn that its node took with it: several may be open in one session, so each is taken by its own
+ * id.
+ * A server that died is not a client that left: what was asked for is on record, so it goes on here to its
+ * end, and a retry gets the answer.
  */
 export async function takeClientTurn(line: Line, turn: TurnId): Promise<void> {
   const row = await line.store.turn(turn)
-  if (row === null || row.state !== 'running' || line.running.has(turn) || line.starting.has(turn) || line.stopping.signal.aborted) return
+  if (
+    row === null ||
+    row.state !== 'running' ||
+    line.running.has(turn) ||
+    line.starting.has(turn) ||
+    line.stopping.signal.aborted
+  )
+    return
   const input = await inputOf(line, row)
   // Version 0.1.0 did not record what was asked for.
-  if (row.stopping !== null || input.type !== 'message.sent' || input.use === undefined) return endLost(line, row)
+  if (row.stopping !== null || input.type !== 'message.sent' || input.use === undefined)
+    return endLost(line, row)
   await starting(line, turn, row.session, async () => {
-    const claimed = await line.store.transact([`session:${row.session}`], async (tx): Promise<Claimed | null> => {
-      const facts = await tx.turn(turn)
-      if (facts === null || !isStill(row, facts.turn) || facts.turn.stopping !== null) return null
-      const epoch = row.epoch + 1
-      tx.append({ type: 'session.claimed', session: row.session, turn, node: line.node, epoch })
-      return { row: { ...facts.turn, node: line.node, epoch }, session: facts.session, takeover: true }
-    })
+    const claimed = await line.store.transact(
+      [`session:${row.session}`],
+      async (tx): Promise<Claimed | null> => {
+        const facts = await tx.turn(turn)
+        if (facts === null || !isStill(row, facts.turn) || facts.turn.stopping !== null) return null
+        const epoch = row.epoch + 1
+        tx.append({ type: 'session.claimed', session: row.session, turn, node: line.node, epoch })
+        return { row: { ...facts.turn, node: line.node, epoch }, session: facts.session, takeover: true }
+      },
+    )
     if (claimed !== null) await begin(line, claimed)
   })
 }
 
-/** R6: nobody else has taken or ended it since it was looked at. A node that was only frozen finds out that it was. */
-const isStill = (seen: TurnRow, now: TurnRow): boolean => now.state === 'running' && now.node === seen.node && now.epoch === seen.epoch
+/**
+ * R6: nobody else has taken or ended it since it was looked at. A node that was only frozen finds out that it
+ * was.
+ */
+const isStill = (seen: TurnRow, now: TurnRow): boolean =>
+  now.state === 'running' && now.node === seen.node && now.epoch === seen.epoch
 
 async function endLost(line: Line, row: TurnRow): Promise<void> {
-  const keys: Key[] = [`flow:${row.flow}`, `session:${row.session}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const keys: Key[] = [
+    `flow:${row.flow}`,
+    `session:${row.session}`,
+    ...row.grant.path.map((hop): Key => `session:${hop.session}`),
+  ]
   const progress = await recordedProgress(line, row)
   await line.store.transact(keys, async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts === null || !isStill(row, facts.turn)) return
     const outcome = facts.turn.stopping ?? 'lost'
-    tx.append(...endTurn(facts, await tx.below(row.id), { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }, () => undefined, tx.now, line.limits))
+    tx.append(
+      ...endTurn(
+        facts,
+        await tx.below(row.id),
+        { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null },
+        () => undefined,
+        tx.now,
+        line.limits,
+      ),
+    )
   })
 }

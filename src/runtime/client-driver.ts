@@ -1,8 +1,10 @@
 /**
  * What runs a client's turn in place of a driver: the one tool that the client asked for.
  *
- * R2: the tool's answer is the output of the turn, and the client is answered when the turn's end is durable. Only a call in the background is answered
- * before that, after the commit that opened it. What was asked for is on record, so another process can go on with the turn after a crash (R10).
+ * R2: the tool's answer is the output of the turn, and the client is answered when the turn's end is durable.
+ * Only a call in the background is answered
+ * before that, after the commit that opened it. What was asked for is on record, so another process can go on
+ * with the turn after a crash (R10).
  */
 import type { ToolAsk } from '../model/event.ts'
 import { isCallId, type CallId, type TurnId } from '../model/id.ts'
@@ -13,9 +15,15 @@ import { callEnding, endingOf } from './waiting.ts'
 
 export type Work = (turn: TurnId, steps: Steps) => Promise<ToolAnswer>
 
-export const useTool = ({ tool, input }: ToolAsk): Work => (_turn, steps) => steps.tool(tool, input)
+export const useTool =
+  ({ tool, input }: ToolAsk): Work =>
+  (_turn, steps) =>
+    steps.tool(tool, input)
 
-/** `begun` is told of a call in the background. The turn stays open until that call has ended, because the call would end with it. */
+/**
+ * `begun` is told of a call in the background. The turn stays open until that call has ended, because the
+ * call would end with it.
+ */
 export const clientDriver = (line: Line, work: Work, begun: (answer: ToolAnswer) => void): Driver => ({
   async run({ turn }, steps, signal) {
     const answer = await work(turn.id, steps)
@@ -28,7 +36,10 @@ export const clientDriver = (line: Line, work: Work, begun: (answer: ToolAnswer)
   },
 })
 
-/** Undefined where the session's own agent runs the turn. A turn that was taken over runs from its record, whatever a retry brought meanwhile. */
+/**
+ * Undefined where the session's own agent runs the turn. A turn that was taken over runs from its record,
+ * whatever a retry brought meanwhile.
+ */
 export function driverOfClient(line: Line, { row, session, input, recorded }: Running): Driver | undefined {
   if (session.kind !== 'external') return undefined
   const asked = input.type === 'message.sent' ? input.use : undefined
@@ -37,7 +48,8 @@ export function driverOfClient(line: Line, { row, session, input, recorded }: Ru
 }
 
 function backgroundCall({ value }: ToolAnswer): CallId | null {
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || value['outcome'] !== null) return null
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || value['outcome'] !== null)
+    return null
   const call = value['call_id']
   return typeof call === 'string' && isCallId(call) ? call : null
 }

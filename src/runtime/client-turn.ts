@@ -1,9 +1,12 @@
 /**
  * What a client outside does through a door: a turn of its own session, with the client in place of a driver.
- * So its calls have a caller, a place in a flow, a deadline and a record like anybody's; external sessions may have several such turns at once, since nobody activates them.
+ * So its calls have a caller, a place in a flow, a deadline and a record like anybody's; external sessions
+ * may have several such turns at once, since nobody activates them.
  *
- * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do between those is none of ours. Its calls between turns stand in an external session below it,
- * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and it waits for that session meanwhile, so that no ring closes across roots (R5).
+ * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do
+ * between those is none of ours. Its calls between turns stand in an external session below it,
+ * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and
+ * it waits for that session meanwhile, so that no ring closes across roots (R5).
  */
 import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
@@ -25,10 +28,16 @@ import { turnRowOf, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
 import { stateOf } from './state.ts'
 
-/** Who acts between turns: a client by its own session, or a session that a connected program runs, as its own agent. */
+/**
+ * Who acts between turns: a client by its own session, or a session that a connected program runs, as its own
+ * agent.
+ */
 export type Client = { session: SessionRow; agent: Agent }
 
-/** Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is neither. */
+/**
+ * Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is
+ * neither.
+ */
 export function clientOf(line: Line, session: SessionRow): Client | null {
   if (session.kind === 'external') return { session, agent: externalAgent }
   const agent = line.agents.get(session.agent)
@@ -38,45 +47,93 @@ export function clientOf(line: Line, session: SessionRow): Client | null {
 export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
 
 /**
- * As whom a checked `who` acts: in the turn of it that runs, else as a client. R7: while a turn of it runs, nobody can tell what a program does for that turn from what it does besides,
+ * As whom a checked `who` acts: in the turn of it that runs, else as a client. R7: while a turn of it runs,
+ * nobody can tell what a program does for that turn from what it does besides,
  * so all of it has that turn's place, authority and end.
  */
-export function actorOf(line: Line, who: Exclude<Who, { kind: 'user' }>, session: SessionRow | null): Actor | Refusal {
-  const running = who.kind === 'turn' ? line.running.get(who.turn) : session?.kind === 'external' ? undefined : [...line.running.values()].find((one) => one.row.session === who.session)
+export function actorOf(
+  line: Line,
+  who: Exclude<Who, { kind: 'user' }>,
+  session: SessionRow | null,
+): Actor | Refusal {
+  const running =
+    who.kind === 'turn'
+      ? line.running.get(who.turn)
+      : session?.kind === 'external'
+        ? undefined
+        : [...line.running.values()].find((one) => one.row.session === who.session)
   if (running !== undefined) return { kind: 'turn', running }
   const client = session === null || who.kind === 'turn' ? null : clientOf(line, session)
-  return client === null ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' } : { kind: 'client', ...client }
+  return client === null
+    ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' }
+    : { kind: 'client', ...client }
 }
 
 async function callingSession(line: Line, { session }: Client): Promise<SessionRow> {
   const id = session.kind === 'external' ? session.id : callsBelow(session.id)
   const known = id === session.id ? session : await line.store.session(id)
   if (known !== null) return known
-  const made = await createSession(line, { agent: externalAgent.name, cwd: session.cwd, title: '', parent: session.id }, { kind: 'user' }, id.slice(4))
-  if ('code' in made) throw new Error(`the session for the calls of ${session.id} could not be made: ${made.code}`)
+  const made = await createSession(
+    line,
+    { agent: externalAgent.name, cwd: session.cwd, title: '', parent: session.id },
+    { kind: 'user' },
+    id.slice(4),
+  )
+  if ('code' in made)
+    throw new Error(`the session for the calls of ${session.id} could not be made: ${made.code}`)
   return made
 }
 
-/** Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first try. */
-export const useInOwnTurn = (line: Line, client: Client, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer | Refusal> =>
-  inOwnTurn(line, client, { tool, input }, use, useTool({ tool, input }))
+/**
+ * Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first
+ * try.
+ */
+export const useInOwnTurn = (
+  line: Line,
+  client: Client,
+  tool: string,
+  input: Json,
+  use: ToolUse,
+): Promise<ToolAnswer | Refusal> => inOwnTurn(line, client, { tool, input }, use, useTool({ tool, input }))
 
-/** A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it is an edge (R5). */
-export async function waitInOwnTurn(line: Line, client: Client, target: SessionId, timeoutMs: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+/**
+ * A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it
+ * is an edge (R5).
+ */
+export async function waitInOwnTurn(
+  line: Line,
+  client: Client,
+  target: SessionId,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<SessionState | Refusal> {
   const asked = { tool: 'wait_for_session', input: { sessionId: target, timeoutMs } }
-  const answer = await inOwnTurn(line, client, asked, { signal, id: null, trace: null }, async (turn) => {
-    const state = await line.running.get(turn)?.acts.waitForSession(target, timeoutMs)
-    return { ok: true, value: (state ?? null) as Json }
-  }, false)
+  const answer = await inOwnTurn(
+    line,
+    client,
+    asked,
+    { signal, id: null, trace: null },
+    async (turn) => {
+      const state = await line.running.get(turn)?.acts.waitForSession(target, timeoutMs)
+      return { ok: true, value: (state ?? null) as Json }
+    },
+    false,
+  )
   return 'code' in answer || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
 }
 
 /**
- * What a client does, as a turn of its session: `work` is done in place of a driver. What was asked for is recorded, so that the turn goes on
+ * What a client does, as a turn of its session: `work` is done in place of a driver. What was asked for is
+ * recorded, so that the turn goes on
  * after a crash, unless it is of no use to anybody then (`goesOn`).
  */
 export async function inOwnTurn(
-  line: Line, client: Client, asked: ToolAsk, use: ToolUse, work: Work, goesOn = true,
+  line: Line,
+  client: Client,
+  asked: ToolAsk,
+  use: ToolUse,
+  work: Work,
+  goesOn = true,
 ): Promise<ToolAnswer | Refusal> {
   const session = await callingSession(line, client)
   const suffix = use.id ?? line.ids.next()
@@ -86,16 +143,25 @@ export async function inOwnTurn(
   let said: ToolAnswer | null = null
   const driver = clientDriver(line, async (...given) => (said = await work(...given)), begin)
   try {
-    const opened = await starting(line, turn, session.id, () => open(line, client, session, { asked, goesOn, suffix, use, driver }))
+    const opened = await starting(line, turn, session.id, () =>
+      open(line, client, session, { asked, goesOn, suffix, use, driver }),
+    )
     if (opened === 'known') return await answerAgain(line, turn, asked, use.signal)
-    return await untilGone(line, turn, use.signal, Promise.race([begun, endOfTurn(line, turn, () => said), untilUnrecorded(line, turn)]))
+    return await untilGone(
+      line,
+      turn,
+      use.signal,
+      Promise.race([begun, endOfTurn(line, turn, () => said), untilUnrecorded(line, turn)]),
+    )
   } finally {
     // The driver was taken when the turn began.
     if (line.clients.get(turn) === driver) line.clients.delete(turn)
   }
 }
 
-/** A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has. */
+/**
+ * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
+ */
 async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answer: Promise<T>): Promise<T> {
   let waits = true
   line.attached.set(turn, (line.attached.get(turn) ?? 0) + 1)
@@ -119,35 +185,92 @@ async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answe
   }
 }
 
-/** Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works again. */
+/**
+ * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
+ * again.
+ */
 function untilUnrecorded(line: Line, turn: TurnId): Promise<never> {
   const signal = line.running.get(turn)?.abort.signal
   return new Promise((_resolve, reject) => {
-    signal?.addEventListener('abort', () => {
-      if (storeRefusal(signal.reason) !== null) reject(signal.reason)
-    }, { once: true })
+    signal?.addEventListener(
+      'abort',
+      () => {
+        if (storeRefusal(signal.reason) !== null) reject(signal.reason)
+      },
+      { once: true },
+    )
   })
 }
 
 type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }
 
-async function open(line: Line, client: Client, session: SessionRow, { asked, goesOn, suffix, use, driver }: Opening): Promise<'known' | 'opened'> {
+async function open(
+  line: Line,
+  client: Client,
+  session: SessionRow,
+  { asked, goesOn, suffix, use, driver }: Opening,
+): Promise<'known' | 'opened'> {
   const turn: TurnId = `turn_${suffix}`
   const flow: FlowId = `flow_${suffix}`
   const text = describeAsk(asked)
   const tokens = await countGently(line.count, text)
   const isBelow = session.id !== client.session.id
-  const opened = await line.store.transact([`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])], async (tx) => {
-    if (use.id !== null && (await tx.turn(turn)) !== null) return null
-    const sent: EventOf<'message.sent'> = {
-      type: 'message.sent', session: session.id, turn, message: `msg_${suffix}`, flow, from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text, tokens, deadline: null, trace: use.trace,
-      grant: { agent: client.agent.name, depth: 0, subagentDepth: 0, path: [{ session: client.session.id, agent: client.agent.name }], authority: fullAuthority, tokensMax: line.limits.flowTokensMax ?? null, maxIterations: 1 },
-      ...(goesOn ? { use: asked } : {}),
-    }
-    const started: EventOf<'turn.started'> = { type: 'turn.started', session: session.id, turn, node: line.node, epoch: 1, deadline: Math.floor(tx.now + line.limits.turnMsMax) }
-    tx.append(sent, started, ...(isBelow ? [{ type: 'wait.started' as const, session: client.session.id, turn, target: session.id, until: started.deadline }] : []))
-    return { sent, started, at: tx.now }
-  })
+  const opened = await line.store.transact(
+    [`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])],
+    async (tx) => {
+      if (use.id !== null && (await tx.turn(turn)) !== null) return null
+      const sent: EventOf<'message.sent'> = {
+        type: 'message.sent',
+        session: session.id,
+        turn,
+        message: `msg_${suffix}`,
+        flow,
+        from: null,
+        senderTurn: null,
+        source: 'user',
+        applet: null,
+        inReplyTo: null,
+        text,
+        tokens,
+        deadline: null,
+        trace: use.trace,
+        grant: {
+          agent: client.agent.name,
+          depth: 0,
+          subagentDepth: 0,
+          path: [{ session: client.session.id, agent: client.agent.name }],
+          authority: fullAuthority,
+          tokensMax: line.limits.flowTokensMax ?? null,
+          maxIterations: 1,
+        },
+        ...(goesOn ? { use: asked } : {}),
+      }
+      const started: EventOf<'turn.started'> = {
+        type: 'turn.started',
+        session: session.id,
+        turn,
+        node: line.node,
+        epoch: 1,
+        deadline: Math.floor(tx.now + line.limits.turnMsMax),
+      }
+      tx.append(
+        sent,
+        started,
+        ...(isBelow
+          ? [
+              {
+                type: 'wait.started' as const,
+                session: client.session.id,
+                turn,
+                target: session.id,
+                until: started.deadline,
+              },
+            ]
+          : []),
+      )
+      return { sent, started, at: tx.now }
+    },
+  )
   if (opened === null) return 'known'
   // Only whoever opened the turn runs it: another try at the same time may have brought something else.
   line.clients.set(turn, driver)
@@ -166,32 +289,73 @@ function describeAsk({ tool, input }: ToolAsk): string {
 /** R2: the first try is answered when the turn's end is durable. */
 async function endOfTurn(line: Line, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
   const ended = await turnEnding(line, turn)
-  return ended.outcome === 'completed' ? (said() ?? (JSON.parse(ended.output) as ToolAnswer)) : stoppedAnswer(ended)
+  return ended.outcome === 'completed'
+    ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
+    : stoppedAnswer(ended)
 }
 
-const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer =>
-  ({ ok: false, value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } } })
+const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
+})
 
-/** A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process that has died meanwhile. */
-async function answerAgain(line: Line, turn: TurnId, asked: ToolAsk, signal: AbortSignal): Promise<ToolAnswer | Refusal> {
+/**
+ * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
+ * that has died meanwhile.
+ */
+async function answerAgain(
+  line: Line,
+  turn: TurnId,
+  asked: ToolAsk,
+  signal: AbortSignal,
+): Promise<ToolAnswer | Refusal> {
   const row = await line.store.turn(turn)
   const opened = row === null ? undefined : (await line.store.event(row.openedSeq))?.event
-  if (row === null || opened?.type !== 'message.sent') throw new Error(`the input of ${turn} is not in the log`)
+  if (row === null || opened?.type !== 'message.sent')
+    throw new Error(`the input of ${turn} is not in the log`)
   if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
   const begun = await begunIn(line, row, asked)
   if (begun !== null) return begun
-  return untilGone(line, turn, signal, endOfTurn(line, turn, () => null))
+  return untilGone(
+    line,
+    turn,
+    signal,
+    endOfTurn(line, turn, () => null),
+  )
 }
 
-/** Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only the beginning of it. */
+/**
+ * Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only
+ * the beginning of it.
+ */
 const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): boolean =>
-  isSameButMarks(text, describeAsk(asked)) && (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
+  isSameButMarks(text, describeAsk(asked)) &&
+  (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
 
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
 async function begunIn(line: Line, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
-  const { events } = await line.store.read(row.openedSeq - 1, { sessions: [row.session], types: ['call.opened'] }, 100)
+  const { events } = await line.store.read(
+    row.openedSeq - 1,
+    { sessions: [row.session], types: ['call.opened'] },
+    100,
+  )
   const opened = events.find(({ event }) => event.turn === row.id)?.event
   if (opened?.type !== 'call.opened' || !opened.background) return null
-  const named = input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
-  return { ok: true, value: { agent_name: named ?? opened.grant.agent, success: false, output: '', tool_calls: [], tokens_used: 0, duration_seconds: 0, errors: [], call_id: opened.call, outcome: null, truncated: false } }
+  const named =
+    input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
+  return {
+    ok: true,
+    value: {
+      agent_name: named ?? opened.grant.agent,
+      success: false,
+      output: '',
+      tool_calls: [],
+      tokens_used: 0,
+      duration_seconds: 0,
+      errors: [],
+      call_id: opened.call,
+      outcome: null,
+      truncated: false,
+    },
+  }
 }

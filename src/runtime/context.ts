@@ -1,6 +1,8 @@
 /**
- * What a child receives of its caller: filter order age, roles, keywords, last N, summary, workspace, fit (R8).
- * The caller's running turn is not part of its history, so nothing that is read here can change before the call opens.
+ * What a child receives of its caller: filter order age, roles, keywords, last N, summary, workspace, fit
+ * (R8).
+ * The caller's running turn is not part of its history, so nothing that is read here can change before the
+ * call opens.
  */
 import type { Agent } from '../model/agent.ts'
 import { wantsMessages, type ContextFilter, type Entry, type Manifest } from '../model/context.ts'
@@ -20,28 +22,81 @@ export type BuiltContext = { manifest: Manifest }
 
 const promptTokens = new WeakMap<Agent, number>()
 
-export async function buildContext(line: Line, caller: Running, request: CallRequest, target: Agent, fresh: boolean, boundary: Boundary): Promise<BuiltContext | Refusal> {
-  const prompt = promptOf(boundary, caller.agent.name, request.task, request.input ?? null, request.attachment)
+export async function buildContext(
+  line: Line,
+  caller: Running,
+  request: CallRequest,
+  target: Agent,
+  fresh: boolean,
+  boundary: Boundary,
+): Promise<BuiltContext | Refusal> {
+  const prompt = promptOf(
+    boundary,
+    caller.agent.name,
+    request.task,
+    request.input ?? null,
+    request.attachment,
+  )
   const tokensMax = request.maxContextTokens ?? line.limits.contextTokens
-  const parts: Record<string, number> = { prompt: promptTokensOf(line, target), task: await countGently(line.count, prompt) }
+  const parts: Record<string, number> = {
+    prompt: promptTokensOf(line, target),
+    task: await countGently(line.count, prompt),
+  }
   const filter = request.context
-  const workspace = filter?.include_workspace === true ? await line.describeWorkspace(caller.session.cwd, filter.workspace_files) : null
+  const workspace =
+    filter?.include_workspace === true
+      ? await line.describeWorkspace(caller.session.cwd, filter.workspace_files)
+      : null
   if (workspace !== null && 'code' in workspace) return workspace
-  if (workspace !== null) parts['workspace'] = await countGently(line.count, frameLines(boundary, workspace.text))
+  if (workspace !== null)
+    parts['workspace'] = await countGently(line.count, frameLines(boundary, workspace.text))
   const summary = filter?.include_summary === true ? await summaryOf(line, caller) : null
   if (summary !== null) parts['summary'] = await countGently(line.count, framedSummary(boundary, summary))
   const fixed = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   // A persistent session has its own context; the budget is about what a fresh child is given.
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
-  const page = fresh && filter !== null && wantsMessages(filter) ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed, boundary) : null
+  const page =
+    fresh && filter !== null && wantsMessages(filter)
+      ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed, boundary)
+      : null
   if (page !== null && page.tokens > 0) parts['messages'] = page.tokens
-  const messages = page === null ? null : { session: caller.row.session, total: page.total, passed: page.entries.map((entry) => entry.n), roles: filter?.roles ?? null, dropped: page.dropped }
-  return { manifest: { tokensMax, tokens: fixed + (page?.tokens ?? 0), parts, summary, workspace: workspace?.text ?? null, messages } }
+  const messages =
+    page === null
+      ? null
+      : {
+          session: caller.row.session,
+          total: page.total,
+          passed: page.entries.map((entry) => entry.n),
+          roles: filter?.roles ?? null,
+          dropped: page.dropped,
+        }
+  return {
+    manifest: {
+      tokensMax,
+      tokens: fixed + (page?.tokens ?? 0),
+      parts,
+      summary,
+      workspace: workspace?.text ?? null,
+      messages,
+    },
+  }
 }
 
 /** What a child is asked, as its model reads it. */
-export const promptOf = (boundary: Boundary, caller: string, task: string, input: Json, attachment: string | null): string =>
-  frameCall(boundary, caller, task, input === null ? null : typeof input === 'string' ? input : JSON.stringify(input), attachment)
+export const promptOf = (
+  boundary: Boundary,
+  caller: string,
+  task: string,
+  input: Json,
+  attachment: string | null,
+): string =>
+  frameCall(
+    boundary,
+    caller,
+    task,
+    input === null ? null : typeof input === 'string' ? input : JSON.stringify(input),
+    attachment,
+  )
 
 function promptTokensOf(line: Line, agent: Agent): number {
   const known = promptTokens.get(agent)
@@ -51,33 +106,65 @@ function promptTokensOf(line: Line, agent: Agent): number {
   return tokens
 }
 
-async function messagesOf(line: Line, session: SessionId, filter: ContextFilter, tokensMax: number, boundary: Boundary): Promise<EntryPage & { tokens: number }> {
+async function messagesOf(
+  line: Line,
+  session: SessionId,
+  filter: ContextFilter,
+  tokensMax: number,
+  boundary: Boundary,
+): Promise<EntryPage & { tokens: number }> {
   const room = Math.max(0, tokensMax)
   const page = await line.store.entries(session, { filter, now: line.clock.now(), tokensMax: room })
   return fit(line, session, page, room, filter.roles?.includes('tool') === true, boundary)
 }
 
-/** Steps and the frames of peers are counted for what was selected, newest first; the first entry that does not fit with them ends the selection. */
-async function fit(line: Line, session: SessionId, page: EntryPage, tokensMax: number, withSteps: boolean, boundary: Boundary): Promise<EntryPage & { tokens: number }> {
+/**
+ * Steps and the frames of peers are counted for what was selected, newest first; the first entry that does
+ * not fit with them ends the selection.
+ */
+async function fit(
+  line: Line,
+  session: SessionId,
+  page: EntryPage,
+  tokensMax: number,
+  withSteps: boolean,
+  boundary: Boundary,
+): Promise<EntryPage & { tokens: number }> {
   const entries: Entry[] = []
   let tokens = 0
   for (const entry of page.entries.toReversed()) {
     const full = withSteps ? await withStepsOf(line, session, entry) : entry
-    const more = full.steps === null && full.from === null ? entry.tokens : await countGently(line.count, entryText(full, boundary === null ? null : boundaryFor(entry.turn, entry.at)))
+    const more =
+      full.steps === null && full.from === null
+        ? entry.tokens
+        : await countGently(
+            line.count,
+            entryText(full, boundary === null ? null : boundaryFor(entry.turn, entry.at)),
+          )
     if (tokens + more > tokensMax) break
     tokens += more
     entries.unshift(full)
   }
   const cut = page.entries.length - entries.length
-  return { ...page, entries, tokens, dropped: { ...page.dropped, budget: (page.dropped['budget'] ?? 0) + cut } }
+  return {
+    ...page,
+    entries,
+    tokens,
+    dropped: { ...page.dropped, budget: (page.dropped['budget'] ?? 0) + cut },
+  }
 }
 
-export const framedSummary = (boundary: Boundary, summary: string): string => frameUnder(boundary, '[Conversation summary]', summary)
+export const framedSummary = (boundary: Boundary, summary: string): string =>
+  frameUnder(boundary, '[Conversation summary]', summary)
 
 /** The child's system text: its own prompt first and always, then what was added to it. */
 export function systemOf(agent: Agent, manifest: Manifest | null, boundary: Boundary): string {
   const { workspace, summary } = manifest ?? { workspace: null, summary: null }
-  const parts = [agent.prompt, workspace == null ? '' : frameLines(boundary, workspace), summary == null ? '' : framedSummary(boundary, summary)]
+  const parts = [
+    agent.prompt,
+    workspace == null ? '' : frameLines(boundary, workspace),
+    summary == null ? '' : framedSummary(boundary, summary),
+  ]
   return parts.filter((part) => part !== '').join('\n\n')
 }
 
@@ -88,5 +175,9 @@ export async function passedMessages(line: Line, manifest: Manifest): Promise<re
   const session = manifest.messages.session as SessionId
   const entries = await line.store.entriesByNumber(session, passed)
   if (roles?.includes('tool') !== true) return entries
-  return Promise.all(entries.map((entry) => withStepsOf(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' })))
+  return Promise.all(
+    entries.map((entry) =>
+      withStepsOf(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' }),
+    ),
+  )
 }

@@ -1,4 +1,7 @@
-/** The user's own session: what the user drafts stands on its timeline, and replies to the user wait in its inbox. It is like a client's: never run. */
+/**
+ * The user's own session: what the user drafts stands on its timeline, and replies to the user wait in its
+ * inbox. It is like a client's: never run.
+ */
 import { externalAgent } from '../model/agent.ts'
 import { userSession } from '../model/mail.ts'
 import type { Line } from './line.ts'
@@ -8,6 +11,11 @@ export async function userDesk(line: Line): Promise<void> {
   if ((await line.store.session(userSession)) !== null) return
   await line.store.transact([`session:${userSession}`], async (tx) => {
     if ((await tx.session(userSession)).session !== null) return
-    tx.append(createdEvent(newSession({ agent: externalAgent.name, cwd: '/', title: 'user' }, userSession, tx.now, 'external'), null))
+    tx.append(
+      createdEvent(
+        newSession({ agent: externalAgent.name, cwd: '/', title: 'user' }, userSession, tx.now, 'external'),
+        null,
+      ),
+    )
   })
 }

@@ -7,9 +7,15 @@ import { valueOf, world } from '../../test/world.ts'
 import type { ScriptedFunction, ScriptedTurn } from '../adapters/scripted/run-function.ts'
 import { cancel } from './ending.ts'
 
-const forever = (turn: ScriptedTurn): Promise<never> => new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
+const forever = (turn: ScriptedTurn): Promise<never> =>
+  new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
 
-const callWith = (input: Record<string, unknown>): ScriptedFunction => async (turn) => JSON.stringify((await turn.tool('sub_agent', { agent_name: 'child', task: 'work', ...input } as never)).value)
+const callWith =
+  (input: Record<string, unknown>): ScriptedFunction =>
+  async (turn) =>
+    JSON.stringify(
+      (await turn.tool('sub_agent', { agent_name: 'child', task: 'work', ...input } as never)).value,
+    )
 
 test('R4: a child that never answers gives control back at the deadline, with what it had said so far', async () => {
   let aborted = false
@@ -19,7 +25,9 @@ test('R4: a child that never answers gives control back at the deadline, with wh
     turn.signal.addEventListener('abort', () => (aborted = true))
     return forever(turn)
   }
-  const w = await world({ agents: { boss: { script: callWith({ timeout_seconds: 7 }) }, child: { script: child } } })
+  const w = await world({
+    agents: { boss: { script: callWith({ timeout_seconds: 7 }) }, child: { script: child } },
+  })
   const start = w.clock.now()
   const value = JSON.parse((await w.run('boss', 'go')).output)
   expect(w.clock.now() - start).toBeGreaterThanOrEqual(7000)
@@ -33,7 +41,12 @@ test('R4: a child that never answers gives control back at the deadline, with wh
 })
 
 test('R4: control is back at the deadline also when the child ignores its signal, and the child is left behind', async () => {
-  const w = await world({ agents: { boss: { script: callWith({ timeout_seconds: 3 }) }, child: { driver: { run: () => new Promise(() => undefined) } } } })
+  const w = await world({
+    agents: {
+      boss: { script: callWith({ timeout_seconds: 3 }) },
+      child: { driver: { run: () => new Promise(() => undefined) } },
+    },
+  })
   const start = w.clock.now()
   expect(JSON.parse((await w.run('boss', 'go')).output).outcome).toBe('timed_out')
   expect(w.clock.now() - start).toBeLessThan(3050)
@@ -43,20 +56,35 @@ test('R4: control is back at the deadline also when the child ignores its signal
 
 test('a real process of a child that timed out is gone, with its own children', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'tieline-'))
-  const w = await world({ agents: { boss: { script: callWith({ timeout_seconds: 2 }) }, child: { script: async (turn) => { await turn.tool('shell', { command: 'sleep 987 & echo $! > pids; sleep 987 & echo $! >> pids; wait' }); return 'never' } } } })
+  const w = await world({
+    agents: {
+      boss: { script: callWith({ timeout_seconds: 2 }) },
+      child: {
+        script: async (turn) => {
+          await turn.tool('shell', {
+            command: 'sleep 987 & echo $! > pids; sleep 987 & echo $! >> pids; wait',
+          })
+          return 'never'
+        },
+      },
+    },
+  })
   const running = w.ask('boss', 'go', { cwd })
   await w.rest()
   // The shell runs in real time: wait until both processes are there before virtual time passes.
   const pids = await pidsOf(join(cwd, 'pids'), 2)
   expect(JSON.parse((await w.until(running)).output).outcome).toBe('timed_out')
   await w.pass(3000)
-  for (let tries = 0; tries < 100 && pids.some(alive); tries += 1) await new Promise((resolve) => setTimeout(resolve, 20))
+  for (let tries = 0; tries < 100 && pids.some(alive); tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
   expect(pids.filter(alive)).toEqual([])
 })
 
 async function pidsOf(file: string, count: number): Promise<number[]> {
   for (let tries = 0; tries < 250; tries += 1) {
-    const lines = execFileSync('/bin/sh', ['-c', `cat '${file}' 2>/dev/null || true`], { encoding: 'utf8' }).split('\n').filter((line) => line !== '')
+    const lines = execFileSync('/bin/sh', ['-c', `cat '${file}' 2>/dev/null || true`], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line !== '')
     if (lines.length >= count) return lines.map(Number)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -74,7 +102,28 @@ function alive(pid: number): boolean {
 }
 
 test('the effective deadline leaves the caller time to use a partial result', async () => {
-  const w = await world({ agents: { boss: { script: async (turn) => JSON.stringify((await turn.tool('sub_agent', { agent_name: 'middle', task: 'one', timeout_seconds: 100, allow_nested_calls: true })).value) }, middle: { script: async (turn) => `inner ${String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'two', timeout_seconds: 1000 }))['outcome'])}` }, child: { script: forever } } })
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) =>
+          JSON.stringify(
+            (
+              await turn.tool('sub_agent', {
+                agent_name: 'middle',
+                task: 'one',
+                timeout_seconds: 100,
+                allow_nested_calls: true,
+              })
+            ).value,
+          ),
+      },
+      middle: {
+        script: async (turn) =>
+          `inner ${String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'two', timeout_seconds: 1000 }))['outcome'])}`,
+      },
+      child: { script: forever },
+    },
+  })
   const start = w.clock.now()
   const value = JSON.parse((await w.run('boss', 'go')).output)
   expect(value.output).toBe('inner timed_out')
@@ -83,12 +132,28 @@ test('the effective deadline leaves the caller time to use a partial result', as
 
 test('cancel ends the turn, every call below it and their drivers, and queued inputs stay', async () => {
   const stopped: string[] = []
-  const hang = (name: string): ScriptedFunction => async (turn) => {
-    turn.signal.addEventListener('abort', () => stopped.push(name))
-    if (name === 'leaf') return forever(turn)
-    return String((await turn.tool('sub_agent', { agent_name: name === 'boss' ? 'middle' : 'leaf', task: `for ${name}`, allow_nested_calls: true })).value)
-  }
-  const w = await world({ agents: { boss: { script: (turn) => (turn.task === 'later' ? 'queued ran' : hang('boss')(turn)) }, middle: { script: hang('middle') }, leaf: { script: hang('leaf') } } })
+  const hang =
+    (name: string): ScriptedFunction =>
+    async (turn) => {
+      turn.signal.addEventListener('abort', () => stopped.push(name))
+      if (name === 'leaf') return forever(turn)
+      return String(
+        (
+          await turn.tool('sub_agent', {
+            agent_name: name === 'boss' ? 'middle' : 'leaf',
+            task: `for ${name}`,
+            allow_nested_calls: true,
+          })
+        ).value,
+      )
+    }
+  const w = await world({
+    agents: {
+      boss: { script: (turn) => (turn.task === 'later' ? 'queued ran' : hang('boss')(turn)) },
+      middle: { script: hang('middle') },
+      leaf: { script: hang('leaf') },
+    },
+  })
   const run = w.ask('boss', 'go')
   await w.rest()
   const sent = await run.accepted
@@ -104,7 +169,24 @@ test('cancel ends the turn, every call below it and their drivers, and queued in
 })
 
 test('R3: an answer after the deadline changes nothing, and a persistent session sends its late result as a notice', async () => {
-  const w = await world({ agents: { boss: { script: async (turn) => { const value = valueOf(await turn.tool('call_agent', { agent_id: 'slow', message: 'work', timeout_ms: 1000 })); return String(value['outcome']) } }, slow: { script: async () => { await w.clock.sleep(5000); return 'the late truth' } } } })
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) => {
+          const value = valueOf(
+            await turn.tool('call_agent', { agent_id: 'slow', message: 'work', timeout_ms: 1000 }),
+          )
+          return String(value['outcome'])
+        },
+      },
+      slow: {
+        script: async () => {
+          await w.clock.sleep(5000)
+          return 'the late truth'
+        },
+      },
+    },
+  })
   const start = w.clock.now()
   expect((await w.run('boss', 'go')).output).toBe('timed_out')
   expect(w.clock.now() - start).toBeLessThan(1050)
@@ -124,10 +206,25 @@ test('R3: after its call timed out a persistent session goes on, but further cal
     const second = valueOf(await turn.tool('sub_agent', { agent_name: 'leaf', task: 'two' }))
     return `${String(first)}, then ${String(second['errors'])}`
   }
-  const w = await world({ agents: { boss: { script: async (turn) => String(valueOf(await turn.tool('call_agent', { agent_id: 'slow', message: 'work', timeout_ms: 1000 }))['outcome']) }, slow: { script: slow }, leaf: { script: forever } } })
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) =>
+          String(
+            valueOf(await turn.tool('call_agent', { agent_id: 'slow', message: 'work', timeout_ms: 1000 }))[
+              'outcome'
+            ],
+          ),
+      },
+      slow: { script: slow },
+      leaf: { script: forever },
+    },
+  })
   expect((await w.run('boss', 'go')).output).toBe('timed_out')
   await w.pass(5000)
-  expect((await w.events('notice.raised'))[0]?.event.text).toContain('timed_out, then Nobody waits for this any more')
+  expect((await w.events('notice.raised'))[0]?.event.text).toContain(
+    'timed_out, then Nobody waits for this any more',
+  )
 })
 
 test('a root turn has a deadline of its own, and one that falls silent is ended by the watchdog', async () => {
@@ -141,14 +238,41 @@ test('a root turn has a deadline of its own, and one that falls silent is ended 
 })
 
 test('the watchdog is paused while a tool runs', async () => {
-  const nap = { name: 'nap', effect: 'write' as const, calling: false, describe: () => ({ name: 'nap', description: '', input: {} }), run: async () => { await w.clock.sleep(200_000); return { ok: true, value: 'rested' } } }
-  const w = await world({ agents: { a: { script: async (turn) => String((await turn.tool('nap', {})).value) } }, limits: { inactivityMs: 60_000 }, tools: [nap] })
+  const nap = {
+    name: 'nap',
+    effect: 'write' as const,
+    calling: false,
+    describe: () => ({ name: 'nap', description: '', input: {} }),
+    run: async () => {
+      await w.clock.sleep(200_000)
+      return { ok: true, value: 'rested' }
+    },
+  }
+  const w = await world({
+    agents: { a: { script: async (turn) => String((await turn.tool('nap', {})).value) } },
+    limits: { inactivityMs: 60_000 },
+    tools: [nap],
+  })
   expect((await w.run('a', 'go')).output).toBe('rested')
 })
 
 test('a run that ends with nothing is a failure, and a driver that breaks is one with its cause', async () => {
-  const w = await world({ agents: { empty: { script: () => '  ' }, broken: { script: () => { throw new Error('no luck') } }, rude: { driver: { run: () => Promise.reject(new Error('boom')) } } } })
-  expect(await w.run('empty', 'go')).toMatchObject({ outcome: 'failed', success: false, error: 'empty_output' })
+  const w = await world({
+    agents: {
+      empty: { script: () => '  ' },
+      broken: {
+        script: () => {
+          throw new Error('no luck')
+        },
+      },
+      rude: { driver: { run: () => Promise.reject(new Error('boom')) } },
+    },
+  })
+  expect(await w.run('empty', 'go')).toMatchObject({
+    outcome: 'failed',
+    success: false,
+    error: 'empty_output',
+  })
   expect((await w.run('broken', 'go')).error).toContain('no luck')
   expect(await w.run('rude', 'go')).toMatchObject({ outcome: 'failed', error: 'boom' })
 })

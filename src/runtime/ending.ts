@@ -1,5 +1,15 @@
-/** The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each is one transaction (R1, R3). */
-import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from '../model/end.ts'
+/**
+ * The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each
+ * is one transaction (R1, R3).
+ */
+import {
+  cancelTurn,
+  endCall,
+  endTurn,
+  type Progress,
+  type ProgressOf,
+  type TurnResult,
+} from '../model/end.ts'
 import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { Opening } from '../model/event.ts'
 import type { TurnFacts, TurnRow } from '../model/facts.ts'
@@ -10,36 +20,56 @@ import type { Key, Tx } from './ports.ts'
 import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
 import { recordedOf } from './recorded.ts'
 
-/** R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held. */
+/**
+ * R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held.
+ */
 const endKeys = (row: TurnRow): Key[] => [
-  `flow:${row.flow}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`), ...(row.call === null ? [] : [`call:${row.call.id}` as const, `session:${row.call.caller}` as const]),
+  `flow:${row.flow}`,
+  ...row.grant.path.map((hop): Key => `session:${hop.session}`),
+  ...(row.call === null ? [] : [`call:${row.call.id}` as const, `session:${row.call.caller}` as const]),
 ]
 
-const localProgress = (line: Line): ProgressOf => (turn) => {
-  const running = line.running.get(turn)
-  return running === undefined ? undefined : progressOf(running)
-}
+const localProgress =
+  (line: Line): ProgressOf =>
+  (turn) => {
+    const running = line.running.get(turn)
+    return running === undefined ? undefined : progressOf(running)
+  }
 
 export async function finishTurn(line: Line, running: Running, result: TurnResult): Promise<void> {
   await commit(line, running, endKeys(running.row), async (tx, buffered) => {
     const facts = factsOf(running, assertOurs(await tx.activation(running.row.id), running, line))
-    // Only this activation can have opened calls below, so there is nothing to look for if it saw them all end.
+    // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
+    // end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
-    const heir = facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed' ? await heirOf(tx, facts.turn) : null
+    const heir =
+      facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
+        ? await heirOf(tx, facts.turn)
+        : null
     tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits, heir))
   })
 }
 
-/** Along the path, from the caller up: a session that a call made is there only while that call is pending. */
+/**
+ * Along the path, from the caller up: a session that a call made is there only while that call is pending.
+ */
 async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
   for (const { session } of grant.path.slice(0, -1).toReversed()) {
     const { session: row, running } = await tx.session(session)
-    if (row !== null && row.archived !== 'deleted' && (row.kind !== 'ephemeral' || running?.call?.pending === true)) return session
+    if (
+      row !== null &&
+      row.archived !== 'deleted' &&
+      (row.kind !== 'ephemeral' || running?.call?.pending === true)
+    )
+      return session
   }
   return null
 }
 
-/** R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed, whatever the wall clock says. */
+/**
+ * R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed,
+ * whatever the wall clock says.
+ */
 export async function expireCall(line: Line, call: CallId, over = false): Promise<void> {
   const row = await line.store.turn(turnOf(call))
   if (row?.call == null || !row.call.pending) return void forgetTime(line, call)
@@ -49,11 +79,24 @@ export async function expireCall(line: Line, call: CallId, over = false): Promis
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
     const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
-    tx.append(...endCall(facts, await tx.below(row.id), 'timed_out', error, 'deadline', progress, tx.now, line.limits))
+    tx.append(
+      ...endCall(
+        facts,
+        await tx.below(row.id),
+        'timed_out',
+        error,
+        'deadline',
+        progress,
+        tx.now,
+        line.limits,
+      ),
+    )
   })
 }
 
-/** A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has. */
+/**
+ * A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
+ */
 async function progressWith(line: Line, row: TurnRow): Promise<ProgressOf> {
   const here = line.running.get(row.id)
   const local = localProgress(line)
@@ -62,10 +105,19 @@ async function progressWith(line: Line, row: TurnRow): Promise<ProgressOf> {
   return (turn) => (turn === row.id ? fuller(local(turn), recorded) : local(turn))
 }
 
-const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | undefined => ((a?.output.length ?? -1) >= (b?.output.length ?? -1) ? a : b)
+const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | undefined =>
+  (a?.output.length ?? -1) >= (b?.output.length ?? -1) ? a : b
 
-/** Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was something to cancel. */
-export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 'timed_out', cause: string): Promise<boolean> {
+/**
+ * Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was
+ * something to cancel.
+ */
+export async function cancel(
+  line: Line,
+  turn: TurnId,
+  outcome: 'cancelled' | 'timed_out',
+  cause: string,
+): Promise<boolean> {
   const row = await line.store.turn(turn)
   if (row === null || row.state === 'ended') return false
   const progress = await progressWith(line, row)
@@ -78,7 +130,10 @@ export async function cancel(line: Line, turn: TurnId, outcome: 'cancelled' | 't
   })
 }
 
-/** What is queued for a session that nobody can run fails, and says why; it stands in the conversation like any other failure. */
+/**
+ * What is queued for a session that nobody can run fails, and says why; it stands in the conversation like
+ * any other failure.
+ */
 export async function failQueued(line: Line, session: SessionId, why: string): Promise<void> {
   for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
     const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
@@ -88,7 +143,25 @@ export async function failQueued(line: Line, session: SessionId, why: string): P
       const facts = await tx.turn(row.id)
       if (facts?.turn.state !== 'queued') return
       const entry = failedEntry(line, facts, asked, why)
-      tx.append(...endTurn(facts, [], { outcome: 'failed', output: '', error: why, iterations: 0, toolCalls: [], tokensUsed: 0, tokensBelow: 0, entry }, () => undefined, tx.now, line.limits))
+      tx.append(
+        ...endTurn(
+          facts,
+          [],
+          {
+            outcome: 'failed',
+            output: '',
+            error: why,
+            iterations: 0,
+            toolCalls: [],
+            tokensUsed: 0,
+            tokensBelow: 0,
+            entry,
+          },
+          () => undefined,
+          tx.now,
+          line.limits,
+        ),
+      )
     })
   }
 }
@@ -97,23 +170,51 @@ type Asked = Pick<NonNullable<TurnResult['entry']>, 'asked' | 'askedTokens' | 'f
 
 /** Counted before the transaction, because a long task takes its time. */
 async function readAsked(line: Line, opened: Opening): Promise<Asked> {
-  if (opened.type !== 'call.opened') return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
-  return { asked: opened.task, askedTokens: await countGently(line.count, opened.task), from: opened.grant.path.at(-2)?.agent ?? null }
+  if (opened.type !== 'call.opened')
+    return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+  return {
+    asked: opened.task,
+    askedTokens: await countGently(line.count, opened.task),
+    from: opened.grant.path.at(-2)?.agent ?? null,
+  }
 }
 
-const failedEntry = (line: Line, { turn, session }: TurnFacts, asked: Asked, why: string): TurnResult['entry'] =>
-  ({ n: session.entries + 1, ...asked, startedAt: turn.openedAt, answered: `[${why}]`, answeredTokens: line.count(why) })
+const failedEntry = (
+  line: Line,
+  { turn, session }: TurnFacts,
+  asked: Asked,
+  why: string,
+): TurnResult['entry'] => ({
+  n: session.entries + 1,
+  ...asked,
+  startedAt: turn.openedAt,
+  answered: `[${why}]`,
+  answeredTokens: line.count(why),
+})
 
-/** Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes for it (R6). */
+/**
+ * Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes
+ * for it (R6).
+ */
 export async function failTaken(line: Line, row: TurnRow, opened: Opening, why: string): Promise<void> {
   const progress = await recordedProgress(line, row)
   const asked = await readAsked(line, opened)
   await line.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
-    if (facts?.turn.state !== 'running' || facts.turn.node !== line.node || facts.turn.epoch !== row.epoch) return
+    if (facts?.turn.state !== 'running' || facts.turn.node !== line.node || facts.turn.epoch !== row.epoch)
+      return
     const outcome = facts.turn.stopping ?? 'failed'
     const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
-    tx.append(...endTurn(facts, await tx.below(row.id), { outcome, error, ...progress, entry: failedEntry(line, facts, asked, error) }, () => undefined, tx.now, line.limits))
+    tx.append(
+      ...endTurn(
+        facts,
+        await tx.below(row.id),
+        { outcome, error, ...progress, entry: failedEntry(line, facts, asked, error) },
+        () => undefined,
+        tx.now,
+        line.limits,
+      ),
+    )
   })
 }
 
@@ -132,7 +233,14 @@ export async function recordedProgress(line: Line, row: TurnRow): Promise<Progre
     if (event.kind !== 'model') continue
     iterations += 1
     const { output } = event
-    if (typeof output === 'object' && output !== null && !Array.isArray(output) && typeof output['text'] === 'string' && output['text'] !== '') texts.push(output['text'])
+    if (
+      typeof output === 'object' &&
+      output !== null &&
+      !Array.isArray(output) &&
+      typeof output['text'] === 'string' &&
+      output['text'] !== ''
+    )
+      texts.push(output['text'])
   }
   return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, toolCalls: [...tools], iterations }
 }

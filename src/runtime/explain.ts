@@ -1,4 +1,7 @@
-/** Why did it stall? From the log: who waits for whom since when and until when, what ended what, and what was refused. */
+/**
+ * Why did it stall? From the log: who waits for whom since when and until when, what ended what, and what was
+ * refused.
+ */
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
 import { callOf, turnOf, type SessionId, type TurnId } from '../model/id.ts'
@@ -13,7 +16,9 @@ export type Wait = {
   agent: string
   session: string
   turn: string
-  /** `call`: blocked in a call. `wait`: in wait_for_call. `queue`: not started, because its session is busy. */
+  /**
+   * `call`: blocked in a call. `wait`: in wait_for_call. `queue`: not started, because its session is busy.
+   */
   by: 'call' | 'wait' | 'queue'
   /** The session and agent that it waits for, and the turn there. */
   forAgent: string
@@ -26,10 +31,26 @@ export type Wait = {
 }
 
 /** A turn that waits for nobody and has not ended: this is where it stands still, or works. */
-export type Busy = { agent: string; session: string; turn: string; doing: string; since: number; deadline: number; stopping: string | null; node: string | null }
+export type Busy = {
+  agent: string
+  session: string
+  turn: string
+  doing: string
+  since: number
+  deadline: number
+  stopping: string | null
+  node: string | null
+}
 
 /** One end, and what brought it about: the cause comes first where another end did. */
-export type Ended = { what: string; agent: string; outcome: string; cause: string; at: number; because: string[] }
+export type Ended = {
+  what: string
+  agent: string
+  outcome: string
+  cause: string
+  at: number
+  because: string[]
+}
 
 export type Refused = { caller: string; agent: string; tool: string; code: string; why: string; at: number }
 
@@ -62,11 +83,25 @@ export async function explainStall(store: ExplainStore, id: string, now: number)
   const all = known.length === 0 ? events : [...events, ...(await eventsOf(store, known))]
   const waits = await waitsOf(store, [...live.values()], all)
   const blocked = new Set(waits.map((wait) => wait.turn))
-  const busy = [...live.values()].filter((row) => row.state === 'running' && !blocked.has(row.id)).map((row) => busyOf(row, all))
-  return { id, kind: scope.kind, now, over: live.size === 0, waits, busy, ended: endedOf(events, scope.turns), refused: refusedOf(events) }
+  const busy = [...live.values()]
+    .filter((row) => row.state === 'running' && !blocked.has(row.id))
+    .map((row) => busyOf(row, all))
+  return {
+    id,
+    kind: scope.kind,
+    now,
+    over: live.size === 0,
+    waits,
+    busy,
+    ended: endedOf(events, scope.turns),
+    refused: refusedOf(events),
+  }
 }
 
-/** Whoever is queued waits for the turn before it, perhaps of another flow, and for whatever that one waits for. */
+/**
+ * Whoever is queued waits for the turn before it, perhaps of another flow, and for whatever that one waits
+ * for.
+ */
 async function followOthers(store: ExplainStore, live: Map<TurnId, TurnRow>): Promise<void> {
   const todo = [...live.values()]
   for (let hops = 0; hops < hopsMax; hops += 1) {
@@ -82,37 +117,76 @@ async function followOthers(store: ExplainStore, live: Map<TurnId, TurnRow>): Pr
   }
 }
 
-async function waitsOf(store: ExplainStore, rows: readonly TurnRow[], events: readonly StoredEvent[]): Promise<Wait[]> {
+async function waitsOf(
+  store: ExplainStore,
+  rows: readonly TurnRow[],
+  events: readonly StoredEvent[],
+): Promise<Wait[]> {
   const waits: Wait[] = []
-  const opened = new Map(events.flatMap(({ event }) => (event.type === 'call.opened' ? [[turnOf(event.call), event] as const] : [])))
+  const opened = new Map(
+    events.flatMap(({ event }) =>
+      event.type === 'call.opened' ? [[turnOf(event.call), event] as const] : [],
+    ),
+  )
   const agents = new Map(rows.map((row) => [row.id, row.grant.agent]))
   for (const row of rows) {
     const call = row.call
     const task = preview(opened.get(row.id)?.task ?? '', taskPoints)
     if (call !== null && call.pending && !call.background) {
       waits.push({
-        agent: agents.get(call.callerTurn) ?? row.grant.path.at(-2)?.agent ?? '', session: call.caller, turn: call.callerTurn, by: 'call', forAgent: row.grant.agent, forSession: row.session, forTurn: row.id, call: call.id, task,
-        since: row.openedAt, deadline: call.deadline,
+        agent: agents.get(call.callerTurn) ?? row.grant.path.at(-2)?.agent ?? '',
+        session: call.caller,
+        turn: call.callerTurn,
+        by: 'call',
+        forAgent: row.grant.agent,
+        forSession: row.session,
+        forTurn: row.id,
+        call: call.id,
+        task,
+        since: row.openedAt,
+        deadline: call.deadline,
       })
     }
     if (row.state === 'queued') {
       const before = (await store.sessionFacts(row.session)).running
       waits.push({
-        agent: row.grant.agent, session: row.session, turn: row.id, by: 'queue', forAgent: row.grant.agent, forSession: row.session, forTurn: before?.id ?? null, call: call?.id ?? null, task,
-        since: row.openedAt, deadline: call?.deadline ?? null,
+        agent: row.grant.agent,
+        session: row.session,
+        turn: row.id,
+        by: 'queue',
+        forAgent: row.grant.agent,
+        forSession: row.session,
+        forTurn: before?.id ?? null,
+        call: call?.id ?? null,
+        task,
+        since: row.openedAt,
+        deadline: call?.deadline ?? null,
       })
     }
     for (const { at, event } of openWaits(row.id, events)) {
       const target = rows.find((other) => other.session === event.target)
       waits.push({
-        agent: row.grant.agent, session: row.session, turn: row.id, by: 'wait', forAgent: target?.grant.agent ?? '', forSession: event.target, forTurn: target?.id ?? null, call: target?.call?.id ?? null, task: '', since: at, deadline: event.until,
+        agent: row.grant.agent,
+        session: row.session,
+        turn: row.id,
+        by: 'wait',
+        forAgent: target?.grant.agent ?? '',
+        forSession: event.target,
+        forTurn: target?.id ?? null,
+        call: target?.call?.id ?? null,
+        task: '',
+        since: at,
+        deadline: event.until,
       })
     }
   }
   return waits.toSorted((a, b) => a.since - b.since)
 }
 
-function openWaits(turn: TurnId, events: readonly StoredEvent[]): { at: number; event: EventOf<'wait.started'> }[] {
+function openWaits(
+  turn: TurnId,
+  events: readonly StoredEvent[],
+): { at: number; event: EventOf<'wait.started'> }[] {
   const open = new Map<SessionId, { at: number; event: EventOf<'wait.started'> }>()
   for (const { at, event } of events) {
     if (event.turn !== turn) continue
@@ -125,21 +199,62 @@ function openWaits(turn: TurnId, events: readonly StoredEvent[]): { at: number; 
 /** What a turn did last, as far as it was recorded. */
 function busyOf(row: TurnRow, events: readonly StoredEvent[]): Busy {
   const last = events.findLast(({ event }) => event.turn === row.id && event.type !== 'turn.cancelled')
-  const place = { agent: row.grant.agent, session: row.session, turn: row.id, since: last?.at ?? row.openedAt, deadline: row.call === null ? row.deadline : Math.min(row.deadline, row.call.deadline), stopping: row.stopping, node: row.node }
+  const place = {
+    agent: row.grant.agent,
+    session: row.session,
+    turn: row.id,
+    since: last?.at ?? row.openedAt,
+    deadline: row.call === null ? row.deadline : Math.min(row.deadline, row.call.deadline),
+    stopping: row.stopping,
+    node: row.node,
+  }
   return { ...place, doing: doingOf(last?.event) }
 }
 
 function doingOf(event: StoredEvent['event'] | undefined): string {
   switch (event?.type) {
-    case 'step.started': return `runs the tool ${event.name}, which was announced and has no result yet`
-    case 'step.ended': return event.kind === 'tool' ? `has the result of ${event.name}, and asks its driver what to do next` : `has an answer of ${event.name}, and goes on with it`
-    case 'call.ended': return `has the end of a call (${event.outcome}), and goes on with it`
-    case 'call.refused': return `was refused a call to ${event.agent} (${event.refusal.code}), and goes on without it`
-    case 'turn.suspended': return 'was left when the server was stopped, and goes on when it runs again'
-    case 'session.claimed': return 'was taken up again after the process that ran it was gone, and goes on from its record'
-    case 'question.asked': return `asks a person whether it may use ${event.tool}`
-    case 'question.answered': return `was answered by a person (${event.answer}), and goes on`
-    case undefined: case 'session.cancelled': case 'session.forked': case 'message.drafted': case 'message.revised': case 'message.accepted': case 'message.delivered': case 'message.answered': case 'message.declined': case 'message.died': case 'agent.created': case 'agent.deleted': case 'session.adopted': case 'session.renamed': case 'session.created': case 'session.archived': case 'message.sent': case 'turn.started': case 'turn.cancelled': case 'turn.ended': case 'call.opened': case 'wait.started': case 'wait.ended': case 'notice.raised':
+    case 'step.started':
+      return `runs the tool ${event.name}, which was announced and has no result yet`
+    case 'step.ended':
+      return event.kind === 'tool'
+        ? `has the result of ${event.name}, and asks its driver what to do next`
+        : `has an answer of ${event.name}, and goes on with it`
+    case 'call.ended':
+      return `has the end of a call (${event.outcome}), and goes on with it`
+    case 'call.refused':
+      return `was refused a call to ${event.agent} (${event.refusal.code}), and goes on without it`
+    case 'turn.suspended':
+      return 'was left when the server was stopped, and goes on when it runs again'
+    case 'session.claimed':
+      return 'was taken up again after the process that ran it was gone, and goes on from its record'
+    case 'question.asked':
+      return `asks a person whether it may use ${event.tool}`
+    case 'question.answered':
+      return `was answered by a person (${event.answer}), and goes on`
+    case undefined:
+    case 'session.cancelled':
+    case 'session.forked':
+    case 'message.drafted':
+    case 'message.revised':
+    case 'message.accepted':
+    case 'message.delivered':
+    case 'message.answered':
+    case 'message.declined':
+    case 'message.died':
+    case 'agent.created':
+    case 'agent.deleted':
+    case 'session.adopted':
+    case 'session.renamed':
+    case 'session.created':
+    case 'session.archived':
+    case 'message.sent':
+    case 'turn.started':
+    case 'turn.cancelled':
+    case 'turn.ended':
+    case 'call.opened':
+    case 'wait.started':
+    case 'wait.ended':
+    case 'notice.raised':
       return 'has begun, and nothing that it did is recorded yet: it waits for its model or driver'
   }
 }
@@ -154,32 +269,72 @@ function endedOf(events: readonly StoredEvent[], turns: readonly TurnRow[]): End
       if (event.outcome === 'completed') return []
       const row = rows.get(turnOf(event.call))
       const cause = event.cause === 'answered' ? (event.errors[0] ?? event.outcome) : event.cause
-      return [{ what: event.call, agent: row?.grant.agent ?? event.target, outcome: event.outcome, cause, at, because: chain(event, at, events, rows) }]
+      return [
+        {
+          what: event.call,
+          agent: row?.grant.agent ?? event.target,
+          outcome: event.outcome,
+          cause,
+          at,
+          because: chain(event, at, events, rows),
+        },
+      ]
     }
     const row = event.type === 'turn.ended' && event.turn !== null ? rows.get(event.turn) : undefined
-    if (event.type !== 'turn.ended' || row === undefined || row.call !== null || event.outcome === 'completed') return []
-    const stop = events.find((stored) => stored.event.type === 'turn.cancelled' && stored.event.turn === row.id)?.event
-    return [{ what: row.id, agent: row.grant.agent, outcome: event.outcome, cause: stop?.type === 'turn.cancelled' ? stop.cause : (event.error ?? event.outcome), at, because: [] }]
+    if (
+      event.type !== 'turn.ended' ||
+      row === undefined ||
+      row.call !== null ||
+      event.outcome === 'completed'
+    )
+      return []
+    const stop = events.find(
+      (stored) => stored.event.type === 'turn.cancelled' && stored.event.turn === row.id,
+    )?.event
+    return [
+      {
+        what: row.id,
+        agent: row.grant.agent,
+        outcome: event.outcome,
+        cause: stop?.type === 'turn.cancelled' ? stop.cause : (event.error ?? event.outcome),
+        at,
+        because: [],
+      },
+    ]
   })
   return ends.toSorted((a, b) => a.at - b.at)
 }
 
 /** From an end up to the one that brought it about, which was recorded at the same moment. */
-function chain(ended: EventOf<'call.ended'>, at: number, events: readonly StoredEvent[], rows: ReadonlyMap<TurnId, TurnRow>): string[] {
+function chain(
+  ended: EventOf<'call.ended'>,
+  at: number,
+  events: readonly StoredEvent[],
+  rows: ReadonlyMap<TurnId, TurnRow>,
+): string[] {
   const words: string[] = []
-  for (let event = ended; fromAbove.test(event.cause); ) {
+  for (let event = ended; fromAbove.test(event.cause);) {
     const above = event.turn
     if (above === null) break
     const agent = rows.get(above)?.grant.agent ?? above
     const together = (stored: StoredEvent): boolean => stored.at === at && stored.event.type !== 'call.opened'
-    const call = events.find((stored) => together(stored) && stored.event.type === 'call.ended' && stored.event.call === callOf(above))?.event
+    const call = events.find(
+      (stored) =>
+        together(stored) && stored.event.type === 'call.ended' && stored.event.call === callOf(above),
+    )?.event
     if (call?.type === 'call.ended') {
       words.push(`${call.call} to ${agent} ended (${call.outcome}: ${call.cause})`)
       event = call
       continue
     }
-    const turn = events.find((stored) => together(stored) && (stored.event.type === 'turn.cancelled' || stored.event.type === 'turn.ended') && stored.event.turn === above)?.event
-    if (turn?.type === 'turn.cancelled') words.push(`the turn of ${agent} was stopped (${turn.outcome}: ${turn.cause})`)
+    const turn = events.find(
+      (stored) =>
+        together(stored) &&
+        (stored.event.type === 'turn.cancelled' || stored.event.type === 'turn.ended') &&
+        stored.event.turn === above,
+    )?.event
+    if (turn?.type === 'turn.cancelled')
+      words.push(`the turn of ${agent} was stopped (${turn.outcome}: ${turn.cause})`)
     else if (turn?.type === 'turn.ended') words.push(`the turn of ${agent} ended (${turn.outcome})`)
     break
   }
@@ -187,9 +342,26 @@ function chain(ended: EventOf<'call.ended'>, at: number, events: readonly Stored
 }
 
 const refusedOf = (events: readonly StoredEvent[]): Refused[] =>
-  events.flatMap(({ at, event }) => (event.type === 'call.refused' ? [{ caller: callerOf(events, event), agent: event.agent, tool: event.tool, code: event.refusal.code, why: explainRefusal(event.refusal), at }] : []))
+  events.flatMap(({ at, event }) =>
+    event.type === 'call.refused'
+      ? [
+          {
+            caller: callerOf(events, event),
+            agent: event.agent,
+            tool: event.tool,
+            code: event.refusal.code,
+            why: explainRefusal(event.refusal),
+            at,
+          },
+        ]
+      : [],
+  )
 
 function callerOf(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
-  const opener = events.find(({ event }) => (opensTurn(event) && event.turn === refused.turn) || (event.type === 'call.opened' && turnOf(event.call) === refused.turn))?.event
+  const opener = events.find(
+    ({ event }) =>
+      (opensTurn(event) && event.turn === refused.turn) ||
+      (event.type === 'call.opened' && turnOf(event.call) === refused.turn),
+  )?.event
   return opener !== undefined && 'grant' in opener ? opener.grant.agent : refused.session
 }

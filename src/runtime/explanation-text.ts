@@ -1,23 +1,48 @@
-/** An explanation for people: waits first, from the one who asked down to where it stands still, then ends and refusals in the order in which they came. */
+/**
+ * An explanation for people: waits first, from the one who asked down to where it stands still, then ends and
+ * refusals in the order in which they came.
+ */
 import type { Busy, Explanation, Wait } from './explain.ts'
 
 export function explanationText(given: Explanation): string {
   const parts = [
     given.over ? `Nothing of ${given.id} is running or waiting.` : '',
-    ...section('Waiting', given.waits.map((wait) => waitWords(wait, given.now))),
-    ...section('Working, or standing still', given.busy.map((one) => busyWords(one, given.now))),
-    ...section('Ended without an answer', given.ended.map(({ what, agent, outcome, cause, because }) => `${agent} (${what}): ${worded(outcome, cause)}${because.map((why) => `\n    because ${why}`).join('')}`)),
-    ...section('Refused', given.refused.map(({ caller, agent, tool, code, why }) => `${caller} wanted ${agent === '' ? 'somebody' : agent} by ${tool}: ${code}. ${why}`)),
+    ...section(
+      'Waiting',
+      given.waits.map((wait) => waitWords(wait, given.now)),
+    ),
+    ...section(
+      'Working, or standing still',
+      given.busy.map((one) => busyWords(one, given.now)),
+    ),
+    ...section(
+      'Ended without an answer',
+      given.ended.map(
+        ({ what, agent, outcome, cause, because }) =>
+          `${agent} (${what}): ${worded(outcome, cause)}${because.map((why) => `\n    because ${why}`).join('')}`,
+      ),
+    ),
+    ...section(
+      'Refused',
+      given.refused.map(
+        ({ caller, agent, tool, code, why }) =>
+          `${caller} wanted ${agent === '' ? 'somebody' : agent} by ${tool}: ${code}. ${why}`,
+      ),
+    ),
   ]
   const text = parts.filter((part) => part !== '').join('\n')
-  return given.over && given.ended.length === 0 && given.refused.length === 0 ? `${text} Everything ended with an answer, and nothing was refused.` : text
+  return given.over && given.ended.length === 0 && given.refused.length === 0
+    ? `${text} Everything ended with an answer, and nothing was refused.`
+    : text
 }
 
-const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)])
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)]
 
 function waitWords(wait: Wait, now: number): string {
   const since = `for ${lengthWords(now - wait.since)}, ${deadlineWords(wait.deadline, now)}`
-  if (wait.by === 'queue') return `${wait.agent} (${wait.turn}) is queued ${since}: ${wait.forTurn === null ? 'nothing runs in its session, so the next sweep starts it' : `${wait.forTurn} runs in its session ${wait.forSession}`}`
+  if (wait.by === 'queue')
+    return `${wait.agent} (${wait.turn}) is queued ${since}: ${wait.forTurn === null ? 'nothing runs in its session, so the next sweep starts it' : `${wait.forTurn} runs in its session ${wait.forSession}`}`
   const task = wait.task === '' ? '' : `: ${JSON.stringify(wait.task)}`
   return `${wait.agent} (${wait.turn}) waits for ${wait.forAgent} (${wait.call ?? wait.forSession}) ${since}${task}`
 }
@@ -27,10 +52,15 @@ const busyWords = (busy: Busy, now: number): string =>
 
 function deadlineWords(deadline: number | null, now: number): string {
   if (deadline === null) return 'with no deadline of its own'
-  return deadline > now ? `deadline in ${lengthWords(deadline - now)}` : `deadline passed ${lengthWords(now - deadline)} ago`
+  return deadline > now
+    ? `deadline in ${lengthWords(deadline - now)}`
+    : `deadline passed ${lengthWords(now - deadline)} ago`
 }
 
-const worded = (outcome: string, cause: string): string => (cause === outcome || cause.startsWith(`${outcome}:`) ? cause.replaceAll('_', ' ') : `${outcome.replaceAll('_', ' ')}, ${cause}`)
+const worded = (outcome: string, cause: string): string =>
+  cause === outcome || cause.startsWith(`${outcome}:`)
+    ? cause.replaceAll('_', ' ')
+    : `${outcome.replaceAll('_', ' ')}, ${cause}`
 
 function lengthWords(ms: number): string {
   const seconds = Math.max(0, ms) / 1000

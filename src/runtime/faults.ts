@@ -6,7 +6,8 @@ const causesMax = 5
 
 /** The refusal behind a fault, where the store could not write; null where it was something else. */
 export function storeRefusal(fault: unknown): StoreUnavailable['refusal'] | null {
-  for (let at = fault, depth = 0; at instanceof Error && depth < causesMax; at = at.cause, depth += 1) if (at instanceof StoreUnavailable) return at.refusal
+  for (let at = fault, depth = 0; at instanceof Error && depth < causesMax; at = at.cause, depth += 1)
+    if (at instanceof StoreUnavailable) return at.refusal
   return null
 }
 
@@ -28,14 +29,21 @@ export type ProviderFaultCode =
   | 'provider_cut'
   | 'script_failed'
 
-/** A model, or what stands in for one, gave no usable answer. The message starts with the code and holds no secrets: it is recorded and shown. */
+/**
+ * A model, or what stands in for one, gave no usable answer. The message starts with the code and holds no
+ * secrets: it is recorded and shown.
+ */
 export class ProviderFault extends Error {
   override readonly name = 'ProviderFault'
   readonly code: ProviderFaultCode
   /** What the broken answer cost; null where nothing was received. */
   readonly usage: Usage | null
 
-  constructor(code: ProviderFaultCode, detail: string, options: { usage?: Usage | null; cause?: unknown } = {}) {
+  constructor(
+    code: ProviderFaultCode,
+    detail: string,
+    options: { usage?: Usage | null; cause?: unknown } = {},
+  ) {
     super(detail === '' ? code : `${code}: ${detail}`, { cause: options.cause })
     this.code = code
     this.usage = options.usage ?? null

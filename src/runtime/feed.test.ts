@@ -8,7 +8,11 @@ const count = 100
 
 /** A log of a hundred events that notes how it is read. */
 function slowLog() {
-  const events = Array.from({ length: count }, (_, index): StoredEvent => ({ seq: index + 1, at: 0, event: { type: 'session.renamed', session: 'ses_a', turn: null, title: `t${index}` } }))
+  const events = Array.from({ length: count }, (_, index): StoredEvent => ({
+    seq: index + 1,
+    at: 0,
+    event: { type: 'session.renamed', session: 'ses_a', turn: null, title: `t${index}` },
+  }))
   const seen = { reading: 0, readingMax: 0, sizes: [] as number[], faults: [] as unknown[] }
   let hear: (hints: readonly Hint[]) => void = () => undefined
   const line = {
@@ -25,7 +29,10 @@ function slowLog() {
       },
     },
     clock: { now: () => 0, sleep: () => new Promise<void>((resolve) => setImmediate(resolve)) },
-    deltaListeners: new Set(), running: new Map(), stopping: new AbortController(), report: (fault: unknown) => seen.faults.push(fault),
+    deltaListeners: new Set(),
+    running: new Map(),
+    stopping: new AbortController(),
+    report: (fault: unknown) => seen.faults.push(fault),
   } as unknown as Line
   return { feed: feedOf(line), seen, append: (hint: Hint) => hear([hint]) }
 }
@@ -33,9 +40,24 @@ function slowLog() {
 test('hundreds who catch up at once read the log a few at a time, in small pages first, and each gets every event', async () => {
   const { feed, seen } = slowLog()
   const got = Array.from({ length: 300 }, (): number[] => [])
-  await Promise.all(got.map((seqs) => new Promise<void>((resolve) => {
-    feed.subscribe(0, { sessions: null }, { events: (events) => (seqs.push(...events.map(({ seq }) => seq)), seqs.length >= count && resolve()), delta: () => undefined })
-  })))
+  await Promise.all(
+    got.map(
+      (seqs) =>
+        new Promise<void>((resolve) => {
+          feed.subscribe(
+            0,
+            { sessions: null },
+            {
+              events: (events) => (
+                seqs.push(...events.map(({ seq }) => seq)),
+                seqs.length >= count && resolve()
+              ),
+              delta: () => undefined,
+            },
+          )
+        }),
+    ),
+  )
   const all = Array.from({ length: count }, (_, index) => index + 1)
   for (const seqs of got) expect(seqs).toEqual(all)
   expect(seen.readingMax).toBeLessThanOrEqual(2)
@@ -44,7 +66,9 @@ test('hundreds who catch up at once read the log a few at a time, in small pages
 
 test('one who has left while waiting to catch up costs no reading', async () => {
   const { feed, seen } = slowLog()
-  const leave = Array.from({ length: 300 }, () => feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined }))
+  const leave = Array.from({ length: 300 }, () =>
+    feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined }),
+  )
   leave.forEach((one) => one())
   await new Promise((resolve) => setTimeout(resolve, 50))
   expect(seen.sizes.length).toBeLessThan(10)
@@ -53,9 +77,27 @@ test('one who has left while waiting to catch up costs no reading', async () => 
 test('a listener that breaks keeps no other from being told', () => {
   const { feed, seen, append } = slowLog()
   const told: number[] = []
-  feed.subscribe(count, { sessions: null }, { events: () => { throw new Error('broken') }, delta: () => undefined })
-  feed.subscribe(count, { sessions: null }, { events: (events) => told.push(...events.map(({ seq }) => seq)), delta: () => undefined })
-  append({ kind: 'appended', first: count + 1, at: 0, events: [{ type: 'session.renamed', session: 'ses_a', turn: null, title: 'new' }] })
+  feed.subscribe(
+    count,
+    { sessions: null },
+    {
+      events: () => {
+        throw new Error('broken')
+      },
+      delta: () => undefined,
+    },
+  )
+  feed.subscribe(
+    count,
+    { sessions: null },
+    { events: (events) => told.push(...events.map(({ seq }) => seq)), delta: () => undefined },
+  )
+  append({
+    kind: 'appended',
+    first: count + 1,
+    at: 0,
+    events: [{ type: 'session.renamed', session: 'ses_a', turn: null, title: 'new' }],
+  })
   expect(told).toEqual([count + 1])
   expect(seen.faults).toHaveLength(1)
 })

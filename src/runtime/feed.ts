@@ -1,6 +1,8 @@
 /**
- * Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where somebody comes late. Nothing is read while nobody listens.
- * Text as it streams is in no log: whoever comes in the middle of it is told first what was said so far, as one delta at its offset.
+ * Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where
+ * somebody comes late. Nothing is read while nobody listens.
+ * Text as it streams is in no log: whoever comes in the middle of it is told first what was said so far, as
+ * one delta at its offset.
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
@@ -9,13 +11,27 @@ import type { Line } from './line.ts'
 import type { Delta, Hint } from './ports.ts'
 import { sayingOf } from './running.ts'
 
-/** A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first pages are small. */
+/**
+ * A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first
+ * pages are small.
+ */
 const pageSizeFirst = 4
 const pageSizeMax = 256
-/** How many catch up at the same moment. The others wait for their slice, so that hundreds of them hold nobody else up. */
+/**
+ * How many catch up at the same moment. The others wait for their slice, so that hundreds of them hold nobody
+ * else up.
+ */
 const catchingAtOnceMax = 2
 
-type Listener = { cursor: number; sessions: ReadonlySet<SessionId> | null; sink: FeedSink; catching: boolean; /** Text was said that it has not heard. */ missed: boolean; ended: boolean }
+type Listener = {
+  cursor: number
+  sessions: ReadonlySet<SessionId> | null
+  sink: FeedSink
+  catching: boolean
+  /** Text was said that it has not heard. */
+  missed: boolean
+  ended: boolean
+}
 
 export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
 
@@ -34,7 +50,14 @@ export function feedOf(line: Line): Feed {
   }
   return {
     subscribe(after, { sessions }, sink) {
-      const listener: Listener = { cursor: after, sessions: sessions === null ? null : new Set(sessions), sink, catching: false, missed: true, ended: false }
+      const listener: Listener = {
+        cursor: after,
+        sessions: sessions === null ? null : new Set(sessions),
+        sink,
+        catching: false,
+        missed: true,
+        ended: false,
+      }
       if (listeners.size === 0) line.deltaListeners.add(onDelta)
       listeners.add(listener)
       if (after < line.store.lastSeq()) void catchUp(line, slices, listener).catch(line.report)
@@ -49,15 +72,26 @@ export function feedOf(line: Line): Feed {
   }
 }
 
-/** Events that came with the hint go out as they are; a listener that has missed some reads them from the log. */
-function appended(line: Line, slices: Slices, listeners: ReadonlySet<Listener>, hint: Extract<Hint, { kind: 'appended' }>): void {
+/**
+ * Events that came with the hint go out as they are; a listener that has missed some reads them from the log.
+ */
+function appended(
+  line: Line,
+  slices: Slices,
+  listeners: ReadonlySet<Listener>,
+  hint: Extract<Hint, { kind: 'appended' }>,
+): void {
   if (listeners.size === 0) return
   const { events, first, at } = hint
-  const stored = events === undefined || first === undefined || at === undefined ? null : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
+  const stored =
+    events === undefined || first === undefined || at === undefined
+      ? null
+      : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
   const last = stored?.at(-1)?.seq ?? 0
   for (const listener of listeners) {
     if (listener.catching || (stored !== null && last <= listener.cursor)) continue
-    if (stored === null || listener.cursor !== stored[0]!.seq - 1) void catchUp(line, slices, listener).catch(line.report)
+    if (stored === null || listener.cursor !== stored[0]!.seq - 1)
+      void catchUp(line, slices, listener).catch(line.report)
     else give(line, listener, stored, last)
   }
 }
@@ -65,7 +99,8 @@ function appended(line: Line, slices: Slices, listeners: ReadonlySet<Listener>, 
 /** One listener that breaks keeps nobody else from being told. */
 function give(line: Line, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
   listener.cursor = cursor
-  const wanted = listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
+  const wanted =
+    listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
   if (wanted.length === 0) return
   try {
     listener.sink.events(wanted)
@@ -74,9 +109,15 @@ function give(line: Line, listener: Listener, stored: readonly StoredEvent[], cu
   }
 }
 
-/** A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's, and concerns whoever wrote it. */
+/**
+ * A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's,
+ * and concerns whoever wrote it.
+ */
 const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
-  sessions === null || sessions.has(event.session) || ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) || ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
+  sessions === null ||
+  sessions.has(event.session) ||
+  ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) ||
+  ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
 
 type Slices = (work: () => Promise<void>) => Promise<void>
 

@@ -1,10 +1,15 @@
-/** The events of one flow in pages, however long ago it was and however long its sessions have lived since. */
+/**
+ * The events of one flow in pages, however long ago it was and however long its sessions have lived since.
+ */
 import type { StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
 import type { FlowId, TurnId } from '../model/id.ts'
 import type { Store } from './ports.ts'
 
-/** `next` is the `after` of the next page; null where everything up to `upTo`, the end of the log, was looked at. */
+/**
+ * `next` is the `after` of the next page; null where everything up to `upTo`, the end of the log, was looked
+ * at.
+ */
 export type FlowEvents = { events: StoredEvent[]; next: number | null; upTo: number }
 
 /** R11: more turns than one flow can have with the limits as they come. */
@@ -17,7 +22,12 @@ const sessionsMax = 50
 /** Events of one transaction stand together: a turn ends within so many of the end of its call. */
 const transactionEvents = 64
 
-export async function flowEventsOf(store: Pick<Store, 'read' | 'turns' | 'event' | 'lastSeq'>, id: string, after: number, limit: number): Promise<FlowEvents | null> {
+export async function flowEventsOf(
+  store: Pick<Store, 'read' | 'turns' | 'event' | 'lastSeq'>,
+  id: string,
+  after: number,
+  limit: number,
+): Promise<FlowEvents | null> {
   const end = await durableEnd(store)
   const turns = (await store.turns({ flow: id as FlowId }, turnsMax)).filter((row) => row.flow === id)
   if (!turns.some((row) => row.id === `turn_${id.slice(5)}`)) return null
@@ -27,8 +37,12 @@ export async function flowEventsOf(store: Pick<Store, 'read' | 'turns' | 'event'
   const filter = sessions.length > sessionsMax ? {} : { sessions }
   const events: StoredEvent[] = []
   // Its first event is what opened it; only the session that a call made is a little older.
-  let cursor = Math.max(after, turns.reduce((least, row) => Math.min(least, row.openedSeq), Infinity) - transactionEvents, 0)
-  for (let scanned = 0; scanned < scannedMax && cursor < last; ) {
+  let cursor = Math.max(
+    after,
+    turns.reduce((least, row) => Math.min(least, row.openedSeq), Infinity) - transactionEvents,
+    0,
+  )
+  for (let scanned = 0; scanned < scannedMax && cursor < last;) {
     const page = await store.read(cursor, filter, pageSize)
     for (const stored of page.events) {
       if (stored.seq > last) return { events, next: null, upTo: end }
@@ -42,7 +56,8 @@ export async function flowEventsOf(store: Pick<Store, 'read' | 'turns' | 'event'
   return { events, next: cursor < last ? cursor : null, upTo: end }
 }
 
-const isOf = ({ event }: StoredEvent, flow: string, turns: ReadonlySet<TurnId>): boolean => (event.type === 'session.created' ? event.flow === flow : event.turn !== null && turns.has(event.turn))
+const isOf = ({ event }: StoredEvent, flow: string, turns: ReadonlySet<TurnId>): boolean =>
+  event.type === 'session.created' ? event.flow === flow : event.turn !== null && turns.has(event.turn)
 
 /** A number is given out before its event is durable; what is not there yet comes on the stream. */
 async function durableEnd(store: Pick<Store, 'read' | 'event' | 'lastSeq'>): Promise<number> {
@@ -52,7 +67,10 @@ async function durableEnd(store: Pick<Store, 'read' | 'event' | 'lastSeq'>): Pro
   return (await store.read(from, {}, pageSize)).events.at(-1)?.seq ?? from
 }
 
-/** Where its last event can be: at the end of the log while a turn is open, and not far behind the last end otherwise. */
+/**
+ * Where its last event can be: at the end of the log while a turn is open, and not far behind the last end
+ * otherwise.
+ */
 async function lastOf(store: Pick<Store, 'read'>, turns: readonly TurnRow[]): Promise<number> {
   let last = 0
   for (const { state, session, id, call, endedSeq } of turns) {

@@ -10,35 +10,66 @@ import { assertOurs } from './running.ts'
 import { createdEvent, worldOf, type Sender } from './send.ts'
 
 /** So many messages back, or right after one message. */
-export type ForkAsk = { from: SessionId; back: number | null; messageId: string | null; parent: SessionId | null; id: string | null }
+export type ForkAsk = {
+  from: SessionId
+  back: number | null
+  messageId: string | null
+  parent: SessionId | null
+  id: string | null
+}
 
 /** The same id again gives the session that is there. */
 export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Promise<SessionRow | Refusal> {
-  if (ask.back !== null && ask.messageId !== null) return badInput('messageId', ask.messageId, 'nothing together with back')
+  if (ask.back !== null && ask.messageId !== null)
+    return badInput('messageId', ask.messageId, 'nothing together with back')
   const upTo = ask.messageId === null ? null : await entryOf(line, ask.from, ask.messageId)
   if (upTo !== null && typeof upTo === 'object') return upTo
   const session: SessionId = `ses_${ask.id ?? line.ids.next()}`
   const own = sender.kind === 'turn' ? sender.running.row : null
-  const keys: Key[] = [`session:${session}`, `session:${ask.from}`, ...(own === null ? [] : [`session:${own.session}` as const, `flow:${own.flow}` as const])]
+  const keys: Key[] = [
+    `session:${session}`,
+    `session:${ask.from}`,
+    ...(own === null ? [] : [`session:${own.session}` as const, `flow:${own.flow}` as const]),
+  ]
   const made = await line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
     const known = ask.id === null ? null : (await tx.session(session)).session
     if (known !== null) return known
     const { session: from } = await tx.session(ask.from)
     if (from === null) return { code: 'session_unknown', session: ask.from }
     if (sender.kind === 'turn') {
-      const facts = await tx.send({ senderTurn: sender.running.row.id, flow: sender.running.row.flow, target: session })
+      const facts = await tx.send({
+        senderTurn: sender.running.row.id,
+        flow: sender.running.row.flow,
+        target: session,
+      })
       assertOurs(facts.sender?.turn, sender.running, line)
-      const refusal = openSession({ targetAgent: line.agents.get(from.agent) }, from.agent, facts, worldOf(line, sender, tx.now))
+      const refusal = openSession(
+        { targetAgent: line.agents.get(from.agent) },
+        from.agent,
+        facts,
+        worldOf(line, sender, tx.now),
+      )
       if (refusal !== null) return refusal
     }
-    const forked = forkOf(from, upTo === null ? (ask.back ?? 0) : from.entries - upTo, session, ask.parent, tx.now, line.agents.get(from.agent)?.driver === 'host')
+    const forked = forkOf(
+      from,
+      upTo === null ? (ask.back ?? 0) : from.entries - upTo,
+      session,
+      ask.parent,
+      tx.now,
+      line.agents.get(from.agent)?.driver === 'host',
+    )
     if ('code' in forked) return forked
     tx.append(createdEvent(forked.row, own?.flow ?? null), ...forked.events)
     return forked.row
   })
   if ('code' in made || ask.id === null) return made
-  const { events: [forked] } = await line.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
-  return forked?.event.type === 'session.forked' && forked.event.from === ask.from ? made : badInput('Idempotency-Key', ask.id, 'a key that was not used for another session')
+  const {
+    events: [forked],
+  } = await line.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
+  return forked?.event.type === 'session.forked' && forked.event.from === ask.from
+    ? made
+    : badInput('Idempotency-Key', ask.id, 'a key that was not used for another session')
 }
 
 /** Which entry of a conversation a message is. */
@@ -49,5 +80,7 @@ async function entryOf(line: Line, session: SessionId, messageId: string): Promi
   const ended = turn?.endedSeq == null ? null : (await line.store.event(turn.endedSeq))?.event
   const n = ended?.type === 'turn.ended' ? (ended.entry?.n ?? 0) : 0
   const [entry] = n === 0 ? [] : await line.store.entriesByNumber(session, [n])
-  return entry !== undefined && entry.turn === known.turn ? n : badInput('messageId', messageId, `a message that ${session} has answered`)
+  return entry !== undefined && entry.turn === known.turn
+    ? n
+    : badInput('messageId', messageId, `a message that ${session} has answered`)
 }

@@ -1,4 +1,7 @@
-/** One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are functions over this. */
+/**
+ * One node of the runtime: what it runs, what it waits for, and the ports it stands on. The acts are
+ * functions over this.
+ */
 import type { Agent } from '../model/agent.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Answer, EventOf, Outcome, StoredEvent } from '../model/event.ts'
@@ -10,7 +13,18 @@ import type { Sampling } from '../model/trace.ts'
 import { alarmOf, type Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Lists } from './lists-port.ts'
-import type { Agents, Clock, Delta, DescribeWorkspace, Driver, Ids, Schemas, Store, Summarise, Tools } from './ports.ts'
+import type {
+  Agents,
+  Clock,
+  Delta,
+  DescribeWorkspace,
+  Driver,
+  Ids,
+  Schemas,
+  Store,
+  Summarise,
+  Tools,
+} from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
 
@@ -75,9 +89,20 @@ export type Line = LinePorts & {
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
   /** Asks a person whether a tool may be used, and waits for the answer. */
-  readonly askPerson: (line: Line, running: Running, tool: string, input: Json, key: string) => Promise<{ answer: Answer; by: string }>
+  readonly askPerson: (
+    line: Line,
+    running: Running,
+    tool: string,
+    input: Json,
+    key: string,
+  ) => Promise<{ answer: Answer; by: string }>
   /** Runs a turn that this node has just started or taken over. */
-  readonly start: (row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null) => void
+  readonly start: (
+    row: TurnRow,
+    session: SessionRow,
+    input: Running['input'],
+    recorded: Recorded | null,
+  ) => void
 }
 
 export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['askPerson']): Line {
@@ -109,7 +134,8 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
 }
 
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
-export const isThere = (line: Line, agent: Agent | undefined, session: SessionId): boolean => agent === undefined || (line.agents.isThere?.(agent, session) ?? true)
+export const isThere = (line: Line, agent: Agent | undefined, session: SessionId): boolean =>
+  agent === undefined || (line.agents.isThere?.(agent, session) ?? true)
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
 export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {
@@ -125,8 +151,16 @@ export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => vo
   }
 }
 
-/** Runs what starts a turn. Until it has settled nobody here takes the turn for abandoned; if it breaks off, the sweep looks what became of it. */
-export async function starting<T>(line: Line, turn: TurnId, session: SessionId, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs what starts a turn. Until it has settled nobody here takes the turn for abandoned; if it breaks off,
+ * the sweep looks what became of it.
+ */
+export async function starting<T>(
+  line: Line,
+  turn: TurnId,
+  session: SessionId,
+  work: () => Promise<T>,
+): Promise<T> {
   line.starting.add(turn)
   try {
     return await work()

@@ -20,7 +20,10 @@ export type Lists = {
   counts(): Promise<{ openCalls: number; queued: number }>
   /** Who waits for whom at this moment. */
   waits(at: Millis): Promise<WaitRow[]>
-  /** Calls, opened or refused, newest first; of a session those that it made and those that were made to it. A page may be short, `next` says where to go on. */
+  /**
+   * Calls, opened or refused, newest first; of a session those that it made and those that were made to it. A
+   * page may be short, `next` says where to go on.
+   */
   calls(ask: CallsAsk, limit: number): Promise<CallPage>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
@@ -28,7 +31,40 @@ export type Lists = {
 }
 
 export type CallsAsk = { session: SessionId | null; before: number | null }
-export type CallPage = { calls: { /** `call.opened` or `call.refused`. */ first: StoredEvent; ended: EventOf<'call.ended'> | null; /** What its turn had used when it stopped, which may be after the call had ended. */ used: number; /** Of a refused one. */ flow: FlowId | null }[]; next: number | null }
-export type ListAsk = { dir?: string; active?: boolean; agent?: string; parent?: SessionId; archived: boolean; before?: { createdAt: Millis; id: SessionId } }
-export type SessionListing = { row: SessionRow; active: boolean; updatedAt: Millis; parentArchived: boolean; lastTurn: TurnId | null; buffered: number }
-export type WaitRow = { waiter: SessionId; waiterAgent: string; target: SessionId; targetAgent: string; call: CallId | null; since: Millis; until: Millis }
+export type CallPage = {
+  calls: {
+    /** `call.opened` or `call.refused`. */
+    first: StoredEvent
+    ended: EventOf<'call.ended'> | null
+    /** What its turn had used when it stopped, which may be after the call had ended. */
+    used: number
+    /** Of a refused one. */
+    flow: FlowId | null
+  }[]
+  next: number | null
+}
+export type ListAsk = {
+  dir?: string
+  active?: boolean
+  agent?: string
+  parent?: SessionId
+  archived: boolean
+  before?: { createdAt: Millis; id: SessionId }
+}
+export type SessionListing = {
+  row: SessionRow
+  active: boolean
+  updatedAt: Millis
+  parentArchived: boolean
+  lastTurn: TurnId | null
+  buffered: number
+}
+export type WaitRow = {
+  waiter: SessionId
+  waiterAgent: string
+  target: SessionId
+  targetAgent: string
+  call: CallId | null
+  since: Millis
+  until: Millis
+}

@@ -1,4 +1,7 @@
-/** A program that speaks for a live turn through a door: it keeps its place in the tree, may try again, and cancels what it asked for when it goes. */
+/**
+ * A program that speaks for a live turn through a door: it keeps its place in the tree, may try again, and
+ * cancels what it asked for when it goes.
+ */
 import type { Json } from '../model/json.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse } from './exchange.ts'
@@ -7,11 +10,20 @@ import type { ToolAnswer } from './ports.ts'
 import type { Running } from './running.ts'
 import { runToolOutside } from './steps.ts'
 
-/** Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own driver asks again. */
+/**
+ * Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own
+ * driver asks again.
+ */
 const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
 const triesMax = 1000
 
-export function useInTurn(line: Line, running: Running, tool: string, input: Json, use: ToolUse): Promise<ToolAnswer> {
+export function useInTurn(
+  line: Line,
+  running: Running,
+  tool: string,
+  input: Json,
+  use: ToolUse,
+): Promise<ToolAnswer> {
   const known = tries.get(running) ?? new Map<string, Promise<ToolAnswer>>()
   tries.set(running, known)
   const before = use.id === null ? undefined : known.get(use.id)
@@ -21,10 +33,17 @@ export function useInTurn(line: Line, running: Running, tool: string, input: Jso
   return answer
 }
 
-async function run(line: Line, running: Running, tool: string, input: Json, signal: AbortSignal): Promise<ToolAnswer> {
+async function run(
+  line: Line,
+  running: Running,
+  tool: string,
+  input: Json,
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
   let key = ''
   const leave = (): void => void endCalls(line, running, key).catch(line.report)
-  if (signal.aborted) return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
+  if (signal.aborted)
+    return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
   signal.addEventListener('abort', leave, { once: true })
   try {
     return await runToolOutside(line, running, tool, input, (own) => (key = own))

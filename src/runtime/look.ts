@@ -17,30 +17,65 @@ export async function findSession(line: Line, lists: Lists, given: string): Prom
   const exact = await line.store.session(given as SessionId)
   if (exact !== null) return exact
   const like = given === '' ? [] : await lists.sessionsLike(given, candidatesMax + 1)
-  if (like.length > 1) return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
+  if (like.length > 1)
+    return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
   const [only] = like
-  return (only === undefined ? null : await line.store.session(only)) ?? { code: 'session_unknown', session: given }
+  return (
+    (only === undefined ? null : await line.store.session(only)) ?? {
+      code: 'session_unknown',
+      session: given,
+    }
+  )
 }
 
-export async function viewOfListing(line: Line, { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing): Promise<SessionView> {
+export async function viewOfListing(
+  line: Line,
+  { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
+): Promise<SessionView> {
   const turn = lastTurn === null ? null : await line.store.turn(lastTurn)
   return {
-    id: row.id, agent: row.agent, agentName: agentNameOf(line, row), title: row.title, cwd: row.cwd, model: row.model ?? line.agents.get(row.agent)?.model ?? null, kind: row.kind,
-    status: statusOf(active && row.kind !== 'external', turn === null ? null : await outcomeOf(line, turn)), active: active && row.kind !== 'external', parent: row.parent, orphan: parentArchived, archived: row.archived !== false,
-    createdAt: row.createdAt, updatedAt, buffered,
+    id: row.id,
+    agent: row.agent,
+    agentName: agentNameOf(line, row),
+    title: row.title,
+    cwd: row.cwd,
+    model: row.model ?? line.agents.get(row.agent)?.model ?? null,
+    kind: row.kind,
+    status: statusOf(active && row.kind !== 'external', turn === null ? null : await outcomeOf(line, turn)),
+    active: active && row.kind !== 'external',
+    parent: row.parent,
+    orphan: parentArchived,
+    archived: row.archived !== false,
+    createdAt: row.createdAt,
+    updatedAt,
+    buffered,
   }
 }
 
 /** The cursor is where the last page ended. */
-export async function listSessions(line: Line, lists: Lists, ask: SessionsAsk): Promise<{ sessions: SessionView[]; next: string | null }> {
+export async function listSessions(
+  line: Line,
+  lists: Lists,
+  ask: SessionsAsk,
+): Promise<{ sessions: SessionView[]; next: string | null }> {
   const { dir, active, agent, parent, archived, cursor, limit } = ask
   const before = cursor === null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
-  const found = await lists.listing({
-    ...(dir === null ? {} : { dir }), ...(active === null ? {} : { active }), ...(agent === null ? {} : { agent: line.agents.resolve?.(agent)?.name ?? agent }), ...(parent === null ? {} : { parent }), archived,
-    ...(before === null ? {} : { before: { createdAt: Number(before[1]), id: before[2] as SessionId } }),
-  }, limit)
+  const found = await lists.listing(
+    {
+      ...(dir === null ? {} : { dir }),
+      ...(active === null ? {} : { active }),
+      ...(agent === null ? {} : { agent: line.agents.resolve?.(agent)?.name ?? agent }),
+      ...(parent === null ? {} : { parent }),
+      archived,
+      ...(before === null ? {} : { before: { createdAt: Number(before[1]), id: before[2] as SessionId } }),
+    },
+    limit,
+  )
   const last = found.length === limit ? found.at(-1) : undefined
-  return { sessions: await Promise.all(found.map((one) => viewOfListing(line, one))), next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}` }
+  return {
+    sessions: await Promise.all(found.map((one) => viewOfListing(line, one))),
+    next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}`,
+  }
 }
 
 export async function viewOfSession(line: Line, row: SessionRow): Promise<SessionView> {
@@ -49,31 +84,64 @@ export async function viewOfSession(line: Line, row: SessionRow): Promise<Sessio
   const parent = row.parent === null ? null : await line.store.session(row.parent)
   const live = facts.running ?? facts.next
   const { waiting } = await line.lists.mail.counts(row.id)
-  return viewOfListing(line, { row, active: live !== null, updatedAt: Math.max(row.createdAt, last?.at ?? 0, live?.openedAt ?? 0), parentArchived: parent !== null && parent.archived !== false, lastTurn: (last?.turn ?? null) as TurnId | null, buffered: waiting })
+  return viewOfListing(line, {
+    row,
+    active: live !== null,
+    updatedAt: Math.max(row.createdAt, last?.at ?? 0, live?.openedAt ?? 0),
+    parentArchived: parent !== null && parent.archived !== false,
+    lastTurn: (last?.turn ?? null) as TurnId | null,
+    buffered: waiting,
+  })
 }
 
 /** A page of a conversation, oldest first; `next` is where the page before it ends. */
-export async function historyOf(line: Line, session: SessionId, before: number | null, limit: number): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
+export async function historyOf(
+  line: Line,
+  session: SessionId,
+  before: number | null,
+  limit: number,
+): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
   const row = await line.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
   const end = Math.min(before ?? Infinity, row.entries + 1)
   const start = Math.max(1, end - limit)
   const numbers = Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index)
   const entries = await line.store.entriesByNumber(session, numbers)
-  return { messages: await Promise.all(entries.map((entry) => historyEntry(line, entry))), next: start > 1 ? start : null }
+  return {
+    messages: await Promise.all(entries.map((entry) => historyEntry(line, entry))),
+    next: start > 1 ? start : null,
+  }
 }
 
 async function historyEntry(line: Line, entry: Entry): Promise<HistoryEntry> {
   const turn = await line.store.turn(entry.turn as TurnId)
   const opened = turn === null ? null : (await line.store.event(turn.openedSeq))?.event
-  const ended = entry.role === 'assistant' && turn?.endedSeq != null ? (await line.store.event(turn.endedSeq))?.event : null
+  const ended =
+    entry.role === 'assistant' && turn?.endedSeq != null
+      ? (await line.store.event(turn.endedSeq))?.event
+      : null
   const sent = opened != null && opensTurn(opened) ? opened : null
   const isEnd = ended?.type === 'turn.ended' || ended?.type === 'call.ended'
   const asked = entry.role === 'user'
   return {
-    n: entry.n, role: entry.role, text: entry.text, at: entry.at, turn: entry.turn, source: asked ? (sent?.source ?? 'agent') : null, from: asked ? (sent === null ? (turn?.call?.caller ?? null) : sent.from) : null,
-    fromAgent: asked ? await senderAgent(line, sent?.from ?? turn?.call?.caller ?? null) : null, applet: asked ? (sent?.applet ?? null) : null, messageId: asked ? (sent?.message ?? null) : null,
-    toolCalls: isEnd ? ended.toolCalls : [], outcome: isEnd ? ended.outcome : null, error: ended?.type === 'turn.ended' ? ended.error : ended?.type === 'call.ended' ? (ended.errors[0] ?? null) : null,
+    n: entry.n,
+    role: entry.role,
+    text: entry.text,
+    at: entry.at,
+    turn: entry.turn,
+    source: asked ? (sent?.source ?? 'agent') : null,
+    from: asked ? (sent === null ? (turn?.call?.caller ?? null) : sent.from) : null,
+    fromAgent: asked ? await senderAgent(line, sent?.from ?? turn?.call?.caller ?? null) : null,
+    applet: asked ? (sent?.applet ?? null) : null,
+    messageId: asked ? (sent?.message ?? null) : null,
+    toolCalls: isEnd ? ended.toolCalls : [],
+    outcome: isEnd ? ended.outcome : null,
+    error:
+      ended?.type === 'turn.ended'
+        ? ended.error
+        : ended?.type === 'call.ended'
+          ? (ended.errors[0] ?? null)
+          : null,
   }
 }
 
@@ -90,21 +158,56 @@ export async function flowOf(line: Line, id: string): Promise<FlowView | null> {
   const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
   const opened = root === undefined ? null : await line.store.event(root.openedSeq)
   if (root === undefined || opened === null || !opensTurn(opened.event)) return null
-  const calls = (await Promise.all(rows.filter((row) => row.call !== null).map((row) => recordOf(line.store, callOf(row.id))))).filter((record) => record !== null)
+  const calls = (
+    await Promise.all(
+      rows.filter((row) => row.call !== null).map((row) => recordOf(line.store, callOf(row.id))),
+    )
+  ).filter((record) => record !== null)
   const ended = root.endedSeq === null ? null : await line.store.event(root.endedSeq)
   const end = ended?.event.type === 'turn.ended' ? ended.event : null
   return {
-    flow: root.flow, root: { turn: root.id, session: root.session, agent: root.grant.agent, text: opened.event.text, outcome: end?.outcome ?? null, openedAt: opened.at, endedAt: ended?.at ?? null }, calls, messages: await messagesIn(line, rows.filter((row) => row.call === null && row.id !== root.id)),
-    tokensUsed: end === null ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0) : end.tokensUsed + end.tokensBelow, durationMs: (ended?.at ?? line.clock.now()) - opened.at,
+    flow: root.flow,
+    root: {
+      turn: root.id,
+      session: root.session,
+      agent: root.grant.agent,
+      text: opened.event.text,
+      outcome: end?.outcome ?? null,
+      openedAt: opened.at,
+      endedAt: ended?.at ?? null,
+    },
+    calls,
+    messages: await messagesIn(
+      line,
+      rows.filter((row) => row.call === null && row.id !== root.id),
+    ),
+    tokensUsed:
+      end === null
+        ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
+        : end.tokensUsed + end.tokensBelow,
+    durationMs: (ended?.at ?? line.clock.now()) - opened.at,
   }
 }
 
 /** What agents wrote to each other on behalf of this request, and what became of it. */
 async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<FlowView['messages']> {
-  const messages = await Promise.all(rows.map(async (row) => {
-    const opened = (await line.store.event(row.openedSeq))?.event
-    const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
-    return sent === null ? null : { turn: row.id, session: row.session, agent: row.grant.agent, from: sent.from, text: sent.text, outcome: await outcomeOf(line, row), tokensUsed: row.tokensUsed, openedAt: row.openedAt }
-  }))
+  const messages = await Promise.all(
+    rows.map(async (row) => {
+      const opened = (await line.store.event(row.openedSeq))?.event
+      const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
+      return sent === null
+        ? null
+        : {
+            turn: row.id,
+            session: row.session,
+            agent: row.grant.agent,
+            from: sent.from,
+            text: sent.text,
+            outcome: await outcomeOf(line, row),
+            tokensUsed: row.tokensUsed,
+            openedAt: row.openedAt,
+          }
+    }),
+  )
   return messages.filter((message) => message !== null)
 }

@@ -10,12 +10,40 @@ import { sendMail, type Writer } from './mail.ts'
 const sessionsMax = 100
 
 /** `actOf` makes the id of an act from the key of its step; null where nobody can try it again. */
-export function mailActsOf(line: Line, own: SessionRow, writer: Omit<Writer, 'act'>, reader: Reader, actOf: (key: string) => string | null): MailActs {
-  const inboxOf = async (session: string | null): Promise<SessionRow | Refusal> => (session === null ? own : findSession(line, line.lists, session))
+export function mailActsOf(
+  line: Line,
+  own: SessionRow,
+  writer: Omit<Writer, 'act'>,
+  reader: Reader,
+  actOf: (key: string) => string | null,
+): MailActs {
+  const inboxOf = async (session: string | null): Promise<SessionRow | Refusal> =>
+    session === null ? own : findSession(line, line.lists, session)
   return {
     async listSessions({ dir, active }) {
-      const { sessions } = await listSessions(line, line.lists, { dir, active, agent: null, parent: null, archived: false, cursor: null, limit: sessionsMax })
-      return sessions.map(({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }) => ({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }))
+      const { sessions } = await listSessions(line, line.lists, {
+        dir,
+        active,
+        agent: null,
+        parent: null,
+        archived: false,
+        cursor: null,
+        limit: sessionsMax,
+      })
+      return sessions.map(
+        ({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }) => ({
+          id,
+          agent,
+          title,
+          cwd,
+          status,
+          active: isActive,
+          parent,
+          createdAt,
+          updatedAt,
+          buffered,
+        }),
+      )
     },
     sendMail: (ask, key) => sendMail(line, { ...writer, act: actOf(key) }, ask),
     async readInbox({ session, replies, limit }) {
@@ -30,7 +58,14 @@ export function mailActsOf(line: Line, own: SessionRow, writer: Omit<Writer, 'ac
 }
 
 /** With the message as it is then. */
-export async function acceptOne(line: Line, reader: Reader, session: SessionRow, which: Parameters<MailActs['acceptMail']>[0]['which'], replies: boolean | null, act: string | null): Promise<MessageFacts | null | Refusal> {
+export async function acceptOne(
+  line: Line,
+  reader: Reader,
+  session: SessionRow,
+  which: Parameters<MailActs['acceptMail']>[0]['which'],
+  replies: boolean | null,
+  act: string | null,
+): Promise<MessageFacts | null | Refusal> {
   const accepted = await acceptMail(line, reader, { session, which, replies, act })
   if ('code' in accepted) return accepted
   return accepted.message === null ? null : line.lists.mail.message(accepted.message)

@@ -1,10 +1,23 @@
-/** Reading mail: inboxes, accepting, declining, what became of a message, and letters whose receiver is gone. An inbox belongs to its session, those above it, and the user. */
+/**
+ * Reading mail: inboxes, accepting, declining, what became of a message, and letters whose receiver is gone.
+ * An inbox belongs to its session, those above it, and the user.
+ */
 import type { EventOf } from '../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../model/facts.ts'
 import type { Boundary } from '../model/frame.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { inboxMax, noticesShownMax } from '../model/limits.ts'
-import { acceptMessage, buryMessages, declineMessage, isWaiting, messageIdPattern, pickWaiting, suffixOf, taken, type Which } from '../model/mail.ts'
+import {
+  acceptMessage,
+  buryMessages,
+  declineMessage,
+  isWaiting,
+  messageIdPattern,
+  pickWaiting,
+  suffixOf,
+  taken,
+  type Which,
+} from '../model/mail.ts'
 import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
@@ -28,47 +41,101 @@ export async function covers(line: Line, { session }: Reader, other: SessionId |
   return false
 }
 
-const notYours = (reader: Reader, session: SessionId): Refusal => ({ code: 'not_allowed', agent: `Session ${reader.session ?? ''}`, what: `read the inbox of ${session}`, allowed: ['its own inbox', 'those of the sessions below it'] })
+const notYours = (reader: Reader, session: SessionId): Refusal => ({
+  code: 'not_allowed',
+  agent: `Session ${reader.session ?? ''}`,
+  what: `read the inbox of ${session}`,
+  allowed: ['its own inbox', 'those of the sessions below it'],
+})
 
-export async function readInbox(line: Line, reader: Reader, session: SessionId, replies: boolean | null, limit: number): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
+export async function readInbox(
+  line: Line,
+  reader: Reader,
+  session: SessionId,
+  replies: boolean | null,
+  limit: number,
+): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
   if (!(await covers(line, reader, session))) return notYours(reader, session)
-  const [messages, { waiting }, notices] = await Promise.all([line.lists.mail.inbox(session, { replies, newest: false, limit }), line.lists.mail.counts(session), line.lists.notices(session, noticesShownMax)])
-  return { messages, total: messages.length < limit ? messages.length : waiting, notices, boundary: line.ids.boundary() }
+  const [messages, { waiting }, notices] = await Promise.all([
+    line.lists.mail.inbox(session, { replies, newest: false, limit }),
+    line.lists.mail.counts(session),
+    line.lists.notices(session, noticesShownMax),
+  ])
+  return {
+    messages,
+    total: messages.length < limit ? messages.length : waiting,
+    notices,
+    boundary: line.ids.boundary(),
+  }
 }
 
-export type AcceptAsk = { session: SessionRow; which: Which; replies: boolean | null; /** The act's own id. */ act: string | null }
-type Started = { delivered: EventOf<'message.delivered'>; started: EventOf<'turn.started'>; row: SessionRow; at: number }
+export type AcceptAsk = {
+  session: SessionRow
+  which: Which
+  replies: boolean | null
+  /** The act's own id. */
+  act: string | null
+}
+type Started = {
+  delivered: EventOf<'message.delivered'>
+  started: EventOf<'turn.started'>
+  row: SessionRow
+  at: number
+}
 
 /**
- * Takes one message, with one winner (M2). In the receiver's own turn it is handed over there; for a session that is not run, to whoever fetches it; otherwise it becomes a turn of its receiver.
+ * Takes one message, with one winner (M2). In the receiver's own turn it is handed over there; for a session
+ * that is not run, to whoever fetches it; otherwise it becomes a turn of its receiver.
  * Null where nothing waits.
  */
-export async function acceptMail(line: Line, reader: Reader, ask: AcceptAsk): Promise<{ message: MessageId | null } | Refusal> {
+export async function acceptMail(
+  line: Line,
+  reader: Reader,
+  ask: AcceptAsk,
+): Promise<{ message: MessageId | null } | Refusal> {
   if (!(await covers(line, reader, ask.session.id))) return notYours(reader, ask.session.id)
   const own = reader.running?.row.session === ask.session.id ? reader.running : null
   const opening: { turn: TurnId | null } = { turn: null }
-  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: Started | null } | Refusal> => acceptIn(tx, line, reader, ask, own, opening)
+  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: Started | null } | Refusal> =>
+    acceptIn(tx, line, reader, ask, own, opening)
   try {
-    const accepted = own === null ? await line.store.transact([`session:${ask.session.id}`], work) : await commit(line, own, [`session:${ask.session.id}`], async (tx, buffered) => {
-      const { stopping } = assertOurs(await tx.activation(own.row.id), own, line)
-      if (stopping !== null) throw new Stopped(stopping)
-      tx.append(...buffered)
-      return work(tx)
-    })
+    const accepted =
+      own === null
+        ? await line.store.transact([`session:${ask.session.id}`], work)
+        : await commit(line, own, [`session:${ask.session.id}`], async (tx, buffered) => {
+            const { stopping } = assertOurs(await tx.activation(own.row.id), own, line)
+            if (stopping !== null) throw new Stopped(stopping)
+            tx.append(...buffered)
+            return work(tx)
+          })
     if ('code' in accepted) return accepted
     const { start, message } = accepted
-    if (start !== null) line.start(turnRowOf(start.delivered, start.started, start.at), start.row, start.delivered, null)
+    if (start !== null)
+      line.start(turnRowOf(start.delivered, start.started, start.at), start.row, start.delivered, null)
     return { message }
   } finally {
     if (opening.turn !== null) line.starting.delete(opening.turn)
   }
 }
 
-async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, replies, act }: AcceptAsk, own: Running | null, opening: { turn: TurnId | null }): Promise<{ message: MessageId | null; start: Started | null } | Refusal> {
+async function acceptIn(
+  tx: Tx,
+  line: Line,
+  reader: Reader,
+  { session, which, replies, act }: AcceptAsk,
+  own: Running | null,
+  opening: { turn: TurnId | null },
+): Promise<{ message: MessageId | null; start: Started | null } | Refusal> {
   const before = act === null ? null : await tx.accepted(act)
-  if (before !== null) return before.to === session.id ? { message: before.id, start: null } : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
+  if (before !== null)
+    return before.to === session.id
+      ? { message: before.id, start: null }
+      : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
   const picked = await pick(tx, session.id, which, replies)
-  if (picked === null) return which.kind === 'named' ? { code: 'message_unknown', message: which.name } : { message: null, start: null }
+  if (picked === null)
+    return which.kind === 'named'
+      ? { code: 'message_unknown', message: which.name }
+      : { message: null, start: null }
   if (!isWaiting(picked)) return taken(picked)
   const target = await tx.session(session.id)
   const opens = session.kind === 'persistent' && own === null
@@ -76,7 +143,14 @@ async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, re
   if (full !== null) return full
   const turn: TurnId | null = opens ? `turn_${suffixOf(picked.id)}` : (own?.row.id ?? null)
   const notices = opens ? await tx.notices(session.id) : null
-  const events = acceptMessage(picked, { by: reader.session, turn, opens, act, tokens: opens ? line.count(picked.text) : picked.sent?.tokens ?? 0, notices })
+  const events = acceptMessage(picked, {
+    by: reader.session,
+    turn,
+    opens,
+    act,
+    tokens: opens ? line.count(picked.text) : (picked.sent?.tokens ?? 0),
+    notices,
+  })
   if (!Array.isArray(events)) return events
   const start = opens && turn !== null ? startOf(line, target, events, turn, tx.now) : null
   if (start !== null) {
@@ -88,9 +162,18 @@ async function acceptIn(tx: Tx, line: Line, reader: Reader, { session, which, re
   return { message: picked.id, start }
 }
 
-/** An id, or else a place in the list, oldest first. An id of what does not wait any more says what became of it, unless it is a number that stands for a place. */
-async function pick(tx: Tx, session: SessionId, which: Which, replies: boolean | null): Promise<MessageFacts | null> {
-  const named = which.kind === 'named' && messageIdPattern.test(which.name) ? await tx.message(which.name) : null
+/**
+ * An id, or else a place in the list, oldest first. An id of what does not wait any more says what became of
+ * it, unless it is a number that stands for a place.
+ */
+async function pick(
+  tx: Tx,
+  session: SessionId,
+  which: Which,
+  replies: boolean | null,
+): Promise<MessageFacts | null> {
+  const named =
+    which.kind === 'named' && messageIdPattern.test(which.name) ? await tx.message(which.name) : null
   const mine = named !== null && named.to === session && named.status !== 'draft' ? named : null
   if (mine !== null && isWaiting(mine)) return mine
   const limit = which.kind === 'named' ? Math.min(inboxMax, Number(which.name) || 0) : 1
@@ -102,13 +185,37 @@ async function pick(tx: Tx, session: SessionId, which: Which, replies: boolean |
 function roomIn(line: Line, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
   if (line.agents.get(session.agent) === undefined) return agentUnknown(session.agent, line.agents.names())
-  return queued >= line.limits.queuedPerSessionMax ? { code: 'queue_full', session: id, queued, queuedMax: line.limits.queuedPerSessionMax } : null
+  return queued >= line.limits.queuedPerSessionMax
+    ? { code: 'queue_full', session: id, queued, queuedMax: line.limits.queuedPerSessionMax }
+    : null
 }
 
-function startOf(line: Line, { session, running, next }: SessionFacts, events: readonly { type: string }[], turn: TurnId, now: number): Started | null {
-  const delivered = events.find((event) => event.type === 'message.delivered') as EventOf<'message.delivered'> | undefined
-  if (session === null || delivered === undefined || running !== null || next !== null || !isThere(line, line.agents.get(session.agent), session.id)) return null
-  const started: EventOf<'turn.started'> = { type: 'turn.started', session: session.id, turn, node: line.node, epoch: 1, deadline: Math.floor(now + line.limits.turnMsMax) }
+function startOf(
+  line: Line,
+  { session, running, next }: SessionFacts,
+  events: readonly { type: string }[],
+  turn: TurnId,
+  now: number,
+): Started | null {
+  const delivered = events.find((event) => event.type === 'message.delivered') as
+    | EventOf<'message.delivered'>
+    | undefined
+  if (
+    session === null ||
+    delivered === undefined ||
+    running !== null ||
+    next !== null ||
+    !isThere(line, line.agents.get(session.agent), session.id)
+  )
+    return null
+  const started: EventOf<'turn.started'> = {
+    type: 'turn.started',
+    session: session.id,
+    turn,
+    node: line.node,
+    epoch: 1,
+    deadline: Math.floor(now + line.limits.turnMsMax),
+  }
   return { delivered, started, row: session, at: now }
 }
 
@@ -116,12 +223,18 @@ export async function declineMail(line: Line, reader: Reader, id: MessageId): Pr
   const seen = await line.lists.mail.message(id)
   if (seen === null) return { code: 'message_unknown', message: id }
   // A draft is its owner's and the user's, also after it was thrown away: a second try finds that done.
-  const allowed = seen.sent === null ? reader.session === null || seen.owner === reader.session : await covers(line, reader, seen.to)
+  const allowed =
+    seen.sent === null
+      ? reader.session === null || seen.owner === reader.session
+      : await covers(line, reader, seen.to)
   if (!allowed) return { code: 'message_not_yours', message: seen.id }
   const keys: Key[] = [`message:${suffixOf(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
   return line.store.transact(keys, async (tx) => {
     const known = await tx.message(id)
-    const events = known === null ? ({ code: 'message_unknown', message: id } as const) : declineMessage(known, reader.session)
+    const events =
+      known === null
+        ? ({ code: 'message_unknown', message: id } as const)
+        : declineMessage(known, reader.session)
     if (!Array.isArray(events)) return events
     tx.append(...events)
     return null
@@ -132,17 +245,35 @@ export async function declineMail(line: Line, reader: Reader, id: MessageId): Pr
 export async function findMail(line: Line, reader: Reader, id: MessageId): Promise<MessageFacts | Refusal> {
   const known = await line.lists.mail.message(id)
   if (known === null) return { code: 'message_unknown', message: id }
-  const mine = (await covers(line, reader, known.owner)) || (known.status !== 'draft' && (await covers(line, reader, known.to)))
+  const mine =
+    (await covers(line, reader, known.owner)) ||
+    (known.status !== 'draft' && (await covers(line, reader, known.to)))
   return mine ? known : { code: 'message_not_yours', message: known.id }
 }
 
 /** What somebody may see of a conversation by mail: a page of it, and where the next one begins. */
-export async function threadOf(line: Line, reader: Reader, id: MessageId, after: number, limit: number): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
+export async function threadOf(
+  line: Line,
+  reader: Reader,
+  id: MessageId,
+  after: number,
+  limit: number,
+): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
   const known = await findMail(line, reader, id)
   if ('code' in known) return known
   const all = await line.lists.mail.thread(id, after, limit)
-  const seen = await Promise.all(all.map(async (one) => ((await covers(line, reader, one.owner)) || (one.status !== 'draft' && (await covers(line, reader, one.to))) ? [one] : [])))
-  return { messages: all.length === 0 && after === 0 ? [known] : seen.flat(), next: all.length === limit ? (all.at(-1)?.createdSeq ?? null) : null }
+  const seen = await Promise.all(
+    all.map(async (one) =>
+      (await covers(line, reader, one.owner)) ||
+      (one.status !== 'draft' && (await covers(line, reader, one.to)))
+        ? [one]
+        : [],
+    ),
+  )
+  return {
+    messages: all.length === 0 && after === 0 ? [known] : seen.flat(),
+    next: all.length === limit ? (all.at(-1)?.createdSeq ?? null) : null,
+  }
 }
 
 const strandedPerSweep = 100
@@ -159,5 +290,5 @@ export async function buryStranded(line: Line): Promise<void> {
 }
 
 /** For whoever takes a session away, in the same transaction. */
-export const buried = async (tx: Tx, session: SessionId, cause: string) => buryMessages(await tx.inbox(session, { replies: null, newest: false, limit: inboxMax }), cause)
-
+export const buried = async (tx: Tx, session: SessionId, cause: string) =>
+  buryMessages(await tx.inbox(session, { replies: null, newest: false, limit: inboxMax }), cause)

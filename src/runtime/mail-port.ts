@@ -1,4 +1,6 @@
-/** The part of the ports that is about mail: what is asked for, what is answered, and what lists there are. */
+/**
+ * The part of the ports that is about mail: what is asked for, what is answered, and what lists there are.
+ */
 import type { MessageFacts, MessageStatus } from '../model/facts.ts'
 import type { Boundary } from '../model/frame.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
@@ -13,9 +15,14 @@ export type MailLists = {
   message(id: MessageId): Promise<MessageFacts | null>
   inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
   counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
-  /** Of one session, or of all (null); the newest first, `before` is the `updatedSeq` of the last one seen. */
+  /**
+   * Of one session, or of all (null); the newest first, `before` is the `updatedSeq` of the last one seen.
+   */
   drafts(owner: SessionId | null, before: number | null, limit: number): Promise<MessageFacts[]>
-  /** A message with all that it answers and all that answer it, oldest first; `after` is the `createdSeq` of the last one seen. */
+  /**
+   * A message with all that it answers and all that answer it, oldest first; `after` is the `createdSeq` of
+   * the last one seen.
+   */
   thread(id: MessageId, after: number, limit: number): Promise<MessageFacts[]>
   /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
   dead(before: number | null, limit: number): Promise<MessageFacts[]>
@@ -26,7 +33,9 @@ export type MailLists = {
 /** What a session was told that nobody asked for, and about what. */
 export type Notice = { about: string; text: string }
 
-/** What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise. */
+/**
+ * What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise.
+ */
 export type MailAsk = {
   message: string
   /** `new`, `fork`, or an id or a unique part of one. */
@@ -42,9 +51,26 @@ export type MailAsk = {
 /** One draft. `read` is its `updated_at` as it was read: one that was changed since is left as it is. */
 export type DraftAsk = { id: string; read: string | null }
 
-export type MailAnswer = { id: string; session: SessionId | null; status: MessageStatus; draft: boolean; buffered: boolean }
+export type MailAnswer = {
+  id: string
+  session: SessionId | null
+  status: MessageStatus
+  draft: boolean
+  buffered: boolean
+}
 
-export type SessionSummary = { id: SessionId; agent: string; title: string; cwd: string; status: 'idle' | 'streaming' | 'error'; active: boolean; parent: SessionId | null; createdAt: Millis; updatedAt: Millis; buffered: number }
+export type SessionSummary = {
+  id: SessionId
+  agent: string
+  title: string
+  cwd: string
+  status: 'idle' | 'streaming' | 'error'
+  active: boolean
+  parent: SessionId | null
+  createdAt: Millis
+  updatedAt: Millis
+  buffered: number
+}
 
 /** What tools may ask of mail, bound to one turn. */
 export type MailActs = {
@@ -52,7 +78,19 @@ export type MailActs = {
   listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
   sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
   /** `session` null is one's own. */
-  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; /** For the frames of what is shown of them. */ boundary: Boundary } | Refusal>
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<
+    | {
+        messages: MessageFacts[]
+        total: number
+        notices: Notice[]
+        /** For the frames of what is shown of them. */
+        boundary: Boundary
+      }
+    | Refusal
+  >
   /** Null where nothing waits. The same key takes no second message. */
-  acceptMail(ask: { session: string | null; which: Which; replies: boolean | null }, key: string): Promise<MessageFacts | null | Refusal>
+  acceptMail(
+    ask: { session: string | null; which: Which; replies: boolean | null },
+    key: string,
+  ): Promise<MessageFacts | null | Refusal>
 }

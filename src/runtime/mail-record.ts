@@ -24,8 +24,21 @@ export type MessageRecord = {
 }
 
 export const recordOfMessage = (known: MessageFacts): MessageRecord => ({
-  id: known.id, created_at: nanosOf(known.createdAt, known.createdSeq), updated_at: nanosOf(known.updatedAt, known.updatedSeq), from: known.from, to: known.to, 'in-reply-to': known.inReplyTo,
-  draft: known.status === 'draft', buffered: known.status === 'buffered', accepted_at: known.acceptedAt === null ? null : nanosOf(known.acceptedAt, known.acceptedSeq ?? 0),
-  accepted_by: known.acceptedAt === null || known.acceptedBy === 'user' || known.acceptedBy === known.to ? null : known.acceptedBy,
-  initial: known.initial, message: known.text, source: known.source, status: known.status,
+  id: known.id,
+  created_at: nanosOf(known.createdAt, known.createdSeq),
+  updated_at: nanosOf(known.updatedAt, known.updatedSeq),
+  from: known.from,
+  to: known.to,
+  'in-reply-to': known.inReplyTo,
+  draft: known.status === 'draft',
+  buffered: known.status === 'buffered',
+  accepted_at: known.acceptedAt === null ? null : nanosOf(known.acceptedAt, known.acceptedSeq ?? 0),
+  accepted_by:
+    known.acceptedAt === null || known.acceptedBy === 'user' || known.acceptedBy === known.to
+      ? null
+      : known.acceptedBy,
+  initial: known.initial,
+  message: known.text,
+  source: known.source,
+  status: known.status,
 })

@@ -11,7 +11,9 @@ import { exportLog, importLog, readExport } from './export-log.ts'
 
 async function night() {
   const script: ScriptedFunction = async (turn) => {
-    await turn.think(`heard ${turn.history.length} before: ${turn.history.map((entry) => entry.text).join(' | ')}`)
+    await turn.think(
+      `heard ${turn.history.length} before: ${turn.history.map((entry) => entry.text).join(' | ')}`,
+    )
     if (turn.task === 'write') {
       await turn.tool('send-message', { session: b, message: 'look', id: 'first', elaborate: true })
       await turn.tool('send-message', { fork: 2, message: 'try again', id: 'forked' })
@@ -50,7 +52,8 @@ test('R10: every turn replays equal: one that accepted mail opened, one that too
     expect([id, replay.difference]).toEqual([id, null])
     expect(replay.turns.length).toBeGreaterThan(0)
   }
-  const expanding = (await w.events('message.sent')).find(({ event }) => event.applet === 'elaborate')?.event.session ?? ''
+  const expanding =
+    (await w.events('message.sent')).find(({ event }) => event.applet === 'elaborate')?.event.session ?? ''
   expect(await replayed(w, expanding)).toMatchObject({ equal: true, turns: [{ stop: null }] })
 })
 
@@ -59,8 +62,17 @@ test('a fork is exported with what it shares, and replays from the file', async 
   const { text } = await exportLog(w.store, transactionsOf(w.store.db), { id: forked, version: '0', env: {} })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
-  await importLog(readExport(text), { transact: (keys, work) => store.transact(keys, work), lastSeq: () => store.lastSeq(), at: (moment) => (at = moment) })
-  expect((await store.entriesByNumber(forked, [1, 2, 3, 4])).map((entry) => entry.text)).toEqual(['one', 'did one', 'try again', 'did try again'])
+  await importLog(readExport(text), {
+    transact: (keys, work) => store.transact(keys, work),
+    lastSeq: () => store.lastSeq(),
+    at: (moment) => (at = moment),
+  })
+  expect((await store.entriesByNumber(forked, [1, 2, 3, 4])).map((entry) => entry.text)).toEqual([
+    'one',
+    'did one',
+    'try again',
+    'did try again',
+  ])
   expect(await replayed(w, forked, store)).toMatchObject({ equal: true })
   rebuild(store.db)
   expect(viewsEqual(store.db)).toMatchObject({ equal: true })

@@ -24,18 +24,31 @@ const pastMs = 3_600_000
 
 export type Node = { line: Line; stop(): Promise<void> }
 
-/** What earlier processes left is taken up only when `resumeAfter` has settled: whoever can be reached first is not held up by it. */
-export async function startNode(ports: LinePorts, resumeAfter: Promise<unknown> | null = null): Promise<Node> {
-  const line: Line = lineOf(ports, (row, ...rest) => {
-    startTurn(line, row, ...rest)
-    const early = line.stoppedEarly.get(row.id)
-    if (early === undefined) return
-    line.stoppedEarly.delete(row.id)
-    stop(line, row.id, early)
-  }, askPerson)
+/**
+ * What earlier processes left is taken up only when `resumeAfter` has settled: whoever can be reached first
+ * is not held up by it.
+ */
+export async function startNode(
+  ports: LinePorts,
+  resumeAfter: Promise<unknown> | null = null,
+): Promise<Node> {
+  const line: Line = lineOf(
+    ports,
+    (row, ...rest) => {
+      startTurn(line, row, ...rest)
+      const early = line.stoppedEarly.get(row.id)
+      if (early === undefined) return
+      line.stoppedEarly.delete(row.id)
+      stop(line, row.id, early)
+    },
+    askPerson,
+  )
   const deaf = line.store.onHint((hints) => hints.forEach((hint) => heed(line, hint)))
   await line.store.heartbeat(line.node, leaseMs)
-  const living = Promise.all([resumeAfter === null ? sweepForever(line) : resumeAfter.then(() => sweepForever(line)), beatForever(line)]).catch((fault: unknown) => tell(line, fault))
+  const living = Promise.all([
+    resumeAfter === null ? sweepForever(line) : resumeAfter.then(() => sweepForever(line)),
+    beatForever(line),
+  ]).catch((fault: unknown) => tell(line, fault))
   return {
     line,
     async stop() {
@@ -51,12 +64,18 @@ export async function startNode(ports: LinePorts, resumeAfter: Promise<unknown> 
   }
 }
 
-/** Says that a turn did not take this process with it. Where that cannot be recorded, the turn counts as one that did. */
+/**
+ * Says that a turn did not take this process with it. Where that cannot be recorded, the turn counts as one
+ * that did.
+ */
 async function suspend(line: Line, { row: { id: turn, session }, epoch }: Running): Promise<void> {
-  await line.store.transact([`session:${session}`], async (tx) => {
-    const facts = await tx.activation(turn)
-    if (facts?.state === 'running' && facts.node === line.node && facts.epoch === epoch) tx.append({ type: 'turn.suspended', session, turn, node: line.node, epoch })
-  }).catch(() => undefined)
+  await line.store
+    .transact([`session:${session}`], async (tx) => {
+      const facts = await tx.activation(turn)
+      if (facts?.state === 'running' && facts.node === line.node && facts.epoch === epoch)
+        tx.append({ type: 'turn.suspended', session, turn, node: line.node, epoch })
+    })
+    .catch(() => undefined)
 }
 
 /** R9's level, for calls: whatever a hint says is also found by looking, once a second. */
@@ -81,7 +100,8 @@ function tell(line: Line, fault: unknown): void {
 }
 
 export async function sweep(line: Line): Promise<void> {
-  // What is found together is written together; more than a few rounds wait for the next second, which goes on where this one stopped.
+  // What is found together is written together; more than a few rounds wait for the next second, which goes
+  // on where this one stopped.
   for (let round = 0; round < roundsPerSweep; round += 1) if (!(await sweepDue(line))) break
   await lookForEndings(line)
   await lookAtRunning(line)
@@ -93,15 +113,23 @@ async function sweepDue(line: Line): Promise<boolean> {
   const due = await line.store.due(line.clock.now(), duePerSweep, line.swept.to)
   line.swept.to = due.next
   // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
-  // R4: what this process keeps the time of ends by elapsed time, neither before nor after, whatever the wall clock was set to.
+  // R4: what this process keeps the time of ends by elapsed time, neither before nor after, whatever the wall
+  // clock was set to.
   const over = overHere(line)
-  const calls = [...due.calls.filter((call) => !stillRuns(line, call)).map((call) => ({ call, over: false })), ...over.filter(isCallId).map((call) => ({ call, over: true }))]
-  const turns = [...due.turns.filter((turn) => !stillRuns(line, turn) && !stillRuns(line, callOf(turn))), ...over.filter((id): id is TurnId => !isCallId(id))]
+  const calls = [
+    ...due.calls.filter((call) => !stillRuns(line, call)).map((call) => ({ call, over: false })),
+    ...over.filter(isCallId).map((call) => ({ call, over: true })),
+  ]
+  const turns = [
+    ...due.turns.filter((turn) => !stillRuns(line, turn) && !stillRuns(line, callOf(turn))),
+    ...over.filter((id): id is TurnId => !isCallId(id)),
+  ]
   forgetPast(line, pastMs)
   await each(line, calls, (one) => expireCall(line, one.call, one.over))
   const lost = new Set(due.lost)
   await each(line, turns, async (turn) => {
-    // A client's turn whose process is gone may have its answer on record: it is taken up once more, however late.
+    // A client's turn whose process is gone may have its answer on record: it is taken up once more, however
+    // late.
     if (lost.has(turn)) return
     await cancel(line, turn, 'timed_out', 'deadline')
     const row = await line.store.turn(turn)
@@ -123,29 +151,55 @@ async function each<T>(line: Line, things: readonly T[], act: (thing: T) => Prom
 async function lookAtRunning(line: Line): Promise<void> {
   for (const running of Array.from(line.running.values())) {
     const row = await line.store.turn(running.row.id)
-    if (row === null || row.state === 'ended' || row.epoch !== running.epoch) running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
+    if (row === null || row.state === 'ended' || row.epoch !== running.epoch)
+      running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
     else if (row.stopping !== null) stop(line, running.row.id, row.stopping)
   }
 }
 
 function heed(line: Line, hint: Hint): void {
   switch (hint.kind) {
-    case 'call.ended': if (hint.event !== undefined) noteEnding(line, hint.event); else if (line.callWaiters.has(hint.call)) look(line); return
-    case 'turn.ended': forgetTime(line, hint.turn); if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event); else if (line.turnWaiters.has(hint.turn)) look(line); return
-    case 'turn.cancelled': stop(line, hint.turn, hint.outcome); return
-    case 'turn.queued': queue(line, hint.session); return
-    case 'question.answered': for (const told of line.questionWaiters.get(hint.question) ?? []) told(); return
-    case 'appended': if (line.heard.size > 0) hear(line, hint); return
+    case 'call.ended':
+      if (hint.event !== undefined) noteEnding(line, hint.event)
+      else if (line.callWaiters.has(hint.call)) look(line)
+      return
+    case 'turn.ended':
+      forgetTime(line, hint.turn)
+      if (hint.event !== undefined) settleTurn(line, hint.turn, hint.event)
+      else if (line.turnWaiters.has(hint.turn)) look(line)
+      return
+    case 'turn.cancelled':
+      stop(line, hint.turn, hint.outcome)
+      return
+    case 'turn.queued':
+      queue(line, hint.session)
+      return
+    case 'question.answered':
+      for (const told of line.questionWaiters.get(hint.question) ?? []) told()
+      return
+    case 'appended':
+      if (line.heard.size > 0) hear(line, hint)
+      return
   }
 }
 
 function hear(line: Line, { events = [], first = 0, at = 0 }: Extract<Hint, { kind: 'appended' }>): void {
-  for (const [index, event] of events.entries()) if (event.turn !== null) line.heard.get(event.turn)?.push({ seq: first + index, at, event })
+  for (const [index, event] of events.entries())
+    if (event.turn !== null) line.heard.get(event.turn)?.push({ seq: first + index, at, event })
 }
 
 const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'turn.ended'> => ({
-  type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome, output: running.said, error: `${outcome}: the turn was stopped`, tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
-  iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
+  type: 'turn.ended',
+  session: running.row.session,
+  turn: running.row.id,
+  outcome,
+  output: running.said,
+  error: `${outcome}: the turn was stopped`,
+  tokensUsed: running.tokensUsed,
+  tokensBelow: running.tokensBelow,
+  iterations: running.iterations,
+  toolCalls: [...running.toolCalls],
+  entry: null,
 })
 
 /** What a call used is counted for its caller here, whether somebody waits for it or not. */
@@ -158,7 +212,8 @@ function noteEnding(line: Line, ended: EventOf<'call.ended'>): void {
 
 /** Behind a turn that runs here it is claimed when that ends. */
 function queue(line: Line, session: SessionId): void {
-  for (const running of line.running.values()) if (running.row.session === session) return void line.queued.add(session)
+  for (const running of line.running.values())
+    if (running.row.session === session) return void line.queued.add(session)
   void claimSession(line, session).catch(line.report)
 }
 

@@ -1,11 +1,35 @@
-/** Events as text that is equal wherever the same thing happened: no clock, no node, no epoch, ids and keys by the order in which they first appear, canonical key order. */
+/**
+ * Events as text that is equal wherever the same thing happened: no clock, no node, no epoch, ids and keys by
+ * the order in which they first appear, canonical key order.
+ */
 import type { Event, StoredEvent } from '../model/event.ts'
 import { canonical } from '../model/json.ts'
 
-/** Fields of events that only say when and where, or were drawn. Those inside of inputs and outputs are what an agent saw, and stay. */
-const clockFields: ReadonlySet<string> = new Set(['node', 'epoch', 'deadline', 'startedAt', 'openedAt', 'endedAt', 'until', 'boundary'])
-/** Counts and hashes of texts: where a secret was taken out of a text they are no longer those of the text. */
-const derivedFields: ReadonlySet<string> = new Set(['taskHash', 'outputBytes', 'tokens', 'parts', 'askedTokens', 'answeredTokens'])
+/**
+ * Fields of events that only say when and where, or were drawn. Those inside of inputs and outputs are what
+ * an agent saw, and stay.
+ */
+const clockFields: ReadonlySet<string> = new Set([
+  'node',
+  'epoch',
+  'deadline',
+  'startedAt',
+  'openedAt',
+  'endedAt',
+  'until',
+  'boundary',
+])
+/**
+ * Counts and hashes of texts: where a secret was taken out of a text they are no longer those of the text.
+ */
+const derivedFields: ReadonlySet<string> = new Set([
+  'taskHash',
+  'outputBytes',
+  'tokens',
+  'parts',
+  'askedTokens',
+  'answeredTokens',
+])
 
 const idLike = /\b(ses|turn|call|flow|msg|node)_[A-Za-z0-9_.-]*[A-Za-z0-9]/g
 
@@ -13,7 +37,14 @@ const idLike = /\b(ses|turn|call|flow|msg|node)_[A-Za-z0-9_.-]*[A-Za-z0-9]/g
 export function idsOf(events: readonly StoredEvent[]): Set<string> {
   const ids = new Set<string>()
   for (const { event } of events) {
-    for (const [name, value] of Object.entries(event)) if (['session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'about'].includes(name) && typeof value === 'string') ids.add(value)
+    for (const [name, value] of Object.entries(event))
+      if (
+        ['session', 'turn', 'call', 'flow', 'target', 'message', 'from', 'parent', 'node', 'about'].includes(
+          name,
+        ) &&
+        typeof value === 'string'
+      )
+        ids.add(value)
     if ('grant' in event) for (const hop of event.grant.path) ids.add(hop.session)
   }
   return ids
@@ -37,12 +68,19 @@ export function normaliser(ids: ReadonlySet<string>, redacted: (event: Event) =>
   return (event) => {
     const plain = withoutClock(event, redacted(event))
     const key = 'key' in event ? { key: nameOf(event.key, 'key_') } : {}
-    return canonical({ ...plain, ...key }).replaceAll(idLike, (text: string, kind: string) => (ids.has(text) ? nameOf(text, `${kind}_`) : text))
+    return canonical({ ...plain, ...key }).replaceAll(idLike, (text: string, kind: string) =>
+      ids.has(text) ? nameOf(text, `${kind}_`) : text,
+    )
   }
 }
 
 function withoutClock(event: Event, redacted: boolean): Record<string, unknown> {
-  const left = (value: object): Record<string, unknown> => Object.fromEntries(Object.entries(value).filter(([name]) => !clockFields.has(name) && !(redacted && derivedFields.has(name))))
+  const left = (value: object): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(value).filter(
+        ([name]) => !clockFields.has(name) && !(redacted && derivedFields.has(name)),
+      ),
+    )
   const plain = left(event)
   if (event.type === 'turn.ended' && event.entry !== null) plain['entry'] = left(event.entry)
   if (event.type === 'call.opened' && redacted) plain['context'] = left(event.context)

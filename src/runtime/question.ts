@@ -1,4 +1,7 @@
-/** Permission questions: a tool under an agent's `ask` waits for a person. Answered once; no answer by the deadline is a no. */
+/**
+ * Permission questions: a tool under an agent's `ask` waits for a person. Answered once; no answer by the
+ * deadline is a no.
+ */
 import type { Answer, EventOf, StoredEvent } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -8,11 +11,21 @@ import { flush, timeLeft, type Running } from './running.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
 
-/** The id follows from the turn and the step, so that a turn that runs again asks the same question, not a second one. */
-export const questionId = (running: Running, key: string): string => `question_${running.row.id.slice(5)}-${fingerprint(key)}`
+/**
+ * The id follows from the turn and the step, so that a turn that runs again asks the same question, not a
+ * second one.
+ */
+export const questionId = (running: Running, key: string): string =>
+  `question_${running.row.id.slice(5)}-${fingerprint(key)}`
 
 /** Asks, and waits. A question that was answered before this activation has its answer already. */
-export async function askPerson(line: Line, running: Running, tool: string, input: Json, key: string): Promise<{ answer: Answer; by: string }> {
+export async function askPerson(
+  line: Line,
+  running: Running,
+  tool: string,
+  input: Json,
+  key: string,
+): Promise<{ answer: Answer; by: string }> {
   const question = questionId(running, key)
   const known = await lookUp(line, running, question)
   if (known?.answer != null) return { answer: known.answer, by: known.by ?? '' }
@@ -28,9 +41,28 @@ function deadlineOf(line: Line, running: Running): number {
   return Math.floor(line.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
 }
 
-function askedEvent(running: Running, question: string, key: string, tool: string, input: Json, deadline: number): EventOf<'question.asked'> {
+function askedEvent(
+  running: Running,
+  question: string,
+  key: string,
+  tool: string,
+  input: Json,
+  deadline: number,
+): EventOf<'question.asked'> {
   const { row, agent } = running
-  return { type: 'question.asked', session: row.session, turn: row.id, question, key, agent: agent.name, tool, input, path: row.grant.path.map((hop) => hop.agent), flow: row.flow, deadline }
+  return {
+    type: 'question.asked',
+    session: row.session,
+    turn: row.id,
+    question,
+    key,
+    agent: agent.name,
+    tool,
+    input,
+    path: row.grant.path.map((hop) => hop.agent),
+    flow: row.flow,
+    deadline,
+  }
 }
 
 type Found = { answer: Answer | null; by: string | null; deadline: number }
@@ -38,20 +70,31 @@ type Found = { answer: Answer | null; by: string | null; deadline: number }
 /** Only a turn that was taken over can have asked before. */
 async function lookUp(line: Line, running: Running, question: string): Promise<Found | null> {
   if (running.recorded === null) return null
-  const page = await line.store.read(running.row.openedSeq - 1, { sessions: [running.row.session], types: ['question.asked', 'question.answered'] }, 1000)
+  const page = await line.store.read(
+    running.row.openedSeq - 1,
+    { sessions: [running.row.session], types: ['question.asked', 'question.answered'] },
+    1000,
+  )
   return foundIn(page.events, question)
 }
 
 function foundIn(events: readonly StoredEvent[], question: string): Found | null {
   let found: Found | null = null
   for (const { event } of events) {
-    if (event.type === 'question.asked' && event.question === question) found = { answer: null, by: null, deadline: event.deadline }
-    if (event.type === 'question.answered' && event.question === question && found !== null) found = { ...found, answer: event.answer, by: event.by }
+    if (event.type === 'question.asked' && event.question === question)
+      found = { answer: null, by: null, deadline: event.deadline }
+    if (event.type === 'question.answered' && event.question === question && found !== null)
+      found = { ...found, answer: event.answer, by: event.by }
   }
   return found
 }
 
-async function waitForAnswer(line: Line, running: Running, question: string, end: number): Promise<{ answer: Answer; by: string }> {
+async function waitForAnswer(
+  line: Line,
+  running: Running,
+  question: string,
+  end: number,
+): Promise<{ answer: Answer; by: string }> {
   const { signal } = running.abort
   for (;;) {
     const given = await answerOf(line, running, question)
@@ -90,7 +133,11 @@ function told(line: Line, question: string, leftMs: number, signal: AbortSignal)
   })
 }
 
-async function answerOf(line: Line, running: Running, question: string): Promise<{ answer: Answer; by: string } | null> {
+async function answerOf(
+  line: Line,
+  running: Running,
+  question: string,
+): Promise<{ answer: Answer; by: string } | null> {
   return line.store.transact([`session:${running.row.session}`], async (tx) => {
     const facts = await tx.question(question)
     return facts?.answer == null ? null : { answer: facts.answer, by: facts.by ?? '' }
@@ -98,11 +145,19 @@ async function answerOf(line: Line, running: Running, question: string): Promise
 }
 
 /** The first answer counts; a later one learns what it was. */
-export async function answerQuestion(line: Line, question: string, answer: Answer, by: string): Promise<{ question: string; answer: Answer } | Refusal> {
+export async function answerQuestion(
+  line: Line,
+  question: string,
+  answer: Answer,
+  by: string,
+): Promise<{ question: string; answer: Answer } | Refusal> {
   return line.store.transact([], async (tx): Promise<{ question: string; answer: Answer } | Refusal> => {
     const facts = await tx.question(question)
     if (facts === null) return { code: 'question_unknown', question }
-    if (facts.answer !== null) return facts.answer === answer && facts.by === by ? { question, answer } : { code: 'question_answered', question, answer: facts.answer, by: facts.by ?? '' }
+    if (facts.answer !== null)
+      return facts.answer === answer && facts.by === by
+        ? { question, answer }
+        : { code: 'question_answered', question, answer: facts.answer, by: facts.by ?? '' }
     if (!facts.live) return { code: 'call_ended', why: 'the turn that asked has ended' }
     tx.append({ type: 'question.answered', session: facts.session, turn: facts.turn, question, answer, by })
     return { question, answer }

@@ -1,6 +1,8 @@
 /**
- * What a turn did before: steps and calls read back from the log, matched by kind, canonical request and occurrence.
- * R10: a turn that is run again from its recorded steps gives the same events; only the first unrecorded effect runs for real.
+ * What a turn did before: steps and calls read back from the log, matched by kind, canonical request and
+ * occurrence.
+ * R10: a turn that is run again from its recorded steps gives the same events; only the first unrecorded
+ * effect runs for real.
  */
 import { hash } from 'node:crypto'
 import type { EventOf, EventType, StoredEvent } from '../model/event.ts'
@@ -17,7 +19,10 @@ export type RecordedStep = EventOf<'step.ended'> | EventOf<'step.started'>
 export type StepLike = { kind: string; name: string; input?: Json }
 export type CallLike = { tool: string; task?: string }
 export type Recorded = {
-  /** The next recorded result for this key: ended, or started without a result. Where secrets were masked in the record, keys may not be the same; then the next one that is `like` it but for the marks. */
+  /**
+   * The next recorded result for this key: ended, or started without a result. Where secrets were masked in
+   * the record, keys may not be the same; then the next one that is `like` it but for the marks.
+   */
   step(key: string, like: StepLike): RecordedStep | undefined
   call(key: string, like: CallLike): RecordedCall | undefined
   readonly events: readonly StoredEvent[]
@@ -25,8 +30,12 @@ export type Recorded = {
   readonly runs: readonly StoredEvent[]
 }
 
-/** Requests come from recorded answers or from the same code, so their fields have the same order when a turn is run again. */
-export const keyOf = (kind: string, name: string, request: unknown): string => fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
+/**
+ * Requests come from recorded answers or from the same code, so their fields have the same order when a turn
+ * is run again.
+ */
+export const keyOf = (kind: string, name: string, request: unknown): string =>
+  fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
 
 export const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
@@ -35,7 +44,7 @@ const effects: ReadonlySet<EventType> = new Set(['step.started', 'step.ended', '
 
 export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> {
   const runs: StoredEvent[] = []
-  for (let after = row.openedSeq - 1; ; ) {
+  for (let after = row.openedSeq - 1; ;) {
     const page = await store.read(after, { sessions: [row.session], types: runTypes }, pageSize)
     runs.push(...page.events.filter((stored) => stored.event.turn === row.id))
     if (page.events.length < pageSize) break
@@ -45,7 +54,11 @@ export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> 
   const input = await store.event(row.openedSeq)
   let marked: boolean | null = null
   // Looked at only when a key was not found, which is once where nothing was taken out.
-  return { ...index(events, () => (marked ??= markPattern.test(JSON.stringify([input, events])))), events, runs }
+  return {
+    ...index(events, () => (marked ??= markPattern.test(JSON.stringify([input, events])))),
+    events,
+    runs,
+  }
 }
 
 function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {
@@ -63,8 +76,25 @@ function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Reco
     if (event.type === 'call.opened' || event.type === 'call.refused') put(calls, event.key, event)
   }
   return {
-    step: (key, { kind, name, input }) => steps.get(key)?.shift() ?? (marked() ? takeLike(steps, (step) => step.kind === kind && step.name === name && (input === undefined || isAlikeButMarks(canonical(step.input), canonical(input)))) : undefined),
-    call: (key, { tool, task }) => calls.get(key)?.shift() ?? (marked() ? takeLike(calls, (call) => call.tool === tool && (task === undefined || isAlikeButMarks(call.task, task))) : undefined),
+    step: (key, { kind, name, input }) =>
+      steps.get(key)?.shift() ??
+      (marked()
+        ? takeLike(
+            steps,
+            (step) =>
+              step.kind === kind &&
+              step.name === name &&
+              (input === undefined || isAlikeButMarks(canonical(step.input), canonical(input))),
+          )
+        : undefined),
+    call: (key, { tool, task }) =>
+      calls.get(key)?.shift() ??
+      (marked()
+        ? takeLike(
+            calls,
+            (call) => call.tool === tool && (task === undefined || isAlikeButMarks(call.task, task)),
+          )
+        : undefined),
   }
 }
 

@@ -16,7 +16,10 @@ function freeze(w: World): void {
 }
 
 const counted = (effects: string[]): Tool => ({
-  name: 'count', effect: 'write', calling: false, describe: () => ({ name: 'count', description: '', input: {} }),
+  name: 'count',
+  effect: 'write',
+  calling: false,
+  describe: () => ({ name: 'count', description: '', input: {} }),
   run: async (input) => {
     effects.push(JSON.stringify(input))
     return { ok: true, value: effects.length }
@@ -26,10 +29,11 @@ const counted = (effects: string[]): Tool => ({
 /** Two model answers with a write between them, then a wait that the test ends. */
 const asking = (asked: string[], gate: () => Promise<void>): Driver => ({
   async run(_turn, steps) {
-    const ask = (text: string) => steps.step('model', 'm', { text }, async () => {
-      asked.push(text)
-      return { value: { text }, usage: { input: 5, output: 5, estimated: false } }
-    })
+    const ask = (text: string) =>
+      steps.step('model', 'm', { text }, async () => {
+        asked.push(text)
+        return { value: { text }, usage: { input: 5, output: 5, estimated: false } }
+      })
     await ask('one')
     await steps.tool('count', { n: 1 })
     await ask('two')
@@ -44,7 +48,16 @@ test('R10: after the death of a node another takes the turn over and goes on fro
   const asked: string[] = []
   const effects: string[] = []
   let open = false
-  const w = await world({ agents: { a: { driver: asking(asked, async () => { if (!open) await new Promise(() => undefined) }) } }, tools: [counted(effects)] })
+  const w = await world({
+    agents: {
+      a: {
+        driver: asking(asked, async () => {
+          if (!open) await new Promise(() => undefined)
+        }),
+      },
+    },
+    tools: [counted(effects)],
+  })
   const run = w.ask('a', 'go')
   await w.rest()
   expect(asked).toEqual(['one', 'two'])
@@ -56,7 +69,9 @@ test('R10: after the death of a node another takes the turn over and goes on fro
   expect(asked).toEqual(['one', 'two', 'three'])
   expect(effects).toEqual(['{"n":1}', '{"n":2}'])
   const ended = await w.events('turn.ended')
-  expect(ended.map(({ event }) => [event.outcome, event.output, event.tokensUsed])).toEqual([['completed', 'finished', 30]])
+  expect(ended.map(({ event }) => [event.outcome, event.output, event.tokensUsed])).toEqual([
+    ['completed', 'finished', 30],
+  ])
   expect((await w.events('session.claimed')).map(({ event }) => event.epoch)).toEqual([2])
   void run
 })
@@ -64,7 +79,14 @@ test('R10: after the death of a node another takes the turn over and goes on fro
 test('a write that was announced and has no result is not repeated: the model is told that it may have run', async () => {
   const effects: string[] = []
   let hang = true
-  const risky: Tool = { ...counted(effects), run: async (input) => { effects.push(JSON.stringify(input)); if (hang) await new Promise(() => undefined); return { ok: true, value: 1 } } }
+  const risky: Tool = {
+    ...counted(effects),
+    run: async (input) => {
+      effects.push(JSON.stringify(input))
+      if (hang) await new Promise(() => undefined)
+      return { ok: true, value: 1 }
+    },
+  }
   const script: ScriptedFunction = async (turn) => JSON.stringify((await turn.tool('count', { n: 1 })).value)
   const w = await world({ agents: { a: { script } }, tools: [risky] })
   void w.ask('a', 'go')
@@ -106,8 +128,14 @@ test('R6: a node that comes back from a freeze cannot commit anything for a turn
 
 test('a caller whose node died gets the answer of its child when it is run again, and the call is not made twice', async () => {
   let slow = true
-  const child: ScriptedFunction = async (turn) => { if (slow) await new Promise(() => undefined); return turn.think('child done') }
-  const boss: ScriptedFunction = async (turn) => { await turn.think('calling'); return `got ${String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work' }))['output'])}` }
+  const child: ScriptedFunction = async (turn) => {
+    if (slow) await new Promise(() => undefined)
+    return turn.think('child done')
+  }
+  const boss: ScriptedFunction = async (turn) => {
+    await turn.think('calling')
+    return `got ${String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work' }))['output'])}`
+  }
   const w = await world({ agents: { boss: { script: boss }, child: { script: child } } })
   void w.ask('boss', 'go')
   await w.rest()
@@ -123,8 +151,24 @@ test('a caller whose node died gets the answer of its child when it is run again
 })
 
 test('R4: a call whose node died ends at its deadline by the sweep of another, with what its recorded steps said', async () => {
-  const child: ScriptedFunction = async (turn) => { await turn.think('first'); await turn.think('second'); return new Promise(() => undefined) }
-  const w = await world({ agents: { boss: { script: async (turn) => String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work', timeout_seconds: 3 }))['outcome']) }, child: { script: child } } })
+  const child: ScriptedFunction = async (turn) => {
+    await turn.think('first')
+    await turn.think('second')
+    return new Promise(() => undefined)
+  }
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) =>
+          String(
+            valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work', timeout_seconds: 3 }))[
+              'outcome'
+            ],
+          ),
+      },
+      child: { script: child },
+    },
+  })
   void w.ask('boss', 'go')
   await w.rest()
   freeze(w)
@@ -135,7 +179,19 @@ test('R4: a call whose node died ends at its deadline by the sweep of another, w
 })
 
 test('a turn that was told to stop and whose node is gone is ended by another, as it was told', async () => {
-  const w = await world({ agents: { boss: { script: async (turn) => String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work', timeout_seconds: 2 }))['outcome']) }, child: { driver: { run: () => new Promise(() => undefined) } } } })
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) =>
+          String(
+            valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work', timeout_seconds: 2 }))[
+              'outcome'
+            ],
+          ),
+      },
+      child: { driver: { run: () => new Promise(() => undefined) } },
+    },
+  })
   void w.ask('boss', 'go')
   await w.rest()
   freeze(w)
@@ -148,7 +204,16 @@ test('a turn that was told to stop and whose node is gone is ended by another, a
 test('what a call has used is on record also where it was ended before anybody could count it', async () => {
   const asked: string[] = []
   const child = asking(asked, () => new Promise(() => undefined))
-  const w = await world({ agents: { boss: { script: async (turn) => String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work' }))['outcome']) }, child: { driver: child } }, tools: [counted([])] })
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) =>
+          String(valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'work' }))['outcome']),
+      },
+      child: { driver: child },
+    },
+    tools: [counted([])],
+  })
   const run = w.ask('boss', 'go')
   await w.rest()
   freeze(w)
@@ -161,14 +226,30 @@ test('what a call has used is on record also where it was ended before anybody c
   const [ended] = await w.events('call.ended')
   expect(ended?.event).toMatchObject({ outcome: 'cancelled', tokensUsed: 0 })
   expect(await recordOf(w.store, opened.event.call)).toMatchObject({ outcome: 'cancelled', tokensUsed: 20 })
-  const { calls } = await listCalls({ store: w.store, lists: other.line.lists, nameOf: (agent) => agent }, { session: null, limit: 10 })
+  const { calls } = await listCalls(
+    { store: w.store, lists: other.line.lists, nameOf: (agent) => agent },
+    { session: null, limit: 10 },
+  )
   expect(calls).toMatchObject([{ outcome: 'cancelled', tokensUsed: 20 }])
 })
 
 test('queued inputs of a busy session run one at a time and in order, also when every hint is lost', async () => {
   const order: string[] = []
   let running = 0
-  const w = await world({ agents: { a: { script: async (turn) => { running += 1; expect(running).toBe(1); await w.clock.sleep(100); order.push(turn.task); running -= 1; return turn.task } } } })
+  const w = await world({
+    agents: {
+      a: {
+        script: async (turn) => {
+          running += 1
+          expect(running).toBe(1)
+          await w.clock.sleep(100)
+          order.push(turn.task)
+          running -= 1
+          return turn.task
+        },
+      },
+    },
+  })
   const first = w.ask('a', 'first')
   await w.rest()
   const sent = await first.accepted

@@ -1,14 +1,19 @@
 /**
  * Lets a turn that is run again go on only as its record says.
  *
- * Every effect that the turn asks for reserves the recorded event that answers it, and waits until all recorded events before that have passed: so branches that ran
- * side by side come back in the order in which they did. An effect that has no recorded event is never run: it waits here until the record has ended, or nothing moves any more.
+ * Every effect that the turn asks for reserves the recorded event that answers it, and waits until all
+ * recorded events before that have passed: so branches that ran
+ * side by side come back in the order in which they did. An effect that has no recorded event is never run:
+ * it waits here until the record has ended, or nothing moves any more.
  */
 import type { Event, EventOf, StoredEvent } from '../model/event.ts'
 import type { CallId } from '../model/id.ts'
 import type { Clock } from './ports.ts'
 
-/** An effect that is asked for and not in the record. Only a driver's own step can have broken without leaving a result. */
+/**
+ * An effect that is asked for and not in the record. Only a driver's own step can have broken without leaving
+ * a result.
+ */
 export type Stray = { kind: 'step' | 'tool' | 'call'; asked: string; reject: (reason: unknown) => void }
 
 export type Gate = {
@@ -29,7 +34,10 @@ export type GateEvents = {
   ended(event: EventOf<'call.ended'>): void
   /** All recorded events have passed, and `strays` want more. Called again for each new one. */
   exhausted(strays: readonly Stray[]): void
-  /** Nothing moves: the next recorded event, and what is asked for instead: effects that are not recorded, and those that come later in the record. */
+  /**
+   * Nothing moves: the next recorded event, and what is asked for instead: effects that are not recorded, and
+   * those that come later in the record.
+   */
   stuck(next: Event, strays: readonly Stray[], later: readonly Event[]): void
   /** The turn does nothing at all, and has not ended. */
   silent(): void
@@ -66,7 +74,8 @@ export function gateOf(recorded: readonly StoredEvent[], on: GateEvents): Gate {
   }
   const standStill = (periods: number): boolean => {
     const next = events[cursor]
-    if (next !== undefined && (strays.length > 0 || waiting.size > 0)) on.stuck(next, strays, [...waiting.keys()])
+    if (next !== undefined && (strays.length > 0 || waiting.size > 0))
+      on.stuck(next, strays, [...waiting.keys()])
     else if (periods >= silentPeriodsMax) on.silent()
     else return false
     return true
@@ -77,20 +86,22 @@ export function gateOf(recorded: readonly StoredEvent[], on: GateEvents): Gate {
       if (found !== undefined) reserved.add(found)
       return found
     },
-    reach: (event) => new Promise<void>((resolve) => {
-      waiting.set(event, resolve)
-      pump()
-    }),
-    stray: (kind, asked) => new Promise<never>((_, reject) => {
-      strays.push({ kind, asked, reject })
-      pump()
-    }),
+    reach: (event) =>
+      new Promise<void>((resolve) => {
+        waiting.set(event, resolve)
+        pump()
+      }),
+    stray: (kind, asked) =>
+      new Promise<never>((_, reject) => {
+        strays.push({ kind, asked, reject })
+        pump()
+      }),
     callWaited(call) {
       waited.add(call)
       pump()
     },
     async watch(clock, quietMs, over) {
-      for (let periods = 0; !over.aborted; ) {
+      for (let periods = 0; !over.aborted;) {
         const before = activity
         await clock.sleep(quietMs, over).catch(() => undefined)
         if (over.aborted) return

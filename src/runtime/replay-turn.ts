@@ -1,6 +1,8 @@
 /**
- * Runs one recorded turn again, on the real runtime, with nothing but its record: its driver, steps, rules and endings are those of a live turn;
- * the store is a sink in memory, and what a model, a tool, a callee or the store of that time answered comes from the log.
+ * Runs one recorded turn again, on the real runtime, with nothing but its record: its driver, steps, rules
+ * and endings are those of a live turn;
+ * the store is a sink in memory, and what a model, a tool, a callee or the store of that time answered comes
+ * from the log.
  */
 import type { Event, EventOf } from '../model/event.ts'
 import type { CallId } from '../model/id.ts'
@@ -10,7 +12,15 @@ import { lineOf } from './line.ts'
 import { markPattern } from '../model/secret-mark.ts'
 import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
 import { gateOf, type Stray } from './replay-gate.ts'
-import { noLists, sinkOf, type Departure, type RecordedTurn, type Replaying, type ReplayPorts, type Rerun } from './replaying.ts'
+import {
+  noLists,
+  sinkOf,
+  type Departure,
+  type RecordedTurn,
+  type Replaying,
+  type ReplayPorts,
+  type Rerun,
+} from './replaying.ts'
 import type { Running } from './running.ts'
 import { Stopped } from './faults.ts'
 import { startTurn } from './turn.ts'
@@ -28,24 +38,68 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const gate = gateOf(turn.timeline, {
     ended: (event) => settleCall(replaying.line, event),
     exhausted: (strays) => endOfRecord(replaying, strays),
-    stuck: (next, strays, later) => depart(replaying, { why: 'the turn asked for something else than what was recorded next', recorded: next, asked: wanted(strays, later) }),
-    silent: () => depart(replaying, { why: 'the turn asked for nothing and did not end: it waits for something that is not in the record', recorded: turn.ended, asked: null }),
+    stuck: (next, strays, later) =>
+      depart(replaying, {
+        why: 'the turn asked for something else than what was recorded next',
+        recorded: next,
+        asked: wanted(strays, later),
+      }),
+    silent: () =>
+      depart(replaying, {
+        why: 'the turn asked for nothing and did not end: it waits for something that is not in the record',
+        recorded: turn.ended,
+        asked: null,
+      }),
   })
   const replaying: Replaying = {
-    ports, turn, gate, rerun, says, redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])), seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
-    line: lineOf({
-      store: sinkOf(() => replaying), lists: noLists, clock: { now: () => turn.row.openedAt, elapsed: () => 0, sleep: () => Promise.reject(new Error('a replay does not wait')) }, ids: { next: () => 'replay', boundary: () => null },
-      agents: { ...ports.agents, driver: (agent) => ({ run: (input, steps, signal) => ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal) }) },
-      tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) }, limits: ports.limits, count: ports.count, summarise: async () => null, describeWorkspace: async () => ({ text: '' }), schemas: schemasThen(() => replaying), subagent: ports.subagent, asks: true,
-      report: (thrown) => {
-        fault = thrown
-        over.abort()
+    ports,
+    turn,
+    gate,
+    rerun,
+    says,
+    redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])),
+    seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
+    line: lineOf(
+      {
+        store: sinkOf(() => replaying),
+        lists: noLists,
+        clock: {
+          now: () => turn.row.openedAt,
+          elapsed: () => 0,
+          sleep: () => Promise.reject(new Error('a replay does not wait')),
+        },
+        ids: { next: () => 'replay', boundary: () => null },
+        agents: {
+          ...ports.agents,
+          driver: (agent) => ({
+            run: (input, steps, signal) =>
+              ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal),
+          }),
+        },
+        tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) },
+        limits: ports.limits,
+        count: ports.count,
+        summarise: async () => null,
+        describeWorkspace: async () => ({ text: '' }),
+        schemas: schemasThen(() => replaying),
+        subagent: ports.subagent,
+        asks: true,
+        report: (thrown) => {
+          fault = thrown
+          over.abort()
+        },
       },
-    }, () => undefined, async (_line, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered),
+      () => undefined,
+      async (_line, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered,
+    ),
     running: () => runningNow(replaying),
     end: () => over.abort(),
   }
-  Object.assign(replaying.line, { node: turn.row.node, alarm: { after: () => () => undefined, stop: () => undefined }, callWaiters: new Waiters((call) => gate.callWaited(call)) })
+  Object.assign(replaying.line, {
+    node: turn.row.node,
+    alarm: { after: () => () => undefined, stop: () => undefined },
+    callWaiters: new Waiters((call) => gate.callWaited(call)),
+  })
   startTurn(replaying.line, turn.row, turn.session, turn.input, null)
   if (turn.timeline.length === 0) endOfRecord(replaying, [])
   await gate.watch(ports.clock, ports.quietMs ?? quietMsDefault, over.signal)
@@ -74,7 +128,8 @@ class Waiters extends Map<CallId, Set<(ended: EventOf<'call.ended'>) => void>> {
   }
 }
 
-const wanted = (strays: readonly Stray[], later: readonly Event[]): string => [...strays.map(({ asked }) => asked), ...later.map((event) => canonical(event))].join('\n')
+const wanted = (strays: readonly Stray[], later: readonly Event[]): string =>
+  [...strays.map(({ asked }) => asked), ...later.map((event) => canonical(event))].join('\n')
 
 /** Ends the run where it left its record: whatever the driver still does is refused. */
 function depart(replaying: Replaying, departure: Departure | null): void {
@@ -91,7 +146,10 @@ function depart(replaying: Replaying, departure: Departure | null): void {
   replaying.end()
 }
 
-/** Everything that was recorded has been answered. A turn that was cut off ends here; one that broke, breaks as it did; any other must not want more. */
+/**
+ * Everything that was recorded has been answered. A turn that was cut off ends here; one that broke, breaks
+ * as it did; any other must not want more.
+ */
 function endOfRecord(replaying: Replaying, strays: readonly Stray[]): void {
   const { turn, rerun, ports } = replaying
   const stop = stopOf(turn)
@@ -104,16 +162,23 @@ function endOfRecord(replaying: Replaying, strays: readonly Stray[]): void {
   }
   for (const stray of strays) {
     const { outcome, error } = turn.ended ?? {}
-    if (stray.kind === 'step' && outcome === 'budget_exhausted') stray.reject(new BudgetExhausted('no tokens were left'))
+    if (stray.kind === 'step' && outcome === 'budget_exhausted')
+      stray.reject(new BudgetExhausted('no tokens were left'))
     else if (stray.kind === 'step' && outcome === 'failed') {
       rerun.notes.push(`the last step left no result in the record; it broke with: ${error ?? ''}`)
       stray.reject(new Error(error ?? ''))
-    } else return depart(replaying, { why: 'the turn asked for an effect that is not in its record', recorded: turn.ended, asked: stray.asked })
+    } else
+      return depart(replaying, {
+        why: 'the turn asked for an effect that is not in its record',
+        recorded: turn.ended,
+        asked: stray.asked,
+      })
   }
 }
 
 function stopOf({ ended, cancelled }: RecordedTurn): string | null {
   if (ended === null) return 'the record ends before the turn does'
-  if (cancelled?.event.type === 'turn.cancelled') return `the turn was stopped (${cancelled.event.outcome}: ${cancelled.event.cause})`
+  if (cancelled?.event.type === 'turn.cancelled')
+    return `the turn was stopped (${cancelled.event.outcome}: ${cancelled.event.cause})`
   return ended.outcome === 'lost' ? 'the process that ran the turn was lost' : null
 }

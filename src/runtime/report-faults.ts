@@ -16,12 +16,19 @@ export function reportTo(warn: (text: string) => void): (fault: unknown) => void
   const told = new Set<number>()
   return (fault) => {
     if (storeRefusal(fault) !== null) return
-    if (!(fault instanceof DamagedRow)) return warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault))
+    if (!(fault instanceof DamagedRow))
+      return warn(fault instanceof Error ? (fault.stack ?? fault.message) : String(fault))
     if (told.has(fault.row) || told.size >= toldMax) return
     told.add(fault.row)
     warn(fault.message)
   }
 }
 
-export const tellHealth = (warn: (text: string) => void) => (health: StoreHealth): void =>
-  warn(health.state === 'ok' ? 'the log can be written again; what was under way goes on' : explain(health.refusal))
+export const tellHealth =
+  (warn: (text: string) => void) =>
+  (health: StoreHealth): void =>
+    warn(
+      health.state === 'ok'
+        ? 'the log can be written again; what was under way goes on'
+        : explain(health.refusal),
+    )

@@ -21,11 +21,12 @@ export type RunResult = {
 }
 
 /** Await it for the result; iterate it for the events of its flow, which end with the result. */
-export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> & AsyncIterable<StoredEvent> & {
-  /** Resolves when the request is recorded, or to the refusal. */
-  readonly accepted: Promise<Sent | Refusal>
-  cancel(cause?: string): Promise<boolean>
-}
+export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> &
+  AsyncIterable<StoredEvent> & {
+    /** Resolves when the request is recorded, or to the refusal. */
+    readonly accepted: Promise<Sent | Refusal>
+    cancel(cause?: string): Promise<boolean>
+  }
 
 export function startRun(line: Line, request: SendRequest): Run {
   const startedAt = line.clock.elapsed()
@@ -38,14 +39,19 @@ export function startRun(line: Line, request: SendRequest): Run {
   const result = accepted.then((sent) => {
     if ('code' in sent) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
-    if (sent.status === 'queued' && request.timeoutMs !== undefined) line.alarm.after(startedAt + request.timeoutMs - line.clock.elapsed(), () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report))
+    if (sent.status === 'queued' && request.timeoutMs !== undefined)
+      line.alarm.after(
+        startedAt + request.timeoutMs - line.clock.elapsed(),
+        () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report),
+      )
     return resultOf(line, sent, startedAt)
   })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
   result.catch(() => undefined)
   return {
     accepted,
-    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its events.
+    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its
+    // events.
     then: (yes, no) => result.then(yes, no),
     catch: (no) => result.catch(no),
     finally: (done) => result.finally(done),
@@ -61,14 +67,31 @@ export function startRun(line: Line, request: SendRequest): Run {
 }
 
 const refused = (refusal: Refusal): RunResult => ({
-  success: false, outcome: 'refused', output: '', error: explain(refusal), refusal, tokensUsed: 0, durationMs: 0, toolCalls: [], session: null, flow: null,
+  success: false,
+  outcome: 'refused',
+  output: '',
+  error: explain(refusal),
+  refusal,
+  tokensUsed: 0,
+  durationMs: 0,
+  toolCalls: [],
+  session: null,
+  flow: null,
 })
 
 async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunResult> {
   const ended = await turnEnding(line, sent.turn)
   return {
-    success: ended.outcome === 'completed', outcome: ended.outcome, output: ended.output, error: ended.error, refusal: null, tokensUsed: ended.tokensUsed + ended.tokensBelow,
-    durationMs: line.clock.elapsed() - startedAt, toolCalls: ended.toolCalls, session: sent.session, flow: sent.flow,
+    success: ended.outcome === 'completed',
+    outcome: ended.outcome,
+    output: ended.output,
+    error: ended.error,
+    refusal: null,
+    tokensUsed: ended.tokensUsed + ended.tokensBelow,
+    durationMs: line.clock.elapsed() - startedAt,
+    toolCalls: ended.toolCalls,
+    session: sent.session,
+    flow: sent.flow,
   }
 }
 
@@ -76,7 +99,12 @@ export async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'tur
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
     const deaf = listen(line.turnWaiters, turn, resolve)
-    const closed = (): void => reject(new Error('Tieline was closed before the run had ended; it goes on when its data directory is opened again'))
+    const closed = (): void =>
+      reject(
+        new Error(
+          'Tieline was closed before the run had ended; it goes on when its data directory is opened again',
+        ),
+      )
     line.atStop.add(closed)
     forget = () => {
       deaf()
@@ -86,7 +114,8 @@ export async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'tur
   try {
     // A turn that does not run here may have ended before anybody listened.
     const row = line.running.has(turn) ? null : await line.store.turn(turn)
-    const stored = row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
+    const stored =
+      row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
     return stored?.event.type === 'turn.ended' ? stored.event : await ending
   } finally {
     forget()
@@ -103,7 +132,7 @@ export async function* follow(line: Line, root: TurnId, after: number): AsyncGen
   let news = new Promise<void>((resolve) => (wake = resolve))
   const deaf = line.store.onHint(() => wake())
   try {
-    for (let cursor = after; ; ) {
+    for (let cursor = after; ;) {
       const page = await line.store.read(cursor, {}, pageSize)
       cursor = page.next
       for (const stored of page.events) {

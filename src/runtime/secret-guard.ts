@@ -151,5 +151,6 @@ function checkCommon(event: Event, check: (value: unknown, name: string) => bool
 /** Events of one type have the same fields, and numbers stay numbers. */
 const freeFields = (event: Event): string[] =>
   Object.keys(event).filter(
-    (name) => !isOwn(ownFields, event, name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
+    (name) =>
+      !isOwn(ownFields, event, name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
   )

@@ -18,26 +18,56 @@ type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & M
 
 export function sessionActsOf(line: Line, running: Running): SessionActs {
   const sender: Sender = { kind: 'turn', running }
-  /** Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any id, however long a chain of messages is. */
+  /**
+   * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
+   * id, however long a chain of messages is.
+   */
   const idOf = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
   return {
     send: (to, text, key) => sendTo(line, sender, to, text, idOf(key)),
     spawn: (request, key) => spawn(line, sender, running.session, request, idOf(key)),
     state: (session) => stateNamed(line, session),
     waitForSession: (session, timeoutMs) => waitAsTurn(line, running, session, timeoutMs),
-    ...mailActsOf(line, running.session, { sender, session: running.session, trace: null, cwd: running.session.cwd }, { session: running.row.session, running }, idOf),
+    ...mailActsOf(
+      line,
+      running.session,
+      { sender, session: running.session, trace: null, cwd: running.session.cwd },
+      { session: running.row.session, running },
+      idOf,
+    ),
   }
 }
 
-export async function sendTo(line: Line, sender: Sender, to: string, text: string, id: string | null): ReturnType<Acts['send']> {
+export async function sendTo(
+  line: Line,
+  sender: Sender,
+  to: string,
+  text: string,
+  id: string | null,
+): ReturnType<Acts['send']> {
   const target = await sessionNamed(line, to)
   if ('code' in target) return target
-  const sent = await post(line, { to: { session: target.id }, text, sender, inbox: 'auto', id: id === null ? null : `msg_${id}` })
+  const sent = await post(line, {
+    to: { session: target.id },
+    text,
+    sender,
+    inbox: 'auto',
+    id: id === null ? null : `msg_${id}`,
+  })
   return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
 }
 
-/** A spawned session belongs to whoever made it, and works in any directory that is named, relative to its maker's. Its first message passes the same rules as any other. */
-export async function spawn(line: Line, sender: Sender, parent: SessionRow, request: SpawnRequest, id: string | null): ReturnType<Acts['spawn']> {
+/**
+ * A spawned session belongs to whoever made it, and works in any directory that is named, relative to its
+ * maker's. Its first message passes the same rules as any other.
+ */
+export async function spawn(
+  line: Line,
+  sender: Sender,
+  parent: SessionRow,
+  request: SpawnRequest,
+  id: string | null,
+): ReturnType<Acts['spawn']> {
   const cwd = resolve(parent.cwd, request.cwd)
   if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
   const name = request.agent ?? parent.agent
@@ -48,7 +78,12 @@ export async function spawn(line: Line, sender: Sender, parent: SessionRow, requ
     const row = await createSession(line, to, sender, id)
     return 'code' in row ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
   }
-  const sent = await send(line, { to, text: request.initialMessage, sender, id: id === null ? null : `msg_${id}` })
+  const sent = await send(line, {
+    to,
+    text: request.initialMessage,
+    sender,
+    id: id === null ? null : `msg_${id}`,
+  })
   return 'code' in sent ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
 }
 
@@ -64,8 +99,16 @@ export async function stateNamed(line: Line, id: string): Promise<SessionState |
   return 'code' in row ? row : stateOf(line, row.id)
 }
 
-/** R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the answer. */
-async function waitAsTurn(line: Line, running: Running, id: string, timeoutMs: number): Promise<SessionState | Refusal> {
+/**
+ * R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the
+ * answer.
+ */
+async function waitAsTurn(
+  line: Line,
+  running: Running,
+  id: string,
+  timeoutMs: number,
+): Promise<SessionState | Refusal> {
   const state = await stateNamed(line, id)
   if ('code' in state || isResting(state)) return state
   const target = state.sessionId
@@ -80,7 +123,12 @@ async function waitAsTurn(line: Line, running: Running, id: string, timeoutMs: n
 }
 
 /** `end` is elapsed time; others read it on the wall clock. */
-export async function beginWait(line: Line, running: Running, target: SessionId, end: number): Promise<boolean> {
+export async function beginWait(
+  line: Line,
+  running: Running,
+  target: SessionId,
+  end: number,
+): Promise<boolean> {
   const until = Math.ceil(line.clock.now() + (end - line.clock.elapsed()))
   running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
   const begun = await decideWait(line, running, target, until).catch((fault: unknown) => {
@@ -100,19 +148,52 @@ function oneLess({ waits }: Running, target: SessionId): number {
 }
 
 /** The last one ends the edge, at once: one that is over would refuse others for nothing. */
-export async function endWait(line: Line, running: Running, target: SessionId, reason: string): Promise<void> {
+export async function endWait(
+  line: Line,
+  running: Running,
+  target: SessionId,
+  reason: string,
+): Promise<void> {
   if (oneLess(running, target) > 0) return
-  running.buffer.push({ type: 'wait.ended', session: running.row.session, turn: running.row.id, target, reason })
+  running.buffer.push({
+    type: 'wait.ended',
+    session: running.row.session,
+    turn: running.row.id,
+    target,
+    reason,
+  })
   if (!running.abort.signal.aborted) await flush(line, running)
 }
 
 async function decideWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
-  const keys: Key[] = [`session:${running.row.session}`, `flow:${running.row.flow}`, `call:call_${running.row.id.slice(5)}`, `session:${target}`]
+  const keys: Key[] = [
+    `session:${running.row.session}`,
+    `flow:${running.row.flow}`,
+    `call:call_${running.row.id.slice(5)}`,
+    `session:${target}`,
+  ]
   return commit(line, running, keys, async (tx, buffered) => {
-    const facts = await tx.open({ call: `call_${running.row.id.slice(5)}`, callerTurn: running.row.id, target })
+    const facts = await tx.open({
+      call: `call_${running.row.id.slice(5)}`,
+      callerTurn: running.row.id,
+      target,
+    })
     assertOurs(facts?.caller.turn, running, line)
     const ring = facts?.target?.waitPath != null
-    tx.append(...buffered, ...(ring ? [] : [{ type: 'wait.started' as const, session: running.row.session, turn: running.row.id, target, until }]))
+    tx.append(
+      ...buffered,
+      ...(ring
+        ? []
+        : [
+            {
+              type: 'wait.started' as const,
+              session: running.row.session,
+              turn: running.row.id,
+              target,
+              until,
+            },
+          ]),
+    )
     return !ring
   })
 }

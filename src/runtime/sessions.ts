@@ -1,4 +1,7 @@
-/** The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put away when nobody has used them for long. */
+/**
+ * The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put
+ * away when nobody has used them for long.
+ */
 import { externalAgent } from '../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../model/facts.ts'
 import { cancelKey, type SessionId, type TurnId } from '../model/id.ts'
@@ -13,36 +16,70 @@ import { createdEvent, newSession, worldOf, type NewSession, type Sender } from 
 import { assertOurs } from './running.ts'
 
 /** A session without a first message. The same id again gives the session that is there. */
-export async function createSession(line: Line, to: NewSession, sender: Sender, id: string | null): Promise<SessionRow | Refusal> {
+export async function createSession(
+  line: Line,
+  to: NewSession,
+  sender: Sender,
+  id: string | null,
+): Promise<SessionRow | Refusal> {
   const session: SessionId = `ses_${id ?? line.ids.next()}`
   const external = to.agent === externalAgent.name
   const flow = sender.kind === 'turn' ? sender.running.row.flow : null
-  const keys = [`session:${session}` as const, ...(sender.kind === 'turn' ? [`session:${sender.running.row.session}` as const, `flow:${sender.running.row.flow}` as const] : [])]
+  const keys = [
+    `session:${session}` as const,
+    ...(sender.kind === 'turn'
+      ? [`session:${sender.running.row.session}` as const, `flow:${sender.running.row.flow}` as const]
+      : []),
+  ]
   return line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
     const known = id === null ? null : (await tx.session(session)).session
-    if (known !== null) return known.agent === to.agent && known.cwd === to.cwd ? known : badInput('id', id, 'an id that no other session has')
+    if (known !== null)
+      return known.agent === to.agent && known.cwd === to.cwd
+        ? known
+        : badInput('id', id, 'an id that no other session has')
     if (sender.kind === 'turn') {
-      const facts = await tx.send({ senderTurn: sender.running.row.id, flow: sender.running.row.flow, target: session })
+      const facts = await tx.send({
+        senderTurn: sender.running.row.id,
+        flow: sender.running.row.flow,
+        target: session,
+      })
       assertOurs(facts.sender?.turn, sender.running, line)
-      const refusal = openSession({ targetAgent: line.agents.get(to.agent) }, to.agent, facts, worldOf(line, sender, tx.now))
+      const refusal = openSession(
+        { targetAgent: line.agents.get(to.agent) },
+        to.agent,
+        facts,
+        worldOf(line, sender, tx.now),
+      )
       if (refusal !== null) return refusal
-    } else if (!external && line.agents.get(to.agent) === undefined) return agentUnknown(to.agent, line.agents.names())
+    } else if (!external && line.agents.get(to.agent) === undefined)
+      return agentUnknown(to.agent, line.agents.names())
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, flow))
     return row
   })
 }
 
-/** The session first, so that nothing more begins in it; then what runs, and its children until there are none. An agent's main session is only put away: a message or a call brings it back. */
-export async function archiveSession(line: Line, lists: Lists, session: SessionId): Promise<SessionId[] | Refusal> {
+/**
+ * The session first, so that nothing more begins in it; then what runs, and its children until there are
+ * none. An agent's main session is only put away: a message or a call brings it back.
+ */
+export async function archiveSession(
+  line: Line,
+  lists: Lists,
+  session: SessionId,
+): Promise<SessionId[] | Refusal> {
   const row = await line.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  const cause = session === `ses_main-${row.agent}` && line.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
+  const cause =
+    session === `ses_main-${row.agent}` && line.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
   const now = await line.store.transact([`session:${session}`], async (tx) => {
     const { session: present } = await tx.session(session)
     if (present === null || present.archived === 'deleted' || present.archived === cause) return false
     // Whoever wrote to it is told with the same breath.
-    tx.append({ type: 'session.archived', session, turn: null, cause }, ...(cause === 'deleted' ? await buried(tx, session, 'its session was deleted') : []))
+    tx.append(
+      { type: 'session.archived', session, turn: null, cause },
+      ...(cause === 'deleted' ? await buried(tx, session, 'its session was deleted') : []),
+    )
     return true
   })
   const archived: SessionId[] = now ? [session] : []
@@ -54,25 +91,49 @@ export async function archiveSession(line: Line, lists: Lists, session: SessionI
   return archived
 }
 
-/** The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end. */
-export async function cancelSession(line: Line, session: SessionId, all: boolean, cause: string, only: TurnId | null = null): Promise<number> {
+/**
+ * The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end.
+ */
+export async function cancelSession(
+  line: Line,
+  session: SessionId,
+  all: boolean,
+  cause: string,
+  only: TurnId | null = null,
+): Promise<number> {
   let cancelled = 0
-  for (const turn of await turnsToCancel(line, session, all, only)) cancelled += (await cancel(line, turn, 'cancelled', cause)) ? 1 : 0
+  for (const turn of await turnsToCancel(line, session, all, only))
+    cancelled += (await cancel(line, turn, 'cancelled', cause)) ? 1 : 0
   return cancelled
 }
 
 /** What is queued goes first, or the next one would start when the present one ends. */
-async function turnsToCancel(line: Line, session: SessionId, all: boolean, only: TurnId | null): Promise<TurnId[]> {
+async function turnsToCancel(
+  line: Line,
+  session: SessionId,
+  all: boolean,
+  only: TurnId | null,
+): Promise<TurnId[]> {
   const live = await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)
   const meant = live.filter(({ id, state }) => (only === null ? state === 'running' || all : id === only))
-  return meant.toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running')).map(({ id }) => id)
+  return meant
+    .toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))
+    .map(({ id }) => id)
 }
 
 /**
- * The same for an act that may be tried again. Which turns it means is recorded first, so that a second try, also after a crash of the server,
+ * The same for an act that may be tried again. Which turns it means is recorded first, so that a second try,
+ * also after a crash of the server,
  * ends those turns and never one that came later. How many it meant.
  */
-export async function cancelOnce(line: Line, session: SessionId, act: string, all: boolean, cause: string, only: TurnId | null): Promise<number> {
+export async function cancelOnce(
+  line: Line,
+  session: SessionId,
+  act: string,
+  all: boolean,
+  cause: string,
+  only: TurnId | null,
+): Promise<number> {
   const meant = await turnsToCancel(line, session, all, only)
   const isNew = await line.store.transact([`session:${session}`], async (tx) => {
     if ((await tx.traced(session, cancelKey(act))) !== null) return false
@@ -93,15 +154,21 @@ async function turnsOfCancel(line: Line, session: SessionId, act: string): Promi
 const generationsMax = 1000
 
 /** A session cannot be below itself. */
-export async function adoptSession(line: Line, session: SessionId, parent: SessionId | null): Promise<Refusal | null> {
+export async function adoptSession(
+  line: Line,
+  session: SessionId,
+  parent: SessionId | null,
+): Promise<Refusal | null> {
   const row = await line.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
   return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
     let steps = 0
     for (let at: SessionId | null = parent; at !== null; steps += 1) {
-      if (at === session || steps > generationsMax) return badInput('parent', parent, 'a session that is not below this one')
+      if (at === session || steps > generationsMax)
+        return badInput('parent', parent, 'a session that is not below this one')
       const { session: above }: SessionFacts = await tx.session(at)
-      if (at === parent && (above === null || above.archived === 'deleted')) return { code: 'session_unknown', session: parent }
+      if (at === parent && (above === null || above.archived === 'deleted'))
+        return { code: 'session_unknown', session: parent }
       at = above?.parent ?? null
     }
     tx.append({ type: 'session.adopted', session, turn: null, parent })
@@ -129,7 +196,8 @@ export async function archiveIdle(line: Line, lists: Lists): Promise<number> {
     await line.store.transact([`session:${session}`], async (tx) => {
       const { session: row, running, next } = await tx.session(session)
       const { waiting, drafts } = await tx.mail(session)
-      if (row !== null && !row.archived && running === null && next === null && waiting + drafts === 0) tx.append({ type: 'session.archived', session, turn: null, cause: 'idle' })
+      if (row !== null && !row.archived && running === null && next === null && waiting + drafts === 0)
+        tx.append({ type: 'session.archived', session, turn: null, cause: 'idle' })
     })
   }
   return resting.length

@@ -11,7 +11,8 @@ import { isoTime } from './system-clock.ts'
 /** Cancelled on purpose is no error. */
 const errors: ReadonlySet<Outcome> = new Set(['failed', 'timed_out', 'budget_exhausted', 'lost'])
 
-export const statusOf = (active: boolean, outcome: Outcome | null): SessionStatus => (active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle')
+export const statusOf = (active: boolean, outcome: Outcome | null): SessionStatus =>
+  active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle'
 
 /** `idle`: nothing runs, nothing is queued, nothing is about to go on. */
 export async function stateOf(line: Line, session: SessionId): Promise<SessionState | Refusal> {
@@ -21,16 +22,24 @@ export async function stateOf(line: Line, session: SessionId): Promise<SessionSt
   const lastTurn = last === undefined ? null : await line.store.turn(last.turn as TurnRow['id'])
   const active = row.kind !== 'external' && (running !== null || next !== null)
   return {
-    sessionId: session, status: statusOf(active, lastTurn === null ? null : await outcomeOf(line, lastTurn)), cwd: row.cwd, isActive: active,
-    lastMessage: last === undefined ? null : { role: last.role, content: last.text, timestamp: isoTime(last.at) },
-    queued, parent: row.parent, depth: (running ?? next ?? lastTurn)?.grant.depth ?? 0,
+    sessionId: session,
+    status: statusOf(active, lastTurn === null ? null : await outcomeOf(line, lastTurn)),
+    cwd: row.cwd,
+    isActive: active,
+    lastMessage:
+      last === undefined ? null : { role: last.role, content: last.text, timestamp: isoTime(last.at) },
+    queued,
+    parent: row.parent,
+    depth: (running ?? next ?? lastTurn)?.grant.depth ?? 0,
   }
 }
 
 export async function outcomeOf(line: Pick<Line, 'store'>, turn: TurnRow): Promise<Outcome | null> {
   if (turn.endedSeq === null) return null
   const stored = await line.store.event(turn.endedSeq)
-  return stored?.event.type === 'turn.ended' || stored?.event.type === 'call.ended' ? stored.event.outcome : null
+  return stored?.event.type === 'turn.ended' || stored?.event.type === 'call.ended'
+    ? stored.event.outcome
+    : null
 }
 
 export const isResting = ({ isActive }: SessionState): boolean => !isActive
@@ -38,7 +47,12 @@ export const isResting = ({ isActive }: SessionState): boolean => !isActive
 const lookAgainMs = 500
 
 /** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
-export async function untilResting(line: Line, session: SessionId, ms: number, signal: AbortSignal): Promise<SessionState | Refusal> {
+export async function untilResting(
+  line: Line,
+  session: SessionId,
+  ms: number,
+  signal: AbortSignal,
+): Promise<SessionState | Refusal> {
   const end = line.clock.elapsed() + ms
   let wake = (): void => undefined
   const deaf = line.store.onHint((hints) => {
@@ -70,4 +84,5 @@ function nap(line: Line, ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** What people call its agent. */
-export const agentNameOf = (line: Line, { agent }: SessionRow): string => line.agents.get(agent)?.title ?? agent
+export const agentNameOf = (line: Line, { agent }: SessionRow): string =>
+  line.agents.get(agent)?.title ?? agent

@@ -23,7 +23,8 @@ export async function withStepsOf(line: Line, session: SessionId, entry: Entry):
 }
 
 async function lineOf(line: Line, { event }: StoredEvent): Promise<string | null> {
-  if (event.type === 'step.ended' && event.kind === 'tool') return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
+  if (event.type === 'step.ended' && event.kind === 'tool')
+    return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
   if (event.type !== 'call.opened') return null
   const ending = await endingOf(line, event.call)
   return `${event.tool}(${event.grant.agent}: ${event.task}) -> ${ending === null ? 'pending' : preview(`${ending.ended.outcome}: ${ending.ended.output}`, resultPointsMax)}`

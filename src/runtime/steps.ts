@@ -1,8 +1,10 @@
 /**
  * The effects of a turn, each recorded once.
  *
- * A model's answer and a read may be repeated after a crash, so their results wait in the buffer; before the next model request a buffered answer is made durable.
- * Any other tool announces itself durably before it runs: after a crash in between nobody can tell whether it ran, and the model is told so.
+ * A model's answer and a read may be repeated after a crash, so their results wait in the buffer; before the
+ * next model request a buffered answer is made durable.
+ * Any other tool announces itself durably before it runs: after a crash in between nobody can tell whether it
+ * ran, and the model is told so.
  */
 import { mayUse } from '../model/authority.ts'
 import type { StepKind, Usage } from '../model/event.ts'
@@ -16,13 +18,17 @@ import { keyOf } from './recorded.ts'
 import { flush, type Running } from './running.ts'
 import { traceparentFor } from './trace.ts'
 
-export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({ ok: false, value: { error: { code: refusal.code, message: explain(refusal) } } })
+export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: refusal.code, message: explain(refusal) } },
+})
 
 export function stepsOf(line: Line, running: Running): Steps {
   return {
     step: (kind, name, request, effect) => runStep(line, running, kind, name, request, effect),
     // The program of such an agent outlives this process.
-    tool: (name, input) => (running.agent.driver === 'host' ? runToolOutside : runTool)(line, running, name, input),
+    tool: (name, input) =>
+      (running.agent.driver === 'host' ? runToolOutside : runTool)(line, running, name, input),
     emit: (text) => emit(line, running, text),
     tokensLeft: () => tokensLeft(running),
   }
@@ -34,14 +40,20 @@ export function tokensLeft(running: Running): number | null {
 }
 
 async function runStep<T extends Json>(
-  line: Line, running: Running, kind: StepKind, name: string, request: Json, effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
+  line: Line,
+  running: Running,
+  kind: StepKind,
+  name: string,
+  request: Json,
+  effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
 ): Promise<T> {
   const key = occurrence(running, keyOf(kind, name, request))
   const known = running.recorded?.step(key, { kind, name })
   if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
   await lookAtBudget(line, running)
-  if (tokensLeft(running) === 0) throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
+  if (tokensLeft(running) === 0)
+    throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
   if (running.answerBuffered) await flush(line, running)
   const startedAt = line.clock.now()
   beginStep(running, kind)
@@ -51,13 +63,28 @@ async function runStep<T extends Json>(
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
   account(running, usage)
-  running.buffer.push({ type: 'step.ended', session: running.row.session, turn: running.row.id, kind, name, key, input: null, ok: true, output: value, usage, startedAt })
+  running.buffer.push({
+    type: 'step.ended',
+    session: running.row.session,
+    turn: running.row.id,
+    kind,
+    name,
+    key,
+    input: null,
+    ok: true,
+    output: value,
+    usage,
+    startedAt,
+  })
   if (kind !== 'tool') running.answerBuffered = true
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
 
-/** Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however they end. */
+/**
+ * Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however
+ * they end.
+ */
 function occurrence(running: Running, key: string): string {
   const before = running.begun.get(key) ?? 0
   running.begun.set(key, before + 1)
@@ -78,10 +105,17 @@ function wholeUsage(usage: Usage | null): Usage | null {
 }
 
 /** A recorded answer is said again, so that partial output and counts are as they were. */
-function recall<T extends Json>(line: Line, running: Running, kind: StepKind, value: T, usage: Usage | null): T {
+function recall<T extends Json>(
+  line: Line,
+  running: Running,
+  kind: StepKind,
+  value: T,
+  usage: Usage | null,
+): T {
   beginStep(running, kind)
   account(running, usage)
-  const text = kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
+  const text =
+    kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
   if (typeof text === 'string') emit(line, running, text)
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
@@ -107,7 +141,14 @@ function emit(line: Line, running: Running, text: string): void {
   const offset = running.stepOffset
   running.stepOffset += text.length
   if (line.deltaListeners.size === 0) return
-  const delta = { session: running.row.session, turn: running.row.id, epoch: running.epoch, step: running.step, offset, text }
+  const delta = {
+    session: running.row.session,
+    turn: running.row.id,
+    epoch: running.epoch,
+    step: running.step,
+    offset,
+    text,
+  }
   for (const listener of line.deltaListeners) {
     try {
       listener(delta)
@@ -118,15 +159,30 @@ function emit(line: Line, running: Running, text: string): void {
   }
 }
 
-/** R2: what a program outside is told of a tool that may not be repeated is durable before: after a crash it would be told otherwise. */
-export async function runToolOutside(line: Line, running: Running, name: string, input: Json, onKey?: (key: string) => void): Promise<ToolAnswer> {
+/**
+ * R2: what a program outside is told of a tool that may not be repeated is durable before: after a crash it
+ * would be told otherwise.
+ */
+export async function runToolOutside(
+  line: Line,
+  running: Running,
+  name: string,
+  input: Json,
+  onKey?: (key: string) => void,
+): Promise<ToolAnswer> {
   const answer = await runTool(line, running, name, input, onKey)
   if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(line, running)
   return answer
 }
 
 /** `onKey` is told at once as which step it runs. */
-export async function runTool(line: Line, running: Running, name: string, input: Json, onKey?: (key: string) => void): Promise<ToolAnswer> {
+export async function runTool(
+  line: Line,
+  running: Running,
+  name: string,
+  input: Json,
+  onKey?: (key: string) => void,
+): Promise<ToolAnswer> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal = tool === undefined ? unavailable(line, running, name) : forbidden(line, running, name)
@@ -134,14 +190,22 @@ export async function runTool(line: Line, running: Running, name: string, input:
   onKey?.(key)
   if (tool === undefined || refusal !== null) {
     const no = refusal ?? unavailable(line, running, name)
-    return tool?.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
+    return tool?.refuse === undefined
+      ? refusedAnswer(no)
+      : tool.refuse(no, input, contextOf(line, running, key))
   }
   running.toolCalls.add(name)
   running.toolsRunning += 1
   try {
     const no = running.agent.ask.includes(name) ? await leave(line, running, name, input, key) : null
-    if (no !== null) return tool.refuse === undefined ? refusedAnswer(no) : tool.refuse(no, input, contextOf(line, running, key))
-    const answer = tool.effect === 'call' ? await tool.run(input, contextOf(line, running, key)) : await recordTool(line, running, tool, key, input)
+    if (no !== null)
+      return tool.refuse === undefined
+        ? refusedAnswer(no)
+        : tool.refuse(no, input, contextOf(line, running, key))
+    const answer =
+      tool.effect === 'call'
+        ? await tool.run(input, contextOf(line, running, key))
+        : await recordTool(line, running, tool, key, input)
     return answer
   } finally {
     running.toolsRunning -= 1
@@ -150,51 +214,123 @@ export async function runTool(line: Line, running: Running, name: string, input:
 }
 
 /** A person's leave, or the refusal where there is none. */
-async function leave(line: Line, running: Running, name: string, input: Json, key: string): Promise<Refusal | null> {
+async function leave(
+  line: Line,
+  running: Running,
+  name: string,
+  input: Json,
+  key: string,
+): Promise<Refusal | null> {
   const { answer, by } = await line.askPerson(line, running, name, input, key)
-  return answer === 'allow' ? null : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
+  return answer === 'allow'
+    ? null
+    : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
 }
 
 /** R7: checked where a tool runs, whatever the driver was shown. */
 function forbidden(line: Line, running: Running, name: string): Refusal | null {
   const disabled = running.tools.get(name)?.disabled
   if (disabled !== undefined) return { code: 'tool_disabled', tool: name, why: disabled }
-  if (!mayUse(running.row.grant.authority, running.agent.tools, name)) return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
-  if (running.agent.ask.includes(name) && !line.asks) return { code: 'tool_disabled', tool: name, why: 'a person must be asked first, and nobody can be asked here' }
+  if (!mayUse(running.row.grant.authority, running.agent.tools, name))
+    return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
+  if (running.agent.ask.includes(name) && !line.asks)
+    return {
+      code: 'tool_disabled',
+      tool: name,
+      why: 'a person must be asked first, and nobody can be asked here',
+    }
   return null
 }
 
 function unavailable(line: Line, running: Running, name: string): Refusal {
-  const listed = [...running.tools.keys()].filter((listedName) => forbidden(line, running, listedName) === null)
-  return { code: 'tool_disabled', tool: name, why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools' }
+  const listed = [...running.tools.keys()].filter(
+    (listedName) => forbidden(line, running, listedName) === null,
+  )
+  return {
+    code: 'tool_disabled',
+    tool: name,
+    why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools',
+  }
 }
 
 const contextOf = (line: Line, running: Running, stepKey: string) => ({
-  turn: running.row, session: running.session, agent: running.agent, callable: callableOf(line, running.agent), signal: running.abort.signal, acts: running.acts, stepKey, shownTokens: line.limits.resultShownTokens, trace: () => traceparentFor(line, running, stepKey),
+  turn: running.row,
+  session: running.session,
+  agent: running.agent,
+  callable: callableOf(line, running.agent),
+  signal: running.abort.signal,
+  acts: running.acts,
+  stepKey,
+  shownTokens: line.limits.resultShownTokens,
+  trace: () => traceparentFor(line, running, stepKey),
 })
 
-async function recordTool(line: Line, running: Running, tool: Tool, key: string, input: Json): Promise<ToolAnswer> {
+async function recordTool(
+  line: Line,
+  running: Running,
+  tool: Tool,
+  key: string,
+  input: Json,
+): Promise<ToolAnswer> {
   const known = running.recorded?.step(key, { kind: 'tool', name: tool.name, input })
   if (known?.type === 'step.ended') return { ok: known.ok, value: known.output }
-  const place = { session: running.row.session, turn: running.row.id, kind: 'tool' as const, name: tool.name, key }
+  const place = {
+    session: running.row.session,
+    turn: running.row.id,
+    kind: 'tool' as const,
+    name: tool.name,
+    key,
+  }
   const startedAt = line.clock.now()
   if (known?.type === 'step.started' && tool.effect === 'write') {
-    const value = { error: { code: 'interrupted', message: `The runtime stopped while ${tool.name} was running: it may have run. Look before you do it again.` } }
-    running.buffer.push({ type: 'step.ended', ...place, input, ok: false, output: value, usage: null, startedAt })
+    const value = {
+      error: {
+        code: 'interrupted',
+        message: `The runtime stopped while ${tool.name} was running: it may have run. Look before you do it again.`,
+      },
+    }
+    running.buffer.push({
+      type: 'step.ended',
+      ...place,
+      input,
+      ok: false,
+      output: value,
+      usage: null,
+      startedAt,
+    })
     return { ok: false, value }
   }
   if (tool.effect === 'write') await flush(line, running, [{ type: 'step.started', ...place, input }])
   const answer = await attempt(line, running, tool, key, input)
-  running.buffer.push({ type: 'step.ended', ...place, input, ok: answer.ok, output: answer.value, usage: null, startedAt })
+  running.buffer.push({
+    type: 'step.ended',
+    ...place,
+    input,
+    ok: answer.ok,
+    output: answer.value,
+    usage: null,
+    startedAt,
+  })
   return answer
 }
 
 /** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
-async function attempt(line: Line, running: Running, tool: Tool, key: string, input: Json): Promise<ToolAnswer> {
+async function attempt(
+  line: Line,
+  running: Running,
+  tool: Tool,
+  key: string,
+  input: Json,
+): Promise<ToolAnswer> {
   try {
     return await tool.run(input, contextOf(line, running, key))
   } catch (error) {
     if (running.abort.signal.aborted || error instanceof Fenced) throw error
-    return { ok: false, value: { error: { code: 'tool_failed', message: error instanceof Error ? error.message : String(error) } } }
+    return {
+      ok: false,
+      value: {
+        error: { code: 'tool_failed', message: error instanceof Error ? error.message : String(error) },
+      },
+    }
   }
 }

@@ -16,4 +16,6 @@ export class StoreUnavailable extends Error {
 }
 
 /** `since` is the wall clock's time. */
-export type StoreHealth = { state: 'ok' } | { state: 'unavailable'; since: Millis; refusal: StoreUnavailable['refusal'] }
+export type StoreHealth =
+  | { state: 'ok' }
+  | { state: 'unavailable'; since: Millis; refusal: StoreUnavailable['refusal'] }

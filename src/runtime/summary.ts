@@ -1,4 +1,7 @@
-/** A session's rolling summary: written by its model on demand, as a recorded and charged step, otherwise extracted. */
+/**
+ * A session's rolling summary: written by its model on demand, as a recorded and charged step, otherwise
+ * extracted.
+ */
 import type { Entry } from '../model/context.ts'
 import { headUnits, preview } from '../model/text.ts'
 import { ProviderFault } from './faults.ts'
@@ -23,15 +26,23 @@ async function write(line: Line, running: Running): Promise<string | null> {
   const from = Math.max(session.summaryEntries + 1, session.entries - entriesPerRound + 1)
   const numbers = Array.from({ length: session.entries - from + 1 }, (_, index) => from + index)
   const fresh = await line.store.entriesByNumber(session.id, numbers)
-  const { text } = await stepsOf(line, running).step('summary', running.agent.name, { upTo: session.entries }, async (signal) => {
-    const written = await line.summarise(running.agent, session.summary, fresh, signal, line.ids.boundary()).catch((error: unknown) => {
-      // A model that cannot write one is no reason to refuse the call: the extract is what agents without a model get.
-      if (error instanceof ProviderFault) return null
-      throw error
-    })
-    const value = { text: written?.text ?? extract(session.summary, fresh), entries: session.entries }
-    return { value, usage: written?.usage ?? null }
-  })
+  const { text } = await stepsOf(line, running).step(
+    'summary',
+    running.agent.name,
+    { upTo: session.entries },
+    async (signal) => {
+      const written = await line
+        .summarise(running.agent, session.summary, fresh, signal, line.ids.boundary())
+        .catch((error: unknown) => {
+          // A model that cannot write one is no reason to refuse the call: the extract is what agents without
+          // a model get.
+          if (error instanceof ProviderFault) return null
+          throw error
+        })
+      const value = { text: written?.text ?? extract(session.summary, fresh), entries: session.entries }
+      return { value, usage: written?.usage ?? null }
+    },
+  )
   return text
 }
 

@@ -18,13 +18,18 @@ test('a sleep rejects with the reason of its signal as soon as it aborts', async
 test('a sleep whose signal has aborted already rejects with its reason and leaves no timer', async () => {
   const before = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   await expect(systemClock.sleep(60_000, AbortSignal.abort('stopped'))).rejects.toBe('stopped')
-  expect(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length).toBeLessThanOrEqual(before)
+  expect(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length).toBeLessThanOrEqual(
+    before,
+  )
 })
 
 test('a sleep that does not fit into one timer does not end at once', async () => {
   const stop = new AbortController()
   let ended = false
-  const sleeping = systemClock.sleep(2 ** 40, stop.signal).then(() => (ended = true), () => 'aborted')
+  const sleeping = systemClock.sleep(2 ** 40, stop.signal).then(
+    () => (ended = true),
+    () => 'aborted',
+  )
   await systemClock.sleep(10)
   expect(ended).toBe(false)
   stop.abort()
@@ -40,7 +45,7 @@ test('a blocked event loop is seen at the next look, and forgotten at the one af
   await systemClock.sleep(20)
   lag.look()
   await systemClock.sleep(20)
-  for (const until = performance.now() + 120; performance.now() < until; );
+  for (const until = performance.now() + 120; performance.now() < until;);
   await systemClock.sleep(20)
   const blocked = lag.look()
   expect(blocked.max).toBeGreaterThan(60)

@@ -1,9 +1,14 @@
-/** The machine's time. The only file that may read it: everything else takes a Clock, so that a simulated one can take its place. */
+/**
+ * The machine's time. The only file that may read it: everything else takes a Clock, so that a simulated one
+ * can take its place.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Millis } from '../model/id.ts'
 import type { Clock } from './ports.ts'
 
-/** Node fires a timer at once when its delay does not fit into 31 bits, so a long sleep is made of several. */
+/**
+ * Node fires a timer at once when its delay does not fit into 31 bits, so a long sleep is made of several.
+ */
 const timerMsMax = 2_147_483_647
 
 export const systemClock: Clock = {
@@ -38,7 +43,10 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
 /** Lets everything else run that is ready to: the pause between two slices of long work. */
 export const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Calls `wake` after `ms` unless the returned function was called before. It keeps no process alive: only for what may be left undone at the end. */
+/**
+ * Calls `wake` after `ms` unless the returned function was called before. It keeps no process alive: only for
+ * what may be left undone at the end.
+ */
 export function wakeLater(ms: number, wake: () => void): () => void {
   const timer = setTimeout(wake, Math.min(ms, timerMsMax)).unref()
   return () => clearTimeout(timer)
@@ -47,13 +55,21 @@ export function wakeLater(ms: number, wake: () => void): () => void {
 /** A moment as the outside writes it. */
 export const isoTime = (at: Millis): string => new Date(at).toISOString()
 
-export type LoopLag = { /** In milliseconds, since the last look. */ look(): { mean: number; p99: number; max: number }; stop(): void }
+export type LoopLag = {
+  /** In milliseconds, since the last look. */
+  look(): { mean: number; p99: number; max: number }
+  stop(): void
+}
 
-/** How late the event loop is: a timer that should fire every `resolutionMs` says so. It does not hold the process open. */
+/**
+ * How late the event loop is: a timer that should fire every `resolutionMs` says so. It does not hold the
+ * process open.
+ */
 export function watchLoopLag(resolutionMs = 50): LoopLag {
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
-  const late = (nanos: number): number => (Number.isFinite(nanos) ? Math.max(0, nanos / 1e6 - resolutionMs) : 0)
+  const late = (nanos: number): number =>
+    Number.isFinite(nanos) ? Math.max(0, nanos / 1e6 - resolutionMs) : 0
   return {
     look() {
       const lag = { mean: late(delays.mean), p99: late(delays.percentile(99)), max: late(delays.max) }

@@ -8,13 +8,18 @@ test('ids are 21 digits and start with the second', () => {
 })
 
 test('ids grow strictly, whatever the clock does', () => {
-  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 2_500_000_000_000 }), { minLength: 2, maxLength: 50 }), (times) => {
-    let at = 0
-    const ids = systemIds(() => times[at] ?? 0)
-    const made: string[] = []
-    for (at = 0; at < times.length; at += 1) made.push(ids.next(), ids.next())
-    expect(made).toEqual([...new Set(made)].sort())
-  }))
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 2_500_000_000_000 }), { minLength: 2, maxLength: 50 }),
+      (times) => {
+        let at = 0
+        const ids = systemIds(() => times[at] ?? 0)
+        const made: string[] = []
+        for (at = 0; at < times.length; at += 1) made.push(ids.next(), ids.next())
+        expect(made).toEqual([...new Set(made)].sort())
+      },
+    ),
+  )
 })
 
 test('ids of one second are neighbours', () => {

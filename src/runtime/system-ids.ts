@@ -1,7 +1,9 @@
 /**
- * Ids that sort by time: nine digits of seconds since 2020 (enough until 2051), then twelve digits, random at the first id of a second and counted up within it.
+ * Ids that sort by time: nine digits of seconds since 2020 (enough until 2051), then twelve digits, random at
+ * the first id of a second and counted up within it.
  * They never go back, also when the clock does, so that rows written together stay together and in order.
- * Models read and repeat them: digits take a third of a token each, where letters and digits mixed take more than half.
+ * Models read and repeat them: digits take a third of a token each, where letters and digits mixed take more
+ * than half.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { boundaryFrom } from '../model/frame.ts'

@@ -1,4 +1,8 @@
-/** Tools that a program outside uses by itself: they are written down where their session stands, outside of any turn, because they were no step of ours. What began and never ended is in the log too. The program's own key is that of one use: tried again, it is written once. */
+/**
+ * Tools that a program outside uses by itself: they are written down where their session stands, outside of
+ * any turn, because they were no step of ours. What began and never ended is in the log too. The program's
+ * own key is that of one use: tried again, it is written once.
+ */
 import type { Event } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
@@ -9,14 +13,26 @@ import type { Line } from './line.ts'
 
 const bytesMax = 64 * 1024
 
-export async function traceTool(line: Line, session: SessionId, { key, tool, input, ended }: TracedTool): Promise<{ recorded: true } | Refusal> {
+export async function traceTool(
+  line: Line,
+  session: SessionId,
+  { key, tool, input, ended }: TracedTool,
+): Promise<{ recorded: true } | Refusal> {
   const row = await line.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
-  if (clientOf(line, row) === null) return badInput('session', session, 'a session that a program outside runs; what is run here is recorded by itself')
+  if (clientOf(line, row) === null)
+    return badInput(
+      'session',
+      session,
+      'a session that a program outside runs; what is run here is recorded by itself',
+    )
   const bytes = byteLength(JSON.stringify([input, ended]))
   if (bytes > bytesMax) return { code: 'too_large', field: 'input and output', bytes, bytesMax }
   const step = { session, turn: null, kind: 'tool' as const, name: tool, key, input }
-  const event: Event = ended === null ? { type: 'step.started', ...step } : { type: 'step.ended', ...step, ...ended, usage: null }
+  const event: Event =
+    ended === null
+      ? { type: 'step.started', ...step }
+      : { type: 'step.ended', ...step, ...ended, usage: null }
   await line.store.transact([`session:${session}`], async (tx) => {
     const known = await tx.traced(session, key)
     if (known === null || (known === 'begun' && ended !== null)) tx.append(event)

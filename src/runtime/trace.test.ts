@@ -4,17 +4,56 @@ import { world } from '../../test/world.ts'
 import type { Tool } from './ports.ts'
 
 const seen: (string | null)[] = []
-const outside: Tool = { name: 'outside', effect: 'read', calling: false, describe: () => ({ name: 'outside', description: '', input: {} }), run: async (_input, { trace }) => { seen.push(trace?.() ?? null); return { ok: true, value: null } } }
+const outside: Tool = {
+  name: 'outside',
+  effect: 'read',
+  calling: false,
+  describe: () => ({ name: 'outside', description: '', input: {} }),
+  run: async (_input, { trace }) => {
+    seen.push(trace?.() ?? null)
+    return { ok: true, value: null }
+  },
+}
 const agents = {
-  planner: { script: async (turn: { tool: (name: string, input: never) => Promise<unknown> }) => { await turn.tool('outside', {} as never); await turn.tool('sub_agent', { agent_name: 'coder', task: 'x' } as never); return 'ok' } },
-  coder: { script: async (turn: { tool: (name: string, input: never) => Promise<unknown> }) => { await turn.tool('outside', {} as never); return 'ok' } },
+  planner: {
+    script: async (turn: { tool: (name: string, input: never) => Promise<unknown> }) => {
+      await turn.tool('outside', {} as never)
+      await turn.tool('sub_agent', { agent_name: 'coder', task: 'x' } as never)
+      return 'ok'
+    },
+  },
+  coder: {
+    script: async (turn: { tool: (name: string, input: never) => Promise<unknown> }) => {
+      await turn.tool('outside', {} as never)
+      return 'ok'
+    },
+  },
 }
 const incoming = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 test('without an exporter the incoming trace is handed on as it came, down the tree; without one nothing is', async () => {
   const w = await world({ agents, tools: [outside] })
-  const made = await w.exchange.createSession({ kind: 'user' }, { cwd: '/tmp', agent: 'planner', model: null, title: '', parent: null, initialMessage: 'go', id: null, trace: incoming })
-  await w.until(w.exchange.waitForSession({ kind: 'user' }, 'code' in made ? 'ses_none' : made.sessionId, 10_000, new AbortController().signal))
+  const made = await w.exchange.createSession(
+    { kind: 'user' },
+    {
+      cwd: '/tmp',
+      agent: 'planner',
+      model: null,
+      title: '',
+      parent: null,
+      initialMessage: 'go',
+      id: null,
+      trace: incoming,
+    },
+  )
+  await w.until(
+    w.exchange.waitForSession(
+      { kind: 'user' },
+      'code' in made ? 'ses_none' : made.sessionId,
+      10_000,
+      new AbortController().signal,
+    ),
+  )
   expect(seen.splice(0)).toEqual([incoming, incoming])
   await w.run('planner', 'go')
   expect(seen.splice(0)).toEqual([null, null])

@@ -3,12 +3,21 @@ import { rootTurnOf, traceparentOf } from '../model/trace.ts'
 import type { Line } from './line.ts'
 import type { Running } from './running.ts'
 
-/** The trace that a flow was begun with, kept while its root runs here, so that no step has to look for it. */
+/**
+ * The trace that a flow was begun with, kept while its root runs here, so that no step has to look for it.
+ */
 export function noteTrace(line: Line, { row, input }: Running): () => void {
-  if (input.type !== 'message.sent' || input.trace === null || row.id !== rootTurnOf(row.flow)) return () => undefined
+  if (input.type !== 'message.sent' || input.trace === null || row.id !== rootTurnOf(row.flow))
+    return () => undefined
   line.traces.set(row.flow, input.trace)
   return () => void line.traces.delete(row.flow)
 }
 
 export const traceparentFor = (line: Line, { row }: Running, key?: string): string | null =>
-  traceparentOf({ turn: row.id, flow: row.flow, root: line.traces.get(row.flow) ?? null, ...(key === undefined ? {} : { key }), sampling: line.sampling ?? null })
+  traceparentOf({
+    turn: row.id,
+    flow: row.flow,
+    root: line.traces.get(row.flow) ?? null,
+    ...(key === undefined ? {} : { key }),
+    sampling: line.sampling ?? null,
+  })

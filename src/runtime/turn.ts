@@ -1,6 +1,8 @@
 /**
- * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one outcome.
- * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is refused.
+ * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one
+ * outcome.
+ * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is
+ * refused.
  */
 import { externalAgent } from '../model/agent.ts'
 import type { TurnResult } from '../model/end.ts'
@@ -27,10 +29,18 @@ import { settleTurn } from './waiting.ts'
 
 const recordReadMs = 1000
 
-export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void {
+export function startTurn(
+  line: Line,
+  row: TurnRow,
+  session: SessionRow,
+  input: Running['input'],
+  recorded: Recorded | null,
+): void {
   const known = row.grant.agent === externalAgent.name ? externalAgent : line.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : agentOf(known, session)
-  const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) => actsOf(line, own))
+  const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
+    actsOf(line, own),
+  )
   running.recorded = recorded
   running.progressAt = line.clock.elapsed()
   renewTime(line, row.id, row.deadline)
@@ -39,14 +49,30 @@ export function startTurn(line: Line, row: TurnRow, session: SessionRow, input: 
   void runTurn(line, running, agent === undefined).catch(line.report)
 }
 
-const missingAgent = (name: string): Running['agent'] => ({ name, description: '', prompt: '', driver: 'none', tools: [], ask: [], allowSubAgentCalls: false, maxDepth: 0, limits: {}, mcpServers: {} })
+const missingAgent = (name: string): Running['agent'] => ({
+  name,
+  description: '',
+  prompt: '',
+  driver: 'none',
+  tools: [],
+  ask: [],
+  allowSubAgentCalls: false,
+  maxDepth: 0,
+  limits: {},
+  mcpServers: {},
+})
 
 async function runTurn(line: Line, running: Running, unknown: boolean): Promise<void> {
   const silence = watch(line, running)
   const forget = noteTrace(line, running)
   try {
     const outcome: TurnOutcome = unknown
-      ? { outcome: 'failed', output: '', error: `agent_unknown: ${running.row.grant.agent} is no longer configured`, iterations: 0 }
+      ? {
+          outcome: 'failed',
+          output: '',
+          error: `agent_unknown: ${running.row.grant.agent} is no longer configured`,
+          iterations: 0,
+        }
       : await drive(line, running)
     if (line.stopping.signal.aborted) return
     await finish(line, running, outcome)
@@ -68,7 +94,10 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
   if (line.queued.delete(running.row.session)) await claimSession(line, running.row.session)
 }
 
-/** What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was waiting to be recorded. */
+/**
+ * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
+ * waiting to be recorded.
+ */
 async function finish(line: Line, running: Running, outcome: TurnOutcome): Promise<void> {
   try {
     await finishTurn(line, running, await resultOf(line, running, outcome))
@@ -76,14 +105,32 @@ async function finish(line: Line, running: Running, outcome: TurnOutcome): Promi
     if (error instanceof Fenced || line.stopping.signal.aborted) throw error
     running.buffer = []
     const reason = error instanceof Error ? error.message : String(error)
-    await finishTurn(line, running, await resultOf(line, running, { outcome: 'failed', output: '', error: `not_recorded: ${reason}`, iterations: running.iterations }))
+    await finishTurn(
+      line,
+      running,
+      await resultOf(line, running, {
+        outcome: 'failed',
+        output: '',
+        error: `not_recorded: ${reason}`,
+        iterations: running.iterations,
+      }),
+    )
   }
 }
 
 /** For whoever waits here when not even the end can be recorded. */
 const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => ({
-  type: 'turn.ended', session: running.row.session, turn: running.row.id, outcome: 'lost', output: running.said, error: `lost: ${error instanceof Error ? error.message : String(error)}`,
-  tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow, iterations: running.iterations, toolCalls: [...running.toolCalls], entry: null,
+  type: 'turn.ended',
+  session: running.row.session,
+  turn: running.row.id,
+  outcome: 'lost',
+  output: running.said,
+  error: `lost: ${error instanceof Error ? error.message : String(error)}`,
+  tokensUsed: running.tokensUsed,
+  tokensBelow: running.tokensBelow,
+  iterations: running.iterations,
+  toolCalls: [...running.toolCalls],
+  entry: null,
 })
 
 async function drive(line: Line, running: Running): Promise<TurnOutcome> {
@@ -91,7 +138,10 @@ async function drive(line: Line, running: Running): Promise<TurnOutcome> {
     const input = await turnInputOf(line, running)
     const driver = driverOfClient(line, running) ?? line.agents.driver(running.agent)
     const steps = stepsOf(line, running)
-    const run = async (): Promise<TurnOutcome> => repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) => driver.run({ ...input, ...again(input) }, steps, running.abort.signal))
+    const run = async (): Promise<TurnOutcome> =>
+      repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) =>
+        driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
+      )
     return checked(await untilLeft(line, running, run()))
   } catch (error) {
     return broken(running, error)
@@ -101,8 +151,18 @@ async function drive(line: Line, running: Running): Promise<TurnOutcome> {
 /** A driver of somebody's own may return anything. */
 function checked(outcome: TurnOutcome): TurnOutcome {
   const known = ['completed', 'failed', 'budget_exhausted', 'timed_out'].includes(outcome?.outcome)
-  if (known && typeof outcome.output === 'string') return { ...outcome, error: outcome.error ?? null, iterations: Number.isInteger(outcome.iterations) ? outcome.iterations : 0 }
-  return { outcome: 'failed', output: '', error: 'driver_broken: the driver returned no outcome with an output', iterations: 0 }
+  if (known && typeof outcome.output === 'string')
+    return {
+      ...outcome,
+      error: outcome.error ?? null,
+      iterations: Number.isInteger(outcome.iterations) ? outcome.iterations : 0,
+    }
+  return {
+    outcome: 'failed',
+    output: '',
+    error: 'driver_broken: the driver returned no outcome with an output',
+    iterations: 0,
+  }
 }
 
 /** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
@@ -124,31 +184,74 @@ function broken(running: Running, error: unknown): TurnOutcome {
   const { reason } = running.abort.signal
   if (running.abort.signal.aborted && reason instanceof Fenced) throw reason
   const iterations = running.iterations
-  if (error instanceof RunnerLost) return { outcome: 'lost', output: running.said, error: `lost: ${error.message}`, iterations }
-  if (error instanceof BudgetExhausted) return { outcome: 'budget_exhausted', output: running.said, error: `budget_exhausted: ${error.message}`, iterations }
-  return { outcome: 'failed', output: running.said, error: error instanceof Error ? error.message : String(error), iterations }
+  if (error instanceof RunnerLost)
+    return { outcome: 'lost', output: running.said, error: `lost: ${error.message}`, iterations }
+  if (error instanceof BudgetExhausted)
+    return {
+      outcome: 'budget_exhausted',
+      output: running.said,
+      error: `budget_exhausted: ${error.message}`,
+      iterations,
+    }
+  return {
+    outcome: 'failed',
+    output: running.said,
+    error: error instanceof Error ? error.message : String(error),
+    iterations,
+  }
 }
 
-/** A turn that was told to stop ends as it was told, with what it had said; a success without output is a failure. */
+/**
+ * A turn that was told to stop ends as it was told, with what it had said; a success without output is a
+ * failure.
+ */
 async function resultOf(line: Line, running: Running, ended: TurnOutcome): Promise<TurnResult> {
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
-  const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? 'empty_output: the run ended without an answer' : ended.error
+  const error =
+    stopped !== null
+      ? `${stopped}: the turn was stopped`
+      : empty
+        ? 'empty_output: the run ended without an answer'
+        : ended.error
   // Whatever a run that did not finish had said is kept, not only its last words.
   const output = outcome === 'completed' || running.said.trim() === '' ? ended.output : running.said
   return {
-    outcome, output, error, iterations: Math.max(ended.iterations, running.iterations), toolCalls: [...running.toolCalls], tokensUsed: running.tokensUsed, tokensBelow: running.tokensBelow,
+    outcome,
+    output,
+    error,
+    iterations: Math.max(ended.iterations, running.iterations),
+    toolCalls: [...running.toolCalls],
+    tokensUsed: running.tokensUsed,
+    tokensBelow: running.tokensBelow,
     entry: running.session.kind === 'persistent' ? await entryOf(line, running, output, error) : null,
   }
 }
 
-async function entryOf(line: Line, { input, session, row }: Running, output: string, error: string | null): Promise<TurnResult['entry']> {
-  const answered = output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, line.limits.resultBytesMax).text
-  const asked = input.type === 'call.opened'
-    ? { asked: input.task, askedTokens: await countGently(line.count, input.task), from: input.grant.path.at(-2)?.agent ?? null }
-    : { asked: input.text, askedTokens: input.tokens, from: input.from }
-  return { n: session.entries + 1, ...asked, startedAt: row.openedAt, answered, answeredTokens: await countGently(line.count, answered) }
+async function entryOf(
+  line: Line,
+  { input, session, row }: Running,
+  output: string,
+  error: string | null,
+): Promise<TurnResult['entry']> {
+  const answered =
+    output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, line.limits.resultBytesMax).text
+  const asked =
+    input.type === 'call.opened'
+      ? {
+          asked: input.task,
+          askedTokens: await countGently(line.count, input.task),
+          from: input.grant.path.at(-2)?.agent ?? null,
+        }
+      : { asked: input.text, askedTokens: input.tokens, from: input.from }
+  return {
+    n: session.entries + 1,
+    ...asked,
+    startedAt: row.openedAt,
+    answered,
+    answeredTokens: await countGently(line.count, answered),
+  }
 }
 
 /** The turn's own deadline, and silence where nobody else keeps time for it. */
@@ -175,7 +278,9 @@ function watch(line: Line, running: Running): () => void {
   }
 }
 
-/** A client's turn that was taken up late may have its answer on record already: it gets the time to read it. */
+/**
+ * A client's turn that was taken up late may have its answer on record already: it gets the time to read it.
+ */
 function msLeftHere(line: Line, { row, session, recorded }: Running): number {
   const left = msLeft(line, row.id, row.deadline)
   return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left

@@ -7,13 +7,26 @@ import type { CallResult } from './ports.ts'
 
 export function resultOf(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
   return {
-    call: ended.call, agent: row.grant.agent, outcome: ended.outcome, output: ended.output, truncated: ended.truncated, errors: ended.errors, toolCalls: ended.toolCalls,
-    tokensUsed: ended.tokensUsed, durationMs: Math.max(0, ended.endedAt - ended.openedAt), iterations: ended.iterations, path: row.grant.path.map((hop) => hop.agent), refusal: null,
+    call: ended.call,
+    agent: row.grant.agent,
+    outcome: ended.outcome,
+    output: ended.output,
+    truncated: ended.truncated,
+    errors: ended.errors,
+    toolCalls: ended.toolCalls,
+    tokensUsed: ended.tokensUsed,
+    durationMs: Math.max(0, ended.endedAt - ended.openedAt),
+    iterations: ended.iterations,
+    path: row.grant.path.map((hop) => hop.agent),
+    refusal: null,
   }
 }
 
 /** The ending of a call if it has ended, from the log. */
-export async function endingOf(line: Line, call: CallId): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
+export async function endingOf(
+  line: Line,
+  call: CallId,
+): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
   const row = await line.store.turn(turnOf(call))
   if (row === null || row.call === null || row.call.pending || row.endedSeq === null) return null
   const stored = await line.store.event(row.endedSeq)
@@ -21,8 +34,14 @@ export async function endingOf(line: Line, call: CallId): Promise<{ ended: Event
   return { ended: stored.event, row }
 }
 
-/** Resolves with the ending. Whoever learns of it first calls `settleCall`: a hint, the deadline, or the sweep. */
-export function callEnding(line: Line, call: CallId): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
+/**
+ * Resolves with the ending. Whoever learns of it first calls `settleCall`: a hint, the deadline, or the
+ * sweep.
+ */
+export function callEnding(
+  line: Line,
+  call: CallId,
+): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'call.ended'>>((resolve) => {
     forget = listen(line.callWaiters, call, resolve)

@@ -8,8 +8,21 @@ import { workerPool, type PoolOptions, type PoolOutcome } from './worker-pool.ts
 const file = join(import.meta.dirname, '../../test/pool-worker.ts')
 
 function makePool(options: Partial<PoolOptions> = {}) {
-  const pool = workerPool<TestOrder, string, number>({ file, workersMax: 2, queuedMax: 8, queuedPerOwnerMax: 6, heapMbMax: 32, ...options })
-  const run = (order: TestOrder, owner = 'a', msMax = 5000, signal = new AbortController().signal, onPartial?: (text: string) => void): Promise<PoolOutcome<number>> =>
+  const pool = workerPool<TestOrder, string, number>({
+    file,
+    workersMax: 2,
+    queuedMax: 8,
+    queuedPerOwnerMax: 6,
+    heapMbMax: 32,
+    ...options,
+  })
+  const run = (
+    order: TestOrder,
+    owner = 'a',
+    msMax = 5000,
+    signal = new AbortController().signal,
+    onPartial?: (text: string) => void,
+  ): Promise<PoolOutcome<number>> =>
     pool.run({ order, owner, msMax, signal, ...(onPartial === undefined ? {} : { onPartial }) })
   return { ...pool, run, threads: () => pool.threads(), close: () => pool.close() }
 }
@@ -17,7 +30,9 @@ function makePool(options: Partial<PoolOptions> = {}) {
 test('W1: an order that never ends is stopped at its deadline, the main thread goes on, and the next order is answered', async () => {
   const pool = makePool()
   expect(await pool.run('echo')).toMatchObject({ kind: 'answer' })
-  const stall = await longestStall(async () => expect(await pool.run('spin', 'a', 300)).toEqual({ kind: 'late' }))
+  const stall = await longestStall(async () =>
+    expect(await pool.run('spin', 'a', 300)).toEqual({ kind: 'late' }),
+  )
   expect(stall).toBeLessThan(150)
   expect(await pool.run('echo')).toMatchObject({ kind: 'answer' })
   await pool.close()
@@ -27,9 +42,14 @@ test('W1: a fault, a thread that goes away and one that fills its memory are out
   const pool = makePool()
   expect(await pool.run('throw')).toEqual({ kind: 'broken', why: 'it broke' })
   expect(await pool.run('exit')).toEqual({ kind: 'broken', why: 'its thread ended' })
-  expect(await pool.run('fill', 'a', 20_000)).toMatchObject({ kind: 'broken', why: expect.stringContaining('memory') })
+  expect(await pool.run('fill', 'a', 20_000)).toMatchObject({
+    kind: 'broken',
+    why: expect.stringContaining('memory'),
+  })
   const partial: string[] = []
-  expect(await pool.run('echo', 'a', 5000, new AbortController().signal, (text) => partial.push(text))).toMatchObject({ kind: 'answer' })
+  expect(
+    await pool.run('echo', 'a', 5000, new AbortController().signal, (text) => partial.push(text)),
+  ).toMatchObject({ kind: 'answer' })
   expect(partial).toEqual(['echo'])
   await pool.close()
 })
@@ -66,7 +86,9 @@ test('W3: an owner whose orders never end keeps no other owner waiting', async (
   await Promise.all([pool.run('echo', 'greedy'), pool.run('echo', 'other')])
   expect(pool.threads()).toBe(2)
   const stop = new AbortController()
-  const greedy = Array.from({ length: 6 }, () => pool.run('spin', 'greedy', 60_000, stop.signal).catch(() => null))
+  const greedy = Array.from({ length: 6 }, () =>
+    pool.run('spin', 'greedy', 60_000, stop.signal).catch(() => null),
+  )
   expect(await pool.run('echo', 'other')).toMatchObject({ kind: 'answer' })
   stop.abort()
   expect(await Promise.all(greedy)).toEqual([null, null, null, null, null, null])

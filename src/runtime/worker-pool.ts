@@ -1,10 +1,14 @@
 /**
- * Runs work on foreign input in threads of its own, because a thread can be ended from outside and the main one cannot.
+ * Runs work on foreign input in threads of its own, because a thread can be ended from outside and the main
+ * one cannot.
  *
- * W1: An order ends: with its answer, at its deadline, when its signal aborts, or with its thread. A thread that was stopped is replaced.
- * W2: Bounded (R11): threads, their memory, and how many orders wait. One too many is answered with `full` at once.
+ * W1: An order ends: with its answer, at its deadline, when its signal aborts, or with its thread. A thread
+ * that was stopped is replaced.
+ * W2: Bounded (R11): threads, their memory, and how many orders wait. One too many is answered with `full` at
+ * once.
  * W3: Fair: owners take turns, and one owner never has all the threads where there is more than one.
- * W4: Threads start when they are first needed, end when they have been idle for a while, and never keep the process alive.
+ * W4: Threads start when they are first needed, end when they have been idle for a while, and never keep the
+ * process alive.
  */
 import { contained } from '../model/contained.ts'
 import { Worker } from 'node:worker_threads'
@@ -33,7 +37,11 @@ export type PoolJob<Order, Partial> = {
   onPartial?: (partial: Partial) => void
 }
 
-export type PoolOutcome<Answer> = { kind: 'answer'; value: Answer } | { kind: 'late' } | { kind: 'full' } | { kind: 'broken'; why: string }
+export type PoolOutcome<Answer> =
+  | { kind: 'answer'; value: Answer }
+  | { kind: 'late' }
+  | { kind: 'full' }
+  | { kind: 'broken'; why: string }
 
 export type WorkerPool<Order, Partial, Answer> = {
   /** Rejects with the signal's reason; every other end is an outcome. */
@@ -48,12 +56,19 @@ type Waiting<Order, Partial, Answer> = PoolJob<Order, Partial> & {
   fail(reason: unknown): void
 }
 
-type Thread<Order, Partial, Answer> = { worker: Worker; ready: boolean; job: Waiting<Order, Partial, Answer> | null; stopTimer: () => void }
+type Thread<Order, Partial, Answer> = {
+  worker: Worker
+  ready: boolean
+  job: Waiting<Order, Partial, Answer> | null
+  stopTimer: () => void
+}
 
 const idleMsDefault = 10_000
 const startMsDefault = 10_000
 
-export const workerPool = <Order, Partial, Answer>(options: PoolOptions): WorkerPool<Order, Partial, Answer> => new Pool(options)
+export const workerPool = <Order, Partial, Answer>(
+  options: PoolOptions,
+): WorkerPool<Order, Partial, Answer> => new Pool(options)
 
 class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer> {
   readonly #options: PoolOptions
@@ -103,7 +118,9 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
     for (const queue of this.#queues.values()) for (const job of queue) job.settle({ kind: 'full' })
     this.#queues.clear()
     this.#queued = 0
-    await Promise.all([...this.#threads].map((thread) => this.#end(thread, { kind: 'broken', why: 'the pool was closed' })))
+    await Promise.all(
+      [...this.#threads].map((thread) => this.#end(thread, { kind: 'broken', why: 'the pool was closed' })),
+    )
   }
 
   /** Gives what waits to threads that are free, and starts more threads where some may still be started. */
@@ -115,7 +132,12 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
       this.#assign(thread, job)
     }
     const starting = [...this.#threads].filter((thread) => !thread.ready).length
-    for (let more = Math.min(this.#runnable() - starting, this.#options.workersMax - this.#threads.size); more > 0; more -= 1) this.#start()
+    for (
+      let more = Math.min(this.#runnable() - starting, this.#options.workersMax - this.#threads.size);
+      more > 0;
+      more -= 1
+    )
+      this.#start()
   }
 
   /** W3: the first owner that may have one more thread; it then goes behind the others. */
@@ -147,17 +169,32 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
 
   #start(): void {
     const { file, heapMbMax, startMsMax = startMsDefault } = this.#options
-    const worker = new Worker(file, { env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: heapMbMax } })
-    const thread: Thread<Order, Partial, Answer> = { worker, ready: false, job: null, stopTimer: () => undefined }
+    const worker = new Worker(file, {
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMbMax },
+    })
+    const thread: Thread<Order, Partial, Answer> = {
+      worker,
+      ready: false,
+      job: null,
+      stopTimer: () => undefined,
+    }
     const slow = { kind: 'broken', why: `its thread did not start within ${startMsMax} ms` } as const
     thread.stopTimer = wakeLater(startMsMax, () => void this.#end(thread, slow))
     this.#threads.add(thread)
     const end = (fault: unknown): void => {
       void this.#end(thread, { kind: 'broken', why: fault instanceof Error ? fault.message : String(fault) })
     }
-    worker.on('message', contained(end, (message: FromWorker<Partial, Answer>) => this.#heed(thread, message)))
+    worker.on(
+      'message',
+      contained(end, (message: FromWorker<Partial, Answer>) => this.#heed(thread, message)),
+    )
     worker.on('error', contained(end, end))
-    worker.on('exit', contained(end, () => end('its thread ended')))
+    worker.on(
+      'exit',
+      contained(end, () => end('its thread ended')),
+    )
   }
 
   #heed(thread: Thread<Order, Partial, Answer>, message: FromWorker<Partial, Answer>): void {
@@ -186,7 +223,10 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
   #rest(thread: Thread<Order, Partial, Answer>): void {
     thread.stopTimer()
     thread.worker.unref()
-    thread.stopTimer = wakeLater(this.#options.idleMs ?? idleMsDefault, () => void this.#end(thread, { kind: 'late' }))
+    thread.stopTimer = wakeLater(
+      this.#options.idleMs ?? idleMsDefault,
+      () => void this.#end(thread, { kind: 'late' }),
+    )
   }
 
   #cancel(job: Waiting<Order, Partial, Answer>): void {
@@ -202,7 +242,9 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
     if (thread !== undefined) void this.#end(thread, { kind: 'late' })
   }
 
-  /** W1: stops the thread wherever it is. What waited for it gets the outcome, and the next one a new thread. */
+  /**
+   * W1: stops the thread wherever it is. What waited for it gets the outcome, and the next one a new thread.
+   */
   async #end(thread: Thread<Order, Partial, Answer>, outcome: PoolOutcome<Answer>): Promise<void> {
     if (!this.#threads.delete(thread)) return
     thread.stopTimer()

@@ -7,13 +7,19 @@ import { follow, type Follower } from './feed-follow.ts'
 import { framesOf, type Frame } from './feed-frame.ts'
 import { reachOf } from './reach.ts'
 
-const notice = (seq: number, session: SessionId = 'ses_1', bytes = 10): StoredEvent => ({ seq, at: 0, event: { type: 'notice.raised', session, turn: null, about: 'x', text: 'x'.repeat(bytes) } })
+const notice = (seq: number, session: SessionId = 'ses_1', bytes = 10): StoredEvent => ({
+  seq,
+  at: 0,
+  event: { type: 'notice.raised', session, turn: null, about: 'x', text: 'x'.repeat(bytes) },
+})
 
 /** A log in memory that tells its listeners in pages, late or at once, as the runtime's feed may. */
 function logOf(events: StoredEvent[], paging: 'at once' | 'later' = 'later') {
   const sinks = new Set<{ sink: FeedSink; cursor: number; catching: boolean }>()
   const log = {
-    events, subscriptions: 0, listeners: () => sinks.size,
+    events,
+    subscriptions: 0,
+    listeners: () => sinks.size,
     append(...more: StoredEvent[]) {
       events.push(...more)
       for (const one of sinks) if (!one.catching) one.sink.events(more.filter(({ seq }) => seq > one.cursor))
@@ -43,7 +49,11 @@ function logOf(events: StoredEvent[], paging: 'at once' | 'later' = 'later') {
 
 function outletOf() {
   const outlet = {
-    sent: [] as string[], waiting: [] as (() => void)[], bytes: 0, bytesMost: 0, dropped: null as number | null,
+    sent: [] as string[],
+    waiting: [] as (() => void)[],
+    bytes: 0,
+    bytesMost: 0,
+    dropped: null as number | null,
     send(frame: Frame, sent?: () => void) {
       outlet.sent.push(frame.socket.toString())
       outlet.bytes += frame.socket.length
@@ -56,34 +66,59 @@ function outletOf() {
       outlet.bytes = 0
       for (const sent of outlet.waiting.splice(0)) sent()
     },
-    seqs: () => outlet.sent.flatMap((text) => (text.includes('"type":"event"') ? [Number(/"seq":"(\d+)"/.exec(text)?.[1])] : [])),
+    seqs: () =>
+      outlet.sent.flatMap((text) =>
+        text.includes('"type":"event"') ? [Number(/"seq":"(\d+)"/.exec(text)?.[1])] : [],
+      ),
   }
   return outlet
 }
 
 const ticks = () => new Promise((resolve) => setTimeout(resolve, 0))
-const numbers = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, n) => from + n)
+const numbers = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-function following(log: ReturnType<typeof logOf>, more: Partial<Parameters<typeof follow>[0]> = {}): { outlet: ReturnType<typeof outletOf>; follower: Follower; faults: unknown[] } {
+function following(
+  log: ReturnType<typeof logOf>,
+  more: Partial<Parameters<typeof follow>[0]> = {},
+): { outlet: ReturnType<typeof outletOf>; follower: Follower; faults: unknown[] } {
   const outlet = outletOf()
   const faults: unknown[] = []
-  return { outlet, faults, follower: follow({ exchange: log.exchange, frames: framesOf(), reach: null, bufferedBytesMax: 1_000_000, outlet, fault: (fault) => faults.push(fault), ...more }) }
+  return {
+    outlet,
+    faults,
+    follower: follow({
+      exchange: log.exchange,
+      frames: framesOf(),
+      reach: null,
+      bufferedBytesMax: 1_000_000,
+      outlet,
+      fault: (fault) => faults.push(fault),
+      ...more,
+    }),
+  }
 }
 
-test.each(['at once', 'later'] as const)('F1: every event after the cursor comes once and in order, when the log is told %s', async (paging) => {
-  const log = logOf(numbers(1, 10).map((seq) => notice(seq)), paging)
-  const { outlet, follower } = following(log)
-  follower.start(3, null)
-  await ticks()
-  log.append(notice(11), notice(12))
-  log.append(notice(12))
-  log.append(notice(13))
-  expect(outlet.seqs()).toEqual(numbers(4, 13))
-  follower.stop()
-  log.append(notice(14))
-  expect(outlet.seqs()).toEqual(numbers(4, 13))
-  expect(log.listeners()).toBe(0)
-})
+test.each(['at once', 'later'] as const)(
+  'F1: every event after the cursor comes once and in order, when the log is told %s',
+  async (paging) => {
+    const log = logOf(
+      numbers(1, 10).map((seq) => notice(seq)),
+      paging,
+    )
+    const { outlet, follower } = following(log)
+    follower.start(3, null)
+    await ticks()
+    log.append(notice(11), notice(12))
+    log.append(notice(12))
+    log.append(notice(13))
+    expect(outlet.seqs()).toEqual(numbers(4, 13))
+    follower.stop()
+    log.append(notice(14))
+    expect(outlet.seqs()).toEqual(numbers(4, 13))
+    expect(log.listeners()).toBe(0)
+  },
+)
 
 test('a new start takes the place of the old one', async () => {
   const log = logOf(numbers(1, 6).map((seq) => notice(seq)))
@@ -102,22 +137,28 @@ test('whoever follows no session subscribes to nothing', () => {
   expect([outlet.seqs(), log.listeners()]).toEqual([[], 0])
 })
 
-test.each(['at once', 'later'] as const)('F2: while it catches up it holds about as much as it takes, and nothing is subscribed meanwhile, when the log is told %s', async (paging) => {
-  const log = logOf(numbers(1, 40).map((seq) => notice(seq, 'ses_1', 100_000)), paging)
-  const { outlet, follower } = following(log, { bufferedBytesMax: 1 })
-  follower.start(0, null)
-  let subscribedWhileFull = 0
-  for (let n = 0; n < 40 && outlet.seqs().length < 40; n += 1) {
+test.each(['at once', 'later'] as const)(
+  'F2: while it catches up it holds about as much as it takes, and nothing is subscribed meanwhile, when the log is told %s',
+  async (paging) => {
+    const log = logOf(
+      numbers(1, 40).map((seq) => notice(seq, 'ses_1', 100_000)),
+      paging,
+    )
+    const { outlet, follower } = following(log, { bufferedBytesMax: 1 })
+    follower.start(0, null)
+    let subscribedWhileFull = 0
+    for (let n = 0; n < 40 && outlet.seqs().length < 40; n += 1) {
+      await ticks()
+      subscribedWhileFull += outlet.waiting.length > 0 ? log.listeners() : 0
+      outlet.drain()
+    }
     await ticks()
-    subscribedWhileFull += outlet.waiting.length > 0 ? log.listeners() : 0
-    outlet.drain()
-  }
-  await ticks()
-  expect(outlet.seqs()).toEqual(numbers(1, 40))
-  expect(subscribedWhileFull).toBe(0)
-  expect(outlet.bytesMost).toBeLessThan(500_000)
-  expect(outlet.dropped).toBeNull()
-})
+    expect(outlet.seqs()).toEqual(numbers(1, 40))
+    expect(subscribedWhileFull).toBe(0)
+    expect(outlet.bytesMost).toBeLessThan(500_000)
+    expect(outlet.dropped).toBeNull()
+  },
+)
 
 test('F3: up to date, it is dropped when it falls behind, with the last number that was sent', async () => {
   const log = logOf([notice(1)])
@@ -154,7 +195,15 @@ test('deltas are left out for whoever cannot take them now', () => {
 
 test('a listener that breaks is stopped and told about, and disturbs nobody', async () => {
   const log = logOf([notice(1)])
-  const { follower, faults } = following(log, { outlet: { send: () => { throw new Error('broken') }, buffered: () => 0, drop: () => undefined } })
+  const { follower, faults } = following(log, {
+    outlet: {
+      send: () => {
+        throw new Error('broken')
+      },
+      buffered: () => 0,
+      drop: () => undefined,
+    },
+  })
   follower.start(0, null)
   await ticks()
   expect(faults).toHaveLength(1)
@@ -163,15 +212,43 @@ test('a listener that breaks is stopped and told about, and disturbs nobody', as
 })
 
 describe('what only some may see', () => {
-  const parents: Record<string, SessionId | null> = { ses_own: null, ses_child: 'ses_own', ses_grandchild: 'ses_child', ses_other: null, ses_otherchild: 'ses_other' }
+  const parents: Record<string, SessionId | null> = {
+    ses_own: null,
+    ses_child: 'ses_own',
+    ses_grandchild: 'ses_child',
+    ses_other: null,
+    ses_otherchild: 'ses_other',
+  }
   let asked = 0
   const findSession: Exchange['findSession'] = async (id) => {
     asked += 1
     const parent = parents[id]
-    return parent === undefined ? { code: 'session_unknown', session: id } : { id: id as SessionId, agent: 'a', kind: 'persistent', parent, cwd: '/', title: '', createdAt: 0, archived: false, entries: 0, summary: null, summaryEntries: 0, model: null } as never
+    return parent === undefined
+      ? { code: 'session_unknown', session: id }
+      : ({
+          id: id as SessionId,
+          agent: 'a',
+          kind: 'persistent',
+          parent,
+          cwd: '/',
+          title: '',
+          createdAt: 0,
+          archived: false,
+          entries: 0,
+          summary: null,
+          summaryEntries: 0,
+          model: null,
+        } as never)
   }
   const reach = () => reachOf({ findSession }, { kind: 'session', session: 'ses_own' })
-  const sessions: SessionId[] = ['ses_other', 'ses_own', 'ses_grandchild', 'ses_nobody', 'ses_child', 'ses_otherchild']
+  const sessions: SessionId[] = [
+    'ses_other',
+    'ses_own',
+    'ses_grandchild',
+    'ses_nobody',
+    'ses_child',
+    'ses_otherchild',
+  ]
 
   test('is found out once for each session, and order holds while it is', async () => {
     const events = numbers(1, 60).map((seq) => notice(seq, sessions[seq % sessions.length]))
@@ -184,7 +261,11 @@ describe('what only some may see', () => {
       await Promise.resolve()
     }
     for (let n = 0; n < 20; n += 1) await ticks()
-    expect(outlet.seqs()).toEqual(events.filter(({ event }) => ['ses_own', 'ses_child', 'ses_grandchild'].includes(event.session)).map(({ seq }) => seq))
+    expect(outlet.seqs()).toEqual(
+      events
+        .filter(({ event }) => ['ses_own', 'ses_child', 'ses_grandchild'].includes(event.session))
+        .map(({ seq }) => seq),
+    )
     expect(asked).toBeLessThan(15)
   })
 
@@ -193,7 +274,8 @@ describe('what only some may see', () => {
     const { outlet, follower } = following(log, { reach: reach() })
     follower.start(0, null)
     await Promise.resolve()
-    for (const seq of numbers(2, 1500)) log.append(notice(seq, seq % 2 === 0 ? 'ses_child' : 'ses_otherchild'))
+    for (const seq of numbers(2, 1500))
+      log.append(notice(seq, seq % 2 === 0 ? 'ses_child' : 'ses_otherchild'))
     for (let n = 0; n < 20; n += 1) await ticks()
     expect(outlet.seqs()).toEqual(numbers(1, 750).map((n) => n * 2))
   })
@@ -203,8 +285,29 @@ describe('what only some may see', () => {
     const { outlet, follower } = following(log, { reach: reach() })
     follower.start(0, null)
     asked = 0
-    const created = (seq: number, session: SessionId, parent: SessionId | null): StoredEvent => ({ seq, at: 0, event: { type: 'session.created', session, turn: null, agent: 'a', kind: 'persistent', parent, cwd: '/', title: '', model: null, flow: null } as StoredEvent['event'] })
-    log.append(created(1, 'ses_new', 'ses_own'), created(2, 'ses_strange', null), created(3, 'ses_newer', 'ses_new'), notice(4, 'ses_newer'), notice(5, 'ses_strange'))
+    const created = (seq: number, session: SessionId, parent: SessionId | null): StoredEvent => ({
+      seq,
+      at: 0,
+      event: {
+        type: 'session.created',
+        session,
+        turn: null,
+        agent: 'a',
+        kind: 'persistent',
+        parent,
+        cwd: '/',
+        title: '',
+        model: null,
+        flow: null,
+      } as StoredEvent['event'],
+    })
+    log.append(
+      created(1, 'ses_new', 'ses_own'),
+      created(2, 'ses_strange', null),
+      created(3, 'ses_newer', 'ses_new'),
+      notice(4, 'ses_newer'),
+      notice(5, 'ses_strange'),
+    )
     expect(outlet.seqs()).toEqual([1, 3, 4])
     expect(asked).toBe(0)
     log.delta({ session: 'ses_strange', turn: 'turn_1', epoch: 1, step: 1, offset: 0, text: 'secret' })
@@ -215,7 +318,12 @@ describe('what only some may see', () => {
 
   test('a look-up that fails ends the listener, and shows nothing', async () => {
     const log = logOf([notice(1, 'ses_other')])
-    const { outlet, follower, faults } = following(log, { reach: reachOf({ findSession: () => Promise.reject(new Error('disk')) }, { kind: 'session', session: 'ses_own' }) })
+    const { outlet, follower, faults } = following(log, {
+      reach: reachOf(
+        { findSession: () => Promise.reject(new Error('disk')) },
+        { kind: 'session', session: 'ses_own' },
+      ),
+    })
     follower.start(0, null)
     await ticks()
     expect([outlet.sent, faults.length, log.listeners()]).toEqual([[], 1, 0])

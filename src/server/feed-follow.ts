@@ -1,7 +1,9 @@
 /**
  * One listener's way through the log. It never slows anybody: what it cannot take is not kept for it.
- * F1: every event that it may see comes once and in order. F2: while it catches up, it is given no more than it takes: the subscription is let go and begun again where it stopped.
- * F3: once it is up to date, falling behind by more than the bound ends it, with the last number that was sent, so that it can come back.
+ * F1: every event that it may see comes once and in order. F2: while it catches up, it is given no more than
+ * it takes: the subscription is let go and begun again where it stopped.
+ * F3: once it is up to date, falling behind by more than the bound ends it, with the last number that was
+ * sent, so that it can come back.
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
@@ -25,7 +27,15 @@ export type Follower = {
   stop(): void
 }
 
-export type FollowOptions = { exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>; frames: Frames; /** Null sees everything. */ reach: Reach | null; bufferedBytesMax: number; outlet: Outlet; fault: (fault: unknown) => void }
+export type FollowOptions = {
+  exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>
+  frames: Frames
+  /** Null sees everything. */
+  reach: Reach | null
+  bufferedBytesMax: number
+  outlet: Outlet
+  fault: (fault: unknown) => void
+}
 
 /** How much is handed over at once while catching up. */
 const catchUpBytes = 256 * 1024
@@ -79,14 +89,18 @@ class LogFollower implements Follower {
     const { exchange } = this.#options
     const round = this.#round
     this.#target = exchange.lastSeq()
-    const unsubscribe = exchange.subscribe(this.#cursor, { sessions: this.#sessions }, {
-      events: (events) => {
-        if (round === this.#round) this.#guard(() => this.#take(events))
+    const unsubscribe = exchange.subscribe(
+      this.#cursor,
+      { sessions: this.#sessions },
+      {
+        events: (events) => {
+          if (round === this.#round) this.#guard(() => this.#take(events))
+        },
+        delta: (delta) => {
+          if (round === this.#round) this.#guard(() => this.#delta(delta))
+        },
       },
-      delta: (delta) => {
-        if (round === this.#round) this.#guard(() => this.#delta(delta))
-      },
-    })
+    )
     // It may have been told so much while it subscribed that it stopped again.
     if (round === this.#round) this.#unsubscribe = unsubscribe
     else unsubscribe()
@@ -164,6 +178,7 @@ class LogFollower implements Follower {
   /** Deltas are not in the log: whoever cannot take them now reads the whole text when the turn has ended. */
   #delta(delta: Delta): void {
     const { outlet, frames, reach } = this.#options
-    if (outlet.buffered() < catchUpBytes && (reach === null || reach.sees(delta.session))) outlet.send(frames.delta(delta))
+    if (outlet.buffered() < catchUpBytes && (reach === null || reach.sees(delta.session)))
+      outlet.send(frames.delta(delta))
   }
 }

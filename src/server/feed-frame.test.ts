@@ -4,14 +4,30 @@ import type { Delta } from '../runtime/ports.ts'
 import { framesOf } from './feed-frame.ts'
 
 let written = 0
-const stored = (seq: number, text = ''): StoredEvent => ({ seq, at: 1, event: { type: 'notice.raised', session: 'ses_1', turn: null, about: 'x', text, toJSON: () => ((written += 1), { type: 'notice.raised', text }) } as StoredEvent['event'] })
+const stored = (seq: number, text = ''): StoredEvent => ({
+  seq,
+  at: 1,
+  event: {
+    type: 'notice.raised',
+    session: 'ses_1',
+    turn: null,
+    about: 'x',
+    text,
+    toJSON: () => ((written += 1), { type: 'notice.raised', text }),
+  } as StoredEvent['event'],
+})
 
 test('an event is written once for all who listen, in both dialects', () => {
   const frames = framesOf()
   const event = stored(7, 'hello')
   written = 0
-  for (let n = 0; n < 200; n += 1) expect(frames.event({ ...event }).socket.toString()).toBe('{"type":"event","seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}')
-  expect(frames.event(event).sse.toString()).toBe('id: 7\nevent: event\ndata: {"seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}\n\n')
+  for (let n = 0; n < 200; n += 1)
+    expect(frames.event({ ...event }).socket.toString()).toBe(
+      '{"type":"event","seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}',
+    )
+  expect(frames.event(event).sse.toString()).toBe(
+    'id: 7\nevent: event\ndata: {"seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}\n\n',
+  )
   expect(written).toBe(1)
   expect(frames.event(event).socket).toBe(frames.event(event).socket)
 })
@@ -32,6 +48,8 @@ test('a delta is written once, has no number, and a newline in it stays on its l
   const frames = framesOf()
   const delta: Delta = { session: 'ses_1', turn: 'turn_1', epoch: 1, step: 2, offset: 3, text: 'a\nb' }
   expect(frames.delta(delta)).toBe(frames.delta(delta))
-  expect(frames.delta(delta).sse.toString()).toBe('event: delta\ndata: {"sessionId":"ses_1","session":"ses_1","turn":"turn_1","epoch":1,"step":2,"offset":3,"text":"a\\nb"}\n\n')
+  expect(frames.delta(delta).sse.toString()).toBe(
+    'event: delta\ndata: {"sessionId":"ses_1","session":"ses_1","turn":"turn_1","epoch":1,"step":2,"offset":3,"text":"a\\nb"}\n\n',
+  )
   expect(frames.delta({ ...delta, text: 'c' }).socket.toString()).toContain('"text":"c"')
 })

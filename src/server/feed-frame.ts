@@ -3,7 +3,12 @@ import type { StoredEvent } from '../model/event.ts'
 import type { Delta } from '../runtime/ports.ts'
 
 /** One piece of a feed in the two dialects; each is made when somebody first needs it. */
-export type Frame = { readonly socket: Buffer; readonly sse: Buffer; /** About how long it is, without making either. */ readonly units: number }
+export type Frame = {
+  readonly socket: Buffer
+  readonly sse: Buffer
+  /** About how long it is, without making either. */
+  readonly units: number
+}
 
 class TextFrame implements Frame {
   readonly #kind: 'event' | 'delta'
@@ -23,7 +28,9 @@ class TextFrame implements Frame {
   }
 
   get sse(): Buffer {
-    return (this.#sse ??= Buffer.from(`${this.#id === null ? '' : `id: ${this.#id}\n`}event: ${this.#kind}\ndata: {${this.#fields}}\n\n`))
+    return (this.#sse ??= Buffer.from(
+      `${this.#id === null ? '' : `id: ${this.#id}\n`}event: ${this.#kind}\ndata: {${this.#fields}}\n\n`,
+    ))
   }
 
   get units(): number {
@@ -40,7 +47,10 @@ export type Frames = { event(stored: StoredEvent): Frame; delta(delta: Delta): F
 
 const keptBytesMax = 8 * 1024 * 1024
 
-/** Keeps the frames of the newest events asked for, within a bound of bytes. A number is a cursor: it goes out as text, and means nothing but its order. */
+/**
+ * Keeps the frames of the newest events asked for, within a bound of bytes. A number is a cursor: it goes out
+ * as text, and means nothing but its order.
+ */
 export function framesOf(keptMax = keptBytesMax): Frames {
   const kept = new Map<number, TextFrame>()
   let bytes = 0
@@ -49,7 +59,11 @@ export function framesOf(keptMax = keptBytesMax): Frames {
     event(stored) {
       const known = kept.get(stored.seq)
       if (known !== undefined) return known
-      const frame = new TextFrame('event', String(stored.seq), `"seq":"${stored.seq}","at":${stored.at},"sessionId":${JSON.stringify(stored.event.session)},"event":${JSON.stringify(stored.event)}`)
+      const frame = new TextFrame(
+        'event',
+        String(stored.seq),
+        `"seq":"${stored.seq}","at":${stored.at},"sessionId":${JSON.stringify(stored.event.session)},"event":${JSON.stringify(stored.event)}`,
+      )
       kept.set(stored.seq, frame)
       bytes += frame.bytes
       for (const [seq, old] of kept) {
@@ -61,7 +75,15 @@ export function framesOf(keptMax = keptBytesMax): Frames {
     },
     // All listeners are told of one delta before the next.
     delta(delta) {
-      if (last?.delta !== delta) last = { delta, frame: new TextFrame('delta', null, `"sessionId":${JSON.stringify(delta.session)},${JSON.stringify(delta).slice(1, -1)}`) }
+      if (last?.delta !== delta)
+        last = {
+          delta,
+          frame: new TextFrame(
+            'delta',
+            null,
+            `"sessionId":${JSON.stringify(delta.session)},${JSON.stringify(delta).slice(1, -1)}`,
+          ),
+        }
       return last.frame
     },
   }

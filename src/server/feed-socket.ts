@@ -1,4 +1,7 @@
-/** `GET /ws`: events over a WebSocket. A client may say which sessions it follows and where to begin, and change its mind. */
+/**
+ * `GET /ws`: events over a WebSocket. A client may say which sessions it follows and where to begin, and
+ * change its mind.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
@@ -31,32 +34,81 @@ const Subscribe = z.strictObject({
 export type SocketDoor = (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void
 export type SocketDoors = Readonly<Record<string, SocketDoor>>
 
-export type FeedSocketOptions = { doors: SocketDoors; feed: Feed; log: LogSink; rate: RateLimit; listenersMax: number; bufferedBytesMax: number; /** What HTTP would say to this request; or who it is, and by which name it is counted. */ admit(request: IncomingMessage): WireNo | { who: Who; client: string } }
-export type FeedSocket = { upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void; /** How many are connected now. */ count(): number; /** Ends who is still connected, without a word. */ terminate(): void }
+export type FeedSocketOptions = {
+  doors: SocketDoors
+  feed: Feed
+  log: LogSink
+  rate: RateLimit
+  listenersMax: number
+  bufferedBytesMax: number
+  /** What HTTP would say to this request; or who it is, and by which name it is counted. */
+  admit(request: IncomingMessage): WireNo | { who: Who; client: string }
+}
+export type FeedSocket = {
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** How many are connected now. */
+  count(): number
+  /** Ends who is still connected, without a word. */
+  terminate(): void
+}
 
 export function feedSocket(options: FeedSocketOptions): FeedSocket {
-  const server = new WebSocketServer({ noServer: true, maxPayload: frameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: frameBytesMax,
+    perMessageDeflate: false,
+    clientTracking: false,
+    autoPong: false,
+  })
   // What a connected program says may be as long as an answer.
-  const wide = new WebSocketServer({ noServer: true, maxPayload: hostFrameBytesMax, perMessageDeflate: false, clientTracking: false, autoPong: false })
-  const broke = (fault: unknown): void => options.log('error', 'a socket broke in the server', { stack: faultText(fault) })
-  for (const one of [server, wide]) one.on('wsClientError', contained(broke, (_error, socket: Duplex) => decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).'))))
+  const wide = new WebSocketServer({
+    noServer: true,
+    maxPayload: hostFrameBytesMax,
+    perMessageDeflate: false,
+    clientTracking: false,
+    autoPong: false,
+  })
+  const broke = (fault: unknown): void =>
+    options.log('error', 'a socket broke in the server', { stack: faultText(fault) })
+  for (const one of [server, wide])
+    one.on(
+      'wsClientError',
+      contained(broke, (_error, socket: Duplex) =>
+        decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')),
+      ),
+    )
   const sockets = new Set<WebSocket>()
   return {
     upgrade(request, socket, head) {
-      socket.on('error', contained(broke, () => socket.destroy()))
+      socket.on(
+        'error',
+        contained(broke, () => socket.destroy()),
+      )
       const admitted = options.admit(request)
       if ('status' in admitted) return decline(socket, admitted)
       const door = options.doors[pathOf(request.url)]
       const via = door === undefined ? server : wide
       via.handleUpgrade(request, socket, head, (ws) => {
         sockets.add(ws)
-        // A frame that is too large or broken is answered by the library with the right code; its error must have a listener.
-        ws.on('error', contained(broke, (error: Error) => options.log('debug', 'a socket broke', { error: error.message })))
-        ws.on('close', contained(broke, () => sockets.delete(ws)))
-        contained((fault) => end(ws, broke, fault), () => {
-          if (door !== undefined) return openDoor(ws, options, (onFault) => door(ws, admitted.who, onFault))
-          new Conversation(ws, socket, admitted.who, admitted.client, options).begin(request.url ?? '')
-        })()
+        // A frame that is too large or broken is answered by the library with the right code; its error must
+        // have a listener.
+        ws.on(
+          'error',
+          contained(broke, (error: Error) =>
+            options.log('debug', 'a socket broke', { error: error.message }),
+          ),
+        )
+        ws.on(
+          'close',
+          contained(broke, () => sockets.delete(ws)),
+        )
+        contained(
+          (fault) => end(ws, broke, fault),
+          () => {
+            if (door !== undefined) return openDoor(ws, options, (onFault) => door(ws, admitted.who, onFault))
+            new Conversation(ws, socket, admitted.who, admitted.client, options).begin(request.url ?? '')
+          },
+        )()
       })
     },
     count: () => sockets.size,
@@ -72,14 +124,27 @@ function end(ws: WebSocket, broke: (fault: unknown) => void, fault: unknown): vo
   ws.close(closeCodes.bug, 'something broke in the server')
 }
 
-const tooMany = (listenersMax: number): object => ({ type: 'error', ...wireNoOf(tooManyListeners(listenersMax)).body })
+const tooMany = (listenersMax: number): object => ({
+  type: 'error',
+  ...wireNoOf(tooManyListeners(listenersMax)).body,
+})
 
 /** Other protocols only speak: that the peer is still there, and how many there may be, is seen to here. */
-function openDoor(ws: WebSocket, { feed, log, listenersMax, bufferedBytesMax }: FeedSocketOptions, open: (onFault: (fault: unknown) => void) => void): void {
-  const onFault = (fault: unknown): void => end(ws, () => log('error', 'a connected program broke something', { stack: faultText(fault) }), fault)
+function openDoor(
+  ws: WebSocket,
+  { feed, log, listenersMax, bufferedBytesMax }: FeedSocketOptions,
+  open: (onFault: (fault: unknown) => void) => void,
+): void {
+  const onFault = (fault: unknown): void =>
+    end(ws, () => log('error', 'a connected program broke something', { stack: faultText(fault) }), fault)
   const pulse = pulseOf(ws, onFault)
   answerPings(ws, bufferedBytesMax, onFault)
-  const leave = feed.join({ beat: () => pulse.beat(), end: () => ws.close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
+  const leave = feed.join({
+    beat: () => pulse.beat(),
+    end: () => ws.close(closeCodes.goingAway, 'the server stops'),
+    held: () => ws.bufferedAmount,
+    shed: () => ws.terminate(),
+  })
   if (leave === null) {
     ws.send(JSON.stringify(tooMany(listenersMax)))
     return ws.close(closeCodes.tryAgainLater, 'too many connections')
@@ -90,7 +155,10 @@ function openDoor(ws: WebSocket, { feed, log, listenersMax, bufferedBytesMax }: 
 
 /** Pongs are ours to send, so that a peer that only pings and never reads fills no buffer. */
 function answerPings(ws: WebSocket, bufferedBytesMax: number, onFault: (fault: unknown) => void): void {
-  ws.on('ping', contained(onFault, (data: Buffer) => (ws.bufferedAmount < bufferedBytesMax ? ws.pong(data) : undefined)))
+  ws.on(
+    'ping',
+    contained(onFault, (data: Buffer) => (ws.bufferedAmount < bufferedBytesMax ? ws.pong(data) : undefined)),
+  )
 }
 
 type Pulse = { beat(): void; isThere(): void }
@@ -116,7 +184,12 @@ function pulseOf(ws: WebSocket, onFault: (fault: unknown) => void): Pulse {
 
 function decline(socket: Duplex, { status, headers, body }: WireNo): void {
   const text = JSON.stringify(body)
-  const lines = Object.entries({ ...headers, 'content-type': 'application/json; charset=utf-8', 'content-length': String(Buffer.byteLength(text)), connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = Object.entries({
+    ...headers,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} No\r\n${lines.join('')}\r\n${text}`, () => socket.destroy())
 }
 
@@ -151,25 +224,45 @@ class Conversation {
 
   begin(url: string): void {
     const ws = this.#ws
-    const leave = this.#options.feed.join({ beat: () => this.#pulse.beat(), end: () => this.#close(closeCodes.goingAway, 'the server stops'), held: () => ws.bufferedAmount, shed: () => ws.terminate() })
+    const leave = this.#options.feed.join({
+      beat: () => this.#pulse.beat(),
+      end: () => this.#close(closeCodes.goingAway, 'the server stops'),
+      held: () => ws.bufferedAmount,
+      shed: () => ws.terminate(),
+    })
     if (leave === null) {
       this.#say(tooMany(this.#options.listenersMax))
       return ws.close(closeCodes.tryAgainLater, 'too many feeds')
     }
-    ws.on('close', contained(this.#onFault, () => {
-      leave()
-      this.#follower.stop()
-    }))
+    ws.on(
+      'close',
+      contained(this.#onFault, () => {
+        leave()
+        this.#follower.stop()
+      }),
+    )
     answerPings(ws, this.#options.bufferedBytesMax, this.#onFault)
-    ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
+    ws.on(
+      'message',
+      contained(this.#onFault, (data: Buffer, isBinary: boolean) =>
+        this.#receive(isBinary ? null : data.toString('utf8')),
+      ),
+    )
     const query = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '')
-    this.#enqueue(() => this.#subscribe({ sessionIds: query.has('session') ? query.getAll('session').slice(0, namedMax) : null, after: query.get('after') }))
+    this.#enqueue(() =>
+      this.#subscribe({
+        sessionIds: query.has('session') ? query.getAll('session').slice(0, namedMax) : null,
+        after: query.get('after'),
+      }),
+    )
   }
 
   #receive(text: string | null): void {
     const retryInMs = this.#options.rate.take(this.#client)
-    if (retryInMs !== null) return this.#bad({ code: 'rate_limited', what: 'frames', perMinute: 0, retryInMs })
-    if (this.#waiting >= framesWaitingMax) return this.#bad(badInput('frame', 'more frames than can be answered', 'an answer to be waited for'))
+    if (retryInMs !== null)
+      return this.#bad({ code: 'rate_limited', what: 'frames', perMinute: 0, retryInMs })
+    if (this.#waiting >= framesWaitingMax)
+      return this.#bad(badInput('frame', 'more frames than can be answered', 'an answer to be waited for'))
     this.#pulse.isThere()
     const frame = text === null ? badInput('frame', 'binary data', 'JSON text') : subscribeOf(text)
     if (isRefusal(frame)) return this.#bad(frame)
@@ -178,7 +271,10 @@ class Conversation {
 
   #enqueue(work: () => Promise<void>): void {
     this.#waiting += 1
-    this.#last = this.#last.then(work).catch(this.#onFault).finally(() => (this.#waiting -= 1))
+    this.#last = this.#last
+      .then(work)
+      .catch(this.#onFault)
+      .finally(() => (this.#waiting -= 1))
   }
 
   readonly #onFault = (fault: unknown): void => {
@@ -186,7 +282,10 @@ class Conversation {
     this.#close(closeCodes.bug, 'something broke in the server')
   }
 
-  async #subscribe({ sessionIds, after }: Pick<z.infer<typeof Subscribe>, 'sessionIds' | 'after'>): Promise<void> {
+  async #subscribe({
+    sessionIds,
+    after,
+  }: Pick<z.infer<typeof Subscribe>, 'sessionIds' | 'after'>): Promise<void> {
     const { feed } = this.#options
     const start = feed.startOf(after ?? null)
     if (typeof start === 'object') return this.#bad(start)

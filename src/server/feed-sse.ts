@@ -10,19 +10,39 @@ import { isRefusal } from './wire-error.ts'
 
 const namedMax = 200
 const Query = z.strictObject({
-  after: z.string().max(20).optional().describe('the seq of the last event that you have; 0 is the beginning; without it from now on'),
-  session: z.union([z.string().min(1).max(200).transform((one) => [one]), z.array(z.string().min(1).max(200)).max(namedMax)]).optional().describe('events of these sessions alone; may be repeated'),
+  after: z
+    .string()
+    .max(20)
+    .optional()
+    .describe('the seq of the last event that you have; 0 is the beginning; without it from now on'),
+  session: z
+    .union([
+      z
+        .string()
+        .min(1)
+        .max(200)
+        .transform((one) => [one]),
+      z.array(z.string().min(1).max(200)).max(namedMax),
+    ])
+    .optional()
+    .describe('events of these sessions alone; may be repeated'),
 })
 
-const description = 'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id. Whoever comes in the middle of a step is first given what it has said so far, as one delta.'
+const description =
+  'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id. Whoever comes in the middle of a step is first given what it has said so far, as one delta.'
 
 export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: number): void {
-  const schema = shapes({ summary: 'Live events, resumable', description, tag: 'events', querystring: Query }, { 200: { description: 'a stream', content: { 'text/event-stream': { schema: z.string() } } } })
+  const schema = shapes(
+    { summary: 'Live events, resumable', description, tag: 'events', querystring: Query },
+    { 200: { description: 'a stream', content: { 'text/event-stream': { schema: z.string() } } } },
+  )
   app.get('/api/events', { schema, exposeHeadRoute: false }, async (request, reply) => {
     const who = whoOf(request)
     if (who.kind === 'turn') return answer(reply, 403, notYours(who, 'follow events'))
     const resumed = request.headers['last-event-id']
-    const after = feed.startOf(request.query.after ?? (typeof resumed === 'string' && resumed !== '' ? resumed : null))
+    const after = feed.startOf(
+      request.query.after ?? (typeof resumed === 'string' && resumed !== '' ? resumed : null),
+    )
     if (typeof after === 'object') return answer(reply, 400, after)
     const named = await feed.find(who, request.query.session ?? null)
     if (isRefusal(named)) return answer(reply, 404, named)
@@ -30,13 +50,23 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
     const leave = feed.join(stream.listener)
     if (leave === null) return answer(reply, 429, tooManyListeners(listenersMax))
     const follower = feed.follow(who, stream.outlet)
-    reply.raw.once('close', contained(stream.broke, () => {
-      leave()
-      follower.stop()
-    }))
-    reply.raw.on('error', contained(stream.broke, () => reply.raw.destroy()))
+    reply.raw.once(
+      'close',
+      contained(stream.broke, () => {
+        leave()
+        follower.stop()
+      }),
+    )
+    reply.raw.on(
+      'error',
+      contained(stream.broke, () => reply.raw.destroy()),
+    )
     reply.hijack()
-    reply.raw.writeHead(200, { ...headersOf.api, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' })
+    reply.raw.writeHead(200, {
+      ...headersOf.api,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+    })
     reply.raw.write(`retry: 1000\n: after ${after}\n\n`)
     follower.start(after, named.sessions)
     return reply
@@ -48,7 +78,11 @@ const partingMs = 2000
 /** A minute without taking anything: whoever it was, it reads no more. */
 const stuckBeatsMax = 4
 
-function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): { outlet: Outlet; listener: Listener; broke: (fault: unknown) => void } {
+function streamOf(
+  { clock, log }: Deps,
+  { writes }: Feed,
+  reply: FastifyReply,
+): { outlet: Outlet; listener: Listener; broke: (fault: unknown) => void } {
   const { raw } = reply
   const broke = (fault: unknown): void => {
     log('error', 'an event stream broke in the server', { stack: faultText(fault) })
@@ -57,10 +91,17 @@ function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): 
   const finish = (text: string): void => {
     if (raw.destroyed || raw.writableEnded) return
     const closed = new AbortController()
-    raw.once('close', contained(broke, () => closed.abort()))
+    raw.once(
+      'close',
+      contained(broke, () => closed.abort()),
+    )
     raw.end(text)
-    // Whoever reads nothing gets no last words either. The sleep rejects when the stream has closed by itself.
-    clock.sleep(partingMs, closed.signal).then(() => raw.destroy(), () => undefined)
+    // Whoever reads nothing gets no last words either. The sleep rejects when the stream has closed by
+    // itself.
+    clock.sleep(partingMs, closed.signal).then(
+      () => raw.destroy(),
+      () => undefined,
+    )
   }
   let before = 0
   let stuckBeats = 0
@@ -74,7 +115,9 @@ function streamOf({ clock, log }: Deps, { writes }: Feed, reply: FastifyReply): 
       buffered: () => writes.buffered(raw, () => raw.writableLength),
       drop(lastSeq) {
         log('warn', 'a slow client was dropped', { lastSeq, buffered: raw.writableLength })
-        finish(`event: error\ndata: ${JSON.stringify({ error: { code: 'slow_client', message: `You read too slowly. Come back with after=${lastSeq}.` }, after: String(lastSeq) })}\n\n`)
+        finish(
+          `event: error\ndata: ${JSON.stringify({ error: { code: 'slow_client', message: `You read too slowly. Come back with after=${lastSeq}.` }, after: String(lastSeq) })}\n\n`,
+        )
       },
     },
     listener: {

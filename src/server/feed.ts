@@ -1,4 +1,6 @@
-/** Everybody who listens: how many may, when they are asked whether they are still there, and what ends them. */
+/**
+ * Everybody who listens: how many may, when they are asked whether they are still there, and what ends them.
+ */
 import { callEach, faultText } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
@@ -34,26 +36,54 @@ export type Feed = {
   end(): void
 }
 
-export type FeedOptions = { exchange: Exchange; clock: Clock; log: LogSink; listenersMax: number; bufferedBytesMax: number; bufferedBytesTotalMax: number; beatMs: number; closing: AbortSignal }
+export type FeedOptions = {
+  exchange: Exchange
+  clock: Clock
+  log: LogSink
+  listenersMax: number
+  bufferedBytesMax: number
+  bufferedBytesTotalMax: number
+  beatMs: number
+  closing: AbortSignal
+}
 
-export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, bufferedBytesTotalMax, beatMs, closing }: FeedOptions): Feed {
+export function feedOf({
+  exchange,
+  clock,
+  log,
+  listenersMax,
+  bufferedBytesMax,
+  bufferedBytesTotalMax,
+  beatMs,
+  closing,
+}: FeedOptions): Feed {
   const listeners = new Set<Listener>()
   const frames = framesOf()
   const fault = (error: unknown): void => log('error', 'a feed broke', { stack: faultText(error) })
-  /** Those that hold most go first, until the rest fits; they can come back with the number of their last event. */
+  /**
+   * Those that hold most go first, until the rest fits; they can come back with the number of their last
+   * event.
+   */
   const shed = (): void => {
-    const held = [...listeners].map((listener) => ({ listener, bytes: listener.held() })).toSorted((a, b) => b.bytes - a.bytes)
+    const held = [...listeners]
+      .map((listener) => ({ listener, bytes: listener.held() }))
+      .toSorted((a, b) => b.bytes - a.bytes)
     let total = held.reduce((sum, { bytes }) => sum + bytes, 0)
     for (const { listener, bytes } of held) {
       if (total <= bufferedBytesTotalMax) return
       total -= bytes
       listeners.delete(listener)
-      log('warn', 'a client that reads too slowly was dropped, because all together hold too much', { buffered: bytes })
+      log('warn', 'a client that reads too slowly was dropped, because all together hold too much', {
+        buffered: bytes,
+      })
       callEach(fault, [() => listener.shed()])
     }
   }
   let handedBytes = 0
-  /** Looks at everybody each time that a part of what they may hold was handed out: between two looks they cannot hold much more. */
+  /**
+   * Looks at everybody each time that a part of what they may hold was handed out: between two looks they
+   * cannot hold much more.
+   */
   const counted = (outlet: Outlet): Outlet => ({
     ...outlet,
     send(frame, sent) {
@@ -67,7 +97,10 @@ export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, b
   const beat = async (): Promise<void> => {
     while (!closing.aborted) {
       await clock.sleep(beatMs, closing)
-      callEach(fault, [...listeners].map((listener) => () => listener.beat()))
+      callEach(
+        fault,
+        [...listeners].map((listener) => () => listener.beat()),
+      )
     }
   }
   // The sleep rejects when the server stops: then nobody is left to be asked.
@@ -80,32 +113,63 @@ export function feedOf({ exchange, clock, log, listenersMax, bufferedBytesMax, b
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    follow: (who, outlet) => follow({ exchange, frames, reach: reachOf(exchange, who), bufferedBytesMax, outlet: counted(outlet), fault }),
+    follow: (who, outlet) =>
+      follow({
+        exchange,
+        frames,
+        reach: reachOf(exchange, who),
+        bufferedBytesMax,
+        outlet: counted(outlet),
+        fault,
+      }),
     find: (who, named) => findAll(exchange, who, named),
     startOf: (after) => startOf(exchange.lastSeq(), after),
     end() {
-      callEach(fault, [...listeners].map((listener) => () => listener.end()))
+      callEach(
+        fault,
+        [...listeners].map((listener) => () => listener.end()),
+      )
     },
   }
 }
 
-async function findAll(exchange: Exchange, who: Who, named: readonly string[] | null): Promise<{ sessions: SessionId[] | null } | Refusal> {
+async function findAll(
+  exchange: Exchange,
+  who: Who,
+  named: readonly string[] | null,
+): Promise<{ sessions: SessionId[] | null } | Refusal> {
   if (named === null) return { sessions: null }
   const sessions: SessionId[] = []
   for (const name of named) {
     const found = await exchange.findSession(name)
     if (isRefusal(found)) return found
-    if (!(await coversSession(exchange, who, found.id))) return { code: 'not_allowed', agent: 'The token of a session', what: `see the events of ${found.id}`, allowed: ['its own session', 'the sessions below it'] }
+    if (!(await coversSession(exchange, who, found.id)))
+      return {
+        code: 'not_allowed',
+        agent: 'The token of a session',
+        what: `see the events of ${found.id}`,
+        allowed: ['its own session', 'the sessions below it'],
+      }
     sessions.push(found.id)
   }
   return { sessions }
 }
 
-/** A number beyond the end of the log came from another log: what happens from now on is the best that can be given. */
+/**
+ * A number beyond the end of the log came from another log: what happens from now on is the best that can be
+ * given.
+ */
 function startOf(last: number, after: string | number | null): number | Refusal {
   if (after === null) return last
   const seq = typeof after === 'number' ? after : /^\d{1,15}$/.test(after) ? Number(after) : Number.NaN
-  return Number.isSafeInteger(seq) && seq >= 0 ? Math.min(seq, last) : badInput('after', after, 'the seq of an event, or 0 for the beginning,')
+  return Number.isSafeInteger(seq) && seq >= 0
+    ? Math.min(seq, last)
+    : badInput('after', after, 'the seq of an event, or 0 for the beginning,')
 }
 
-export const tooManyListeners = (listenersMax: number): Refusal => ({ code: 'rate_limited', what: `feeds (at most ${listenersMax} at once)`, perMinute: listenersMax, retryInMs: 5000 })
+export const tooManyListeners = (listenersMax: number): Refusal => ({
+  code: 'rate_limited',
+  what: `feeds (at most ${listenersMax} at once)`,
+  perMinute: listenersMax,
+  retryInMs: 5000,
+})

@@ -4,7 +4,9 @@ import { gatherWrites } from './gather-writes.ts'
 /** A stream that takes everything as soon as it is let go. */
 function streamOf() {
   const stream = {
-    corks: 0, waiting: 0, flushes: 0,
+    corks: 0,
+    waiting: 0,
+    flushes: 0,
     cork: () => void (stream.corks += 1),
     uncork() {
       stream.corks -= 1
@@ -19,12 +21,21 @@ test('what is written to many streams in one turn of the loop goes out once for 
   const writes = gatherWrites()
   const streams = [streamOf(), streamOf()]
   for (let n = 0; n < 5; n += 1) for (const stream of streams) writes.hold(stream)
-  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([[1, 0], [1, 0]])
+  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([
+    [1, 0],
+    [1, 0],
+  ])
   await new Promise((resolve) => setImmediate(resolve))
-  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([[0, 1], [0, 1]])
+  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([
+    [0, 1],
+    [0, 1],
+  ])
   writes.hold(streams[0] as (typeof streams)[0])
   await new Promise((resolve) => setImmediate(resolve))
-  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([[0, 2], [0, 1]])
+  expect(streams.map(({ corks, flushes }) => [corks, flushes])).toEqual([
+    [0, 2],
+    [0, 1],
+  ])
 })
 
 test('what is only held back does not make a stream slow', async () => {

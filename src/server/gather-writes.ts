@@ -1,4 +1,7 @@
-/** Holds back what is written to many streams until the end of this turn of the loop, so that the kernel is asked once for each: with hundreds of listeners that is most of the cost. */
+/**
+ * Holds back what is written to many streams until the end of this turn of the loop, so that the kernel is
+ * asked once for each: with hundreds of listeners that is most of the cost.
+ */
 import { callEach } from '../model/contained.ts'
 
 export type Held = { cork(): void; uncork(): void }
@@ -17,7 +20,10 @@ export function gatherWrites(): GatheredWrites {
     const streams = [...held]
     held.clear()
     // One that broke meanwhile tells its own listeners; the others are let go all the same.
-    callEach(() => undefined, streams.map((stream) => () => stream.uncork()))
+    callEach(
+      () => undefined,
+      streams.map((stream) => () => stream.uncork()),
+    )
   }
   return {
     hold(stream) {

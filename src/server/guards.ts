@@ -1,4 +1,7 @@
-/** What every request passes before anything is done for it: Host and Origin, who it is, and how often it may come. */
+/**
+ * What every request passes before anything is done for it: Host and Origin, who it is, and how often it may
+ * come.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import type { Refusal } from '../model/refusal.ts'
@@ -25,16 +28,37 @@ export type Guards = {
 /** Told of every request that was answered; `route` is its pattern. */
 export type HttpObserver = (route: string, status: number, seconds: number) => void
 
-export type GuardOptions = { identity: Identity; clock: Clock; log: LogSink; host: string; allowedHosts: readonly string[]; requestsPerMinute: number; closing: AbortSignal; observe?: HttpObserver }
+export type GuardOptions = {
+  identity: Identity
+  clock: Clock
+  log: LogSink
+  host: string
+  allowedHosts: readonly string[]
+  requestsPerMinute: number
+  closing: AbortSignal
+  observe?: HttpObserver
+}
 
 const notNow = wireNo('unavailable', 'The server starts or stops. Try again.', { 'retry-after': '1' })
 
-export function guards({ identity, clock, log, host, allowedHosts, requestsPerMinute, closing, observe }: GuardOptions): Guards {
+export function guards({
+  identity,
+  clock,
+  log,
+  host,
+  allowedHosts,
+  requestsPerMinute,
+  closing,
+  observe,
+}: GuardOptions): Guards {
   const rate = rateLimit(requestsPerMinute, () => clock.elapsed())
   let hosts: HostGuard | null = null
 
   /** `public`: whoever it is, and from wherever a link led here. */
-  const check = (request: IncomingMessage, isPublic: boolean): WireNo | { who: Who | null; client: string } => {
+  const check = (
+    request: IncomingMessage,
+    isPublic: boolean,
+  ): WireNo | { who: Who | null; client: string } => {
     if (hosts === null || closing.aborted) return notNow
     const foreign = hosts.check(request, isPublic ? 'allowed' : 'refused')
     if (foreign !== null) return wireNoOf(foreign)
@@ -56,7 +80,12 @@ export function guards({ identity, clock, log, host, allowedHosts, requestsPerMi
         void reply.headers(headersOf.api)
         const checked = check(request.raw, request.is404 || request.routeOptions.config.public === true)
         if ('status' in checked) {
-          if (checked.status === 403) log('warn', 'a request was turned away', { method: request.method, path: pathOf(request.url), why: checked.body.error.message })
+          if (checked.status === 403)
+            log('warn', 'a request was turned away', {
+              method: request.method,
+              path: pathOf(request.url),
+              why: checked.body.error.message,
+            })
           return void say(reply, checked)
         }
         request.who = checked.who
@@ -71,14 +100,33 @@ export function guards({ identity, clock, log, host, allowedHosts, requestsPerMi
     admit(request) {
       const checked = check(request, false)
       if ('status' in checked) return checked
-      if (checked.who?.kind === 'session' || checked.who?.kind === 'user') return { who: checked.who, client: checked.client }
-      return wireNoOf({ code: 'not_allowed', agent: 'The token of a turn', what: 'follow events', allowed: ['the tools of its turn, at /mcp or POST /api/calls'] })
+      if (checked.who?.kind === 'session' || checked.who?.kind === 'user')
+        return { who: checked.who, client: checked.client }
+      return wireNoOf({
+        code: 'not_allowed',
+        agent: 'The token of a turn',
+        what: 'follow events',
+        allowed: ['the tools of its turn, at /mcp or POST /api/calls'],
+      })
     },
   }
 }
 
-const tooOften = (perMinute: number, retryInMs: number): Refusal => ({ code: 'rate_limited', what: 'requests', perMinute, retryInMs })
+const tooOften = (perMinute: number, retryInMs: number): Refusal => ({
+  code: 'rate_limited',
+  what: 'requests',
+  perMinute,
+  retryInMs,
+})
 
-const requestFields = (request: FastifyRequest, status: number, ms: number): Record<string, string | number> => ({
-  method: request.method, path: pathOf(request.url), status, ms: Math.round(ms * 10) / 10, who: request.who === null ? 'nobody' : nameOf(request.who),
+const requestFields = (
+  request: FastifyRequest,
+  status: number,
+  ms: number,
+): Record<string, string | number> => ({
+  method: request.method,
+  path: pathOf(request.url),
+  status,
+  ms: Math.round(ms * 10) / 10,
+  who: request.who === null ? 'nobody' : nameOf(request.who),
 })

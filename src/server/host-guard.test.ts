@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest'
 import { hostGuard, isLoopback } from './host-guard.ts'
 
-const passes = (bound: { host: string; port: number; allowed?: string[] }, headers: Record<string, string>, localAddress?: string): boolean =>
-  hostGuard({ allowed: [], ...bound }).check({ headers, socket: { localAddress, localPort: bound.port } }, 'refused') === null
+const passes = (
+  bound: { host: string; port: number; allowed?: string[] },
+  headers: Record<string, string>,
+  localAddress?: string,
+): boolean =>
+  hostGuard({ allowed: [], ...bound }).check(
+    { headers, socket: { localAddress, localPort: bound.port } },
+    'refused',
+  ) === null
 
 test('on a network address the name is that address, and what is allowed besides', () => {
   const bound = { host: '192.168.1.5', port: 8283, allowed: ['agents.example'] }
@@ -46,5 +53,6 @@ test('an origin is that of the host, over either scheme', () => {
 
 test('which addresses are of this machine alone', () => {
   for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1']) expect(isLoopback(host)).toBe(true)
-  for (const host of ['0.0.0.0', '::', '192.168.0.1', '127.example', 'localhost.example']) expect(isLoopback(host)).toBe(false)
+  for (const host of ['0.0.0.0', '::', '192.168.0.1', '127.example', 'localhost.example'])
+    expect(isLoopback(host)).toBe(false)
 })

@@ -1,6 +1,8 @@
 /**
- * Who a request is. The server's token is the user's; a session's token acts only as that session, a turn's only in that turn while it lives.
- * Capability tokens are stateless: `tls_<session>.<mac>` and `tlt_<turn>.<mac>`, signed with the server's secret, so that a restart forgets nobody and nothing is stored.
+ * Who a request is. The server's token is the user's; a session's token acts only as that session, a turn's
+ * only in that turn while it lives.
+ * Capability tokens are stateless: `tls_<session>.<mac>` and `tlt_<turn>.<mac>`, signed with the server's
+ * secret, so that a restart forgets nobody and nothing is stored.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -27,12 +29,15 @@ const turnPrefix = 'tlt_'
 const notAuthenticated: Refusal = { code: 'not_authenticated' }
 const user: Who = { kind: 'user' }
 
-export const mintSessionToken = (secret: Uint8Array, session: SessionId): string => mint(secret, sessionPrefix, session)
+export const mintSessionToken = (secret: Uint8Array, session: SessionId): string =>
+  mint(secret, sessionPrefix, session)
 export const mintTurnToken = (secret: Uint8Array, turn: TurnId): string => mint(secret, turnPrefix, turn)
 
-const mint = (secret: Uint8Array, prefix: string, id: string): string => `${prefix}${id}.${macOf(secret, prefix, id)}`
+const mint = (secret: Uint8Array, prefix: string, id: string): string =>
+  `${prefix}${id}.${macOf(secret, prefix, id)}`
 /** The prefix is signed too: a token of one kind is never one of the other. */
-const macOf = (secret: Uint8Array, prefix: string, id: string): string => createHmac('sha256', secret).update(`${prefix}${id}`).digest('base64url')
+const macOf = (secret: Uint8Array, prefix: string, id: string): string =>
+  createHmac('sha256', secret).update(`${prefix}${id}`).digest('base64url')
 
 export function identityOf(options: IdentityOptions): Identity {
   const expected = options.token === null ? null : digest(options.token)
@@ -41,11 +46,16 @@ export function identityOf(options: IdentityOptions): Identity {
     tokenOf: (session) => mintSessionToken(options.secret, session),
     of(request) {
       const tokens = tokensIn(request)
-      // The narrowest token decides: whoever brings the user's and a session's acts as the session. A broken one never falls back to the user.
-      const capability = tokens.find((token) => token.startsWith(sessionPrefix) || token.startsWith(turnPrefix))
+      // The narrowest token decides: whoever brings the user's and a session's acts as the session. A broken
+      // one never falls back to the user.
+      const capability = tokens.find(
+        (token) => token.startsWith(sessionPrefix) || token.startsWith(turnPrefix),
+      )
       if (capability !== undefined) return bearerOf(options.secret, capability) ?? notAuthenticated
       if (options.auth === 'open') return user
-      return expected !== null && tokens.some((token) => timingSafeEqual(digest(token), expected)) ? user : notAuthenticated
+      return expected !== null && tokens.some((token) => timingSafeEqual(digest(token), expected))
+        ? user
+        : notAuthenticated
     },
   }
 }
@@ -60,7 +70,9 @@ function bearerOf(secret: Uint8Array, token: string): Who | null {
   const id = token.slice(prefix.length, dot)
   if (!timingSafeEqual(digest(macOf(secret, prefix, id)), digest(token.slice(dot + 1)))) return null
   // Only ids of its own kind were ever signed with a prefix.
-  return prefix === turnPrefix ? { kind: 'turn', turn: id as TurnId } : { kind: 'session', session: id as SessionId }
+  return prefix === turnPrefix
+    ? { kind: 'turn', turn: id as TurnId }
+    : { kind: 'session', session: id as SessionId }
 }
 
 function tokensIn({ headers, url }: Asking): string[] {
@@ -71,13 +83,21 @@ function tokensIn({ headers, url }: Asking): string[] {
   }
   const bearer = headers.authorization === undefined ? null : /^Bearer +(\S+) *$/i.exec(headers.authorization)
   if (bearer?.[1] !== undefined) tokens.push(bearer[1])
-  const inQuery = url !== undefined && url.includes('token=') && takesQueryToken(pathOf(url)) ? new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('token') : null
+  const inQuery =
+    url !== undefined && url.includes('token=') && takesQueryToken(pathOf(url))
+      ? new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('token')
+      : null
   if (inQuery !== null && inQuery !== '') tokens.push(inQuery)
   return tokens
 }
 
-/** Browsers cannot set headers on a WebSocket, and some MCP clients none at all. Elsewhere a token in a URL would end up in logs for nothing. */
-const takesQueryToken = (path: string): boolean => path === '/ws' || path.startsWith('/ws/') || path === '/mcp' || path.startsWith('/mcp/')
+/**
+ * Browsers cannot set headers on a WebSocket, and some MCP clients none at all. Elsewhere a token in a URL
+ * would end up in logs for nothing.
+ */
+const takesQueryToken = (path: string): boolean =>
+  path === '/ws' || path.startsWith('/ws/') || path === '/mcp' || path.startsWith('/mcp/')
 
 /** One text for each identity, for what is counted or hashed by it. */
-export const nameOf = (who: Who): string => (who.kind === 'user' ? 'user' : who.kind === 'session' ? `session:${who.session}` : `turn:${who.turn}`)
+export const nameOf = (who: Who): string =>
+  who.kind === 'user' ? 'user' : who.kind === 'session' ? `session:${who.session}` : `turn:${who.turn}`

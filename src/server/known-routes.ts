@@ -11,7 +11,22 @@ export function knownRoutes(app: App): KnownRoutes {
     for (const one of [method].flat()) known.methods.add(one)
     routes.set(url, known)
   })
-  return { methodsOf: (path) => [...new Set([...routes.values()].filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]))].sort() }
+  return {
+    methodsOf: (path) =>
+      [
+        ...new Set(
+          [...routes.values()]
+            .filter(({ pattern }) => pattern.test(path))
+            .flatMap(({ methods }) => [...methods]),
+        ),
+      ].sort(),
+  }
 }
 
-const patternOf = (url: string): RegExp => new RegExp(`^${url.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*').replaceAll(/:[A-Za-z]+/g, '[^/]+')}$`)
+const patternOf = (url: string): RegExp =>
+  new RegExp(
+    `^${url
+      .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replaceAll('*', '.*')
+      .replaceAll(/:[A-Za-z]+/g, '[^/]+')}$`,
+  )

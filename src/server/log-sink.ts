@@ -1,4 +1,6 @@
-/** Structured logs: whoever starts the server decides where they go. Tokens and query strings never get here. */
+/**
+ * Structured logs: whoever starts the server decides where they go. Tokens and query strings never get here.
+ */
 import type { Json } from '../model/json.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

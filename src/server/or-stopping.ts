@@ -1,4 +1,7 @@
-/** A server that stops has not cancelled what a client waits for: the turn goes on when the server runs again, and a retry finds its answer. */
+/**
+ * A server that stops has not cancelled what a client waits for: the turn goes on when the server runs again,
+ * and a retry finds its answer.
+ */
 import { wireNo } from './wire-error.ts'
 
 export const stopping = Symbol('the server stops')
@@ -12,6 +15,7 @@ export function orStopping<T>(closing: AbortSignal, work: Promise<T>): Promise<T
   })
 }
 
-const words = 'The server stops. What you asked for goes on when it runs again. Ask again with the same Idempotency-Key to get the answer; without a key, look for the call in GET /api/calls.'
+const words =
+  'The server stops. What you asked for goes on when it runs again. Ask again with the same Idempotency-Key to get the answer; without a key, look for the call in GET /api/calls.'
 
 export const stoppingAnswer = wireNo('unavailable', words, { 'retry-after': '5' })

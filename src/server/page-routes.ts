@@ -1,18 +1,42 @@
-/** `/`: the page, read into memory at the start, so that no path of a request ever reaches the disk; without one, a few words on what runs here. */
+/**
+ * `/`: the page, read into memory at the start, so that no path of a request ever reaches the disk; without
+ * one, a few words on what runs here.
+ */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { headersOf } from './response-headers.ts'
 import type { App, Deps } from './route.ts'
 
-type File = { type: string; body: Buffer; etag: string; /** Named after its content: it never changes. */ fixed: boolean }
+type File = {
+  type: string
+  body: Buffer
+  etag: string
+  /** Named after its content: it never changes. */
+  fixed: boolean
+}
 
 const pageBytesMax = 64 * 1024 * 1024
 
 const typeOf: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.json': 'application/json; charset=utf-8', '.map': 'application/json; charset=utf-8',
-  '.webmanifest': 'application/manifest+json', '.svg': 'image/svg+xml', '.png': 'image/png', '.jpg': 'image/jpeg', '.jpeg': 'image/jpeg', '.webp': 'image/webp', '.gif': 'image/gif', '.ico': 'image/x-icon', '.woff': 'font/woff',
-  '.woff2': 'font/woff2', '.wasm': 'application/wasm', '.txt': 'text/plain; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.map': 'application/json; charset=utf-8',
+  '.webmanifest': 'application/manifest+json',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+  '.gif': 'image/gif',
+  '.ico': 'image/x-icon',
+  '.woff': 'font/woff',
+  '.woff2': 'font/woff2',
+  '.wasm': 'application/wasm',
+  '.txt': 'text/plain; charset=utf-8',
 }
 
 export function pageRoutes(app: App, { version }: Deps, pageDir: string | null): void {
@@ -45,7 +69,10 @@ function filesIn(directory: string): Map<string, File> {
 }
 
 const fileOf = (name: string, body: Buffer): File => ({
-  type: typeOf[extname(name).toLowerCase()] ?? 'application/octet-stream', body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`, fixed: /-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$/.test(name) && name.includes('/'),
+  type: typeOf[extname(name).toLowerCase()] ?? 'application/octet-stream',
+  body,
+  etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+  fixed: /-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$/.test(name) && name.includes('/'),
 })
 
 const barePage = (version: string): string => `<!doctype html>

@@ -13,7 +13,8 @@ const clientsMax = 10_000
 export function rateLimit(perMinute: number, now: () => Millis): RateLimit {
   const buckets = new Map<string, Bucket>()
   const perMs = perMinute / 60_000
-  const filled = (bucket: Bucket, at: Millis): number => Math.min(perMinute, bucket.tokens + Math.max(0, at - bucket.at) * perMs)
+  const filled = (bucket: Bucket, at: Millis): number =>
+    Math.min(perMinute, bucket.tokens + Math.max(0, at - bucket.at) * perMs)
   return {
     take(client) {
       const at = now()
@@ -32,7 +33,10 @@ export function rateLimit(perMinute: number, now: () => Millis): RateLimit {
   }
 }
 
-/** A full bucket says nothing that a new one would not. When all are in use the oldest goes: the map stays bounded whoever comes. */
+/**
+ * A full bucket says nothing that a new one would not. When all are in use the oldest goes: the map stays
+ * bounded whoever comes.
+ */
 function forget(buckets: Map<string, Bucket>, isFull: (bucket: Bucket) => boolean): void {
   for (const [client, bucket] of buckets) if (isFull(bucket)) buckets.delete(client)
   for (const client of buckets.keys()) {

@@ -8,16 +8,24 @@ import { isRefusal } from './wire-error.ts'
 const generationsMax = 100
 const rememberedMax = 10_000
 
-export async function coversSession(exchange: Pick<Exchange, 'findSession'>, who: Who, session: SessionId): Promise<boolean> {
+export async function coversSession(
+  exchange: Pick<Exchange, 'findSession'>,
+  who: Who,
+  session: SessionId,
+): Promise<boolean> {
   if (who.kind === 'user') return true
   if (who.kind === 'turn') return false
   return (await lineTo(exchange, who.session, session)).found
 }
 
 /** From a session up to an ancestor, or to where its line ends. */
-async function lineTo(exchange: Pick<Exchange, 'findSession'>, ancestor: SessionId, session: SessionId): Promise<{ found: boolean; line: SessionId[] }> {
+async function lineTo(
+  exchange: Pick<Exchange, 'findSession'>,
+  ancestor: SessionId,
+  session: SessionId,
+): Promise<{ found: boolean; line: SessionId[] }> {
   const line: SessionId[] = []
-  for (let at: SessionId | null = session; at !== null && line.length < generationsMax; ) {
+  for (let at: SessionId | null = session; at !== null && line.length < generationsMax;) {
     if (at === ancestor) return { found: true, line }
     line.push(at)
     const row = await exchange.findSession(at)
@@ -39,7 +47,8 @@ export function reachOf(exchange: Pick<Exchange, 'findSession'>, who: Who): Reac
   if (who.kind === 'user') return null
   const own = who.kind === 'session' ? who.session : null
   const remembered = new Map<SessionId, boolean>()
-  const recall = (session: SessionId): boolean | null => (session === own ? true : (remembered.get(session) ?? null))
+  const recall = (session: SessionId): boolean | null =>
+    session === own ? true : (remembered.get(session) ?? null)
   const remember = (session: SessionId, seen: boolean): boolean => {
     if (remembered.size >= rememberedMax) remembered.clear()
     remembered.set(session, seen)
@@ -55,7 +64,8 @@ export function reachOf(exchange: Pick<Exchange, 'findSession'>, who: Who): Reac
     },
     sees: (session) => recall(session) === true,
     async learn(session) {
-      const { found, line } = own === null ? { found: false, line: [session] } : await lineTo(exchange, own, session)
+      const { found, line } =
+        own === null ? { found: false, line: [session] } : await lineTo(exchange, own, session)
       for (const one of line) remember(one, found)
     },
   }

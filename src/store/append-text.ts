@@ -2,7 +2,10 @@
 import type { Event } from '../model/event.ts'
 import { AppendFault } from '../runtime/ports.ts'
 
-/** SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint, mismatch. */
+/**
+ * SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint,
+ * mismatch.
+ */
 const dataFaults = new Set([18, 19, 20])
 
 export function isDiskFault(cause: unknown): boolean {

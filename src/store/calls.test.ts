@@ -8,18 +8,32 @@ const fresh = (): SqliteStore => sqliteStore({ directory: ':memory:', now: () =>
 
 async function call(store: SqliteStore, from: string, name: string, isOver = true): Promise<void> {
   const [to, id]: [SessionId, CallId] = [`ses_${name}`, `call_${name}`]
-  await append(store, opened({ from: `ses_${from}`, in: `turn_${from}`, call: id, to }), created(to, 'ephemeral'), started(to, `turn_${name}`))
+  await append(
+    store,
+    opened({ from: `ses_${from}`, in: `turn_${from}`, call: id, to }),
+    created(to, 'ephemeral'),
+    started(to, `turn_${name}`),
+  )
   if (isOver) await append(store, ended(to, `turn_${name}`), callEnded(`ses_${from}`, `turn_${from}`, id, to))
 }
 
-async function all(store: SqliteStore, session: SessionId | null, limit: number): Promise<{ names: string[]; pages: number }> {
+async function all(
+  store: SqliteStore,
+  session: SessionId | null,
+  limit: number,
+): Promise<{ names: string[]; pages: number }> {
   const names: string[] = []
   let pages = 0
-  for (let before: number | null = null; ; ) {
+  for (let before: number | null = null; ;) {
     const { calls, next } = await store.lists.calls({ session, before }, limit)
     expect(calls.length).toBeLessThanOrEqual(limit)
     pages += 1
-    names.push(...calls.map(({ first, ended: end }) => `${'call' in first.event ? first.event.call.slice(5) : ''}${end === null ? '' : '.'}`))
+    names.push(
+      ...calls.map(
+        ({ first, ended: end }) =>
+          `${'call' in first.event ? first.event.call.slice(5) : ''}${end === null ? '' : '.'}`,
+      ),
+    )
     if (next === null) return { names, pages }
     before = next
   }
@@ -31,7 +45,8 @@ test('opened and refused calls, pending and over, come in the order of their beg
   await call(store, 'a', 'one')
   await append(store, refused('ses_a', 'turn_a', 'call_two'))
   await call(store, 'b', 'three', false)
-  for (const limit of [1, 2, 3, 10]) expect((await all(store, null, limit)).names).toEqual(['three', 'two', 'one.'])
+  for (const limit of [1, 2, 3, 10])
+    expect((await all(store, null, limit)).names).toEqual(['three', 'two', 'one.'])
   expect((await all(store, 'ses_a', 10)).names).toEqual(['two', 'one.'])
   expect((await all(store, 'ses_three', 10)).names).toEqual(['three'])
 })

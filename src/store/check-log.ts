@@ -101,7 +101,8 @@ type Tell = (problem: LogProblem) => void
 type Seen = {
   rows: number
   events: number
-  /** Whether all of it could be read and folded. */ whole: boolean
+  /** Whether all of it could be read and folded. */
+  whole: boolean
 }
 
 async function checkRows(
@@ -124,7 +125,8 @@ async function checkRows(
           what: 'numbering',
           row: row.seq,
           flow: flowOfRow(db, row.seq),
-          says: `its events are numbered ${row.seq - events.length + 1} to ${row.seq}, ` +
+          says:
+            `its events are numbered ${row.seq - events.length + 1} to ${row.seq}, ` +
             `but the row before ends with ${last}`,
         })
       if (seen.whole) seen.whole = folds(db, row, events, fold, tell)
@@ -154,7 +156,8 @@ function checkRow(db: DatabaseSync, row: LogRow, tell: Tell): Event[] | null {
           what: 'row',
           row: row.seq,
           flow: flowOfRow(db, row.seq),
-          says: `event ${row.seq - events.length + index + 1} is not one that this version knows: ` +
+          says:
+            `event ${row.seq - events.length + index + 1} is not one that this version knows: ` +
             `${firstIssue(parsed.error)}`,
         })
     }
@@ -185,7 +188,8 @@ function folds(
       what: 'row',
       row: row.seq,
       flow: flowOfRow(db, row.seq),
-      says: `what it says does not follow from the rows before: ` +
+      says:
+        `what it says does not follow from the rows before: ` +
         `${error instanceof Error ? error.message : String(error)}`,
     })
     return false

@@ -1,4 +1,14 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -20,7 +30,8 @@ async function filled(): Promise<{ directory: string; file: string }> {
   const made = scratch()
   const store = sqliteStore({ directory: made.directory, now })
   await append(store, created('ses_a'))
-  for (let n = 0; n < 40; n += 1) await append(store, sent('ses_a', `turn_${n}`, { text: `text ${n} `.repeat(400) }))
+  for (let n = 0; n < 40; n += 1)
+    await append(store, sent('ses_a', `turn_${n}`, { text: `text ${n} `.repeat(400) }))
   await store.close()
   return made
 }
@@ -31,17 +42,27 @@ async function killed(): Promise<{ directory: string; file: string }> {
   const copied = scratch()
   const store = sqliteStore({ directory, now })
   await append(store, created('ses_a'))
-  for (let n = 0; n < 40; n += 1) await append(store, sent('ses_a', `turn_${n}`, { text: `text ${n} `.repeat(400) }))
-  for (const name of ['tieline.db', 'tieline.db-wal']) cpSync(join(directory, name), join(copied.directory, name))
+  for (let n = 0; n < 40; n += 1)
+    await append(store, sent('ses_a', `turn_${n}`, { text: `text ${n} `.repeat(400) }))
+  for (const name of ['tieline.db', 'tieline.db-wal'])
+    cpSync(join(directory, name), join(copied.directory, name))
   await store.close()
   expect(statSync(`${copied.file}-wal`).size).toBeGreaterThan(0)
   return copied
 }
 
 /** Everything that holds data; the lock, the index of the write-ahead log and an empty one hold none. */
-const contents = (directory: string): Record<string, string> => Object.fromEntries(
-  readdirSync(directory).filter((name) => !/-shm$|^owner\.lock/.test(name) && !(name.endsWith('-wal') && statSync(join(directory, name)).size === 0)).toSorted().map((name) => [name, readFileSync(join(directory, name)).toString('base64')]),
-)
+const contents = (directory: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(directory)
+      .filter(
+        (name) =>
+          !/-shm$|^owner\.lock/.test(name) &&
+          !(name.endsWith('-wal') && statSync(join(directory, name)).size === 0),
+      )
+      .toSorted()
+      .map((name) => [name, readFileSync(join(directory, name)).toString('base64')]),
+  )
 
 /** The refusal to open, after which every byte is as it was, and the lock is free. */
 function refusalOf(directory: string): string {
@@ -95,19 +116,29 @@ test('a second opener in the same process is refused, and the directory is free 
 test('a log of the first format is brought to the present one, with whoever waits and what was written down', async () => {
   const { directory, file } = scratch()
   const db = new DatabaseSync(file)
-  db.exec(`${migrations[0] ?? ''}; insert into log_sessions values ('ses_a', 1); insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`)
+  db.exec(
+    `${migrations[0] ?? ''}; insert into log_sessions values ('ses_a', 1); insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`,
+  )
   db.close()
   const store = sqliteStore({ directory, now })
   await append(store, created('ses_a'))
-  expect(store.db.prepare('select waiter, target, turn, until from waits').all()).toEqual([{ waiter: 'ses_a', target: 'ses_b', turn: 'turn_a', until: 5 }])
-  expect(store.db.prepare('select session, key, ended from traced').all()).toEqual([{ session: 'ses_a', key: 'k', ended: 0 }])
+  expect(store.db.prepare('select waiter, target, turn, until from waits').all()).toEqual([
+    { waiter: 'ses_a', target: 'ses_b', turn: 'turn_a', until: 5 },
+  ])
+  expect(store.db.prepare('select session, key, ended from traced').all()).toEqual([
+    { session: 'ses_a', key: 'k', ended: 0 },
+  ])
   await store.close()
 })
 
 test('a log of a newer version is refused with both versions, and left as it is', async () => {
   const { directory, file } = await filled()
   withPragma(file, `pragma user_version = ${migrations.length + 1}`)
-  expect(refusalOf(directory)).toMatch(new RegExp(`newer Tieline \\(its format is ${migrations.length + 1}, this one knows ${migrations.length}\\)\\. Update Tieline`))
+  expect(refusalOf(directory)).toMatch(
+    new RegExp(
+      `newer Tieline \\(its format is ${migrations.length + 1}, this one knows ${migrations.length}\\)\\. Update Tieline`,
+    ),
+  )
 })
 
 test('a log of a newer version whose last process was killed is refused and left as it is, write-ahead log included', async () => {
@@ -115,7 +146,8 @@ test('a log of a newer version whose last process was killed is refused and left
   const db = new DatabaseSync(file)
   db.exec(`pragma user_version = ${migrations.length + 1}`)
   const copied = scratch()
-  for (const name of ['tieline.db', 'tieline.db-wal']) cpSync(join(directory, name), join(copied.directory, name))
+  for (const name of ['tieline.db', 'tieline.db-wal'])
+    cpSync(join(directory, name), join(copied.directory, name))
   db.close()
   expect(refusalOf(copied.directory)).toContain('newer Tieline')
 })
@@ -132,18 +164,27 @@ test('a database of another program that has no tables yet is refused too, since
   expect(refusalOf(directory)).toContain('another program')
 })
 
-test.each([['text', 'Dear diary, '.repeat(100)], ['a short text', 'hello'], ['zeros', '\0'.repeat(8192)]])('a file that is no database (%s) is refused, and left as it is', (_name, text) => {
+test.each([
+  ['text', 'Dear diary, '.repeat(100)],
+  ['a short text', 'hello'],
+  ['zeros', '\0'.repeat(8192)],
+])('a file that is no database (%s) is refused, and left as it is', (_name, text) => {
   const { directory, file } = scratch()
   writeFileSync(file, text)
-  expect(refusalOf(directory)).toMatch(/damaged or is not a Tieline log\. It was left as it is: move it away, or restore it from a copy/)
+  expect(refusalOf(directory)).toMatch(
+    /damaged or is not a Tieline log\. It was left as it is: move it away, or restore it from a copy/,
+  )
 })
 
-test.each([50, 4096, 20_000, 65_536])('a log cut off after %i bytes is refused, and left as it is', async (size) => {
-  const { directory, file } = await filled()
-  expect(statSync(file).size).toBeGreaterThan(size)
-  truncateSync(file, size)
-  expect(refusalOf(directory)).toContain('It was left as it is: move it away, or restore it from a copy')
-})
+test.each([50, 4096, 20_000, 65_536])(
+  'a log cut off after %i bytes is refused, and left as it is',
+  async (size) => {
+    const { directory, file } = await filled()
+    expect(statSync(file).size).toBeGreaterThan(size)
+    truncateSync(file, size)
+    expect(refusalOf(directory)).toContain('It was left as it is: move it away, or restore it from a copy')
+  },
+)
 
 test('a log cut off to nothing whose write-ahead log is still there is refused, and left as it is', async () => {
   const { directory, file } = await killed()
@@ -165,7 +206,8 @@ test('a log with flipped bytes whose last process was killed is refused and left
   const store = sqliteStore({ directory: filledOnce.directory, now })
   await append(store, created('ses_b'))
   const copied = scratch()
-  for (const name of ['tieline.db', 'tieline.db-wal']) cpSync(join(filledOnce.directory, name), join(copied.directory, name))
+  for (const name of ['tieline.db', 'tieline.db-wal'])
+    cpSync(join(filledOnce.directory, name), join(copied.directory, name))
   await store.close()
   const bytes = readFileSync(copied.file)
   for (let page = 4096 * 4; page < bytes.length - 4096 * 4; page += 4096) bytes.fill(0xa5, page, page + 64)
@@ -192,6 +234,9 @@ test('a path that cannot be a directory is refused with its name', () => {
 
 test('a damaged lock is not taken for another process', () => {
   const { directory } = scratch()
-  writeFileSync(join(directory, 'owner.lock'), 'this is not a database at all, it is a text that somebody put here'.repeat(20))
+  writeFileSync(
+    join(directory, 'owner.lock'),
+    'this is not a database at all, it is a text that somebody put here'.repeat(20),
+  )
   expect(() => sqliteStore({ directory, now })).not.toThrow('in use by another Tieline process')
 })

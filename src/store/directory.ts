@@ -1,4 +1,7 @@
-/** A data directory has one owner. The lock is a lock of the kernel on a file of its own, so that it is gone with the process, however it died. */
+/**
+ * A data directory has one owner. The lock is a lock of the kernel on a file of its own, so that it is gone
+ * with the process, however it died.
+ */
 import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,13 +17,19 @@ export function ownDirectory(path: string): Directory {
   try {
     makeDirectory(resolve(path))
   } catch (cause) {
-    throw new StoreFault(`${path} cannot be used as a data directory (${(cause as Error).message}). Choose another one.`, { cause })
+    throw new StoreFault(
+      `${path} cannot be used as a data directory (${(cause as Error).message}). Choose another one.`,
+      { cause },
+    )
   }
   const lock = lockFile(join(path, 'owner.lock'), path)
   return { file: join(path, 'tieline.db'), release: () => lock.close() }
 }
 
-/** One level at a time: Node's own way to make parents too never ends where a file system makes none, such as /proc. */
+/**
+ * One level at a time: Node's own way to make parents too never ends where a file system makes none, such as
+ * /proc.
+ */
 function makeDirectory(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) throw new Error('it is a file')
@@ -41,7 +50,10 @@ function lockFile(file: string, path: string): DatabaseSync {
   } catch (cause) {
     lock.close()
     if ((cause as { errcode?: number }).errcode !== notADatabase) {
-      throw new StoreFault(`${path} is in use by another Tieline process. Connect to that one, end it, or choose another data directory.`, { cause })
+      throw new StoreFault(
+        `${path} is in use by another Tieline process. Connect to that one, end it, or choose another data directory.`,
+        { cause },
+      )
     }
     // A damaged lock says nothing about anybody, and holds nothing worth keeping.
     rmSync(file)
@@ -53,7 +65,10 @@ function openLock(file: string, path: string): DatabaseSync {
   try {
     return new DatabaseSync(file)
   } catch (cause) {
-    throw new StoreFault(`${path} cannot be written to (${(cause as Error).message}${freeWords(path)}). Choose another data directory, make room, or change its permissions.`, { cause })
+    throw new StoreFault(
+      `${path} cannot be written to (${(cause as Error).message}${freeWords(path)}). Choose another data directory, make room, or change its permissions.`,
+      { cause },
+    )
   }
 }
 
@@ -66,10 +81,16 @@ function checkHeader(file: string): void {
   closeSync(handle)
   // An empty file is a fresh one, unless what was written to it is still waiting beside it.
   if (size === 0 && !existsSync(`${file}-wal`)) return
-  if (size < 100 || header.toString('latin1', 0, 15) !== 'SQLite format 3') throw new StoreFault(`${file} is damaged or is not a Tieline log. It was left as it is: move it away, or restore it from a copy.`)
+  if (size < 100 || header.toString('latin1', 0, 15) !== 'SQLite format 3')
+    throw new StoreFault(
+      `${file} is damaged or is not a Tieline log. It was left as it is: move it away, or restore it from a copy.`,
+    )
 }
 
-/** Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is: it is looked at through a connection that cannot write. */
+/**
+ * Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is:
+ * it is looked at through a connection that cannot write.
+ */
 export function openDatabase(file: string): DatabaseSync {
   if (file === ':memory:') return migrate(new DatabaseSync(file))
   checkHeader(file)
@@ -78,15 +99,24 @@ export function openDatabase(file: string): DatabaseSync {
     return migrate(new DatabaseSync(file))
   } catch (cause) {
     if (cause instanceof StoreFault || isAboutPlace(cause)) throw placeFault(file, cause)
-    throw new StoreFault(`${file} cannot be read as a Tieline log (${(cause as Error).message}). It was left as it is: move it away, or restore it from a copy.`, { cause })
+    throw new StoreFault(
+      `${file} cannot be read as a Tieline log (${(cause as Error).message}). It was left as it is: move it away, or restore it from a copy.`,
+      { cause },
+    )
   }
 }
 
-/** What cannot be written says nothing about the log itself: nobody should move a good one away because the disk is full. */
+/**
+ * What cannot be written says nothing about the log itself: nobody should move a good one away because the
+ * disk is full.
+ */
 export function placeFault(file: string, cause: unknown): unknown {
   if (!isAboutPlace(cause)) return cause
   const { reason, cure } = faultWords(cause, freeBytesAt(dirname(file)))
-  return new StoreFault(`${file} cannot be used now: ${reason}${freeWords(dirname(file))}. ${cure} Then try again.`, { cause })
+  return new StoreFault(
+    `${file} cannot be used now: ${reason}${freeWords(dirname(file))}. ${cure} Then try again.`,
+    { cause },
+  )
 }
 
 function inspect(file: string): void {
@@ -95,24 +125,37 @@ function inspect(file: string): void {
     const owner = numberOf(db, 'application_id')
     const version = numberOf(db, 'user_version')
     const tables = (db.prepare('select count(*) as n from sqlite_schema').get() as { n: number }).n
-    if (owner !== applicationId && (tables > 0 || owner !== 0 || version !== 0)) throw new StoreFault(`${file} is a database of another program. Choose another data directory.`)
-    if (version > migrations.length) throw new StoreFault(`${file} was written by a newer Tieline (its format is ${version}, this one knows ${migrations.length}). Update Tieline; the file was left as it is.`)
+    if (owner !== applicationId && (tables > 0 || owner !== 0 || version !== 0))
+      throw new StoreFault(`${file} is a database of another program. Choose another data directory.`)
+    if (version > migrations.length)
+      throw new StoreFault(
+        `${file} was written by a newer Tieline (its format is ${version}, this one knows ${migrations.length}). Update Tieline; the file was left as it is.`,
+      )
     const damage = (db.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
-    if (damage !== 'ok') throw new StoreFault(`${file} is damaged (${damage}). It was left as it is: move it away, or restore it from a copy.`)
+    if (damage !== 'ok')
+      throw new StoreFault(
+        `${file} is damaged (${damage}). It was left as it is: move it away, or restore it from a copy.`,
+      )
   } finally {
     db.close()
   }
 }
 
-const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number => (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
+const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number =>
+  (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
 
-const settings = 'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory'
+const settings =
+  'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory'
 
-/** Opens a log that this process has opened before. One of another format has taken its place, and is not touched. */
+/**
+ * Opens a log that this process has opened before. One of another format has taken its place, and is not
+ * touched.
+ */
 export function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    if (numberOf(db, 'user_version') !== migrations.length) throw new FileGone('the log was replaced by one of another format')
+    if (numberOf(db, 'user_version') !== migrations.length)
+      throw new FileGone('the log was replaced by one of another format')
     db.exec(settings)
     return db
   } catch (error) {

@@ -1,8 +1,11 @@
 /**
- * Chooses the entries of a conversation that a child is shown: age, roles, keywords, the last N, then what fits.
+ * Chooses the entries of a conversation that a child is shown: age, roles, keywords, the last N, then what
+ * fits.
  *
- * E1: The walk is from the newest entry and ends where nothing older can pass; what it has not read counts under the reason that ended it. Passed and dropped add up to the total.
- * E2: Entries pass whole. The first one that does not fit ends the selection, so that nothing in the middle is missing.
+ * E1: The walk is from the newest entry and ends where nothing older can pass; what it has not read counts
+ * under the reason that ended it. Passed and dropped add up to the total.
+ * E2: Entries pass whole. The first one that does not fit ends the selection, so that nothing in the middle
+ * is missing.
  * E3: Zero is zero: no budget, no last messages, no roles and no keywords let nothing pass.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -18,9 +21,15 @@ export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'uns
 const readEntriesMin = 64
 /** So many it reads where the index cannot help, or names entries in vain. Then it gives up, and says so. */
 const readEntriesMax = 2000
-/** It may go on as long as one in so many passes: then reading is faster than asking, and the effort is for what is passed. */
+/**
+ * It may go on as long as one in so many passes: then reading is faster than asking, and the effort is for
+ * what is passed.
+ */
 const readsPerPassed = 16
-/** An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a whole history of them would seem to fit. */
+/**
+ * An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a
+ * whole history of them would seem to fit.
+ */
 const stepTokensMin = 4
 
 /** Longer texts are read one by one. */
@@ -34,21 +43,44 @@ const pageEntriesMin = 16
 const pageEntriesMax = 128
 
 /** `text` null: it is long, and read only where it is needed. */
-type Row = { n: number; role: 'user' | 'assistant'; at: number; text: string | null; tokens: number; sender: string | null; turn: string; has_steps: number }
-type RawRow = [Row['n'], Row['role'], Row['at'], Row['text'], Row['tokens'], Row['sender'], Row['turn'], Row['has_steps']]
+type Row = {
+  n: number
+  role: 'user' | 'assistant'
+  at: number
+  text: string | null
+  tokens: number
+  sender: string | null
+  turn: string
+  has_steps: number
+}
+type RawRow = [
+  Row['n'],
+  Row['role'],
+  Row['at'],
+  Row['text'],
+  Row['tokens'],
+  Row['sender'],
+  Row['turn'],
+  Row['has_steps'],
+]
 
 function prepare(db: DatabaseSync) {
   // A page of long texts would be read at once, whatever comes of it.
   const row = `select n, role, at, iif(octet_length(text) <= ${textBytesAtOnceMax}, text, null), tokens, sender, turn, has_steps from entries`
   const statements = {
-    total: db.prepare('select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1'),
+    total: db.prepare(
+      'select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1',
+    ),
     at: db.prepare('select at from entries where session = ? and n = ?'),
     text: db.prepare('select text from entries where session = ? and n = ?'),
     one: db.prepare(`${row} where session = ? and n = ?`),
     all: db.prepare(`${row} where session = ? and n < ? order by n desc limit +?`),
-    stepped: db.prepare(`${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?`),
+    stepped: db.prepare(
+      `${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?`,
+    ),
   } satisfies Record<string, StatementSync>
-  for (const statement of [statements.one, statements.all, statements.stepped]) statement.setReturnArrays(true)
+  for (const statement of [statements.one, statements.all, statements.stepped])
+    statement.setReturnArrays(true)
   return statements
 }
 type Statements = ReturnType<typeof prepare>
@@ -75,7 +107,9 @@ type Plan = {
   lastMax: number
   tokensMax: number
   oldestAt: number
-  /** An entry that lies further ahead was written before the wall clock was set back: nobody knows its age. */
+  /**
+   * An entry that lies further ahead was written before the wall clock was set back: nobody knows its age.
+   */
   newestAt: number
 }
 
@@ -84,7 +118,10 @@ function planOf(segments: readonly Segment[], total: number, { filter, now, toke
   // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
   const lower = keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null
   return {
-    segments, total, lastMax, tokensMax,
+    segments,
+    total,
+    lastMax,
+    tokensMax,
     user: roles?.includes('user') ?? true,
     assistant: roles?.includes('assistant') ?? true,
     tool: roles?.includes('tool') ?? false,
@@ -95,7 +132,10 @@ function planOf(segments: readonly Segment[], total: number, { filter, now, toke
   }
 }
 
-/** Rows that may pass, newest first. What it leaves out counts under `skipped`, as that is when the next row, or none, is given. */
+/**
+ * Rows that may pass, newest first. What it leaves out counts under `skipped`, as that is when the next row,
+ * or none, is given.
+ */
 type Walk = { rows: Iterable<Row>; skipped: DropReason }
 
 function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
@@ -110,9 +150,21 @@ function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly 
   return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, segments), skipped: 'roles' }
 }
 
-const rowOf = ([n, role, at, text, tokens, sender, turn, has_steps]: RawRow): Row => ({ n, role, at, text, tokens, sender, turn, has_steps })
+const rowOf = ([n, role, at, text, tokens, sender, turn, has_steps]: RawRow): Row => ({
+  n,
+  role,
+  at,
+  text,
+  tokens,
+  sender,
+  turn,
+  has_steps,
+})
 
-/** Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never more than what was needed. */
+/**
+ * Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never
+ * more than what was needed.
+ */
 function* newestFirst(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
   let size = pageEntriesMin
   for (const { session, first, last } of segments) {
@@ -124,13 +176,26 @@ function* newestFirst(statement: StatementSync, segments: readonly Segment[]): G
   }
 }
 
-/** Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that might have matched. */
-function* search(db: DatabaseSync, sql: Statements, plan: Plan, keywords: readonly string[], passed: readonly Entry[], giveUp: () => void): Generator<Row> {
+/**
+ * Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that
+ * might have matched.
+ */
+function* search(
+  db: DatabaseSync,
+  sql: Statements,
+  plan: Plan,
+  keywords: readonly string[],
+  passed: readonly Entry[],
+  giveUp: () => void,
+): Generator<Row> {
   const { segments, user, assistant, tool } = plan
   // A keyword too short for the index may be anywhere: for it everything is unindexed.
   const short = keywords.some((keyword) => keyword.length < keywordUnitsMin)
   // Only answers have steps.
-  const kinds: Kind[] = [...(user ? ['user' as const] : []), ...(assistant || tool ? ['assistant' as const] : [])]
+  const kinds: Kind[] = [
+    ...(user ? ['user' as const] : []),
+    ...(assistant || tool ? ['assistant' as const] : []),
+  ]
   let reads = 0
   let vain = 0
   for (const segment of segments) {
@@ -170,7 +235,17 @@ function textOf(sql: Statements, plan: Plan, row: Row): string {
 
 function entryOf(sql: Statements, plan: Plan, row: Row): Entry {
   const [text, tokens] = isSpoken(plan, row) ? [textOf(sql, plan, row), row.tokens] : ['', 0]
-  return { n: row.n, role: row.role, at: row.at, text, tokens, from: row.sender, turn: row.turn, hasSteps: row.has_steps === 1, steps: null }
+  return {
+    n: row.n,
+    role: row.role,
+    at: row.at,
+    text,
+    tokens,
+    from: row.sender,
+    turn: row.turn,
+    hasSteps: row.has_steps === 1,
+    steps: null,
+  }
 }
 
 /** The newest of the first `count` entries that is too old, or 0: times never fall as numbers rise. */
@@ -193,7 +268,10 @@ function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' 
   return tokens >= plan.tokensMax ? 'budget' : null // E3
 }
 
-/** The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves out count under `keywords`, whatever their role. */
+/**
+ * The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves
+ * out count under `keywords`, whatever their role.
+ */
 export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
   const selecting = selectInSlices(db, session, select)
   for (;;) {
@@ -202,8 +280,15 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   }
 }
 
-/** The same, but it lets others run after every slice: entries never change, so nothing that happens in between is missed. */
-export async function selectEntriesGently(db: DatabaseSync, session: string, select: EntrySelect): Promise<EntryPage> {
+/**
+ * The same, but it lets others run after every slice: entries never change, so nothing that happens in
+ * between is missed.
+ */
+export async function selectEntriesGently(
+  db: DatabaseSync,
+  session: string,
+  select: EntrySelect,
+): Promise<EntryPage> {
   const selecting = selectInSlices(db, session, select)
   for (;;) {
     const step = selecting.next()
@@ -212,11 +297,22 @@ export async function selectEntriesGently(db: DatabaseSync, session: string, sel
   }
 }
 
-function* selectInSlices(db: DatabaseSync, session: string, select: EntrySelect): Generator<undefined, EntryPage> {
+function* selectInSlices(
+  db: DatabaseSync,
+  session: string,
+  select: EntrySelect,
+): Generator<undefined, EntryPage> {
   const sql = statementsOf(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
   const plan = planOf(segmentsOf(db, session, total), total, select)
-  const dropped: Record<DropReason, number> = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
+  const dropped: Record<DropReason, number> = {
+    age: 0,
+    roles: 0,
+    keywords: 0,
+    last: 0,
+    budget: 0,
+    unsearched: 0,
+  }
   const entries: Entry[] = []
   const walk = walkOf(db, sql, plan, entries)
   let tokens = 0

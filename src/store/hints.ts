@@ -4,7 +4,11 @@ import { turnOf } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Hint } from '../runtime/ports.ts'
 
-export function hintsOf(events: readonly Event[], { first, at }: { first: number; at: number }, hints: Hint[]): void {
+export function hintsOf(
+  events: readonly Event[],
+  { first, at }: { first: number; at: number },
+  hints: Hint[],
+): void {
   const started = new Set<string | null>()
   for (const event of events) if (event.type === 'turn.started') started.add(event.turn)
   for (const event of events) {
@@ -16,11 +20,14 @@ export function hintsOf(events: readonly Event[], { first, at }: { first: number
 
 function hintOf(event: Event, started: ReadonlySet<string | null>): Hint | null {
   if (event.type === 'call.ended') return { kind: 'call.ended', call: event.call, event }
-  if (event.type === 'call.opened') return started.has(turnOf(event.call)) ? null : { kind: 'turn.queued', session: event.target }
+  if (event.type === 'call.opened')
+    return started.has(turnOf(event.call)) ? null : { kind: 'turn.queued', session: event.target }
   if (event.type === 'question.answered') return { kind: 'question.answered', question: event.question }
   if (event.turn === null) return null
-  if (event.type === 'turn.ended') return { kind: 'turn.ended', turn: event.turn, session: event.session, event }
-  if (event.type === 'turn.cancelled') return { kind: 'turn.cancelled', turn: event.turn, outcome: event.outcome }
+  if (event.type === 'turn.ended')
+    return { kind: 'turn.ended', turn: event.turn, session: event.session, event }
+  if (event.type === 'turn.cancelled')
+    return { kind: 'turn.cancelled', turn: event.turn, outcome: event.outcome }
   if (opensTurn(event) && !started.has(event.turn)) return { kind: 'turn.queued', session: event.session }
   return null
 }

@@ -1,18 +1,26 @@
 /**
- * Tells which entries of a long conversation may contain a keyword, so that a search reads those and not the history.
+ * Tells which entries of a long conversation may contain a keyword, so that a search reads those and not the
+ * history.
  *
- * Every place in a text is indexed by the few characters that begin there, its gram. A keyword no longer than a gram is the beginning of one; a longer one is several that an entry must all have.
- * Grams carry their conversation and who speaks, so that nothing is read for other conversations, nor for answers where questions are searched. FTS5 keeps them, because it writes in runs:
- * a plain index would touch a page for nearly every gram. One entry is one document: in larger ones the grams of a word that is nowhere would often meet by accident.
+ * Every place in a text is indexed by the few characters that begin there, its gram. A keyword no longer than
+ * a gram is the beginning of one; a longer one is several that an entry must all have.
+ * Grams carry their conversation and who speaks, so that nothing is read for other conversations, nor for
+ * answers where questions are searched. FTS5 keeps them, because it writes in runs:
+ * a plain index would touch a page for nearly every gram. One entry is one document: in larger ones the grams
+ * of a word that is nowhere would often meet by accident.
  *
- * K1: The index may name an entry in vain, it never leaves one out; who asks checks the text itself. Both see the lower-cased text and nothing else.
+ * K1: The index may name an entry in vain, it never leaves one out; who asks checks the text itself. Both see
+ * the lower-cased text and nothing else.
  * K2: What a search costs depends on how often its keyword is there, not on the length of the history.
  * K3: It is a view: the same entries, appended in the same order, make the same index.
  */
 import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at once. */
+/**
+ * Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at
+ * once.
+ */
 export const keywordSchema = `
 create table keyword_sessions (number integer primary key, session text not null unique, entries integer not null, long_texts integer not null) strict;
 create virtual table keyword_grams using fts5 (grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-'");
@@ -36,7 +44,10 @@ const textUnitsMax = 16_384
 const chunkEntries = 32
 /** Shorter conversations are read faster than they are looked up, and most are shorter. */
 const unindexedEntriesMax = 256
-/** A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it all. */
+/**
+ * A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it
+ * all.
+ */
 const chunksPerCallMax = 2
 /** As many pages are merged as keep pace with what is added. */
 const gramCharactersPerMergedPage = 400
@@ -61,12 +72,16 @@ function prepare(db: DatabaseSync) {
   return {
     session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
     /** What a fork shares is indexed where it was written. */
-    open: db.prepare('insert into keyword_sessions (session, entries, long_texts) values (?1, coalesce((select fork_n from sessions where id = ?1), 0), 0) returning number, entries, long_texts'),
+    open: db.prepare(
+      'insert into keyword_sessions (session, entries, long_texts) values (?1, coalesce((select fork_n from sessions where id = ?1), 0), 0) returning number, entries, long_texts',
+    ),
     indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
     texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
     add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
     merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
-    match: db.prepare('select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc limit ?'),
+    match: db.prepare(
+      'select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc limit ?',
+    ),
   } satisfies Record<string, StatementSync>
 }
 type Statements = ReturnType<typeof prepare>
@@ -78,7 +93,10 @@ function statementsOf(db: DatabaseSync): Statements {
   return statements
 }
 
-/** One code unit becomes one that FTS5 takes for part of a token, whatever stands beside it. Some become the same, which K1 allows. */
+/**
+ * One code unit becomes one that FTS5 takes for part of a token, whatever stands beside it. Some become the
+ * same, which K1 allows.
+ */
 function fold(lower: string): string {
   return lower.replace(/[^a-z0-9\x80-\ud7ff\ue000-\uffff]/g, (unit) => {
     const code = unit.charCodeAt(0)
@@ -113,21 +131,31 @@ function gramsOf(prefix: string, text: string): string {
   const folded = fold(text.toLowerCase())
   let grams = ''
   // The last ones are shorter than a gram, for keywords at the end of the text.
-  for (let start = 0; start + keywordUnitsMin <= folded.length; start += 1) grams += `${prefix}${folded.slice(start, start + gramUnits)} `
+  for (let start = 0; start + keywordUnitsMin <= folded.length; start += 1)
+    grams += `${prefix}${folded.slice(start, start + gramUnits)} `
   return grams
 }
 
-/** What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise some of its grams. */
+/**
+ * What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise some of its grams.
+ */
 function queryOf(prefix: string, keyword: string): string {
   if (keyword.length < gramUnits) return `"${prefix}${keyword}"*`
-  return `(${startsOf(keyword).map((start) => `"${prefix}${keyword.slice(start, start + gramUnits)}"`).join(' AND ')})`
+  return `(${startsOf(keyword)
+    .map((start) => `"${prefix}${keyword.slice(start, start + gramUnits)}"`)
+    .join(' AND ')})`
 }
 
-/** Two grams cover a keyword of up to two; of a longer one those are taken whose characters look rare, since the time goes into long lists. */
+/**
+ * Two grams cover a keyword of up to two; of a longer one those are taken whose characters look rare, since
+ * the time goes into long lists.
+ */
 function startsOf(keyword: string): number[] {
   const lastStart = keyword.length - gramUnits
   if (lastStart <= gramUnits) return lastStart === 0 ? [0] : [0, lastStart]
-  const rarity = Array.from({ length: lastStart + 1 }, (_, start) => rarityOf(keyword.slice(start, start + gramUnits)))
+  const rarity = Array.from({ length: lastStart + 1 }, (_, start) =>
+    rarityOf(keyword.slice(start, start + gramUnits)),
+  )
   const starts = rarity.map((_, start) => start).sort((a, b) => (rarity[b] ?? 0) - (rarity[a] ?? 0) || a - b)
   const chosen: number[] = []
   for (const start of starts) {
@@ -149,8 +177,17 @@ export function indexedEntries(db: DatabaseSync, session: string, count: number)
   return (statementsOf(db).session.get(session) as SessionRow | undefined)?.entries ?? 0
 }
 
-/** Numbers of indexed entries below `before` that may contain one of the lower-cased keywords, newest first. Keywords that are too short are not looked for. */
-export function* findEntries(db: DatabaseSync, session: string, before: number, keywords: readonly string[], kinds: readonly Kind[]): Generator<number> {
+/**
+ * Numbers of indexed entries below `before` that may contain one of the lower-cased keywords, newest first.
+ * Keywords that are too short are not looked for.
+ */
+export function* findEntries(
+  db: DatabaseSync,
+  session: string,
+  before: number,
+  keywords: readonly string[],
+  kinds: readonly Kind[],
+): Generator<number> {
   const sql = statementsOf(db)
   const row = sql.session.get(session) as SessionRow | undefined
   const folded = keywords.filter((keyword) => keyword.length >= keywordUnitsMin).map(fold)
@@ -160,7 +197,8 @@ export function* findEntries(db: DatabaseSync, session: string, before: number, 
   if (row.long_texts > 0) queries.push(...prefixes.map((prefix) => `"${prefix}${longText}"`))
   const first = row.number * entriesMax
   const query = queries.join(' OR ')
-  // In pages, and not from an open statement: others use the same one while this search lets them run. Each page asks anew, so they grow fast.
+  // In pages, and not from an open statement: others use the same one while this search lets them run. Each
+  // page asks anew, so they grow fast.
   let size = pageEntriesMin
   for (let last = first + before; ; size = Math.min(size * 8, pageEntriesMax)) {
     const page = sql.match.all(query, last, size) as { document: number }[]

@@ -1,6 +1,7 @@
 /**
  * Whether a text contains one of many keywords, in time that grows with the text and not with the keywords.
- * Looking for one after another costs their number times the text, and a text made for it makes each of them slow too: 20,000 keywords over 11 MB took 67 s.
+ * Looking for one after another costs their number times the text, and a text made for it makes each of them
+ * slow too: 20,000 keywords over 11 MB took 67 s.
  */
 
 export type KeywordMatcher = {
@@ -8,7 +9,10 @@ export type KeywordMatcher = {
   search(text: string): Generator<undefined, boolean>
 }
 
-/** Below this product of sizes, looking for one keyword after another is faster than the automaton, whatever the text is. */
+/**
+ * Below this product of sizes, looking for one keyword after another is faster than the automaton, whatever
+ * the text is.
+ */
 const plainWorkMax = 400_000
 const unitsPerPause = 32_768
 
@@ -32,8 +36,16 @@ export function keywordMatcher(keywords: readonly string[]): KeywordMatcher {
   }
 }
 
-/** Aho and Corasick's: a trie of the keywords, and for every node the longest proper suffix that is a node too. Node 0 is the root. */
-type Automaton = { next: Map<number, number>; fails: readonly number[]; ends: readonly boolean[]; starts: Uint8Array }
+/**
+ * Aho and Corasick's: a trie of the keywords, and for every node the longest proper suffix that is a node
+ * too. Node 0 is the root.
+ */
+type Automaton = {
+  next: Map<number, number>
+  fails: readonly number[]
+  ends: readonly boolean[]
+  starts: Uint8Array
+}
 
 const found = -1
 const unitValues = 0x1_0000
@@ -62,7 +74,11 @@ function buildAutomaton(keywords: readonly string[]): Automaton {
 }
 
 /** Shorter nodes first: the links that a node's own link follows from are there by then. */
-function linkSuffixes(next: Map<number, number>, ends: boolean[], edges: readonly { from: number; unit: number; to: number }[]): number[] {
+function linkSuffixes(
+  next: Map<number, number>,
+  ends: boolean[],
+  edges: readonly { from: number; unit: number; to: number }[],
+): number[] {
   const depths = ends.map(() => 0)
   // An edge was noted after the one to its beginning.
   for (const { from, to } of edges) depths[to] = (depths[from] ?? 0) + 1
@@ -79,7 +95,13 @@ function linkSuffixes(next: Map<number, number>, ends: boolean[], edges: readonl
 }
 
 /** The state after these units, or `found`. */
-function scan({ next, fails, ends, starts }: Automaton, from: number, text: string, start: number, end: number): number {
+function scan(
+  { next, fails, ends, starts }: Automaton,
+  from: number,
+  text: string,
+  start: number,
+  end: number,
+): number {
   let state = from
   for (let at = start; at < end; at += 1) {
     const unit = text.charCodeAt(at)

@@ -11,7 +11,10 @@ import { sqliteStore } from './sqlite.ts'
 
 const script = fileURLToPath(new URL('../../test/store-writer.ts', import.meta.url))
 
-type Writer = { until: (enough: (lines: readonly string[]) => boolean) => Promise<void>; kill: () => Promise<string[]> }
+type Writer = {
+  until: (enough: (lines: readonly string[]) => boolean) => Promise<void>
+  kill: () => Promise<string[]>
+}
 
 function startWriter(directory: string, name: string): Writer {
   const child = spawn(process.execPath, [script, directory, name], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -24,10 +27,11 @@ function startWriter(directory: string, name: string): Writer {
   const gone = new Promise<void>((resolve) => void child.on('close', () => resolve()))
   const whole = (): string[] => text.split('\n').slice(0, -1)
   return {
-    until: (enough) => new Promise<void>((resolve) => {
-      look = () => void (enough(whole()) && resolve())
-      look()
-    }),
+    until: (enough) =>
+      new Promise<void>((resolve) => {
+        look = () => void (enough(whole()) && resolve())
+        look()
+      }),
     async kill() {
       child.kill('SIGKILL')
       await gone
@@ -54,7 +58,9 @@ test('R2, R10: whenever the process is killed, everything acknowledged is there 
     try {
       const missing: string[] = []
       for (const id of acknowledged) {
-        const there = isSessionId(id) ? (await store.session(id)) !== null : (await store.turn(id as TurnId))?.state === 'ended'
+        const there = isSessionId(id)
+          ? (await store.session(id)) !== null
+          : (await store.turn(id as TurnId))?.state === 'ended'
         if (!there) missing.push(id)
       }
       expect(missing).toEqual([])
@@ -73,7 +79,9 @@ test('a directory has one owner: a second is refused with what to do, and the di
   const writer = startWriter(directory, 'first')
   await writer.until((lines) => lines.length > 0)
   expect(() => sqliteStore({ directory, now: () => 0 })).toThrow(StoreFault)
-  expect(() => sqliteStore({ directory, now: () => 0 })).toThrow(/is in use by another Tieline process\. Connect to that one, end it, or choose another data directory/)
+  expect(() => sqliteStore({ directory, now: () => 0 })).toThrow(
+    /is in use by another Tieline process\. Connect to that one, end it, or choose another data directory/,
+  )
   await writer.kill()
   const store = sqliteStore({ directory, now: () => 0 })
   await store.close()
@@ -83,11 +91,55 @@ test('R4: leases of a killed process have ended when its directory is opened aga
   const directory = scratch()
   const first = sqliteStore({ directory, now: () => 0 })
   await first.heartbeat('node_1', 1_000_000)
-  await first.transact(['session:ses_a'], async (tx) => tx.append(
-    { type: 'session.created', session: 'ses_a', turn: null, agent: 'a', kind: 'persistent', parent: null, cwd: '/', title: '', model: null, flow: null },
-    { type: 'message.sent', session: 'ses_a', turn: 'turn_a', message: 'm', flow: 'flow_1', from: null, senderTurn: null, source: 'user', applet: null, inReplyTo: null, text: '', tokens: 0, deadline: null, trace: null, grant: { agent: 'a', depth: 0, subagentDepth: 0, path: [], authority: { tools: null, nested: true }, tokensMax: null, maxIterations: 1 } },
-    { type: 'turn.started', session: 'ses_a', turn: 'turn_a', node: 'node_1', epoch: 1, deadline: 1_000_000 },
-  ))
+  await first.transact(['session:ses_a'], async (tx) =>
+    tx.append(
+      {
+        type: 'session.created',
+        session: 'ses_a',
+        turn: null,
+        agent: 'a',
+        kind: 'persistent',
+        parent: null,
+        cwd: '/',
+        title: '',
+        model: null,
+        flow: null,
+      },
+      {
+        type: 'message.sent',
+        session: 'ses_a',
+        turn: 'turn_a',
+        message: 'm',
+        flow: 'flow_1',
+        from: null,
+        senderTurn: null,
+        source: 'user',
+        applet: null,
+        inReplyTo: null,
+        text: '',
+        tokens: 0,
+        deadline: null,
+        trace: null,
+        grant: {
+          agent: 'a',
+          depth: 0,
+          subagentDepth: 0,
+          path: [],
+          authority: { tools: null, nested: true },
+          tokensMax: null,
+          maxIterations: 1,
+        },
+      },
+      {
+        type: 'turn.started',
+        session: 'ses_a',
+        turn: 'turn_a',
+        node: 'node_1',
+        epoch: 1,
+        deadline: 1_000_000,
+      },
+    ),
+  )
   expect((await first.due(0, 10)).sessions).toEqual([])
   await first.close()
   const second = sqliteStore({ directory, now: () => 0 })

@@ -13,45 +13,116 @@ function memory(): SqliteStore {
 
 const all = { replies: null, newest: false, limit: 100 }
 const ids = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id)
-const accepted = (message: string, session: `ses_${string}`, more: Partial<Extract<Event, { type: 'message.accepted' }>> = {}): Event => ({ type: 'message.accepted', session, turn: null, message, by: null, act: null, from: null, ...more })
+const accepted = (
+  message: string,
+  session: `ses_${string}`,
+  more: Partial<Extract<Event, { type: 'message.accepted' }>> = {},
+): Event => ({
+  type: 'message.accepted',
+  session,
+  turn: null,
+  message,
+  by: null,
+  act: null,
+  from: null,
+  ...more,
+})
 
 test('an inbox is oldest first or newest first, of replies or not, and has no more than was asked for', async () => {
   const store = memory()
-  await append(store, created('ses_a'), created('ses_b'), mailed('ses_b', 'ses_a', 'msg_1'), mailed('ses_b', 'ses_a', 'two', { inReplyTo: 'msg_1' }), mailed('ses_b', 'ses_a', 'msg_3'), mailed('ses_a', 'ses_b', 'other'))
+  await append(
+    store,
+    created('ses_a'),
+    created('ses_b'),
+    mailed('ses_b', 'ses_a', 'msg_1'),
+    mailed('ses_b', 'ses_a', 'two', { inReplyTo: 'msg_1' }),
+    mailed('ses_b', 'ses_a', 'msg_3'),
+    mailed('ses_a', 'ses_b', 'other'),
+  )
   const { mail } = store.lists
   expect(ids(await mail.inbox('ses_a', all))).toEqual(['msg_1', 'two', 'msg_3'])
   expect(ids(await mail.inbox('ses_a', { ...all, newest: true, limit: 2 }))).toEqual(['msg_3', 'two'])
   expect(ids(await mail.inbox('ses_a', { ...all, replies: true }))).toEqual(['two'])
   expect(ids(await mail.inbox('ses_a', { ...all, replies: false }))).toEqual(['msg_1', 'msg_3'])
-  expect((await mail.inbox('ses_a', all)).map(({ status }) => status)).toEqual(['buffered', 'ready', 'buffered'])
-  expect(await mail.counts('ses_a')).toMatchObject({ waiting: 3, drafts: 0, pending: false, session: { id: 'ses_a' } })
-  expect(await store.lists.listing({ archived: false }, 10)).toMatchObject([{ row: { id: 'ses_b' }, buffered: 1 }, { row: { id: 'ses_a' }, buffered: 3 }])
+  expect((await mail.inbox('ses_a', all)).map(({ status }) => status)).toEqual([
+    'buffered',
+    'ready',
+    'buffered',
+  ])
+  expect(await mail.counts('ses_a')).toMatchObject({
+    waiting: 3,
+    drafts: 0,
+    pending: false,
+    session: { id: 'ses_a' },
+  })
+  expect(await store.lists.listing({ archived: false }, 10)).toMatchObject([
+    { row: { id: 'ses_b' }, buffered: 1 },
+    { row: { id: 'ses_a' }, buffered: 3 },
+  ])
 })
 
 test('a message is found by either spelling of its id, and a user’s own words by the turn that they are', async () => {
   const store = memory()
   await append(store, ...running('a'), mailed('ses_b', 'ses_a', 'msg_1'))
-  expect([(await store.lists.mail.message('1'))?.id, (await store.lists.mail.message('msg_1'))?.id, await store.lists.mail.message('2')]).toEqual(['msg_1', 'msg_1', null])
-  expect(await store.lists.mail.message('a')).toMatchObject({ status: 'delivered', text: 'hello', from: null, owner: 'ses_user', to: 'ses_a' })
+  expect([
+    (await store.lists.mail.message('1'))?.id,
+    (await store.lists.mail.message('msg_1'))?.id,
+    await store.lists.mail.message('2'),
+  ]).toEqual(['msg_1', 'msg_1', null])
+  expect(await store.lists.mail.message('a')).toMatchObject({
+    status: 'delivered',
+    text: 'hello',
+    from: null,
+    owner: 'ses_user',
+    to: 'ses_a',
+  })
 })
 
 test('one that opened a turn is as far as its turn; a turn that never began has declined it', async () => {
   const store = memory()
-  const open = (id: string): Event[] => [mailed('ses_b', 'ses_a', id), accepted(id, 'ses_a'), { ...mailed('ses_b', 'ses_a', id), type: 'message.delivered', turn: `turn_${id}`, opens: true }]
+  const open = (id: string): Event[] => [
+    mailed('ses_b', 'ses_a', id),
+    accepted(id, 'ses_a'),
+    { ...mailed('ses_b', 'ses_a', id), type: 'message.delivered', turn: `turn_${id}`, opens: true },
+  ]
   await append(store, created('ses_a'), ...open('m1'))
   const status = async (): Promise<string | undefined> => (await store.lists.mail.message('m1'))?.status
   expect(await status()).toBe('queued')
   await append(store, started('ses_a', 'turn_m1'))
   expect(await status()).toBe('delivered')
-  await append(store, ...open('m2'), { type: 'turn.ended', session: 'ses_a', turn: 'turn_m2', outcome: 'cancelled', output: '', error: 'asked', tokensUsed: 0, tokensBelow: 0, iterations: 0, toolCalls: [], entry: null })
+  await append(store, ...open('m2'), {
+    type: 'turn.ended',
+    session: 'ses_a',
+    turn: 'turn_m2',
+    outcome: 'cancelled',
+    output: '',
+    error: 'asked',
+    tokensUsed: 0,
+    tokensBelow: 0,
+    iterations: 0,
+    toolCalls: [],
+    entry: null,
+  })
   expect((await store.lists.mail.message('m2'))?.status).toBe('declined')
 })
 
 test('a thread has everything above and below a message, and nothing else; one that goes in a circle ends', async () => {
   const store = memory()
-  const letters = [['a', null], ['b', 'a'], ['c', 'a'], ['d', 'b'], ['x', null], ['y', 'x']] as const
-  await append(store, created('ses_a'), ...letters.map(([id, above]) => mailed('ses_b', 'ses_a', id, { inReplyTo: above })))
-  for (const id of ['a', 'b', 'd']) expect(ids(await store.lists.mail.thread(id, 0, 100))).toEqual(['a', 'b', 'c', 'd'])
+  const letters = [
+    ['a', null],
+    ['b', 'a'],
+    ['c', 'a'],
+    ['d', 'b'],
+    ['x', null],
+    ['y', 'x'],
+  ] as const
+  await append(
+    store,
+    created('ses_a'),
+    ...letters.map(([id, above]) => mailed('ses_b', 'ses_a', id, { inReplyTo: above })),
+  )
+  for (const id of ['a', 'b', 'd'])
+    expect(ids(await store.lists.mail.thread(id, 0, 100))).toEqual(['a', 'b', 'c', 'd'])
   expect(ids(await store.lists.mail.thread('y', 0, 100))).toEqual(['x', 'y'])
   store.db.exec(`update messages set in_reply_to = 'd' where id = 'a'`)
   expect((await store.lists.mail.thread('b', 0, 100)).length).toBeLessThanOrEqual(4)
@@ -59,18 +130,37 @@ test('a thread has everything above and below a message, and nothing else; one t
 
 test('mail for a session that a call made is stranded when the call is over, and not before', async () => {
   const store = memory()
-  await append(store, ...running('a'), created('ses_c', 'ephemeral'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_c', to: 'ses_c' }), mailed('ses_b', 'ses_c', 'm'))
+  await append(
+    store,
+    ...running('a'),
+    created('ses_c', 'ephemeral'),
+    opened({ from: 'ses_a', in: 'turn_a', call: 'call_c', to: 'ses_c' }),
+    mailed('ses_b', 'ses_c', 'm'),
+  )
   expect(await store.lists.mail.stranded(10)).toEqual([])
   store.db.exec(`update turns set pending = 0 where id = 'turn_c'`)
   expect(await store.lists.mail.stranded(10)).toEqual(['ses_c'])
-  await append(store, { type: 'message.died', session: 'ses_c', turn: null, message: 'm', from: 'ses_b', cause: 'over' })
-  expect([await store.lists.mail.stranded(10), ids(await store.lists.mail.dead(null, 10))]).toEqual([[], ['m']])
+  await append(store, {
+    type: 'message.died',
+    session: 'ses_c',
+    turn: null,
+    message: 'm',
+    from: 'ses_b',
+    cause: 'over',
+  })
+  expect([await store.lists.mail.stranded(10), ids(await store.lists.mail.dead(null, 10))]).toEqual([
+    [],
+    ['m'],
+  ])
 })
 
 test('R1: facts about mail are given within their keys only', async () => {
   const store = memory()
   await append(store, created('ses_a'), mailed('ses_b', 'ses_a', 'msg_1'))
-  const needed = (keys: Parameters<SqliteStore['transact']>[0], read: Parameters<SqliteStore['transact']>[1]): Promise<readonly string[]> => {
+  const needed = (
+    keys: Parameters<SqliteStore['transact']>[0],
+    read: Parameters<SqliteStore['transact']>[1],
+  ): Promise<readonly string[]> => {
     const missing: string[] = []
     return store.transact(keys, async (tx) => {
       try {
@@ -94,8 +184,18 @@ test('R1: facts about mail are given within their keys only', async () => {
 test('what a message was given of a budget is taken from its sender, whether it opens a turn or waits', async () => {
   const store = memory()
   const grant = { ...sent('ses_b', 'turn_x').grant, tokensMax: 40 }
-  await append(store, ...running('a'), created('ses_b'), mailed('ses_a', 'ses_b', 'm', { senderTurn: 'turn_a', grant }))
+  await append(
+    store,
+    ...running('a'),
+    created('ses_b'),
+    mailed('ses_a', 'ses_b', 'm', { senderTurn: 'turn_a', grant }),
+  )
   expect((await store.turn('turn_a'))?.tokensBelow).toBe(40)
-  await append(store, accepted('m', 'ses_b'), { ...mailed('ses_a', 'ses_b', 'm', { senderTurn: 'turn_a', grant }), type: 'message.delivered', turn: 'turn_m', opens: true })
+  await append(store, accepted('m', 'ses_b'), {
+    ...mailed('ses_a', 'ses_b', 'm', { senderTurn: 'turn_a', grant }),
+    type: 'message.delivered',
+    turn: 'turn_m',
+    opens: true,
+  })
   expect((await store.turn('turn_a'))?.tokensBelow).toBe(40)
 })

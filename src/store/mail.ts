@@ -1,4 +1,6 @@
-/** Messages as the rules and the lists see them: the row says where one is in its life, the log has its texts. */
+/**
+ * Messages as the rules and the lists see them: the row says where one is in its life, the log has its texts.
+ */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
@@ -10,9 +12,29 @@ import { readableEvents } from './log-row.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const columns = [
-  'id', 'name', 'state', 'owner', 'sender', 'receiver', 'in_reply_to', 'created_at', 'created_seq', 'updated_at', 'updated_seq', 'text_seq', 'sent_seq',
-  'accepted_at', 'accepted_seq', 'accepted_by', 'draft_act', 'turn', 'answered', 'revisions',
-].map((name) => `m.${name}`).join(', ')
+  'id',
+  'name',
+  'state',
+  'owner',
+  'sender',
+  'receiver',
+  'in_reply_to',
+  'created_at',
+  'created_seq',
+  'updated_at',
+  'updated_seq',
+  'text_seq',
+  'sent_seq',
+  'accepted_at',
+  'accepted_seq',
+  'accepted_by',
+  'draft_act',
+  'turn',
+  'answered',
+  'revisions',
+]
+  .map((name) => `m.${name}`)
+  .join(', ')
 /** A message that opened a turn is as far as its turn is; and what it answers is named as that was. */
 const row = `select ${columns}, t.state, t.epoch, (select name from messages r where r.id = m.in_reply_to) from messages m left join turns t on t.id = m.turn`
 /** Of a thread; whoever needs more of it than that reads the log. */
@@ -20,7 +42,10 @@ const threadMax = 10_000
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
-  const inbox = (order: 'asc' | 'desc') => prepare(`${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit +?3`)
+  const inbox = (order: 'asc' | 'desc') =>
+    prepare(
+      `${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit +?3`,
+    )
   return {
     db,
     log: prepare('select seq, events from log where seq >= ? order by seq limit 1'),
@@ -28,8 +53,10 @@ export function prepareMail(db: DatabaseSync) {
     byAct: prepare(`${row} where m.accept_act = ?1 and m.accept_act is not null`),
     /** Of a user's own words, which are only a turn. */
     turn: prepare('select session, state, epoch, opened_at, opened_seq from turns where id = ?'),
-    oldest: inbox('asc'), newest: inbox('desc'),
-    counts: prepare(`select coalesce((select waiting from inboxes where session = ?1), 0), (select count(*) from messages where state = 'draft' and owner = ?1),
+    oldest: inbox('asc'),
+    newest: inbox('desc'),
+    counts:
+      prepare(`select coalesce((select waiting from inboxes where session = ?1), 0), (select count(*) from messages where state = 'draft' and owner = ?1),
       exists (select 1 from turns where live = 1 and session = ?1 and pending = 1), ${selected('s', sessionColumns)} from (select ?1 as id) x left join sessions s on s.id = x.id`),
   }
 }
@@ -51,21 +78,53 @@ type Read = { row: MessageRow; seqs: Seqs }
 function read(raw: RawArray): Read {
   return {
     row: {
-      id: raw[1] as MessageId, status: statusOf(raw[2] as string, raw[18] === 1, raw[width] as string | null, (raw[width + 1] ?? 0) as number), owner: raw[3] as SessionId, from: raw[4] as SessionId | null,
-      to: raw[5] as SessionId | null, inReplyTo: raw[6] === null ? null : ((raw[width + 2] ?? `msg_${raw[6] as string}`) as MessageId), createdAt: raw[7] as number, createdSeq: raw[8] as number,
-      updatedAt: raw[9] as number, updatedSeq: raw[10] as number, acceptedAt: raw[13] as number | null, acceptedSeq: raw[14] as number | null, acceptedBy: raw[15] as MessageRow['acceptedBy'],
-      turn: raw[17] as TurnId | null, revisions: raw[19] as number, draftAct: raw[16] as string | null,
+      id: raw[1] as MessageId,
+      status: statusOf(
+        raw[2] as string,
+        raw[18] === 1,
+        raw[width] as string | null,
+        (raw[width + 1] ?? 0) as number,
+      ),
+      owner: raw[3] as SessionId,
+      from: raw[4] as SessionId | null,
+      to: raw[5] as SessionId | null,
+      inReplyTo: raw[6] === null ? null : ((raw[width + 2] ?? `msg_${raw[6] as string}`) as MessageId),
+      createdAt: raw[7] as number,
+      createdSeq: raw[8] as number,
+      updatedAt: raw[9] as number,
+      updatedSeq: raw[10] as number,
+      acceptedAt: raw[13] as number | null,
+      acceptedSeq: raw[14] as number | null,
+      acceptedBy: raw[15] as MessageRow['acceptedBy'],
+      turn: raw[17] as TurnId | null,
+      revisions: raw[19] as number,
+      draftAct: raw[16] as string | null,
     },
     seqs: { text: raw[11] as number, sent: raw[12] as number | null },
   }
 }
 
-export const waitingIn = (statements: MailStatements, session: SessionId, { replies, newest, limit }: Parameters<Tx['inbox']>[1]): MessageRow[] =>
-  ((newest ? statements.newest : statements.oldest).all(session, replies === null ? null : replies ? 1 : 0, limit) as unknown as RawArray[]).map((raw) => read(raw).row)
+export const waitingIn = (
+  statements: MailStatements,
+  session: SessionId,
+  { replies, newest, limit }: Parameters<Tx['inbox']>[1],
+): MessageRow[] =>
+  (
+    (newest ? statements.newest : statements.oldest).all(
+      session,
+      replies === null ? null : replies ? 1 : 0,
+      limit,
+    ) as unknown as RawArray[]
+  ).map((raw) => read(raw).row)
 
 export function countsOf(statements: MailStatements, session: SessionId): MailFacts {
   const raw = statements.counts.get(session) as unknown as RawArray
-  return { waiting: raw[0] as number, drafts: raw[1] as number, pending: raw[2] === 1, session: raw[3] === null ? null : sessionAt(raw, 3) }
+  return {
+    waiting: raw[0] as number,
+    drafts: raw[1] as number,
+    pending: raw[2] === 1,
+    session: raw[3] === null ? null : sessionAt(raw, 3),
+  }
 }
 
 /** By either spelling of its id. */
@@ -84,11 +143,24 @@ function factsOf(statements: MailStatements, { row: known, seqs }: Read): Messag
   // Most messages were never drafts: one event has it all.
   const first = known.createdSeq === seqs.text ? last : eventAt(statements, known.createdSeq)
   const sent = seqs.sent === null ? null : seqs.sent === seqs.text ? last : eventAt(statements, seqs.sent)
-  const written = (event: Event | undefined): string => (event !== undefined && 'text' in event ? event.text : '')
+  const written = (event: Event | undefined): string =>
+    event !== undefined && 'text' in event ? event.text : ''
   return {
-    ...known, initial: written(first), text: written(last), source: first !== undefined && 'source' in first ? first.source : 'agent', sent: sent?.type === 'message.sent' ? sent : null,
-    target: last?.type === 'message.drafted' || last?.type === 'message.revised' ? last.target : { kind: 'session', session: known.to ?? known.owner },
-    writtenIn: last?.type === 'message.drafted' ? last.turn : last?.type === 'message.revised' ? (last.turn ?? last.writtenIn ?? null) : null,
+    ...known,
+    initial: written(first),
+    text: written(last),
+    source: first !== undefined && 'source' in first ? first.source : 'agent',
+    sent: sent?.type === 'message.sent' ? sent : null,
+    target:
+      last?.type === 'message.drafted' || last?.type === 'message.revised'
+        ? last.target
+        : { kind: 'session', session: known.to ?? known.owner },
+    writtenIn:
+      last?.type === 'message.drafted'
+        ? last.turn
+        : last?.type === 'message.revised'
+          ? (last.turn ?? last.writtenIn ?? null)
+          : null,
   }
 }
 
@@ -100,8 +172,28 @@ function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null
   if (raw === undefined || sent?.type !== 'message.sent') return null
   const [to, at, seq] = [raw[0] as SessionId, raw[3] as number, raw[4] as number]
   return {
-    id: sent.message, status: statusOf('opened', false, raw[1] as string, raw[2] as number), owner: userSession, from: sent.from, to, inReplyTo: sent.inReplyTo, createdAt: at, createdSeq: seq, updatedAt: at, updatedSeq: seq,
-    acceptedAt: null, acceptedSeq: null, acceptedBy: null, turn, revisions: 0, draftAct: null, source: sent.source, initial: sent.text, text: sent.text, target: { kind: 'session', session: to }, writtenIn: null, sent,
+    id: sent.message,
+    status: statusOf('opened', false, raw[1] as string, raw[2] as number),
+    owner: userSession,
+    from: sent.from,
+    to,
+    inReplyTo: sent.inReplyTo,
+    createdAt: at,
+    createdSeq: seq,
+    updatedAt: at,
+    updatedSeq: seq,
+    acceptedAt: null,
+    acceptedSeq: null,
+    acceptedBy: null,
+    turn,
+    revisions: 0,
+    draftAct: null,
+    source: sent.source,
+    initial: sent.text,
+    text: sent.text,
+    target: { kind: 'session', session: to },
+    writtenIn: null,
+    sent,
   }
 }
 
@@ -114,31 +206,57 @@ function eventAt(statements: MailStatements, seq: number): Event | undefined {
 function prepareMailLists(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   return {
-    drafts: prepare(`${row} where m.state = 'draft' and m.owner = ?1 and m.updated_seq < ?2 order by m.updated_seq desc limit +?3`),
-    allDrafts: prepare(`${row} where m.state = 'draft' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`),
-    dead: prepare(`${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`),
+    drafts: prepare(
+      `${row} where m.state = 'draft' and m.owner = ?1 and m.updated_seq < ?2 order by m.updated_seq desc limit +?3`,
+    ),
+    allDrafts: prepare(
+      `${row} where m.state = 'draft' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`,
+    ),
+    dead: prepare(
+      `${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`,
+    ),
     thread: prepare(`with recursive
         up(id, above) as (select id, in_reply_to from messages where id = ?1 union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
         down(id) as (select id from up where above is null or not exists (select 1 from messages where id = up.above)
           union select r.id from down join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
       ${row} where m.id in (select id from down) and m.created_seq > ?2`),
     /** Mail for sessions that a call made, and that have nothing live any more. */
-    stranded: prepare(`select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit +?`),
+    stranded: prepare(
+      `select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit +?`,
+    ),
   }
 }
 
 export function mailLists(db: DatabaseSync): Lists['mail'] {
   const statements = { ...prepareMail(db), ...prepareMailLists(db) }
-  const all = (raws: unknown): MessageFacts[] => (raws as RawArray[]).map((raw) => factsOf(statements, read(raw)))
+  const all = (raws: unknown): MessageFacts[] =>
+    (raws as RawArray[]).map((raw) => factsOf(statements, read(raw)))
   return {
     message: async (id) => messageOf(statements, id),
-    inbox: async (session, { replies, newest, limit }) => all((newest ? statements.newest : statements.oldest).all(session, replies === null ? null : replies ? 1 : 0, limit)),
+    inbox: async (session, { replies, newest, limit }) =>
+      all(
+        (newest ? statements.newest : statements.oldest).all(
+          session,
+          replies === null ? null : replies ? 1 : 0,
+          limit,
+        ),
+      ),
     counts: async (session) => countsOf(statements, session),
-    drafts: async (owner, before, limit) => all(owner === null ? statements.allDrafts.all(before ?? Number.MAX_SAFE_INTEGER, limit) : statements.drafts.all(owner, before ?? Number.MAX_SAFE_INTEGER, limit)),
+    drafts: async (owner, before, limit) =>
+      all(
+        owner === null
+          ? statements.allDrafts.all(before ?? Number.MAX_SAFE_INTEGER, limit)
+          : statements.drafts.all(owner, before ?? Number.MAX_SAFE_INTEGER, limit),
+      ),
     // Texts are read for those of the page only.
-    thread: async (id, after, limit) => (statements.thread.all(suffixOf(id), after) as unknown as RawArray[]).map(read).toSorted((a, b) => a.row.createdSeq - b.row.createdSeq).slice(0, limit).map((one) => factsOf(statements, one)),
+    thread: async (id, after, limit) =>
+      (statements.thread.all(suffixOf(id), after) as unknown as RawArray[])
+        .map(read)
+        .toSorted((a, b) => a.row.createdSeq - b.row.createdSeq)
+        .slice(0, limit)
+        .map((one) => factsOf(statements, one)),
     dead: async (before, limit) => all(statements.dead.all(before ?? Number.MAX_SAFE_INTEGER, limit)),
-    stranded: async (limit) => (statements.stranded.all(limit) as unknown as RawArray[]).map((raw) => raw[0] as SessionId),
+    stranded: async (limit) =>
+      (statements.stranded.all(limit) as unknown as RawArray[]).map((raw) => raw[0] as SessionId),
   }
 }
-

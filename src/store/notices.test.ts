@@ -8,13 +8,25 @@ import { sqliteStore } from './sqlite.ts'
 test('R11: only the newest are kept, cut, and one turn is given only so many; what it was given is gone', async () => {
   const store = sqliteStore({ directory: ':memory:', now: () => 0 })
   await append(store, created('ses_a'), created('ses_b'))
-  for (let n = 0; n < noticesKeptMax + 20; n += 1) await append(store, { type: 'notice.raised', session: 'ses_a', turn: null, about: `ses_${n}`, text: `${n} ${'\u{1f600}'.repeat(noticePointsMax)}` })
+  for (let n = 0; n < noticesKeptMax + 20; n += 1)
+    await append(store, {
+      type: 'notice.raised',
+      session: 'ses_a',
+      turn: null,
+      about: `ses_${n}`,
+      text: `${n} ${'\u{1f600}'.repeat(noticePointsMax)}`,
+    })
   await append(store, { type: 'notice.raised', session: 'ses_b', turn: null, about: 'x', text: 'another' })
   expect(await store.lists.notices('ses_a', 1000)).toHaveLength(noticesKeptMax)
   const told = await store.transact(['session:ses_a'], async (tx) => tx.notices('ses_a'))
-  expect(told?.texts.map(({ about }) => about)).toEqual(Array.from({ length: noticesShownMax }, (_, n) => `ses_${noticesKeptMax + 20 - noticesShownMax + n}`))
+  expect(told?.texts.map(({ about }) => about)).toEqual(
+    Array.from({ length: noticesShownMax }, (_, n) => `ses_${noticesKeptMax + 20 - noticesShownMax + n}`),
+  )
   expect(Array.from(told?.texts[0]?.text ?? '')).toHaveLength(noticePointsMax)
   await append(store, { ...sent('ses_a', 'turn_a'), ...(told === null ? {} : { notices: told }) })
-  expect([await store.lists.notices('ses_a', 10), (await store.lists.notices('ses_b', 10)).length]).toEqual([[], 1])
+  expect([await store.lists.notices('ses_a', 10), (await store.lists.notices('ses_b', 10)).length]).toEqual([
+    [],
+    1,
+  ])
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })

@@ -24,8 +24,10 @@ export type Outage = {
 }
 
 export type OutageClock = {
-  /** For the record. */ now: () => Millis
-  /** For the pauses. */ elapsed: () => Millis
+  /** For the record. */
+  now: () => Millis
+  /** For the pauses. */
+  elapsed: () => Millis
 }
 
 export function outageOf(

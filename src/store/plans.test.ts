@@ -22,19 +22,35 @@ function watched(): Watched {
   return db
 }
 
-/** Steps of a plan that read a whole table or index. A scan of a list in the statement, of a common table expression or of a search index reads only what it must. */
+/**
+ * Steps of a plan that read a whole table or index. A scan of a list in the statement, of a common table
+ * expression or of a search index reads only what it must.
+ */
 function scansOf(db: DatabaseSync, sql: string): string[] {
-  const tables = new Set(db.prepare(`select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'`).all().map((row) => row['name'] as string))
+  const tables = new Set(
+    db
+      .prepare(`select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'`)
+      .all()
+      .map((row) => row['name'] as string),
+  )
   const aliases = new Set(tables)
-  for (const [, table = '', alias = ''] of sql.matchAll(/\b(?:from|join)\s+(\w+)(?:\s+(?:as\s+)?(\w+))?/gi)) if (tables.has(table)) aliases.add(alias)
-  return db.prepare(`explain query plan ${sql}`).all().map((row) => row['detail'] as string).filter((detail) => {
-    const scanned = /^SCAN (\w+)/.exec(detail)?.[1]
-    return scanned !== undefined && aliases.has(scanned) && !/^SCAN \w+ VIRTUAL TABLE/.test(detail)
-  })
+  for (const [, table = '', alias = ''] of sql.matchAll(/\b(?:from|join)\s+(\w+)(?:\s+(?:as\s+)?(\w+))?/gi))
+    if (tables.has(table)) aliases.add(alias)
+  return db
+    .prepare(`explain query plan ${sql}`)
+    .all()
+    .map((row) => row['detail'] as string)
+    .filter((detail) => {
+      const scanned = /^SCAN (\w+)/.exec(detail)?.[1]
+      return scanned !== undefined && aliases.has(scanned) && !/^SCAN \w+ VIRTUAL TABLE/.test(detail)
+    })
 }
 
 const prepareAll: Record<string, (db: DatabaseSync) => unknown> = {
-  facts: prepareFacts, writes: prepareWrites, reads: prepareReads, lists: prepareLists,
+  facts: prepareFacts,
+  writes: prepareWrites,
+  reads: prepareReads,
+  lists: prepareLists,
   entries: (db) => selectEntries(db, 'ses_a', { filter: {}, now: 0, tokensMax: 1 }),
 }
 
@@ -49,14 +65,26 @@ test.each(Object.keys(prepareAll))('R11: no statement of the %s reads a whole ta
 test('R11: none of them sorts more than it must, but by a plan that is named here', () => {
   const db = watched()
   for (const prepare of Object.values(prepareAll)) prepare(db)
-  const sorting = [...db.texts].filter((sql) => db.prepare(`explain query plan ${sql}`).all().some((row) => (row['detail'] as string).startsWith('USE TEMP B-TREE')))
+  const sorting = [...db.texts].filter((sql) =>
+    db
+      .prepare(`explain query plan ${sql}`)
+      .all()
+      .some((row) => (row['detail'] as string).startsWith('USE TEMP B-TREE')),
+  )
   for (const sql of sorting) expect(sql).toMatch(/json_each|t\.flow = \?|pending = 1|live = 1/)
 })
 
-test.each(['select * from turns where outcome = ?', 'select * from turns t where t.outcome = ?', 'select count(*) from sessions', `select * from turns where session = 'a'`, 'select s.id from nodes n join sessions s on s.agent = n.id'])(
-  'and a statement that scans is found: %s', (sql) => expect(scansOf(watched(), sql)).not.toEqual([]),
-)
+test.each([
+  'select * from turns where outcome = ?',
+  'select * from turns t where t.outcome = ?',
+  'select count(*) from sessions',
+  `select * from turns where session = 'a'`,
+  'select s.id from nodes n join sessions s on s.agent = n.id',
+])('and a statement that scans is found: %s', (sql) => expect(scansOf(watched(), sql)).not.toEqual([]))
 
-test.each(['select value from json_each(?)', 'with recursive c(n) as (select 1 union select n + 1 from c where n < 9) select n from c', 'select 1', 'select * from turns where id = ?'])(
-  'and one that does not is left alone: %s', (sql) => expect(scansOf(watched(), sql)).toEqual([]),
-)
+test.each([
+  'select value from json_each(?)',
+  'with recursive c(n) as (select 1 union select n + 1 from c where n < 9) select n from c',
+  'select 1',
+  'select * from turns where id = ?',
+])('and one that does not is left alone: %s', (sql) => expect(scansOf(watched(), sql)).toEqual([]))

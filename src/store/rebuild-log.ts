@@ -18,7 +18,8 @@ export type LogRebuild = {
 
 export type RebuildOptions = Watched & {
   directory: string
-  /** Leaves out rows that cannot be read, and what depends on them. */ leaveOut?: boolean
+  /** Leaves out rows that cannot be read, and what depends on them. */
+  leaveOut?: boolean
 }
 
 const rowsBetweenLooks = 500

@@ -13,15 +13,51 @@ export type Raw = Record<string, string | number | null>
 export type RawArray = (string | number | null)[]
 
 export const turnColumns = [
-  'id', 'session', 'flow', 'state', 'caller', 'caller_turn', 'pending', 'outcome', 'background', 'call_deadline', 'key',
-  'node', 'epoch', 'deadline', 'stopping', 'opened_at', 'opened_seq', 'ended_seq', 'tokens_used', 'tokens_below',
+  'id',
+  'session',
+  'flow',
+  'state',
+  'caller',
+  'caller_turn',
+  'pending',
+  'outcome',
+  'background',
+  'call_deadline',
+  'key',
+  'node',
+  'epoch',
+  'deadline',
+  'stopping',
+  'opened_at',
+  'opened_seq',
+  'ended_seq',
+  'tokens_used',
+  'tokens_below',
 ] as const
-export const sessionColumns = ['id', 'agent', 'kind', 'parent', 'cwd', 'title', 'created_at', 'archived', 'entries', 'summary', 'summary_entries', 'model'] as const
+export const sessionColumns = [
+  'id',
+  'agent',
+  'kind',
+  'parent',
+  'cwd',
+  'title',
+  'created_at',
+  'archived',
+  'entries',
+  'summary',
+  'summary_entries',
+  'model',
+] as const
 
-/** A session's entries are numbered without gaps, so the last number is their count; those of a fork go on where what it shares ends. */
-const counted = (alias: string): string => `coalesce((select max(n) from entries where session = ${alias}.id), ${alias}.fork_n)`
+/**
+ * A session's entries are numbered without gaps, so the last number is their count; those of a fork go on
+ * where what it shares ends.
+ */
+const counted = (alias: string): string =>
+  `coalesce((select max(n) from entries where session = ${alias}.id), ${alias}.fork_n)`
 
-export const selected = (alias: string, columns: readonly string[]): string => columns.map((name) => (name === 'entries' ? counted(alias) : `${alias}.${name}`)).join(', ')
+export const selected = (alias: string, columns: readonly string[]): string =>
+  columns.map((name) => (name === 'entries' ? counted(alias) : `${alias}.${name}`)).join(', ')
 
 /** Grants stand in the event that opened a turn, and never change. */
 export type Grants = (openedSeq: number) => Grant
@@ -45,39 +81,79 @@ function grantIn(raw: RawArray | undefined, openedSeq: number): Grant {
   return event.grant
 }
 
-/** A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when somebody asks for it. */
+/**
+ * A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when somebody asks
+ * for it.
+ */
 export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
   const id = raw[from] as TurnId
   const openedSeq = raw[from + 16] as number
   return {
-    id, session: raw[from + 1] as SessionId, flow: raw[from + 2] as FlowId, state: raw[from + 3] as TurnState,
-    call: raw[from + 4] === null ? null : {
-      id: callOf(id), caller: raw[from + 4] as SessionId, callerTurn: raw[from + 5] as TurnId, pending: raw[from + 6] === 1,
-      outcome: raw[from + 7] as Outcome | null, background: raw[from + 8] === 1, deadline: raw[from + 9] as number, key: raw[from + 10] as string,
-    },
+    id,
+    session: raw[from + 1] as SessionId,
+    flow: raw[from + 2] as FlowId,
+    state: raw[from + 3] as TurnState,
+    call:
+      raw[from + 4] === null
+        ? null
+        : {
+            id: callOf(id),
+            caller: raw[from + 4] as SessionId,
+            callerTurn: raw[from + 5] as TurnId,
+            pending: raw[from + 6] === 1,
+            outcome: raw[from + 7] as Outcome | null,
+            background: raw[from + 8] === 1,
+            deadline: raw[from + 9] as number,
+            key: raw[from + 10] as string,
+          },
     get grant() {
       return grants(openedSeq)
     },
-    node: raw[from + 11] as NodeId | null, epoch: raw[from + 12] as number, deadline: raw[from + 13] as number,
-    stopping: raw[from + 14] as Outcome | null, openedAt: raw[from + 15] as number, openedSeq, endedSeq: raw[from + 17] as number | null,
-    tokensUsed: raw[from + 18] as number, tokensBelow: raw[from + 19] as number,
+    node: raw[from + 11] as NodeId | null,
+    epoch: raw[from + 12] as number,
+    deadline: raw[from + 13] as number,
+    stopping: raw[from + 14] as Outcome | null,
+    openedAt: raw[from + 15] as number,
+    openedSeq,
+    endedSeq: raw[from + 17] as number | null,
+    tokensUsed: raw[from + 18] as number,
+    tokensBelow: raw[from + 19] as number,
   }
 }
 
 /** A session from the columns of `sessionColumns`, which start at `from`. */
 export const sessionAt = (raw: RawArray, from: number): SessionRow => ({
-  id: raw[from] as SessionId, agent: raw[from + 1] as string, kind: raw[from + 2] as SessionKind, parent: raw[from + 3] as SessionId | null, cwd: raw[from + 4] as string,
-  title: raw[from + 5] as string, createdAt: raw[from + 6] as number, archived: (raw[from + 7] ?? false) as SessionRow['archived'], entries: raw[from + 8] as number,
-  summary: raw[from + 9] as string | null, summaryEntries: raw[from + 10] as number, model: raw[from + 11] as string | null,
+  id: raw[from] as SessionId,
+  agent: raw[from + 1] as string,
+  kind: raw[from + 2] as SessionKind,
+  parent: raw[from + 3] as SessionId | null,
+  cwd: raw[from + 4] as string,
+  title: raw[from + 5] as string,
+  createdAt: raw[from + 6] as number,
+  archived: (raw[from + 7] ?? false) as SessionRow['archived'],
+  entries: raw[from + 8] as number,
+  summary: raw[from + 9] as string | null,
+  summaryEntries: raw[from + 10] as number,
+  model: raw[from + 11] as string | null,
 })
 
-/** A statement whose rows come as arrays. Limits are written `limit +?`: after a bare `limit ?` is bound, SQLite prepares the statement again, which costs more than most of them. */
+/**
+ * A statement whose rows come as arrays. Limits are written `limit +?`: after a bare `limit ?` is bound,
+ * SQLite prepares the statement again, which costs more than most of them.
+ */
 export function arrays(statement: StatementSync): StatementSync {
   statement.setReturnArrays(true)
   return statement
 }
 
 export const entryOfRaw = (raw: Raw): Entry => ({
-  n: raw['n'] as number, role: raw['role'] as Entry['role'], at: raw['at'] as number, text: raw['text'] as string, tokens: raw['tokens'] as number, from: raw['sender'] as string | null,
-  turn: raw['turn'] as string, hasSteps: raw['has_steps'] === 1, steps: null,
+  n: raw['n'] as number,
+  role: raw['role'] as Entry['role'],
+  at: raw['at'] as number,
+  text: raw['text'] as string,
+  tokens: raw['tokens'] as number,
+  from: raw['sender'] as string | null,
+  turn: raw['turn'] as string,
+  hasSteps: raw['has_steps'] === 1,
+  steps: null,
 })

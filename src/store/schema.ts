@@ -1,4 +1,7 @@
-/** The tables. The log is the truth; every other table is a view folded from it in the same transaction, but for `nodes`, which are leases. */
+/**
+ * The tables. The log is the truth; every other table is a view folded from it in the same transaction, but
+ * for `nodes`, which are leases.
+ */
 
 import { keywordSchema } from './keyword-index.ts'
 
@@ -6,9 +9,13 @@ import { keywordSchema } from './keyword-index.ts'
 export const applicationId = 0x5449454c
 
 /**
- * One row of `log` is one transaction: its events were decided together. `seq` is the number of its last event, so that `seq > cursor` finds the row that holds the next one.
- * A row of `messages` is a draft, or a message that waited, has a sender, or answers one; a user's own words to a session are only a turn. Its id is without `msg_`, like that of its turn; its texts stand in the log.
- * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. What was granted to it stands in the log only: whoever runs it has it in memory. Partial indexes are used only where a statement repeats their WHERE to the letter.
+ * One row of `log` is one transaction: its events were decided together. `seq` is the number of its last
+ * event, so that `seq > cursor` finds the row that holds the next one.
+ * A row of `messages` is a draft, or a message that waited, has a sender, or answers one; a user's own words
+ * to a session are only a turn. Its id is without `msg_`, like that of its turn; its texts stand in the log.
+ * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. What
+ * was granted to it stands in the log only: whoever runs it has it in memory. Partial indexes are used only
+ * where a statement repeats their WHERE to the letter.
  */
 const first = `
 create table log (seq integer primary key, at integer not null, events text not null) strict;
@@ -69,7 +76,11 @@ create table nodes (id text primary key, until integer not null) strict, without
 /** All drafts, for the person who releases them. */
 const second = `create index messages_drafted on messages (updated_seq) where state = 'draft';`
 
-/** Several turns of one session may wait for the same: each has an edge of its own. `traced` are uses of tools that programs outside wrote down, so that a second try writes nothing. `notices` are those that no turn was given yet; the beginning of each is enough. */
+/**
+ * Several turns of one session may wait for the same: each has an edge of its own. `traced` are uses of tools
+ * that programs outside wrote down, so that a second try writes nothing. `notices` are those that no turn was
+ * given yet; the beginning of each is enough.
+ */
 const third = `
 create table waits_by_turn (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target, turn)) strict, without rowid;
 insert into waits_by_turn select waiter, target, turn, until from waits;
@@ -84,8 +95,24 @@ create table notices (session text not null, seq integer not null, about text no
 insert into notices select e.value ->> 'session', l.seq - json_array_length(l.events) + 1 + e.key, e.value ->> 'about', substr(e.value ->> 'text', 1, 2000) from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
 `
 
-/** Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add another. */
+/**
+ * Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add
+ * another.
+ */
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables = ['log_sessions', 'sessions', 'agents', 'turns', 'messages', 'inboxes', 'refused', 'waits', 'traced', 'notices', 'questions', 'entries'] as const
+export const viewTables = [
+  'log_sessions',
+  'sessions',
+  'agents',
+  'turns',
+  'messages',
+  'inboxes',
+  'refused',
+  'waits',
+  'traced',
+  'notices',
+  'questions',
+  'entries',
+] as const

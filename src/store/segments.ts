@@ -1,5 +1,6 @@
 /**
- * Where the entries of a conversation stand. A fork shares the first of another's by reference: they are read where they were written, and nothing that is said later, on either side, is seen on the other.
+ * Where the entries of a conversation stand. A fork shares the first of another's by reference: they are read
+ * where they were written, and nothing that is said later, on either side, is seen on the other.
  * Only a session's own entries are ever written, so a fork cannot change what it came from.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -12,9 +13,10 @@ const statements = new WeakMap<DatabaseSync, StatementSync>()
 /** Newest first. `total` is how many entries the session has. */
 export function segmentsOf(db: DatabaseSync, session: string, total: number): Segment[] {
   let statement = statements.get(db)
-  if (statement === undefined) statements.set(db, (statement = db.prepare('select fork_of, fork_n from sessions where id = ?')))
+  if (statement === undefined)
+    statements.set(db, (statement = db.prepare('select fork_of, fork_n from sessions where id = ?')))
   const segments: Segment[] = []
-  for (let at: string | null = session, last = total; at !== null && last > 0; ) {
+  for (let at: string | null = session, last = total; at !== null && last > 0;) {
     const row = statement.get(at) as { fork_of: string | null; fork_n: number } | undefined
     const shared: number = row?.fork_of == null ? 0 : row.fork_n
     if (last > shared) segments.push({ session: at, first: shared + 1, last })
@@ -24,4 +26,5 @@ export function segmentsOf(db: DatabaseSync, session: string, total: number): Se
   return segments
 }
 
-export const segmentOf = (segments: readonly Segment[], n: number): Segment | undefined => segments.find(({ first, last }) => first <= n && n <= last)
+export const segmentOf = (segments: readonly Segment[], n: number): Segment | undefined =>
+  segments.find(({ first, last }) => first <= n && n <= last)

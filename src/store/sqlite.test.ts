@@ -55,18 +55,35 @@ test('R11: a group has an end, so that those who came first are not kept waiting
 })
 
 const atMost = <T>(promise: Promise<T>): Promise<T | 'nobody was told'> =>
-  Promise.race([promise, new Promise<'nobody was told'>((resolve) => void setTimeout(() => resolve('nobody was told'), 500))])
+  Promise.race([
+    promise,
+    new Promise<'nobody was told'>((resolve) => void setTimeout(() => resolve('nobody was told'), 500)),
+  ])
 
 async function broken(store: SqliteStore): Promise<PromiseSettledResult<unknown>[]> {
   await append(store, ...running('kept'))
-  return Promise.allSettled([append(store, created('ses_before')), append(store, ended('ses_kept', 'turn_unknown')), append(store, created('ses_after'))].map(atMost))
+  return Promise.allSettled(
+    [
+      append(store, created('ses_before')),
+      append(store, ended('ses_kept', 'turn_unknown')),
+      append(store, created('ses_after')),
+    ].map(atMost),
+  )
 }
 
 test('R2: an event that cannot be folded fails the work that wanted it, and nobody else of its group', async () => {
   const store = memory()
   const settled = await broken(store)
-  expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).constructor : one.value))).toEqual([undefined, AppendFault, undefined])
-  expect((await store.read(0, {}, 100)).events.map(({ event }) => event.session)).toEqual(['ses_kept', 'ses_kept', 'ses_kept', 'ses_before', 'ses_after'])
+  expect(
+    settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).constructor : one.value)),
+  ).toEqual([undefined, AppendFault, undefined])
+  expect((await store.read(0, {}, 100)).events.map(({ event }) => event.session)).toEqual([
+    'ses_kept',
+    'ses_kept',
+    'ses_kept',
+    'ses_before',
+    'ses_after',
+  ])
   expect(store.lastSeq()).toBe(5)
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
@@ -75,8 +92,29 @@ test('R2: what is not JSON fails the work that wanted it, and nobody else of its
   const store = memory()
   await append(store, ...running('kept'))
   const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as never
-  const odd = [1n, deep].map((output) => ({ type: 'step.ended', session: 'ses_kept', turn: 'turn_kept', kind: 'tool', name: 'x', key: 'k', input: null, ok: true, output, usage: null, startedAt: 0 }) as never)
-  const settled = await Promise.allSettled([append(store, created('ses_before')), append(store, odd[0] as never), append(store, created('ses_after'))].map(atMost))
+  const odd = [1n, deep].map(
+    (output) =>
+      ({
+        type: 'step.ended',
+        session: 'ses_kept',
+        turn: 'turn_kept',
+        kind: 'tool',
+        name: 'x',
+        key: 'k',
+        input: null,
+        ok: true,
+        output,
+        usage: null,
+        startedAt: 0,
+      }) as never,
+  )
+  const settled = await Promise.allSettled(
+    [
+      append(store, created('ses_before')),
+      append(store, odd[0] as never),
+      append(store, created('ses_after')),
+    ].map(atMost),
+  )
   expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   await expect(append(store, created('ses_later'))).resolves.toBeUndefined()
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
@@ -102,7 +140,10 @@ test('R2: where the disk fails at the commit, everybody is told no and the reope
 test('R1: a transaction that awaits something other than its facts is a bug, and crashes the process', () => {
   const script = fileURLToPath(new URL('../../test/store-waits.ts', import.meta.url))
   for (const how of ['timer', 'immediate', 'nested']) {
-    const { status, stderr, stdout } = spawnSync(process.execPath, [script, how], { encoding: 'utf8', timeout: 10_000 })
+    const { status, stderr, stdout } = spawnSync(process.execPath, [script, how], {
+      encoding: 'utf8',
+      timeout: 10_000,
+    })
     expect([how, status, stdout]).toEqual([how, 1, ''])
     expect(stderr).toContain('a transaction awaited something other than its facts')
   }
@@ -111,7 +152,11 @@ test('R1: a transaction that awaits something other than its facts is a bug, and
 
 test('R11: a work that always asks for more keys is not run for ever', () => {
   const script = fileURLToPath(new URL('../../test/store-waits.ts', import.meta.url))
-  const { signal, status } = spawnSync(process.execPath, [script, 'greedy'], { encoding: 'utf8', timeout: 3000, killSignal: 'SIGKILL' })
+  const { signal, status } = spawnSync(process.execPath, [script, 'greedy'], {
+    encoding: 'utf8',
+    timeout: 3000,
+    killSignal: 'SIGKILL',
+  })
   expect([signal, status]).toEqual([null, 0])
 })
 
@@ -123,5 +168,7 @@ test('R7: two stores in one process do not share grants, also where their turns 
 })
 
 test('the keys that a work lacks are named', () => {
-  expect(new NeedsKeys(keysOf('ses_a', 'ses_b')).message).toBe('facts outside the keys: session:ses_a, session:ses_b')
+  expect(new NeedsKeys(keysOf('ses_a', 'ses_b')).message).toBe(
+    'facts outside the keys: session:ses_a, session:ses_b',
+  )
 })

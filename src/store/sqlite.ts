@@ -1,9 +1,12 @@
 /**
  * The store inside the process.
  *
- * Transactions run one after another inside one SQLite transaction, which is committed when the queue is drained: one fsync serves all that were waiting.
- * R1: works run alone, so facts cannot change between check and append. R2: answers, refusals and throws alike are delivered after the commit, because
- * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that appends.
+ * Transactions run one after another inside one SQLite transaction, which is committed when the queue is
+ * drained: one fsync serves all that were waiting.
+ * R1: works run alone, so facts cannot change between check and append. R2: answers, refusals and throws
+ * alike are delivered after the commit, because
+ * a refusal may rest on a neighbour that was not yet durable. R10: views are folded in the transaction that
+ * appends.
  */
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
@@ -11,7 +14,15 @@ import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
 import type { Lists } from '../runtime/lists-port.ts'
-import { AppendFault, NeedsKeys, type EventFilter, type Hint, type Key, type Store, type Tx } from '../runtime/ports.ts'
+import {
+  AppendFault,
+  NeedsKeys,
+  type EventFilter,
+  type Hint,
+  type Key,
+  type Store,
+  type Tx,
+} from '../runtime/ports.ts'
 import type { StoreHealth } from '../runtime/store-health.ts'
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll } from './apply.ts'
@@ -30,7 +41,12 @@ import { reopenWriter, writerOf, type LogFile, type Writer } from './writer.ts'
 const worksPerGroupMax = 256
 const rerunsMax = 5
 
-type Job = { keys: readonly Key[]; work: (tx: Tx) => Promise<unknown>; resolve: (value: unknown) => void; reject: (error: unknown) => void }
+type Job = {
+  keys: readonly Key[]
+  work: (tx: Tx) => Promise<unknown>
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
 type Settled = { job: Job; ok: boolean; value: unknown }
 
 export type SqliteOptions = {
@@ -39,7 +55,10 @@ export type SqliteOptions = {
   now: () => Millis
   /** Time that only passes, for pauses between tries; `now` unless given. */
   elapsed?: () => Millis
-  /** What is written instead of these events, where they may not be written as they are: before the log, the views and the hints see them. */
+  /**
+   * What is written instead of these events, where they may not be written as they are: before the log, the
+   * views and the hints see them.
+   */
   clean?: (events: readonly Event[]) => readonly Event[] | null
   /** Told once for each change. */
   onHealth?: (health: StoreHealth) => void
@@ -48,9 +67,14 @@ export type SqliteOptions = {
 }
 
 /** What tests, the simulator and `rebuild` may also do. */
-export type SqliteStore = Store & { readonly lists: Lists; readonly db: DatabaseSync; readonly commits: () => number }
+export type SqliteStore = Store & {
+  readonly lists: Lists
+  readonly db: DatabaseSync
+  readonly commits: () => number
+}
 
-export const sqliteStore = (options: SqliteOptions): SqliteStore => new Sqlite(openFiles(options.directory, options.onDamage ?? (() => undefined)), options)
+export const sqliteStore = (options: SqliteOptions): SqliteStore =>
+  new Sqlite(openFiles(options.directory, options.onDamage ?? (() => undefined)), options)
 
 class Sqlite implements SqliteStore {
   #writer: Writer
@@ -60,7 +84,9 @@ class Sqlite implements SqliteStore {
   readonly #clean: NonNullable<SqliteOptions['clean']>
   readonly #release: () => void
   readonly #onDamage: (fault: DamagedRow) => void
-  /** R2: what is asked for outside a transaction comes through a connection that sees only what was committed. */
+  /**
+   * R2: what is asked for outside a transaction comes through a connection that sees only what was committed.
+   */
   readonly #reader: DatabaseSync
   readonly #committed
   readonly #reads
@@ -78,7 +104,13 @@ class Sqlite implements SqliteStore {
   readonly #listeners = new Set<(hints: readonly Hint[]) => void>()
 
   constructor({ db, reader, file, release }: OpenFiles, options: SqliteOptions) {
-    const { now, elapsed = now, clean = () => null, onHealth = () => undefined, onDamage = () => undefined } = options
+    const {
+      now,
+      elapsed = now,
+      clean = () => null,
+      onHealth = () => undefined,
+      onDamage = () => undefined,
+    } = options
     this.#writer = writerOf(db)
     this.#reader = reader
     this.#file = file
@@ -133,8 +165,11 @@ class Sqlite implements SqliteStore {
       if (known > durable) hints.push({ kind: 'appended' })
       durable = known
       this.#writer.begin.run()
-      // A work may await only `tx`, or it would hold up everybody: then nothing but promise jobs runs until the group is done.
-      const watch = setImmediate(() => assert(!this.#inWork, 'a transaction awaited something other than its facts'))
+      // A work may await only `tx`, or it would hold up everybody: then nothing but promise jobs runs until
+      // the group is done.
+      const watch = setImmediate(() =>
+        assert(!this.#inWork, 'a transaction awaited something other than its facts'),
+      )
       while (settled.length < worksPerGroupMax) {
         current = this.#queue.shift()
         if (current === undefined) break
@@ -149,7 +184,8 @@ class Sqlite implements SqliteStore {
     } catch (cause) {
       this.#seq = durable
       const others = [...settled.map(({ job }) => job), ...this.#queue]
-      if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined) this.#without(current, others, cause)
+      if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined)
+        this.#without(current, others, cause)
       else this.#failGroup(cause, current === undefined ? others : [current, ...others])
       return
     } finally {
@@ -176,7 +212,10 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  /** What one work wanted to append cannot be written: the group is undone, the others run again without it, and it alone is told no. */
+  /**
+   * What one work wanted to append cannot be written: the group is undone, the others run again without it,
+   * and it alone is told no.
+   */
   #without(job: Job, others: readonly Job[], cause: AppendFault): void {
     this.db.exec('rollback')
     this.#queue = [...others]
@@ -184,7 +223,10 @@ class Sqlite implements SqliteStore {
     setImmediate(() => this.#schedule())
   }
 
-  /** The disk failed: what was decided in this group is not known to be kept, so nobody is told yes. The next work tries again, after a pause. */
+  /**
+   * The disk failed: what was decided in this group is not known to be kept, so nobody is told yes. The next
+   * work tries again, after a pause.
+   */
   #failGroup(cause: unknown, jobs: readonly Job[]): void {
     const fault = this.#outage.begin(cause instanceof AppendFault ? cause.cause : cause)
     this.#queue = []
@@ -197,7 +239,10 @@ class Sqlite implements SqliteStore {
     for (const job of jobs) job.reject(fault)
   }
 
-  /** After a fault: a new connection, if the disk takes what is written. What the log says is how far it came, whatever was thought before. */
+  /**
+   * After a fault: a new connection, if the disk takes what is written. What the log says is how far it came,
+   * whatever was thought before.
+   */
   #recover(): number {
     if (this.#outage.isOver()) return this.#seq
     if (this.#file !== null) {
@@ -239,7 +284,10 @@ class Sqlite implements SqliteStore {
     const sessions = new Set<SessionId>()
     for (const event of events) sessions.add(event.session)
     // A timeline is written only under its session's key, so that its order means something on every engine.
-    need(held, [...sessions].map((session): Key => `session:${session}`))
+    need(
+      held,
+      [...sessions].map((session): Key => `session:${session}`),
+    )
     const text = serialise(events)
     this.#writing = true
     try {
@@ -255,7 +303,11 @@ class Sqlite implements SqliteStore {
     hintsOf(events, { first: this.#seq - events.length + 1, at }, hints)
   }
 
-  read = async (after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }> => {
+  read = async (
+    after: number,
+    filter: EventFilter,
+    limit: number,
+  ): Promise<{ events: StoredEvent[]; next: number }> => {
     const page = this.#reads.read(after, filter, limit)
     // Whoever pages through a long log lets others go between two pages.
     if (page.events.length >= limit) await new Promise<void>((resolve) => setImmediate(resolve))
@@ -270,7 +322,8 @@ class Sqlite implements SqliteStore {
   sessions: Store['sessions'] = async (filter, limit) => this.#reads.sessions(filter, limit)
   due: Store['due'] = async (at, limit, after) => this.#reads.due(at, limit, after)
   entries: Store['entries'] = (session, select) => selectEntriesGently(this.#reader, session, select)
-  entriesByNumber: Store['entriesByNumber'] = async (session, numbers) => this.#reads.entries(session, numbers)
+  entriesByNumber: Store['entriesByNumber'] = async (session, numbers) =>
+    this.#reads.entries(session, numbers)
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {
     this.#listeners.add(listener)
@@ -288,7 +341,8 @@ class Sqlite implements SqliteStore {
   }
 
   async #close(): Promise<void> {
-    while (this.#queue.length > 0 || this.#draining) await new Promise<void>((resolve) => setImmediate(() => resolve()))
+    while (this.#queue.length > 0 || this.#draining)
+      await new Promise<void>((resolve) => setImmediate(() => resolve()))
     this.#closed = true
     if (this.#reader !== this.db) this.#reader.close()
     this.db.close()

@@ -1,9 +1,25 @@
-/** What every engine behind the Store port must do. An engine's test file runs this suite, and says with `durable` how its disk is looked at from outside. */
+/**
+ * What every engine behind the Store port must do. An engine's test file runs this suite, and says with
+ * `durable` how its disk is looked at from outside.
+ */
 import assert from 'node:assert/strict'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SessionId } from '../model/id.ts'
 import type { Hint, Store } from '../runtime/ports.ts'
-import { append, callEnded, cancelled, created, ended, keysOf, opened, running, sent, started, testClock, type TestClock } from '../../test/store-kit.ts'
+import {
+  append,
+  callEnded,
+  cancelled,
+  created,
+  ended,
+  keysOf,
+  opened,
+  running,
+  sent,
+  started,
+  testClock,
+  type TestClock,
+} from '../../test/store-kit.ts'
 import { rowsContract } from './store-rows-contract.ts'
 import { factsContract } from './store-facts-contract.ts'
 
@@ -40,15 +56,16 @@ function transactions(fresh: Fresh): void {
     await append(store, created('ses_a'))
     const inside: number[] = []
     let alone = 0
-    const one = (n: number): Promise<number> => store.transact(['session:ses_a'], async (tx) => {
-      alone += 1
-      inside.push(alone)
-      const { queued } = await tx.session('ses_a')
-      await tx.session('ses_a')
-      tx.append(sent('ses_a', `turn_${n}`))
-      alone -= 1
-      return queued
-    })
+    const one = (n: number): Promise<number> =>
+      store.transact(['session:ses_a'], async (tx) => {
+        alone += 1
+        inside.push(alone)
+        const { queued } = await tx.session('ses_a')
+        await tx.session('ses_a')
+        tx.append(sent('ses_a', `turn_${n}`))
+        alone -= 1
+        return queued
+      })
     const seen = await Promise.all(Array.from({ length: 50 }, (_, n) => one(n + 100)))
     expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n))
     expect(Math.max(...inside)).toBe(1)
@@ -57,11 +74,12 @@ function transactions(fresh: Fresh): void {
   test('R1: a limit that is checked and taken in one work is never exceeded', async () => {
     const { store } = await fresh()
     await append(store, created('ses_a'))
-    const take = (n: number): Promise<boolean> => store.transact(['session:ses_a'], async (tx) => {
-      if ((await tx.session('ses_a')).queued >= 10) return false
-      tx.append(sent('ses_a', `turn_${n}`))
-      return true
-    })
+    const take = (n: number): Promise<boolean> =>
+      store.transact(['session:ses_a'], async (tx) => {
+        if ((await tx.session('ses_a')).queued >= 10) return false
+        tx.append(sent('ses_a', `turn_${n}`))
+        return true
+      })
     const taken = await Promise.all(Array.from({ length: 40 }, (_, n) => take(n)))
     expect(taken.filter(Boolean)).toHaveLength(10)
   })
@@ -94,7 +112,9 @@ function transactions(fresh: Fresh): void {
   test('a work that returns a refusal without appending leaves the log as it was', async () => {
     const { store } = await fresh()
     await append(store, created('ses_a'))
-    const answer = await store.transact(['session:ses_a'], async (tx) => ((await tx.session('ses_a')).session === null ? 'yes' : 'refused'))
+    const answer = await store.transact(['session:ses_a'], async (tx) =>
+      (await tx.session('ses_a')).session === null ? 'yes' : 'refused',
+    )
     expect(answer).toBe('refused')
     expect(store.lastSeq()).toBe(1)
   })
@@ -115,7 +135,10 @@ function transactions(fresh: Fresh): void {
     const { store } = await fresh()
     const pending = append(store, created('ses_a'))
     const closing = await Promise.allSettled([store.close(), store.close()])
-    expect(closing.map((one) => (one.status === 'rejected' ? String(one.reason) : 'closed'))).toEqual(['closed', 'closed'])
+    expect(closing.map((one) => (one.status === 'rejected' ? String(one.reason) : 'closed'))).toEqual([
+      'closed',
+      'closed',
+    ])
     await expect(pending).resolves.toBeUndefined()
     await store.close()
   })
@@ -134,10 +157,16 @@ function durability(fresh: Fresh): void {
     const seen: Record<string, number> = {}
     const look = (who: string): void => void (seen[who] = durable?.() ?? store.lastSeq())
     const yes = append(store, created('ses_a')).then(() => look('yes'))
-    const refusal = store.transact(['session:ses_a'], async (tx) => assert((await tx.session('ses_a')).session !== null, 'rests on its neighbour')).then(() => look('refusal'))
-    const thrown = store.transact(['session:ses_a'], async (tx) => {
-      if ((await tx.session('ses_a')).session !== null) throw new Error('known')
-    }).catch(() => look('thrown'))
+    const refusal = store
+      .transact(['session:ses_a'], async (tx) =>
+        assert((await tx.session('ses_a')).session !== null, 'rests on its neighbour'),
+      )
+      .then(() => look('refusal'))
+    const thrown = store
+      .transact(['session:ses_a'], async (tx) => {
+        if ((await tx.session('ses_a')).session !== null) throw new Error('known')
+      })
+      .catch(() => look('thrown'))
     await Promise.all([yes, refusal, thrown])
     expect(seen).toEqual({ yes: 1, refusal: 1, thrown: 1 })
   })
@@ -223,12 +252,20 @@ function hints(fresh: Fresh): void {
     const { store } = await fresh()
     const heard: Hint[] = []
     store.onHint((some) => heard.push(...some))
-    await append(store, ...running('a'), created('ses_b', 'ephemeral'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b' }))
+    await append(
+      store,
+      ...running('a'),
+      created('ses_b', 'ephemeral'),
+      opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b' }),
+    )
     await append(store, started('ses_b', 'turn_b'))
     await append(store, callEnded('ses_a', 'turn_a', 'call_b', 'ses_b'), cancelled('ses_b', 'turn_b'))
     await append(store, ended('ses_b', 'turn_b'))
     expect(heard.filter(({ kind }) => kind !== 'appended')).toMatchObject([
-      { kind: 'turn.queued', session: 'ses_b' }, { kind: 'call.ended', call: 'call_b' }, { kind: 'turn.cancelled', turn: 'turn_b', outcome: 'cancelled' }, { kind: 'turn.ended', turn: 'turn_b', session: 'ses_b' },
+      { kind: 'turn.queued', session: 'ses_b' },
+      { kind: 'call.ended', call: 'call_b' },
+      { kind: 'turn.cancelled', turn: 'turn_b', outcome: 'cancelled' },
+      { kind: 'turn.ended', turn: 'turn_b', session: 'ses_b' },
     ])
     expect(heard.filter(({ kind }) => kind === 'appended').length).toBeGreaterThan(0)
   })
@@ -237,10 +274,12 @@ function hints(fresh: Fresh): void {
     const { store } = await fresh()
     const heard: Hint[] = []
     const deaf = store.onHint((some) => heard.push(...some))
-    await store.transact(['session:ses_a'], async (tx) => {
-      tx.append(...running('a'))
-      throw new Error('no')
-    }).catch(() => undefined)
+    await store
+      .transact(['session:ses_a'], async (tx) => {
+        tx.append(...running('a'))
+        throw new Error('no')
+      })
+      .catch(() => undefined)
     await store.transact(['session:ses_a'], async (tx) => tx.session('ses_a'))
     expect(heard).toEqual([])
     deaf()

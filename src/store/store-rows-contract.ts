@@ -1,8 +1,26 @@
-/** The part of the Store contract that is about reading outside transactions: the log, single rows, entries, and what is due. */
+/**
+ * The part of the Store contract that is about reading outside transactions: the log, single rows, entries,
+ * and what is due.
+ */
 import { expect, test } from 'vitest'
 import type { Entry } from '../model/context.ts'
 import type { SessionId } from '../model/id.ts'
-import { append, callEnded, cancelled, created, ended, farAway, opened, refused, running, said, sent, started, summarised, waited } from '../../test/store-kit.ts'
+import {
+  append,
+  callEnded,
+  cancelled,
+  created,
+  ended,
+  farAway,
+  opened,
+  refused,
+  running,
+  said,
+  sent,
+  started,
+  summarised,
+  waited,
+} from '../../test/store-kit.ts'
 import type { Fresh } from './store-contract.ts'
 
 export function rowsContract(fresh: Fresh): void {
@@ -14,7 +32,8 @@ export function rowsContract(fresh: Fresh): void {
 function log(fresh: Fresh): void {
   test('R10: reading page by page gives every event once and in order, whatever the size of the page', async () => {
     const { store } = await fresh()
-    for (let n = 0; n < 7; n += 1) await append(store, ...Array.from({ length: n + 1 }, (_, of) => created(`ses_${n}-${of}`)))
+    for (let n = 0; n < 7; n += 1)
+      await append(store, ...Array.from({ length: n + 1 }, (_, of) => created(`ses_${n}-${of}`)))
     const all = (await store.read(0, {}, 100)).events
     expect(all.map(({ seq }) => seq)).toEqual(Array.from({ length: 28 }, (_, n) => n + 1))
     for (const limit of [1, 2, 3, 5, 27, 28]) {
@@ -45,8 +64,11 @@ function log(fresh: Fresh): void {
     for (const name of ['a', 'b', 'c']) await append(store, ...running(name))
     await append(store, ended('ses_b', 'turn_b'), ended('ses_a', 'turn_a'))
     const filters: { filter: Parameters<typeof store.read>[1]; seqs: number[] }[] = [
-      { filter: { sessions: ['ses_b', 'ses_a'] }, seqs: [1, 2, 3, 4, 5, 6, 10, 11] }, { filter: { types: ['turn.ended', 'session.created'] }, seqs: [1, 4, 7, 10, 11] },
-      { filter: { sessions: ['ses_a'], types: ['turn.ended'] }, seqs: [11] }, { filter: { sessions: [] }, seqs: [] }, { filter: { sessions: ['ses_x'] }, seqs: [] },
+      { filter: { sessions: ['ses_b', 'ses_a'] }, seqs: [1, 2, 3, 4, 5, 6, 10, 11] },
+      { filter: { types: ['turn.ended', 'session.created'] }, seqs: [1, 4, 7, 10, 11] },
+      { filter: { sessions: ['ses_a'], types: ['turn.ended'] }, seqs: [11] },
+      { filter: { sessions: [] }, seqs: [] },
+      { filter: { sessions: ['ses_x'] }, seqs: [] },
     ]
     for (const { filter, seqs } of filters) {
       expect((await store.read(0, filter, 100)).events.map(({ seq }) => seq)).toEqual(seqs)
@@ -96,9 +118,39 @@ function rows(fresh: Fresh): void {
   test('entries are found by their numbers, in the order asked for', async () => {
     const { store, clock } = await fresh()
     const text = 'two 😀\0'
-    await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, said(1, 'one', text, { from: 'planner', askedTokens: 4, answeredTokens: 5, startedAt: 77 }), ['read']))
-    const one: Entry = { n: 1, role: 'user', at: 77, text: 'one', tokens: 4, from: 'planner', turn: 'turn_a', hasSteps: false, steps: null }
-    const two: Entry = { n: 2, role: 'assistant', at: clock.now(), text, tokens: 5, from: null, turn: 'turn_a', hasSteps: true, steps: null }
+    await append(
+      store,
+      ...running('a'),
+      ended(
+        'ses_a',
+        'turn_a',
+        0,
+        said(1, 'one', text, { from: 'planner', askedTokens: 4, answeredTokens: 5, startedAt: 77 }),
+        ['read'],
+      ),
+    )
+    const one: Entry = {
+      n: 1,
+      role: 'user',
+      at: 77,
+      text: 'one',
+      tokens: 4,
+      from: 'planner',
+      turn: 'turn_a',
+      hasSteps: false,
+      steps: null,
+    }
+    const two: Entry = {
+      n: 2,
+      role: 'assistant',
+      at: clock.now(),
+      text,
+      tokens: 5,
+      from: null,
+      turn: 'turn_a',
+      hasSteps: true,
+      steps: null,
+    }
     expect(await store.entriesByNumber('ses_a', [2, 1, 9])).toEqual([two, one])
     expect(await store.entriesByNumber('ses_a', [])).toEqual([])
     expect(await store.entriesByNumber('ses_b', [1])).toEqual([])
@@ -108,9 +160,15 @@ function rows(fresh: Fresh): void {
   test('the newest entries that fit are chosen, and a keyword finds what contains it', async () => {
     const { store } = await fresh()
     await append(store, ...running('a'), ended('ses_a', 'turn_a', 0, said(1, 'red', 'blue')))
-    await append(store, sent('ses_a', 'turn_a2'), started('ses_a', 'turn_a2'), ended('ses_a', 'turn_a2', 0, said(3, 'Red again', 'green')))
+    await append(
+      store,
+      sent('ses_a', 'turn_a2'),
+      started('ses_a', 'turn_a2'),
+      ended('ses_a', 'turn_a2', 0, said(3, 'Red again', 'green')),
+    )
     const select = { now: 10, tokensMax: 100 }
-    const numbers = async (more: Partial<Parameters<typeof store.entries>[1]>): Promise<number[]> => (await store.entries('ses_a', { ...select, filter: {}, ...more })).entries.map(({ n }) => n)
+    const numbers = async (more: Partial<Parameters<typeof store.entries>[1]>): Promise<number[]> =>
+      (await store.entries('ses_a', { ...select, filter: {}, ...more })).entries.map(({ n }) => n)
     expect(await numbers({ filter: { last_messages: 2 } })).toEqual([3, 4])
     expect(await numbers({ tokensMax: 1 })).toEqual([4])
     expect(await numbers({ tokensMax: 0 })).toEqual([])
@@ -119,7 +177,12 @@ function rows(fresh: Fresh): void {
 
   test('sessions are listed newest first, by agent and kind, and turns by flow, session and caller', async () => {
     const { store } = await fresh()
-    await append(store, ...running('a', { flow: 'flow_a' }), created('ses_b', 'ephemeral', 'coder'), opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', flow: 'flow_a' }))
+    await append(
+      store,
+      ...running('a', { flow: 'flow_a' }),
+      created('ses_b', 'ephemeral', 'coder'),
+      opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', flow: 'flow_a' }),
+    )
     const ids = (of: readonly { id: string }[]): string[] => of.map(({ id }) => id)
     expect(ids(await store.sessions({}, 10))).toEqual(['ses_b', 'ses_a'])
     expect(ids(await store.sessions({ agent: 'coder' }, 10))).toEqual(['ses_b'])
@@ -134,7 +197,10 @@ function rows(fresh: Fresh): void {
   test('a refused call is found by its id, and no other', async () => {
     const { store } = await fresh()
     await append(store, ...running('a'), refused('ses_a', 'turn_a', 'call_no'))
-    expect((await store.refused('call_no'))?.event).toMatchObject({ type: 'call.refused', refusal: { code: 'self_call' } })
+    expect((await store.refused('call_no'))?.event).toMatchObject({
+      type: 'call.refused',
+      refusal: { code: 'self_call' },
+    })
     expect(await store.refused('call_other')).toBeNull()
     expect(await store.turn('turn_no')).toBeNull()
   })
@@ -150,15 +216,27 @@ function due(fresh: Fresh): void {
   test('R11: a time that is not a whole millisecond does not break the store', async () => {
     const { store } = await fresh()
     await append(store, ...running('a'))
-    await expect(append(store, { ...waited('ses_a', 'turn_a', 'ses_b'), until: 1000.5 })).resolves.toBeUndefined()
+    await expect(
+      append(store, { ...waited('ses_a', 'turn_a', 'ses_b'), until: 1000.5 }),
+    ).resolves.toBeUndefined()
   })
 
   const call = (name: string, deadline: number, kind: 'ephemeral' | 'persistent' = 'ephemeral') =>
-    [created(`ses_${name}`, kind), opened({ from: 'ses_a', in: 'turn_a', call: `call_${name}`, to: `ses_${name}`, deadline })] as const
+    [
+      created(`ses_${name}`, kind),
+      opened({ from: 'ses_a', in: 'turn_a', call: `call_${name}`, to: `ses_${name}`, deadline }),
+    ] as const
 
   test('R4: a pending call is due at its deadline and not before, the oldest first, and no more once it has ended', async () => {
     const { store } = await fresh()
-    await append(store, ...running('a'), ...call('late', 2000), ...call('early', 1000), ...call('ended', 500), callEnded('ses_a', 'turn_a', 'call_ended', 'ses_ended'))
+    await append(
+      store,
+      ...running('a'),
+      ...call('late', 2000),
+      ...call('early', 1000),
+      ...call('ended', 500),
+      callEnded('ses_a', 'turn_a', 'call_ended', 'ses_ended'),
+    )
     expect((await store.due(999, 10)).calls).toEqual([])
     expect((await store.due(1000, 10)).calls).toEqual(['call_early'])
     expect((await store.due(2000, 10)).calls).toEqual(['call_early', 'call_late'])
@@ -180,9 +258,15 @@ function due(fresh: Fresh): void {
 
   test('R11: sessions that are due come in pages, each once, those with lost runners among them', async () => {
     const { store } = await fresh()
-    for (const name of ['a', 'b', 'c', 'd', 'e'] as const) await append(store, created(`ses_${name}`), sent(`ses_${name}`, `turn_${name}`), ...(name === 'b' ? [started('ses_b', 'turn_b', { node: 'node_unheard' })] : []))
+    for (const name of ['a', 'b', 'c', 'd', 'e'] as const)
+      await append(
+        store,
+        created(`ses_${name}`),
+        sent(`ses_${name}`, `turn_${name}`),
+        ...(name === 'b' ? [started('ses_b', 'turn_b', { node: 'node_unheard' })] : []),
+      )
     const pages = []
-    for (let after: SessionId | null = null; ; ) {
+    for (let after: SessionId | null = null; ;) {
       const { sessions, next } = await store.due(0, 2, after)
       pages.push(sessions)
       if (next === null) break
@@ -205,7 +289,12 @@ function due(fresh: Fresh): void {
 
   test('R4: the session of a turn whose node never had a lease is due, as its runner is not alive', async () => {
     const { store } = await fresh()
-    await append(store, created('ses_a'), sent('ses_a', 'turn_a'), started('ses_a', 'turn_a', { node: 'node_unheard' }))
+    await append(
+      store,
+      created('ses_a'),
+      sent('ses_a', 'turn_a'),
+      started('ses_a', 'turn_a', { node: 'node_unheard' }),
+    )
     expect((await store.sessionFacts('ses_a')).runnerAlive).toBe(false)
     expect((await store.due(0, 10)).sessions).toEqual(['ses_a'])
   })
@@ -213,7 +302,13 @@ function due(fresh: Fresh): void {
   test('R4: a running turn is due at its own deadline, also after it was told to stop, and not once it has ended', async () => {
     const { store } = await fresh()
     const sessions: SessionId[] = ['ses_a', 'ses_b']
-    for (const session of sessions) await append(store, created(session), sent(session, `turn_${session}`), started(session, `turn_${session}`, { deadline: 3000 }))
+    for (const session of sessions)
+      await append(
+        store,
+        created(session),
+        sent(session, `turn_${session}`),
+        started(session, `turn_${session}`, { deadline: 3000 }),
+      )
     expect((await store.due(2999, 10)).turns).toEqual([])
     await append(store, cancelled('ses_a', 'turn_ses_a'))
     expect((await store.due(3000, 10)).turns.toSorted()).toEqual(['turn_ses_a', 'turn_ses_b'])

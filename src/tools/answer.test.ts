@@ -3,12 +3,24 @@ import { z } from 'zod'
 import { answered, Text, workspaceTool } from './answer.ts'
 import { makeWorkspace, refusalIn } from './workspace-contract.ts'
 
-const failing = (error: unknown) => workspaceTool({ name: 'failing', effect: 'read', description: '', input: z.strictObject({ path: z.string() }), run: () => Promise.reject(error) })
+const failing = (error: unknown) =>
+  workspaceTool({
+    name: 'failing',
+    effect: 'read',
+    description: '',
+    input: z.strictObject({ path: z.string() }),
+    run: () => Promise.reject(error),
+  })
 
 test('what the disk declines because of a path is a refusal that names it', async () => {
   const { context } = await makeWorkspace()
-  const answer = await failing(Object.assign(new Error('EACCES: …'), { code: 'EACCES' })).run({ path: 'a' }, context())
-  expect(refusalIn(answer)).toContain('path: \\"a\\" was given, but a path that this process may use is needed')
+  const answer = await failing(Object.assign(new Error('EACCES: …'), { code: 'EACCES' })).run(
+    { path: 'a' },
+    context(),
+  )
+  expect(refusalIn(answer)).toContain(
+    'path: \\"a\\" was given, but a path that this process may use is needed',
+  )
 })
 
 test('a full disk and a bug are faults, thrown as they are', async () => {
@@ -22,12 +34,21 @@ test('a full disk and a bug are faults, thrown as they are', async () => {
 test('fields with a default are optional in the schema that a model sees', async () => {
   const { context } = await makeWorkspace()
   const tool = workspaceTool({
-    name: 'echo', effect: 'read', description: 'd', input: z.strictObject({ text: Text, times: z.int().min(1).default(1) }),
+    name: 'echo',
+    effect: 'read',
+    description: 'd',
+    input: z.strictObject({ text: Text, times: z.int().min(1).default(1) }),
     run: async (input) => answered(input.text.repeat(input.times)),
   })
   expect(tool.describe(context())).toEqual({
-    name: 'echo', description: 'd',
-    input: { type: 'object', properties: { text: { type: 'string' }, times: { type: 'integer', default: 1, minimum: 1 } }, required: ['text'], additionalProperties: false },
+    name: 'echo',
+    description: 'd',
+    input: {
+      type: 'object',
+      properties: { text: { type: 'string' }, times: { type: 'integer', default: 1, minimum: 1 } },
+      required: ['text'],
+      additionalProperties: false,
+    },
   })
   expect(await tool.run({ text: 'a' }, context())).toEqual({ ok: true, value: 'a' })
   expect(refusalIn(await tool.run({ text: 'a', times: 0 }, context()))).toContain('times: 0 was given')

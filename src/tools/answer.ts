@@ -8,12 +8,24 @@ import { refusalOfFs } from './containment.ts'
 export const answered = (value: Json): ToolAnswer => ({ ok: true, value })
 
 /** The one shape in which every workspace tool says no. */
-export const refused = (refusal: Refusal): ToolAnswer => ({ ok: false, value: { error: { code: refusal.code, message: explain(refusal) } } })
+export const refused = (refusal: Refusal): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: refusal.code, message: explain(refusal) } },
+})
 
-/** A path as a model gives it. The bound is the kernel's own (PATH_MAX), so that a longer one is refused with words. */
-export const Path = z.string().min(1, 'a path that is not empty').max(4096, 'a path of at most 4096 characters')
+/**
+ * A path as a model gives it. The bound is the kernel's own (PATH_MAX), so that a longer one is refused with
+ * words.
+ */
+export const Path = z
+  .string()
+  .min(1, 'a path that is not empty')
+  .max(4096, 'a path of at most 4096 characters')
 
-/** Text that ends up in a file. Half of a surrogate pair has no bytes in UTF-8, and would match inside a whole one. */
+/**
+ * Text that ends up in a file. Half of a surrogate pair has no bytes in UTF-8, and would match inside a whole
+ * one.
+ */
 export const Text = z.string().refine((text) => text.isWellFormed(), 'text without halves of surrogate pairs')
 
 type Definition<Input extends z.ZodType> = {
@@ -25,9 +37,16 @@ type Definition<Input extends z.ZodType> = {
   run(input: z.output<Input>, context: ToolContext): Promise<ToolAnswer>
 }
 
-/** A tool that works in the session's directory: input that does not parse and paths that the disk declines are refusals, all else that breaks is a fault. */
+/**
+ * A tool that works in the session's directory: input that does not parse and paths that the disk declines
+ * are refusals, all else that breaks is a fault.
+ */
 export function workspaceTool<Input extends z.ZodType>(definition: Definition<Input>): Tool {
-  const spec = once(() => ({ name: definition.name, description: definition.description, input: jsonSchemaOf(definition.input) }))
+  const spec = once(() => ({
+    name: definition.name,
+    description: definition.description,
+    input: jsonSchemaOf(definition.input),
+  }))
   return {
     name: definition.name,
     effect: definition.effect,
@@ -48,7 +67,8 @@ export function workspaceTool<Input extends z.ZodType>(definition: Definition<In
   }
 }
 
-const pathIn = (input: Json): unknown => (input !== null && typeof input === 'object' && !Array.isArray(input) ? (input['path'] ?? '.') : input)
+const pathIn = (input: Json): unknown =>
+  input !== null && typeof input === 'object' && !Array.isArray(input) ? (input['path'] ?? '.') : input
 
 /** Made when it is first needed: whoever only imports the library does not wait for it. */
 export function once<T>(make: () => T): () => T {
@@ -56,7 +76,10 @@ export function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an integer". */
+/**
+ * Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an
+ * integer".
+ */
 export function jsonSchemaOf(schema: z.ZodType): Json {
   const { $schema: _dialect, ...shape } = z.toJSONSchema(schema, {
     io: 'input',

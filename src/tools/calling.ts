@@ -23,7 +23,10 @@ function describe(agent: Agent): string {
   return about === '' ? name : `${name} (${inOneLine(about)}${more})`
 }
 
-/** R11: this stands in the description of every calling tool, and so in every request to a model. The first are configured, the last are the newest. */
+/**
+ * R11: this stands in the description of every calling tool, and so in every request to a model. The first
+ * are configured, the last are the newest.
+ */
 const [firstMax, lastMax] = [30, 10]
 const titleUnitsMax = 100
 const aboutUnitsMax = 300
@@ -31,7 +34,10 @@ const aboutUnitsMax = 300
 export function whoMayBeCalled({ callable, session }: TurnContext): string {
   const left = callable.length - firstMax - lastMax
   const few = left > 0 ? [...callable.slice(0, firstMax), ...callable.slice(-lastMax)] : callable
-  const more = left > 0 ? `, and ${left} more, which you can call by their names too (GET /api/agents lists them all)` : ''
+  const more =
+    left > 0
+      ? `, and ${left} more, which you can call by their names too (GET /api/agents lists them all)`
+      : ''
   return `Agents: ${few.map(listed).join(', ')}${more}. Your own session is ${session.id}.`
 }
 

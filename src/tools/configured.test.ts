@@ -22,8 +22,13 @@ async function configured(tools: object, more: Partial<TielineOptions> = {}) {
   const who = { kind: 'session', session: client } as const
   const specs = await line.exchange.toolsFor(who)
   return {
-    line, directory, client,
-    spec: (name: string) => ('code' in specs ? undefined : specs.find((tool) => tool.name === name)) as { input: { properties: Record<string, Json>; required?: string[] } } | undefined,
+    line,
+    directory,
+    client,
+    spec: (name: string) =>
+      ('code' in specs ? undefined : specs.find((tool) => tool.name === name)) as
+        | { input: { properties: Record<string, Json>; required?: string[] } }
+        | undefined,
     use: async (name: string, input: Json) => {
       const answer = await line.exchange.useTool(who, name, input, use)
       return 'value' in answer ? (answer.value as Record<string, Json>) : answer
@@ -32,43 +37,150 @@ async function configured(tools: object, more: Partial<TielineOptions> = {}) {
 }
 
 test('a locked parameter is not shown and cannot be set; it holds whatever is asked for', async () => {
-  const { line, spec, use: useTool, directory } = await configured({ locked: { 'list-session': { dir: '.' } } }, { agents: { coder: { script: () => 'ok' } } })
-  await line.exchange.createSession(user, { cwd: '/', agent: 'coder', model: null, title: '', parent: null, initialMessage: null, id: null, trace: null })
+  const {
+    line,
+    spec,
+    use: useTool,
+    directory,
+  } = await configured(
+    { locked: { 'list-session': { dir: '.' } } },
+    { agents: { coder: { script: () => 'ok' } } },
+  )
+  await line.exchange.createSession(user, {
+    cwd: '/',
+    agent: 'coder',
+    model: null,
+    title: '',
+    parent: null,
+    initialMessage: null,
+    id: null,
+    trace: null,
+  })
   expect(Object.keys(spec('list-session')?.input.properties ?? {})).toEqual(['active'])
-  expect(((await useTool('list-session', {})) as { sessions: { cwd: string }[] }).sessions.map(({ cwd }) => cwd)).toEqual([directory])
-  expect(await useTool('list-session', { dir: '/' })).toMatchObject({ sessions: [], error: { code: 'bad_input', message: expect.stringMatching(/^dir: .*the configuration fixes it/) as string } })
+  expect(
+    ((await useTool('list-session', {})) as { sessions: { cwd: string }[] }).sessions.map(({ cwd }) => cwd),
+  ).toEqual([directory])
+  expect(await useTool('list-session', { dir: '/' })).toMatchObject({
+    sessions: [],
+    error: {
+      code: 'bad_input',
+      message: expect.stringMatching(/^dir: .*the configuration fixes it/) as string,
+    },
+  })
 })
 
 test('a default holds where nothing is given, is shown, and need not be given', async () => {
-  const { line, spec, use: useTool } = await configured({ defaults: { 'send-message': { draft: true, message: 'hello' } } }, { agents: { coder: { script: () => 'ok' } } })
+  const {
+    line,
+    spec,
+    use: useTool,
+  } = await configured(
+    { defaults: { 'send-message': { draft: true, message: 'hello' } } },
+    { agents: { coder: { script: () => 'ok' } } },
+  )
   expect(spec('send-message')?.input.properties['draft']).toMatchObject({ default: true })
   expect(spec('send-message')?.input.required).toEqual([])
   expect(await useTool('send-message', {})).toMatchObject({ status: 'draft' })
-  const made = await line.exchange.createSession(user, { cwd: '/', agent: 'coder', model: null, title: '', parent: null, initialMessage: null, id: 'there', trace: null })
+  const made = await line.exchange.createSession(user, {
+    cwd: '/',
+    agent: 'coder',
+    model: null,
+    title: '',
+    parent: null,
+    initialMessage: null,
+    id: 'there',
+    trace: null,
+  })
   expect(made).toMatchObject({ sessionId: 'ses_there' })
-  expect(await useTool('send-message', { message: 'now', draft: false, session: 'there' })).toMatchObject({ status: 'buffered' })
+  expect(await useTool('send-message', { message: 'now', draft: false, session: 'there' })).toMatchObject({
+    status: 'buffered',
+  })
 })
 
 test('a tool that is not enabled is not shown, and says so in its own shape', async () => {
   const seen: Record<string, unknown>[] = []
-  const { line, spec, use: useTool } = await configured({ enable: ['send*', 'call_agent', 'read'] }, {
-    agents: { coder: { tools: ['*'], allowSubAgentCalls: true, script: async (turn) => { seen.push({ shown: turn.tools.map(({ name }) => name) }, (await turn.tool('buffer', {})).value as Record<string, unknown>, (await turn.tool('sub_agent', { agent_name: 'coder', task: 'x' })).value as Record<string, unknown>); return 'ok' } } },
+  const {
+    line,
+    spec,
+    use: useTool,
+  } = await configured(
+    { enable: ['send*', 'call_agent', 'read'] },
+    {
+      agents: {
+        coder: {
+          tools: ['*'],
+          allowSubAgentCalls: true,
+          script: async (turn) => {
+            seen.push(
+              { shown: turn.tools.map(({ name }) => name) },
+              (await turn.tool('buffer', {})).value as Record<string, unknown>,
+              (await turn.tool('sub_agent', { agent_name: 'coder', task: 'x' })).value as Record<
+                string,
+                unknown
+              >,
+            )
+            return 'ok'
+          },
+        },
+      },
+    },
+  )
+  expect([spec('buffer'), spec('send-message') === undefined, spec('sub_agent')]).toEqual([
+    undefined,
+    false,
+    undefined,
+  ])
+  expect(await useTool('buffer', {})).toMatchObject({
+    messages: [],
+    error: { code: 'tool_disabled', message: expect.stringContaining('not enabled') as string },
   })
-  expect([spec('buffer'), spec('send-message') === undefined, spec('sub_agent')]).toEqual([undefined, false, undefined])
-  expect(await useTool('buffer', {})).toMatchObject({ messages: [], error: { code: 'tool_disabled', message: expect.stringContaining('not enabled') as string } })
   await line.run('coder', 'go')
   expect(seen[0]?.['shown']).toEqual(expect.not.arrayContaining(['buffer', 'list', 'sub_agent']))
   expect(seen[1]).toMatchObject({ error: { code: 'tool_disabled' } })
-  expect(seen[2]).toMatchObject({ success: false, outcome: 'refused', errors: [expect.stringContaining('not enabled') as string] })
+  expect(seen[2]).toMatchObject({
+    success: false,
+    outcome: 'refused',
+    errors: [expect.stringContaining('not enabled') as string],
+  })
 })
 
 test('it holds for tools of one’s own, and for those that work in a directory', async () => {
-  const own = { name: 'shout', effect: 'read' as const, calling: false, describe: () => ({ name: 'shout', description: '', input: { type: 'object', properties: { text: { type: 'string' }, loud: { type: 'boolean' } }, required: ['text', 'loud'] } }), run: async (input: Json) => ({ ok: true, value: input }) }
+  const own = {
+    name: 'shout',
+    effect: 'read' as const,
+    calling: false,
+    describe: () => ({
+      name: 'shout',
+      description: '',
+      input: {
+        type: 'object',
+        properties: { text: { type: 'string' }, loud: { type: 'boolean' } },
+        required: ['text', 'loud'],
+      },
+    }),
+    run: async (input: Json) => ({ ok: true, value: input }),
+  }
   const seen: unknown[] = []
-  const { line } = await configured({ locked: { shout: { loud: true }, list: { path: '.' } } }, {
-    tools: [own],
-    agents: { coder: { tools: ['*'], script: async (turn) => { seen.push(turn.tools.find(({ name }) => name === 'shout')?.input, (await turn.tool('shout', { text: 'hi' })).value, (await turn.tool('shout', { text: 'hi', loud: false })).value, (await turn.tool('list', { path: '/' })).value); return 'ok' } } },
-  })
+  const { line } = await configured(
+    { locked: { shout: { loud: true }, list: { path: '.' } } },
+    {
+      tools: [own],
+      agents: {
+        coder: {
+          tools: ['*'],
+          script: async (turn) => {
+            seen.push(
+              turn.tools.find(({ name }) => name === 'shout')?.input,
+              (await turn.tool('shout', { text: 'hi' })).value,
+              (await turn.tool('shout', { text: 'hi', loud: false })).value,
+              (await turn.tool('list', { path: '/' })).value,
+            )
+            return 'ok'
+          },
+        },
+      },
+    },
+  )
   await line.run('coder', 'go')
   expect(seen[0]).toEqual({ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] })
   expect(seen[1]).toEqual({ text: 'hi', loud: true })
@@ -77,8 +189,14 @@ test('it holds for tools of one’s own, and for those that work in a directory'
 })
 
 test.each([
-  [{ defaults: { 'send-mesage': { draft: true } } }, /tools\.defaults\.send-mesage: unknown key; the nearest known one is "send-message"/],
-  [{ locked: { 'list-session': { directory: '.' } } }, /tools\.locked\.list-session\.directory: unknown key; .*"?dir/],
+  [
+    { defaults: { 'send-mesage': { draft: true } } },
+    /tools\.defaults\.send-mesage: unknown key; the nearest known one is "send-message"/,
+  ],
+  [
+    { locked: { 'list-session': { directory: '.' } } },
+    /tools\.locked\.list-session\.directory: unknown key; .*"?dir/,
+  ],
 ])('a name that no tool or parameter has is an error: %j', async (tools, message) => {
   await expect(configured(tools)).rejects.toThrow(message)
 })

@@ -1,4 +1,7 @@
-/** What the configuration says about tools, applied to all of them in one place: which there are, what their parameters are by default, and which nobody may set. */
+/**
+ * What the configuration says about tools, applied to all of them in one place: which there are, what their
+ * parameters are by default, and which nobody may set.
+ */
 import { externalAgent } from '../model/agent.ts'
 import { allowsTool, fullAuthority } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
@@ -8,17 +11,26 @@ import type { Tool, ToolAnswer, ToolContext, ToolSpec } from '../runtime/ports.t
 import { refused } from './answer.ts'
 
 type Parameters = Readonly<Record<string, Readonly<Record<string, Json>>>>
-export type ToolSettings = { /** Patterns of names. */ enable: readonly string[]; defaults: Parameters; locked: Parameters }
+export type ToolSettings = {
+  /** Patterns of names. */
+  enable: readonly string[]
+  defaults: Parameters
+  locked: Parameters
+}
 
 export const toolSettingsDefault: ToolSettings = { enable: ['*'], defaults: {}, locked: {} }
 
-const isRecord = (value: unknown): value is Record<string, Json> => value !== null && typeof value === 'object' && !Array.isArray(value)
+const isRecord = (value: unknown): value is Record<string, Json> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
 
-export const configuredTools = (tools: readonly Tool[], settings: ToolSettings): Tool[] => tools.map((tool) => configured(tool, settings))
+export const configuredTools = (tools: readonly Tool[], settings: ToolSettings): Tool[] =>
+  tools.map((tool) => configured(tool, settings))
 
 /** A tool of which nothing is said stays as it is. */
 export function configured(tool: Tool, { enable, defaults, locked }: ToolSettings): Tool {
-  const on = allowsTool(enable, tool.name) ? tool : { ...tool, disabled: 'it is not enabled in the configuration' }
+  const on = allowsTool(enable, tool.name)
+    ? tool
+    : { ...tool, disabled: 'it is not enabled in the configuration' }
   const [byDefault, fixed] = [defaults[tool.name] ?? {}, locked[tool.name] ?? {}]
   if (Object.keys(byDefault).length + Object.keys(fixed).length === 0) return on
   return {
@@ -26,41 +38,95 @@ export function configured(tool: Tool, { enable, defaults, locked }: ToolSetting
     describe: (turn) => described(tool.describe(turn), byDefault, fixed),
     run(input, context) {
       const set = isRecord(input) ? Object.keys(fixed).find((name) => Object.hasOwn(input, name)) : undefined
-      if (set !== undefined && isRecord(input)) return no(tool, badInput(set, input[set], 'nothing, because the configuration fixes it,'), input, context)
+      if (set !== undefined && isRecord(input))
+        return no(
+          tool,
+          badInput(set, input[set], 'nothing, because the configuration fixes it,'),
+          input,
+          context,
+        )
       return tool.run(isRecord(input) ? { ...byDefault, ...input, ...fixed } : input, context)
     },
   }
 }
 
-const no = (tool: Tool, refusal: Refusal, input: Json, context: ToolContext): Promise<ToolAnswer> => tool.refuse?.(refusal, input, context) ?? Promise.resolve(refused(refusal))
+const no = (tool: Tool, refusal: Refusal, input: Json, context: ToolContext): Promise<ToolAnswer> =>
+  tool.refuse?.(refusal, input, context) ?? Promise.resolve(refused(refusal))
 
 /** A locked parameter is not shown; one with a default need not be given. */
-function described(spec: ToolSpec, byDefault: Readonly<Record<string, Json>>, fixed: Readonly<Record<string, Json>>): ToolSpec {
+function described(
+  spec: ToolSpec,
+  byDefault: Readonly<Record<string, Json>>,
+  fixed: Readonly<Record<string, Json>>,
+): ToolSpec {
   if (!isRecord(spec.input) || !isRecord(spec.input['properties'])) return spec
   const shown = Object.entries(spec.input['properties']).filter(([name]) => !Object.hasOwn(fixed, name))
-  const properties = Object.fromEntries(shown.map(([name, schema]) => [name, Object.hasOwn(byDefault, name) && isRecord(schema) ? { ...schema, default: byDefault[name] as Json } : schema]))
-  const required = Array.isArray(spec.input['required']) ? spec.input['required'].filter((name) => typeof name === 'string' && !Object.hasOwn(fixed, name) && !Object.hasOwn(byDefault, name)) : null
+  const properties = Object.fromEntries(
+    shown.map(([name, schema]) => [
+      name,
+      Object.hasOwn(byDefault, name) && isRecord(schema)
+        ? { ...schema, default: byDefault[name] as Json }
+        : schema,
+    ]),
+  )
+  const required = Array.isArray(spec.input['required'])
+    ? spec.input['required'].filter(
+        (name) => typeof name === 'string' && !Object.hasOwn(fixed, name) && !Object.hasOwn(byDefault, name),
+      )
+    : null
   return { ...spec, input: { ...spec.input, properties, ...(required === null ? {} : { required }) } }
 }
 
 export type SettingProblem = { path: string[]; given: string; known: readonly string[] }
 
-/** Names that no tool and no parameter has, each with where it stands. Tools of servers outside cannot be known here: `isForeign` tells their names. */
-export function settingProblems(tools: readonly Tool[], { defaults, locked }: ToolSettings, isForeign: (name: string) => boolean): SettingProblem[] {
+/**
+ * Names that no tool and no parameter has, each with where it stands. Tools of servers outside cannot be
+ * known here: `isForeign` tells their names.
+ */
+export function settingProblems(
+  tools: readonly Tool[],
+  { defaults, locked }: ToolSettings,
+  isForeign: (name: string) => boolean,
+): SettingProblem[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  return ([['defaults', defaults], ['locked', locked]] as const).flatMap(([table, settings]) => Object.entries(settings).flatMap(([name, parameters]): SettingProblem[] => {
-    const tool = byName.get(name)
-    if (tool === undefined) return isForeign(name) ? [] : [{ path: ['tools', table, name], given: name, known: [...byName.keys()] }]
-    const known = parametersOf(tool)
-    return Object.keys(parameters).filter((parameter) => !known.includes(parameter)).map((parameter) => ({ path: ['tools', table, name, parameter], given: parameter, known }))
-  }))
+  return (
+    [
+      ['defaults', defaults],
+      ['locked', locked],
+    ] as const
+  ).flatMap(([table, settings]) =>
+    Object.entries(settings).flatMap(([name, parameters]): SettingProblem[] => {
+      const tool = byName.get(name)
+      if (tool === undefined)
+        return isForeign(name)
+          ? []
+          : [{ path: ['tools', table, name], given: name, known: [...byName.keys()] }]
+      const known = parametersOf(tool)
+      return Object.keys(parameters)
+        .filter((parameter) => !known.includes(parameter))
+        .map((parameter) => ({ path: ['tools', table, name, parameter], given: parameter, known }))
+    }),
+  )
 }
 
 /** As a tool describes itself to whoever may do everything. */
 function parametersOf(tool: Tool): string[] {
-  const grant = { agent: externalAgent.name, depth: 0, subagentDepth: 0, path: [], authority: fullAuthority, tokensMax: null, maxIterations: 1 }
+  const grant = {
+    agent: externalAgent.name,
+    depth: 0,
+    subagentDepth: 0,
+    path: [],
+    authority: fullAuthority,
+    tokensMax: null,
+    maxIterations: 1,
+  }
   const turn: Partial<TurnRow> = { id: 'turn_none', session: 'ses_none', grant }
   const session: Partial<SessionRow> = { id: 'ses_none', cwd: '/' }
-  const { input } = tool.describe({ turn: turn as TurnRow, session: session as SessionRow, agent: externalAgent, callable: [] })
+  const { input } = tool.describe({
+    turn: turn as TurnRow,
+    session: session as SessionRow,
+    agent: externalAgent,
+    callable: [],
+  })
   return isRecord(input) && isRecord(input['properties']) ? Object.keys(input['properties']) : []
 }

@@ -2,21 +2,35 @@
  * Files stay inside the session's directory, symbolic links resolved.
  *
  * C1. A path is checked where it really leads: links are followed, also for a file that does not exist yet.
- * C2. The checked path is the one that is used. It has no links left, and its last part is opened without following one, so a link planted after the check is not followed.
+ * C2. The checked path is the one that is used. It has no links left, and its last part is opened without
+ * following one, so a link planted after the check is not followed.
  * C3. A file is replaced whole or not at all.
  *
- * Looking at names is done at once, without the thread pool: a handful of system calls of a few microseconds each, where every hop to the pool costs more than all of them.
+ * Looking at names is done at once, without the thread pool: a handful of system calls of a few microseconds
+ * each, where every hop to the pool costs more than all of them.
  *
- * This binds agents that have these tools but no `shell`: a shell is not confined to a directory, and only a shell can plant links.
+ * This binds agents that have these tools but no `shell`: a shell is not confined to a directory, and only a
+ * shell can plant links.
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, realpathSync, type BigIntStats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  type BigIntStats,
+} from 'node:fs'
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { systemIds } from '../runtime/system-ids.ts'
 
-/** A place inside the directory: `path` is absolute and free of links, `shown` is relative to the directory. */
+/**
+ * A place inside the directory: `path` is absolute and free of links, `shown` is relative to the directory.
+ */
 export type Inside = { path: string; shown: string; exists: boolean }
 
 /** As many links in a row as Linux follows. */
@@ -27,7 +41,11 @@ export const isRefusal = (value: object): value is Refusal => 'code' in value
 export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
   const root = rootOf(cwd)
   if (given.includes('\0')) return badInput(field, given, 'a path without NUL characters')
-  const outside = badInput(field, given, `a path inside the working directory ${cwd}, symbolic links resolved,`)
+  const outside = badInput(
+    field,
+    given,
+    `a path inside the working directory ${cwd}, symbolic links resolved,`,
+  )
   const absolute = resolve(cwd, given)
   // The words alone are checked first, so that nothing can be learnt about the disk outside.
   if (!within(resolve(cwd), absolute) && !within(root, absolute)) return outside
@@ -55,7 +73,10 @@ function within(root: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** Where `path` leads. `realpath` cannot say it for what does not exist, and a dangling link must not pass for a plain missing file: a write through it would land at its target. */
+/**
+ * Where `path` leads. `realpath` cannot say it for what does not exist, and a dangling link must not pass for
+ * a plain missing file: a write through it would land at its target.
+ */
 function follow(path: string, linksLeft: number): { real: string; exists: boolean } {
   try {
     return { real: realpathSync.native(path), exists: true }
@@ -80,8 +101,15 @@ function linkAt(path: string): string | null {
   }
 }
 
-/** Opens a regular file and closes it after `work`. Does not hang on a pipe, nor follow a link planted since the check. */
-export async function withFile<T extends object>(inside: Inside, given: string, work: (file: number, stat: BigIntStats) => Promise<T>): Promise<T | Refusal> {
+/**
+ * Opens a regular file and closes it after `work`. Does not hang on a pipe, nor follow a link planted since
+ * the check.
+ */
+export async function withFile<T extends object>(
+  inside: Inside,
+  given: string,
+  work: (file: number, stat: BigIntStats) => Promise<T>,
+): Promise<T | Refusal> {
   const file = openSync(inside.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) // C2
   try {
     const stat = fstatSync(file, { bigint: true })
@@ -94,22 +122,38 @@ export async function withFile<T extends object>(inside: Inside, given: string, 
   }
 }
 
-/** Whether `path` still has no links and names this very file: a directory on the way may have been swapped for a link between check and open. */
+/**
+ * Whether `path` still has no links and names this very file: a directory on the way may have been swapped
+ * for a link between check and open.
+ */
 function isAt(path: string, stat: BigIntStats): boolean {
   const now = lstatSync(path, { bigint: true })
   return now.ino === stat.ino && now.dev === stat.dev && realpathSync.native(path) === path // C2
 }
 
-const moved = (given: string): Refusal => badInput('path', given, 'a path that nobody changes at the same time')
+const moved = (given: string): Refusal =>
+  badInput('path', given, 'a path that nobody changes at the same time')
 
-/** Names that nobody else on this disk makes up. They live for one write and are in no log, so nothing needs to repeat them. */
+/**
+ * Names that nobody else on this disk makes up. They live for one write and are in no log, so nothing needs
+ * to repeat them.
+ */
 const temporaries = systemIds(() => systemClock.now())
 
 /** What a file was when it was read, to see whether it still is. */
 export type Version = Pick<BigIntStats, 'ino' | 'size' | 'mtimeNs'>
 
-/** Writes the whole file beside its place and renames it there. With `version`, only if the file is still that one. */
-export async function replaceFile(inside: Inside, given: string, content: string, signal: AbortSignal, version?: Version): Promise<{ bytes: number; created: boolean } | Refusal> {
+/**
+ * Writes the whole file beside its place and renames it there. With `version`, only if the file is still that
+ * one.
+ */
+export async function replaceFile(
+  inside: Inside,
+  given: string,
+  content: string,
+  signal: AbortSignal,
+  version?: Version,
+): Promise<{ bytes: number; created: boolean } | Refusal> {
   const old = await regularAt(inside.path)
   if (old === 'other') return badInput('path', given, 'a file, not a directory, device or pipe,')
   const parent = dirname(inside.path)
@@ -130,7 +174,11 @@ export async function replaceFile(inside: Inside, given: string, content: string
 }
 
 async function writeNew(path: string, content: string, like: BigIntStats | null): Promise<number> {
-  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666)
+  const handle = await open(
+    path,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    0o666,
+  )
   try {
     if (like !== null) await handle.chmod(Number(like.mode & 0o7777n))
     const data = Buffer.from(content, 'utf8')
@@ -154,11 +202,18 @@ async function regularAt(path: string): Promise<BigIntStats | 'other' | null> {
 }
 
 const sameVersion = (version: Version, now: BigIntStats | 'other' | null): boolean =>
-  now !== null && now !== 'other' && now.ino === version.ino && now.size === version.size && now.mtimeNs === version.mtimeNs
+  now !== null &&
+  now !== 'other' &&
+  now.ino === version.ino &&
+  now.size === version.size &&
+  now.mtimeNs === version.mtimeNs
 
 const lastAt = new Map<string, Promise<void>>()
 
-/** Runs work on one file after earlier work on it: models edit the same file several times in one step, and each edit must see the one before. */
+/**
+ * Runs work on one file after earlier work on it: models edit the same file several times in one step, and
+ * each edit must see the one before.
+ */
 export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
   const result = (lastAt.get(path) ?? Promise.resolve()).then(work)
   const forget = (): void => {
@@ -187,7 +242,9 @@ const acceptedAfter: Record<string, string> = {
   ENXIO: 'a regular file, not a device, pipe or socket,',
 }
 
-/** What the disk declined because of the path, as a refusal; null for what is a fault, such as a full disk. */
+/**
+ * What the disk declined because of the path, as a refusal; null for what is a fault, such as a full disk.
+ */
 export function refusalOfFs(error: unknown, field: string, given: unknown): Refusal | null {
   const accepted = acceptedAfter[errnoOf(error) ?? '']
   return accepted === undefined ? null : badInput(field, given, accepted)

@@ -1,4 +1,7 @@
-/** Text about a directory for a child's prompt: where it is, which files matter, what kind of project it holds. */
+/**
+ * Text about a directory for a child's prompt: where it is, which files matter, what kind of project it
+ * holds.
+ */
 import { readSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
@@ -15,7 +18,8 @@ const manifestBytesMax = 262_144
 
 export const describeWorkspace: DescribeWorkspace = async (cwd, files) => {
   const entries = await entriesOf(cwd)
-  const listed = files === undefined || files.length === 0 ? await structureOf(cwd, entries) : await relevant(cwd, files)
+  const listed =
+    files === undefined || files.length === 0 ? await structureOf(cwd, entries) : await relevant(cwd, files)
   if (isRefusal(listed)) return listed
   const names = new Set(entries.map((entry) => entry.name))
   const project = await readManifests(names, (name) => manifestIn(cwd, name))
@@ -47,7 +51,8 @@ async function relevant(cwd: string, files: readonly string[]): Promise<string[]
 
 async function structureOf(cwd: string, entries: readonly Dirent[]): Promise<string[]> {
   const lines = ['Workspace structure:']
-  for (const entry of entries.slice(0, entriesMax)) lines.push(`  [${(await isDirectory(cwd, entry)) ? 'DIR' : 'FILE'}] ${oneLine(entry.name)}`)
+  for (const entry of entries.slice(0, entriesMax))
+    lines.push(`  [${(await isDirectory(cwd, entry)) ? 'DIR' : 'FILE'}] ${oneLine(entry.name)}`)
   if (entries.length > entriesMax) lines.push(`  … and ${entries.length - entriesMax} more`)
   return entries.length === 0 ? [...lines, '  (empty)'] : lines
 }
@@ -58,7 +63,9 @@ async function isDirectory(cwd: string, entry: Dirent): Promise<boolean> {
   return !isRefusal(inside) && inside.exists && (await stat(inside.path)).isDirectory()
 }
 
-/** The start of a manifest, or null where there is none that may be read: a description never fails for that. */
+/**
+ * The start of a manifest, or null where there is none that may be read: a description never fails for that.
+ */
 async function manifestIn(cwd: string, name: string): Promise<string | null> {
   const inside = await resolveInside(cwd, name, field)
   if (isRefusal(inside) || !inside.exists) return null
@@ -77,4 +84,5 @@ async function manifestIn(cwd: string, name: string): Promise<string | null> {
 }
 
 /** This text becomes part of a prompt: a name with line breaks in it must not look like lines of ours. */
-const oneLine = (name: string): string => preview(name.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\ufffd'), namePointsMax)
+const oneLine = (name: string): string =>
+  preview(name.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '\ufffd'), namePointsMax)

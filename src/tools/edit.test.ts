@@ -18,7 +18,10 @@ async function edited(content: string, input: { old: string; new: string; all?: 
 test('edit replaces the one exact match and reports it', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'ü one 😀\n')
-  expect(await edit.run({ path: 'a.txt', old: 'one 😀', new: 'two' }, workspace.context())).toEqual({ ok: true, value: { path: 'a.txt', replacements: 1, bytes: 7 } })
+  expect(await edit.run({ path: 'a.txt', old: 'one 😀', new: 'two' }, workspace.context())).toEqual({
+    ok: true,
+    value: { path: 'a.txt', replacements: 1, bytes: 7 },
+  })
   expect(await readFile(join(workspace.cwd, 'a.txt'), 'utf8')).toBe('ü two\n')
 })
 
@@ -51,20 +54,31 @@ test('edit refuses files that are not UTF-8 text, since it would change their ot
   const workspace = await makeWorkspace()
   await workspace.file('latin.txt', new Uint8Array([0x61, 0xe4, 0x62]))
   await workspace.file('a.bin', new Uint8Array([0x61, 0, 0x62]))
-  for (const path of ['latin.txt', 'a.bin']) expect(refusalIn(await edit.run({ path, old: 'a', new: 'c' }, workspace.context()))).toContain('UTF-8')
-  expect(refusalIn(await edit.run({ path: 'none', old: 'a', new: 'c' }, workspace.context()))).toContain('a path that exists')
+  for (const path of ['latin.txt', 'a.bin'])
+    expect(refusalIn(await edit.run({ path, old: 'a', new: 'c' }, workspace.context()))).toContain('UTF-8')
+  expect(refusalIn(await edit.run({ path: 'none', old: 'a', new: 'c' }, workspace.context()))).toContain(
+    'a path that exists',
+  )
 })
 
 test('edit works on 1 MiB and refuses to grow a file past 4 MiB', async () => {
   const whole = '😀'.repeat(262_143)
   expect(await edited(`${whole}mark`, { old: 'mark', new: 'done' })).toBe(`${whole}done`)
-  expect(await edited('a'.repeat(100_000), { old: 'a', new: 'b'.repeat(100), all: true })).toContain('10000000')
+  expect(await edited('a'.repeat(100_000), { old: 'a', new: 'b'.repeat(100), all: true })).toContain(
+    '10000000',
+  )
 })
 
 test('edits of one file at the same time all count', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', Array.from({ length: 12 }, (_, index) => `old${index};`).join(''))
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => edit.run({ path: 'a.txt', old: `old${index};`, new: `new${index};` }, workspace.context())))
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      edit.run({ path: 'a.txt', old: `old${index};`, new: `new${index};` }, workspace.context()),
+    ),
+  )
   expect(answers.every((answer) => answer.ok)).toBe(true)
-  expect(await readFile(join(workspace.cwd, 'a.txt'), 'utf8')).toBe(Array.from({ length: 12 }, (_, index) => `new${index};`).join(''))
+  expect(await readFile(join(workspace.cwd, 'a.txt'), 'utf8')).toBe(
+    Array.from({ length: 12 }, (_, index) => `new${index};`).join(''),
+  )
 })

@@ -6,14 +6,24 @@ import type { Json } from '../model/json.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
-import { inTurn, isRefusal, replaceFile, resolveInside, withFile, type Inside, type Version } from './containment.ts'
+import {
+  inTurn,
+  isRefusal,
+  replaceFile,
+  resolveInside,
+  withFile,
+  type Inside,
+  type Version,
+} from './containment.ts'
 import { splitGently } from './split-text.ts'
 
 const bytesMax = 4_194_304
 
 const Input = z.strictObject({
   path: Path.describe('Existing file inside the working directory'),
-  old: Text.min(1, 'the exact text to replace, which is not empty,').describe('The exact text to replace, with its white space'),
+  old: Text.min(1, 'the exact text to replace, which is not empty,').describe(
+    'The exact text to replace, with its white space',
+  ),
   new: Text.describe('What stands there afterwards'),
   all: z.boolean().default(false).describe('Replace every occurrence; otherwise there must be exactly one'),
 })
@@ -22,7 +32,8 @@ type Input = z.infer<typeof Input>
 export const edit = workspaceTool({
   name: 'edit',
   effect: 'write',
-  description: 'Replaces an exact piece of text in a file. Refused unless it occurs exactly once, or all is true.',
+  description:
+    'Replaces an exact piece of text in a file. Refused unless it occurs exactly once, or all is true.',
   input: Input,
   async run(input, context) {
     if (input.old === input.new) return refused(badInput('new', input.new, 'a text that differs from old'))
@@ -33,19 +44,35 @@ export const edit = workspaceTool({
   },
 })
 
-async function replaceIn(inside: Inside, input: Input, signal: AbortSignal): Promise<{ value: Json } | Refusal> {
+async function replaceIn(
+  inside: Inside,
+  input: Input,
+  signal: AbortSignal,
+): Promise<{ value: Json } | Refusal> {
   const file = await contentOf(inside, input.path)
   if (isRefusal(file)) return file
   const pieces = await splitGently(file.text, input.old)
   signal.throwIfAborted()
   const matches = pieces.length - 1
-  if (matches === 0) return badInput('old', input.old, `text that occurs in ${inside.shown}, where it has 0 matches${hintOf(file.text, input.old)},`)
-  if (matches > 1 && !input.all) return badInput('old', input.old, `text that occurs once in ${inside.shown}, where it has ${matches} matches (give more of the text around it, or set all to true),`)
+  if (matches === 0)
+    return badInput(
+      'old',
+      input.old,
+      `text that occurs in ${inside.shown}, where it has 0 matches${hintOf(file.text, input.old)},`,
+    )
+  if (matches > 1 && !input.all)
+    return badInput(
+      'old',
+      input.old,
+      `text that occurs once in ${inside.shown}, where it has ${matches} matches (give more of the text around it, or set all to true),`,
+    )
   // Counted before it is joined: a short piece with many matches could otherwise grow past what memory holds.
   const bytes = byteLength(file.text) + matches * (byteLength(input.new) - byteLength(input.old))
   if (bytes > bytesMax) return { code: 'too_large', field: 'new', bytes, bytesMax }
   const written = await replaceFile(inside, input.path, pieces.join(input.new), signal, file.version)
-  return isRefusal(written) ? written : { value: { path: inside.shown, replacements: matches, bytes: written.bytes } }
+  return isRefusal(written)
+    ? written
+    : { value: { path: inside.shown, replacements: matches, bytes: written.bytes } }
 }
 
 function contentOf(inside: Inside, given: string): Promise<{ text: string; version: Version } | Refusal> {
@@ -59,4 +86,6 @@ function contentOf(inside: Inside, given: string): Promise<{ text: string; versi
 }
 
 const hintOf = (text: string, old: string): string =>
-  old.includes('\n') && !old.includes('\r\n') && text.includes('\r\n') ? ' (its lines end in \\r\\n)' : ' (read it again and copy it exactly)'
+  old.includes('\n') && !old.includes('\r\n') && text.includes('\r\n')
+    ? ' (its lines end in \\r\\n)'
+    : ' (read it again and copy it exactly)'

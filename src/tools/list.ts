@@ -37,14 +37,19 @@ export const list = workspaceTool({
 })
 
 /** Level by level, so that where the bound cuts, the upper levels are whole. */
-async function entriesOf(top: string, depth: number, signal: AbortSignal): Promise<{ entries: string[]; truncated: boolean } | null> {
+async function entriesOf(
+  top: string,
+  depth: number,
+  signal: AbortSignal,
+): Promise<{ entries: string[]; truncated: boolean } | null> {
   const entries: string[] = []
   const levels: Level[] = [{ path: top, prefix: '', depth }]
   let truncated = false
   for (let level = levels.shift(); level !== undefined && !truncated; level = levels.shift()) {
     const found = await namesIn(level.path, signal)
     if (found === null && level.path === top) return null
-    // A directory below that vanished or cannot be read has been listed by its name, and has nothing more to show.
+    // A directory below that vanished or cannot be read has been listed by its name, and has nothing more to
+    // show.
     if (found === null) continue
     truncated = found.truncated || entries.length + found.names.length > entriesMax
     for (const entry of found.names.slice(0, entriesMax - entries.length)) {
@@ -59,7 +64,10 @@ async function entriesOf(top: string, depth: number, signal: AbortSignal): Promi
   return { entries: entries.sort(), truncated }
 }
 
-async function namesIn(path: string, signal: AbortSignal): Promise<{ names: Name[]; truncated: boolean } | null> {
+async function namesIn(
+  path: string,
+  signal: AbortSignal,
+): Promise<{ names: Name[]; truncated: boolean } | null> {
   try {
     const names: Name[] = []
     for await (const entry of await opendir(path)) {
@@ -76,4 +84,5 @@ async function namesIn(path: string, signal: AbortSignal): Promise<{ names: Name
 }
 
 /** By code units, so that the order is the same on every machine. */
-const sorted = (names: Name[]): Name[] => names.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+const sorted = (names: Name[]): Name[] =>
+  names.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))

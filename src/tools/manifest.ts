@@ -1,4 +1,7 @@
-/** What manifest files tell about a project. A manifest that cannot be read as what it should be tells only that it is there. */
+/**
+ * What manifest files tell about a project. A manifest that cannot be read as what it should be tells only
+ * that it is there.
+ */
 import { parse as parseToml } from 'smol-toml'
 import { parseJson } from '../model/bounded-json.ts'
 
@@ -9,10 +12,49 @@ type Manifest = { file: string; tell: (text: string) => Told }
 
 /** Names of dependencies, and how people call what they bring; the first is the language. */
 const known = {
-  npm: { typescript: 'TypeScript', react: 'React', 'react-native': 'React Native', next: 'Next.js', vue: 'Vue', nuxt: 'Nuxt', svelte: 'Svelte', '@angular/core': 'Angular', 'solid-js': 'Solid', express: 'Express', fastify: 'Fastify', hono: 'Hono', '@nestjs/core': 'NestJS', electron: 'Electron', tailwindcss: 'Tailwind CSS', vite: 'Vite', vitest: 'Vitest', jest: 'Jest' },
-  cargo: { tokio: 'Tokio', axum: 'Axum', 'actix-web': 'Actix Web', rocket: 'Rocket', bevy: 'Bevy', tauri: 'Tauri' },
-  python: { django: 'Django', flask: 'Flask', fastapi: 'FastAPI', numpy: 'NumPy', pandas: 'pandas', torch: 'PyTorch', tensorflow: 'TensorFlow', pytest: 'pytest' },
-  go: { 'github.com/gin-gonic/gin': 'Gin', 'github.com/labstack/echo': 'Echo', 'github.com/gofiber/fiber': 'Fiber' },
+  npm: {
+    typescript: 'TypeScript',
+    react: 'React',
+    'react-native': 'React Native',
+    next: 'Next.js',
+    vue: 'Vue',
+    nuxt: 'Nuxt',
+    svelte: 'Svelte',
+    '@angular/core': 'Angular',
+    'solid-js': 'Solid',
+    express: 'Express',
+    fastify: 'Fastify',
+    hono: 'Hono',
+    '@nestjs/core': 'NestJS',
+    electron: 'Electron',
+    tailwindcss: 'Tailwind CSS',
+    vite: 'Vite',
+    vitest: 'Vitest',
+    jest: 'Jest',
+  },
+  cargo: {
+    tokio: 'Tokio',
+    axum: 'Axum',
+    'actix-web': 'Actix Web',
+    rocket: 'Rocket',
+    bevy: 'Bevy',
+    tauri: 'Tauri',
+  },
+  python: {
+    django: 'Django',
+    flask: 'Flask',
+    fastapi: 'FastAPI',
+    numpy: 'NumPy',
+    pandas: 'pandas',
+    torch: 'PyTorch',
+    tensorflow: 'TensorFlow',
+    pytest: 'pytest',
+  },
+  go: {
+    'github.com/gin-gonic/gin': 'Gin',
+    'github.com/labstack/echo': 'Echo',
+    'github.com/gofiber/fiber': 'Fiber',
+  },
   java: { 'spring-boot': 'Spring Boot', quarkus: 'Quarkus', micronaut: 'Micronaut' },
   ruby: { rails: 'Rails', sinatra: 'Sinatra', rspec: 'RSpec' },
   php: { 'laravel/framework': 'Laravel', 'symfony/framework-bundle': 'Symfony' },
@@ -24,21 +66,45 @@ const manifests: readonly Manifest[] = [
   { file: 'deno.json', tell: (text) => ({ name: textAt(json(text), 'name'), stack: ['Deno'] }) },
   { file: 'Cargo.toml', tell: (text) => fromCargo(text) },
   { file: 'pyproject.toml', tell: (text) => fromPyproject(text) },
-  { file: 'requirements.txt', tell: (text) => ({ name: null, stack: ['Python', ...namedIn(requirementsOf(text.split('\n')), known.python)] }) },
+  {
+    file: 'requirements.txt',
+    tell: (text) => ({
+      name: null,
+      stack: ['Python', ...namedIn(requirementsOf(text.split('\n')), known.python)],
+    }),
+  },
   { file: 'setup.py', tell: () => ({ name: null, stack: ['Python'] }) },
   { file: 'go.mod', tell: (text) => fromGoMod(text) },
   { file: 'pom.xml', tell: (text) => fromPom(text) },
-  { file: 'build.gradle', tell: (text) => ({ name: null, stack: ['Java', 'Gradle', ...mentioned(text, known.java)] }) },
-  { file: 'build.gradle.kts', tell: (text) => ({ name: null, stack: ['Kotlin', 'Gradle', ...mentioned(text, known.java)] }) },
-  { file: 'Gemfile', tell: (text) => ({ name: null, stack: ['Ruby', ...namedIn(allOf(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)] }) },
+  {
+    file: 'build.gradle',
+    tell: (text) => ({ name: null, stack: ['Java', 'Gradle', ...mentioned(text, known.java)] }),
+  },
+  {
+    file: 'build.gradle.kts',
+    tell: (text) => ({ name: null, stack: ['Kotlin', 'Gradle', ...mentioned(text, known.java)] }),
+  },
+  {
+    file: 'Gemfile',
+    tell: (text) => ({
+      name: null,
+      stack: ['Ruby', ...namedIn(allOf(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)],
+    }),
+  },
   { file: 'composer.json', tell: (text) => fromComposer(text) },
   { file: 'mix.exs', tell: (text) => ({ name: firstOf(text, /\bapp:\s*:(\w+)/), stack: ['Elixir'] }) },
-  { file: 'CMakeLists.txt', tell: (text) => ({ name: firstOf(text, /\bproject\s*\(\s*"?([\w.+-]+)/i), stack: ['CMake'] }) },
+  {
+    file: 'CMakeLists.txt',
+    tell: (text) => ({ name: firstOf(text, /\bproject\s*\(\s*"?([\w.+-]+)/i), stack: ['CMake'] }),
+  },
   { file: 'Dockerfile', tell: () => ({ name: null, stack: ['Docker'] }) },
 ]
 
 /** The first manifest that has a name gives it; the stack is what all of them say, once each. */
-export async function readManifests(present: ReadonlySet<string>, read: (file: string) => Promise<string | null>): Promise<Project> {
+export async function readManifests(
+  present: ReadonlySet<string>,
+  read: (file: string) => Promise<string | null>,
+): Promise<Project> {
   let name: string | null = null
   const stack = new Set<string>()
   for (const manifest of manifests.filter(({ file }) => present.has(file))) {
@@ -53,14 +119,22 @@ export async function readManifests(present: ReadonlySet<string>, read: (file: s
 
 function fromPackageJson(text: string): Told {
   const manifest = json(text)
-  const dependencies = ['dependencies', 'devDependencies', 'peerDependencies'].flatMap((key) => keysAt(manifest, key))
+  const dependencies = ['dependencies', 'devDependencies', 'peerDependencies'].flatMap((key) =>
+    keysAt(manifest, key),
+  )
   return { name: textAt(manifest, 'name'), stack: ['Node.js', ...namedIn(dependencies, known.npm)] }
 }
 
 function fromCargo(text: string): Told {
   const manifest = toml(text)
-  const dependencies = [...keysAt(manifest, 'dependencies'), ...keysAt(at(manifest, 'workspace'), 'dependencies')]
-  return { name: textAt(at(manifest, 'package'), 'name'), stack: ['Rust', ...namedIn(dependencies, known.cargo)] }
+  const dependencies = [
+    ...keysAt(manifest, 'dependencies'),
+    ...keysAt(at(manifest, 'workspace'), 'dependencies'),
+  ]
+  return {
+    name: textAt(at(manifest, 'package'), 'name'),
+    stack: ['Rust', ...namedIn(dependencies, known.cargo)],
+  }
 }
 
 function fromPyproject(text: string): Told {
@@ -68,20 +142,34 @@ function fromPyproject(text: string): Told {
   const project = at(manifest, 'project')
   const poetry = at(at(manifest, 'tool'), 'poetry')
   const listed = at(project, 'dependencies')
-  const dependencies = [...requirementsOf(Array.isArray(listed) ? listed : []), ...keysAt(poetry, 'dependencies').map((key) => key.toLowerCase())]
-  return { name: textAt(project, 'name') ?? textAt(poetry, 'name'), stack: ['Python', ...namedIn(dependencies, known.python)] }
+  const dependencies = [
+    ...requirementsOf(Array.isArray(listed) ? listed : []),
+    ...keysAt(poetry, 'dependencies').map((key) => key.toLowerCase()),
+  ]
+  return {
+    name: textAt(project, 'name') ?? textAt(poetry, 'name'),
+    stack: ['Python', ...namedIn(dependencies, known.python)],
+  }
 }
 
 function fromGoMod(text: string): Told {
   // A module's path may end in its major version, which is not its name.
-  const parts = (firstOf(text, /^module\s+"?([^\s"]+)/m) ?? '').split('/').filter((part) => !/^v\d+$/.test(part))
+  const parts = (firstOf(text, /^module\s+"?([^\s"]+)/m) ?? '')
+    .split('/')
+    .filter((part) => !/^v\d+$/.test(part))
   return { name: parts.at(-1) || null, stack: ['Go', ...mentioned(text, known.go)] }
 }
 
 function fromPom(text: string): Told {
   // The names of the parent, of dependencies and of plugins stand in elements of the same kind.
-  const own = ['parent', 'dependencyManagement', 'dependencies', 'build', 'profiles'].reduce(withoutElement, text)
-  return { name: firstOf(own, /<artifactId>\s*([^<\s]+)/), stack: ['Java', 'Maven', ...mentioned(text, known.java)] }
+  const own = ['parent', 'dependencyManagement', 'dependencies', 'build', 'profiles'].reduce(
+    withoutElement,
+    text,
+  )
+  return {
+    name: firstOf(own, /<artifactId>\s*([^<\s]+)/),
+    stack: ['Java', 'Maven', ...mentioned(text, known.java)],
+  }
 }
 
 /** Looks for each end once, so that a file made of starts without ends costs no more than another. */
@@ -99,11 +187,16 @@ function withoutElement(text: string, element: string): string {
 
 function fromComposer(text: string): Told {
   const manifest = json(text)
-  return { name: textAt(manifest, 'name'), stack: ['PHP', ...namedIn(keysAt(manifest, 'require'), known.php)] }
+  return {
+    name: textAt(manifest, 'name'),
+    stack: ['PHP', ...namedIn(keysAt(manifest, 'require'), known.php)],
+  }
 }
 
 const requirementsOf = (lines: readonly unknown[]): string[] =>
-  lines.flatMap((line) => (typeof line === 'string' ? (firstOf(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : []))
+  lines.flatMap((line) =>
+    typeof line === 'string' ? (firstOf(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : [],
+  )
 
 const namedIn = (dependencies: readonly string[], names: Record<string, string>): string[] =>
   Object.entries(names).flatMap(([dependency, name]) => (dependencies.includes(dependency) ? [name] : []))
@@ -112,7 +205,8 @@ const mentioned = (text: string, names: Record<string, string>): string[] =>
   Object.entries(names).flatMap(([dependency, name]) => (text.includes(dependency) ? [name] : []))
 
 const firstOf = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
-const allOf = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map((match) => match[1] ?? '')
+const allOf = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map((match) => match[1] ?? '')
 
 function json(text: string): unknown {
   const parsed = parseJson(text, 'manifest')
@@ -130,7 +224,9 @@ function toml(text: string): unknown {
 }
 
 const at = (value: unknown, key: string): unknown =>
-  value !== null && typeof value === 'object' && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined
+  value !== null && typeof value === 'object' && Object.hasOwn(value, key)
+    ? (value as Record<string, unknown>)[key]
+    : undefined
 
 function textAt(value: unknown, key: string): string | null {
   const text = at(value, key)

@@ -36,15 +36,42 @@ export const read = workspaceTool({
     })
     if (isRefusal(answer)) return refused(answer)
     const { bytes, text, binary, next, note, lines } = answer
-    return answered({ path: inside.shown, text, bytes, binary, first_line: input.offset, lines, truncated: next !== null || note !== '', next_offset: next, note })
+    return answered({
+      path: inside.shown,
+      text,
+      bytes,
+      binary,
+      first_line: input.offset,
+      lines,
+      truncated: next !== null || note !== '',
+      next_offset: next,
+      note,
+    })
   },
 })
 
-async function windowOf(file: number, size: number, offset: number, limit: number, signal: AbortSignal): Promise<Window | Refusal> {
+async function windowOf(
+  file: number,
+  size: number,
+  offset: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Window | Refusal> {
   const found = await collect(file, size, offset, limit, signal)
-  if (found === 'binary') return { text: '', binary: true, next: null, lines: 0, note: 'This is a binary file; its content is not shown.' }
+  if (found === 'binary')
+    return {
+      text: '',
+      binary: true,
+      next: null,
+      lines: 0,
+      note: 'This is a binary file; its content is not shown.',
+    }
   if (found.ended && offset > 1 && offset > found.line) {
-    return badInput('offset', offset, found.line === 0 ? '1, since the file is empty,' : `a line from 1 to ${found.line}`)
+    return badInput(
+      'offset',
+      offset,
+      found.line === 0 ? '1, since the file is empty,' : `a line from 1 to ${found.line}`,
+    )
   }
   return cutWindow(found.bytes.toString('utf8'), offset, found.ended)
 }
@@ -54,12 +81,24 @@ function cutWindow(text: string, offset: number, ended: boolean): Window {
   const cut = cutBytes(text, shownBytesMax)
   if (!cut.truncated) {
     const lines = linesIn(text)
-    return { text, binary: false, lines, next: ended ? null : offset + lines, note: ended ? '' : `There is more: read on with offset ${offset + lines}.` }
+    return {
+      text,
+      binary: false,
+      lines,
+      next: ended ? null : offset + lines,
+      note: ended ? '' : `There is more: read on with offset ${offset + lines}.`,
+    }
   }
   const end = cut.text.lastIndexOf('\n') + 1
   if (end > 0) {
     const lines = linesIn(cut.text.slice(0, end))
-    return { text: cut.text.slice(0, end), binary: false, lines, next: offset + lines, note: `There is more: read on with offset ${offset + lines}.` }
+    return {
+      text: cut.text.slice(0, end),
+      binary: false,
+      lines,
+      next: offset + lines,
+      note: `There is more: read on with offset ${offset + lines}.`,
+    }
   }
   const following = text.indexOf('\n') + 1
   const last = ended && (following === 0 || following === text.length)
@@ -84,27 +123,37 @@ type Found = {
 const readLater = promisify(readCallback)
 
 /** Reads in chunks and stops as soon as enough is there, so that the size of the file costs no memory. */
-async function collect(file: number, size: number, offset: number, limit: number, signal: AbortSignal): Promise<Found | 'binary'> {
+async function collect(
+  file: number,
+  size: number,
+  offset: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Found | 'binary'> {
   const kept: Buffer[] = []
   let keptBytes = 0
   let ends = 0
   let open = false
-  for (let position = 0; ; ) {
+  for (let position = 0; ;) {
     signal.throwIfAborted()
     const buffer = Buffer.alloc(Math.min(chunkBytes, Math.max(1, size - position + 1)))
     // Most files end in the first chunk, which is read at once; a long one must not hold up everybody.
-    const bytesRead = position === 0 ? readSync(file, buffer, 0, buffer.length, 0) : (await readLater(file, buffer, 0, buffer.length, position)).bytesRead
+    const bytesRead =
+      position === 0
+        ? readSync(file, buffer, 0, buffer.length, 0)
+        : (await readLater(file, buffer, 0, buffer.length, position)).bytesRead
     if (bytesRead === 0) return { bytes: Buffer.concat(kept), ended: true, line: open ? ends + 1 : ends }
     const chunk = buffer.subarray(0, bytesRead)
     if (position === 0 && chunk.subarray(0, sniffBytes).includes(0)) return 'binary'
     position += bytesRead
     // A regular file gives less than was asked for only at its end.
     const last = bytesRead < buffer.length
-    for (let at = 0; at < chunk.length; ) {
+    for (let at = 0; at < chunk.length;) {
       // Four bytes more than is shown: the cut then never falls into a code point that was read by half.
       const full = keptBytes >= shownBytesMax + 4
       // The first line is read to its end even when full, to know whether another one follows.
-      if (ends + 1 >= offset + limit || (full && ends + 1 > offset)) return { bytes: Buffer.concat(kept), ended: false, line: ends + 1 }
+      if (ends + 1 >= offset + limit || (full && ends + 1 > offset))
+        return { bytes: Buffer.concat(kept), ended: false, line: ends + 1 }
       const end = chunk.indexOf(newline, at)
       const next = end === -1 ? chunk.length : end + 1
       if (ends + 1 >= offset && !full) {

@@ -1,6 +1,7 @@
 /**
  * The walk and the matching of `search`, in a thread.
- * A pattern can take a regular-expression engine for ever; a thread can be ended from outside, the server's own cannot.
+ * A pattern can take a regular-expression engine for ever; a thread can be ended from outside, the server's
+ * own cannot.
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
@@ -17,11 +18,20 @@ export type SearchOrder = {
 }
 export type Match = { path: string; line: number; text: string }
 /** `badPattern`: why the pattern is none; then nothing was searched. */
-export type SearchEnd = { filesSearched: number; filesTooLarge: number; linesCut: number; full: boolean; badPattern: string | null }
+export type SearchEnd = {
+  filesSearched: number
+  filesTooLarge: number
+  linesCut: number
+  full: boolean
+  badPattern: string | null
+}
 
 const fileBytesMax = 1_048_576
 const filesMax = 20_000
-/** Of a longer line only the start is looked at: it bounds what one match can cost, and such lines are generated. */
+/**
+ * Of a longer line only the start is looked at: it bounds what one match can cost, and such lines are
+ * generated.
+ */
 export const lineUnitsMax = 20_000
 const shownPointsMax = 240
 const shownUnitsBefore = 80
@@ -29,10 +39,16 @@ const skipped = new Set(['.git', 'node_modules'])
 
 type Walk = { files: number; tooLarge: number; cut: number; left: number }
 
-/** Depth first and sorted, so that the same tree gives the same answer. Gives links too; they are not followed when opened, since they may lead out. */
+/**
+ * Depth first and sorted, so that the same tree gives the same answer. Gives links too; they are not followed
+ * when opened, since they may lead out.
+ */
 function* filesBelow(path: string, shown: string): Generator<{ path: string; shown: string }> {
   for (const entry of entriesOf(path)) {
-    const next = { path: join(path, entry.name), shown: shown === '.' ? entry.name : `${shown}/${entry.name}` }
+    const next = {
+      path: join(path, entry.name),
+      shown: shown === '.' ? entry.name : `${shown}/${entry.name}`,
+    }
     if (entry.isDirectory() && !skipped.has(entry.name)) yield* filesBelow(next.path, next.shown)
     else yield next
   }
@@ -77,7 +93,10 @@ function matchesIn(text: string, shown: string, pattern: RegExp, walk: Walk): Ma
     // What follows the last newline is a line only if something is there.
     if (walk.left === 0 || (index === lines.length - 1 && whole === '')) break
     if (whole.length > lineUnitsMax) walk.cut += 1
-    const line = whole.length > lineUnitsMax ? whole.slice(0, wholePoints(whole, lineUnitsMax)) : whole.replace(/\r$/, '')
+    const line =
+      whole.length > lineUnitsMax
+        ? whole.slice(0, wholePoints(whole, lineUnitsMax))
+        : whole.replace(/\r$/, '')
     const at = line.search(pattern)
     if (at === -1) continue
     const start = wholePoints(line, Math.max(0, at - shownUnitsBefore))
@@ -93,7 +112,10 @@ function wholePoints(text: string, at: number): number {
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at
 }
 
-/** Whole code points where the pattern allows it; patterns with needless escapes, which models write, only compile without. */
+/**
+ * Whole code points where the pattern allows it; patterns with needless escapes, which models write, only
+ * compile without.
+ */
 function compilePattern(pattern: string): RegExp | string {
   try {
     return new RegExp(pattern, 'u')
@@ -109,10 +131,12 @@ function compilePattern(pattern: string): RegExp | string {
 
 function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd {
   const pattern = compilePattern(order.pattern)
-  if (typeof pattern === 'string') return { filesSearched: 0, filesTooLarge: 0, linesCut: 0, full: false, badPattern: pattern }
+  if (typeof pattern === 'string')
+    return { filesSearched: 0, filesTooLarge: 0, linesCut: 0, full: false, badPattern: pattern }
   const walk: Walk = { files: 0, tooLarge: 0, cut: 0, left: order.matchesMax }
   const { glob } = order
-  const wanted = (shown: string): boolean => glob === null || matchesGlob(glob.includes('/') ? shown : basename(shown), glob)
+  const wanted = (shown: string): boolean =>
+    glob === null || matchesGlob(glob.includes('/') ? shown : basename(shown), glob)
   let full = false
   for (const file of filesAt(order)) {
     full = walk.left === 0 || walk.files === filesMax
@@ -124,7 +148,13 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
     const matches = matchesIn(text, file.shown, pattern, walk)
     if (matches.length > 0) tell(matches)
   }
-  return { filesSearched: walk.files, filesTooLarge: walk.tooLarge, linesCut: walk.cut, full: full || walk.left === 0, badPattern: null }
+  return {
+    filesSearched: walk.files,
+    filesTooLarge: walk.tooLarge,
+    linesCut: walk.cut,
+    full: full || walk.left === 0,
+    badPattern: null,
+  }
 }
 
 /** The start may be a file: then it is the only one. */

@@ -12,7 +12,15 @@ test('search gives path, line and text of each match, sorted', async () => {
   await workspace.file('a/x.ts', 'yes one\n')
   expect(await search.run({ pattern: '^yes (one|two)$' }, workspace.context())).toEqual({
     ok: true,
-    value: { matches: [{ path: 'a/x.ts', line: 1, text: 'yes one' }, { path: 'b.txt', line: 2, text: 'yes two' }], files_searched: 2, truncated: false, note: '' },
+    value: {
+      matches: [
+        { path: 'a/x.ts', line: 1, text: 'yes one' },
+        { path: 'b.txt', line: 2, text: 'yes two' },
+      ],
+      files_searched: 2,
+      truncated: false,
+      note: '',
+    },
   })
 })
 
@@ -25,7 +33,10 @@ test('search leaves out .git, node_modules, links, binary files and files over 1
   await symlink('../work-outside', join(workspace.cwd, 'out'))
   await symlink('../work-outside/secret.txt', join(workspace.cwd, 'out.txt'))
   const found = fieldsOf(await search.run({ pattern: 'hit|SECRET' }, workspace.context()))
-  expect(found).toMatchObject({ matches: [{ path: 'exact.txt', line: 1, text: 'hit' }], note: '1 files over 1 MiB were left out.' })
+  expect(found).toMatchObject({
+    matches: [{ path: 'exact.txt', line: 1, text: 'hit' }],
+    note: '1 files over 1 MiB were left out.',
+  })
 })
 
 test('search takes a file, a directory, and a glob by name or by path', async () => {
@@ -40,14 +51,22 @@ test('search takes a file, a directory, and a glob by name or by path', async ()
   expect(await paths({ glob: '*.ts' })).toEqual(['a.ts', 'src/b.ts', 'src/deep/c.ts'])
   expect(await paths({ glob: 'src/*.{ts,md}' })).toEqual(['src/b.ts', 'src/d.md'])
   expect(await paths({ glob: 'src/**/*.ts', path: 'src/deep' })).toEqual(['src/deep/c.ts'])
-  expect(refusalIn(await search.run({ pattern: 'hit', path: 'none' }, workspace.context()))).toContain('a path that exists')
+  expect(refusalIn(await search.run({ pattern: 'hit', path: 'none' }, workspace.context()))).toContain(
+    'a path that exists',
+  )
 })
 
 test('search stops at max and says that there may be more', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'hit\n'.repeat(5000))
-  expect(fieldsOf(await search.run({ pattern: 'hit', max: 3 }, workspace.context()))).toMatchObject({ matches: [{ line: 1 }, { line: 2 }, { line: 3 }], truncated: true, note: expect.stringContaining('raise max') })
-  expect(fieldsOf(await search.run({ pattern: 'hit', max: 99_999 }, workspace.context()))['matches']).toHaveLength(1000)
+  expect(fieldsOf(await search.run({ pattern: 'hit', max: 3 }, workspace.context()))).toMatchObject({
+    matches: [{ line: 1 }, { line: 2 }, { line: 3 }],
+    truncated: true,
+    note: expect.stringContaining('raise max'),
+  })
+  expect(
+    fieldsOf(await search.run({ pattern: 'hit', max: 99_999 }, workspace.context()))['matches'],
+  ).toHaveLength(1000)
 })
 
 test('search refuses a bad pattern with the reason, and takes needless escapes', async () => {
@@ -72,7 +91,12 @@ test('search ends a pattern that backtracks for ever, keeps what was found, and 
   const found = fieldsOf(await search.run({ pattern: '^(a+)+b$' }, workspace.context()))
   searching = false
   await ticking
-  expect(found).toMatchObject({ matches: [{ path: 'a.txt', line: 1 }], truncated: true, files_searched: null, note: expect.stringContaining('simpler pattern') })
+  expect(found).toMatchObject({
+    matches: [{ path: 'a.txt', line: 1 }],
+    truncated: true,
+    files_searched: null,
+    note: expect.stringContaining('simpler pattern'),
+  })
   expect(ticks).toBeGreaterThan(1000)
 })
 
@@ -80,14 +104,18 @@ test('search stops soon when the turn stops, even inside a pattern that backtrac
   const workspace = await makeWorkspace()
   await workspace.file('b.txt', `${'a'.repeat(60)}!\n`)
   const startedAt = process.hrtime.bigint()
-  await expect(search.run({ pattern: '^(a+)+b$' }, workspace.context(AbortSignal.timeout(300)))).rejects.toMatchObject({ name: 'TimeoutError' })
+  await expect(
+    search.run({ pattern: '^(a+)+b$' }, workspace.context(AbortSignal.timeout(300))),
+  ).rejects.toMatchObject({ name: 'TimeoutError' })
   expect(Number(process.hrtime.bigint() - startedAt) / 1e6).toBeLessThan(2000)
 })
 
 test('64 searches in one answer share a few threads, and every one of them is answered', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'hit\n')
-  const all = await Promise.all(Array.from({ length: 64 }, () => search.run({ pattern: 'hit' }, workspace.context())))
+  const all = await Promise.all(
+    Array.from({ length: 64 }, () => search.run({ pattern: 'hit' }, workspace.context())),
+  )
   expect(searchThreads()).toBeLessThanOrEqual(4)
   for (const answer of all) expect(fieldsOf(answer)['matches']).toHaveLength(1)
 })
@@ -95,7 +123,9 @@ test('64 searches in one answer share a few threads, and every one of them is an
 test('more searches than may wait are answered at once, and the others still find', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'hit\n')
-  const all = await Promise.all(Array.from({ length: 200 }, () => search.run({ pattern: 'hit' }, workspace.context())))
+  const all = await Promise.all(
+    Array.from({ length: 200 }, () => search.run({ pattern: 'hit' }, workspace.context())),
+  )
   const refused = all.filter((answer) => !answer.ok)
   expect(refused.length).toBeGreaterThan(0)
   for (const answer of refused) expect(refusalIn(answer)).toContain('too many searches')
@@ -119,5 +149,8 @@ test('search looks only at the start of a line of 1 MiB, and says so', async () 
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', `early${'😀'.repeat(262_000)}late`)
   expect(fieldsOf(await search.run({ pattern: 'early' }, workspace.context()))['matches']).toHaveLength(1)
-  expect(fieldsOf(await search.run({ pattern: 'late' }, workspace.context()))).toMatchObject({ matches: [], note: expect.stringContaining('1 very long lines') })
+  expect(fieldsOf(await search.run({ pattern: 'late' }, workspace.context()))).toMatchObject({
+    matches: [],
+    note: expect.stringContaining('1 very long lines'),
+  })
 })

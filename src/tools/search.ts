@@ -15,38 +15,76 @@ const searchMsMax = 5000
 const workerHeapMbMax = 256
 
 const Input = z.strictObject({
-  pattern: z.string().min(1, 'a regular expression that is not empty').max(1000, 'a regular expression of at most 1000 characters').describe('JavaScript regular expression, matched line by line; (?i:…) ignores case'),
+  pattern: z
+    .string()
+    .min(1, 'a regular expression that is not empty')
+    .max(1000, 'a regular expression of at most 1000 characters')
+    .describe('JavaScript regular expression, matched line by line; (?i:…) ignores case'),
   path: Path.default('.').describe('File or directory inside the working directory'),
-  glob: z.string().min(1, 'a glob that is not empty').max(200, 'a glob of at most 200 characters').optional().describe('Only these files, such as *.ts or src/**/*.md'),
+  glob: z
+    .string()
+    .min(1, 'a glob that is not empty')
+    .max(200, 'a glob of at most 200 characters')
+    .optional()
+    .describe('Only these files, such as *.ts or src/**/*.md'),
   max: z.int().min(1).default(matchesDefault).describe(`Most lines to return, at most ${matchesMax}`),
 })
 
 export const search = workspaceTool({
   name: 'search',
   effect: 'read',
-  description: 'Searches text files for lines that match a regular expression. Leaves out .git, node_modules, binary files and files over 1 MiB.',
+  description:
+    'Searches text files for lines that match a regular expression. Leaves out .git, node_modules, binary files and files over 1 MiB.',
   input: Input,
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const start = await stat(inside.path)
-    if (!start.isFile() && !start.isDirectory()) return refused(badInput('path', input.path, 'a file or a directory'))
-    const found = await searchInThread({
-      start: inside.path, shownStart: inside.shown, pattern: input.pattern, glob: input.glob ?? null, matchesMax: Math.min(input.max, matchesMax),
-    }, context.session.id, context.signal)
+    if (!start.isFile() && !start.isDirectory())
+      return refused(badInput('path', input.path, 'a file or a directory'))
+    const found = await searchInThread(
+      {
+        start: inside.path,
+        shownStart: inside.shown,
+        pattern: input.pattern,
+        glob: input.glob ?? null,
+        matchesMax: Math.min(input.max, matchesMax),
+      },
+      context.session.id,
+      context.signal,
+    )
     if (found === null) return busy
-    if (found.end?.badPattern != null) return refused(badInput('pattern', input.pattern, `a JavaScript regular expression (${found.end.badPattern})`))
+    if (found.end?.badPattern != null)
+      return refused(
+        badInput('pattern', input.pattern, `a JavaScript regular expression (${found.end.badPattern})`),
+      )
     const notes = notesOf(found.end)
     const truncated = found.end === null || found.end.full
-    return answered({ matches: found.matches, files_searched: found.end?.filesSearched ?? null, truncated, note: notes.join(' ') })
+    return answered({
+      matches: found.matches,
+      files_searched: found.end?.filesSearched ?? null,
+      truncated,
+      note: notes.join(' '),
+    })
   },
 })
 
-const busy: ToolAnswer = { ok: false, value: { error: { code: 'rate_limited', message: 'Not searched: too many searches wait already. Ask for fewer at once, or try again.' } } }
+const busy: ToolAnswer = {
+  ok: false,
+  value: {
+    error: {
+      code: 'rate_limited',
+      message: 'Not searched: too many searches wait already. Ask for fewer at once, or try again.',
+    },
+  },
+}
 
 type Found = { matches: Match[]; /** Null where time ran out first. */ end: SearchEnd | null }
 
-/** Shared by all sessions: a model may ask for 64 searches in one answer, and each thread takes memory and a core. */
+/**
+ * Shared by all sessions: a model may ask for 64 searches in one answer, and each thread takes memory and a
+ * core.
+ */
 const pool = workerPool<SearchOrder, Match[], SearchEnd>({
   file: ownFile('tools/search-worker'),
   workersMax: 4,
@@ -55,15 +93,28 @@ const pool = workerPool<SearchOrder, Match[], SearchEnd>({
   heapMbMax: workerHeapMbMax,
 })
 
-/** Ends with its thread's answer, or soon after the time is up or `signal` aborts; then the thread is stopped wherever it is. Null: too many wait. */
+/**
+ * Ends with its thread's answer, or soon after the time is up or `signal` aborts; then the thread is stopped
+ * wherever it is. Null: too many wait.
+ */
 async function searchInThread(order: SearchOrder, owner: string, signal: AbortSignal): Promise<Found | null> {
   const matches: Match[] = []
-  const outcome = await pool.run({ order, owner, msMax: searchMsMax, signal, onPartial: (more) => void matches.push(...more) })
+  const outcome = await pool.run({
+    order,
+    owner,
+    msMax: searchMsMax,
+    signal,
+    onPartial: (more) => void matches.push(...more),
+  })
   switch (outcome.kind) {
-    case 'answer': return { matches, end: outcome.value }
-    case 'late': return { matches, end: null }
-    case 'full': return null
-    case 'broken': throw new Error(`the search broke off: ${outcome.why}`)
+    case 'answer':
+      return { matches, end: outcome.value }
+    case 'late':
+      return { matches, end: null }
+    case 'full':
+      return null
+    case 'broken':
+      throw new Error(`the search broke off: ${outcome.why}`)
   }
 }
 
@@ -71,7 +122,10 @@ async function searchInThread(order: SearchOrder, owner: string, signal: AbortSi
 export const searchThreads = (): number => pool.threads()
 
 function notesOf(end: SearchEnd | null): string[] {
-  if (end === null) return [`Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`]
+  if (end === null)
+    return [
+      `Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`,
+    ]
   const notes: string[] = []
   if (end.full) notes.push('There may be more: raise max, or use a glob or a narrower path.')
   if (end.filesTooLarge > 0) notes.push(`${end.filesTooLarge} files over 1 MiB were left out.`)

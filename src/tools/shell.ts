@@ -1,11 +1,13 @@
 /**
  * `shell`: runs one command.
  *
- * S1. Nothing outlives the command: its process group is ended when it exits, when its time is up and when the turn stops.
+ * S1. Nothing outlives the command: its process group is ended when it exits, when its time is up and when
+ * the turn stops.
  * S2. The answer does not wait for whoever holds the pipes, nor for whoever ignores a signal.
  * S3. The command sees none of the server's environment but what a shell needs: no keys.
  *
- * A process that makes its own group (setsid) leaves S1, and the server's files are readable to the command: it runs as the same user.
+ * A process that makes its own group (setsid) leaves S1, and the server's files are readable to the command:
+ * it runs as the same user.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,8 +33,14 @@ const drainMs = 100
 const passedOn = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR', 'USER', 'SHELL']
 
 const Input = z.strictObject({
-  command: Text.min(1, 'a command that is not empty').refine((text) => !text.includes('\0'), 'a command without NUL characters').describe('Command line for /bin/sh'),
-  timeout_seconds: z.number().positive().default(timeoutSecondsDefault).describe(`At most ${timeoutSecondsMax}`),
+  command: Text.min(1, 'a command that is not empty')
+    .refine((text) => !text.includes('\0'), 'a command without NUL characters')
+    .describe('Command line for /bin/sh'),
+  timeout_seconds: z
+    .number()
+    .positive()
+    .default(timeoutSecondsDefault)
+    .describe(`At most ${timeoutSecondsMax}`),
 })
 
 export const shell = workspaceTool({
@@ -42,7 +50,8 @@ export const shell = workspaceTool({
   input: Input,
   async run(input, context) {
     const bytes = byteLength(input.command)
-    if (bytes > commandBytesMax) return refused({ code: 'too_large', field: 'command', bytes, bytesMax: commandBytesMax })
+    if (bytes > commandBytesMax)
+      return refused({ code: 'too_large', field: 'command', bytes, bytesMax: commandBytesMax })
     const timeoutMs = Math.ceil(Math.min(input.timeout_seconds, timeoutSecondsMax) * 1000)
     const end = await runCommand(input.command, context.session.cwd, timeoutMs, context.signal)
     context.signal.throwIfAborted()
@@ -50,12 +59,30 @@ export const shell = workspaceTool({
   },
 })
 
-type End = { exit_code: number | null; signal: string | null; stdout: string; stderr: string; truncated: boolean; timed_out: boolean; duration_ms: number }
+type End = {
+  exit_code: number | null
+  signal: string | null
+  stdout: string
+  stderr: string
+  truncated: boolean
+  timed_out: boolean
+  duration_ms: number
+}
 
-async function runCommand(command: string, cwd: string, timeoutMs: number, signal: AbortSignal): Promise<End> {
+async function runCommand(
+  command: string,
+  cwd: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<End> {
   const startedAt = systemClock.elapsed()
   // Detached makes it the leader of its own group, whose id is its pid.
-  const child = spawn('/bin/sh', ['-c', command], { cwd, env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const child = spawn('/bin/sh', ['-c', command], {
+    cwd,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
   const group = child.pid
   if (group === undefined) throw await startFault(child, cwd)
   const stdout = keepEnds(child.stdout)
@@ -76,14 +103,25 @@ async function runCommand(command: string, cwd: string, timeoutMs: number, signa
 }
 
 /** Until the whole group has ended and its output is read, by itself or by force. Whether its time was up. */
-async function untilEnd(child: ChildProcess, group: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+async function untilEnd(
+  child: ChildProcess,
+  group: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   const scope = new AbortController()
   const closed = new Promise((resolve) => child.once('close', resolve))
   const exited = new Promise((resolve) => child.once('exit', resolve))
   const time = after(timeoutMs, scope.signal)
-  const stop = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true, signal: scope.signal }))
+  const stop = new Promise((resolve) =>
+    signal.addEventListener('abort', resolve, { once: true, signal: scope.signal }),
+  )
   try {
-    const timedOut = await Promise.race([exited.then(() => false), stop.then(() => false), time.then(() => true)])
+    const timedOut = await Promise.race([
+      exited.then(() => false),
+      stop.then(() => false),
+      time.then(() => true),
+    ])
     await Promise.race([closed, stop, time, after(drainMs, scope.signal)])
     await endGroup(group, scope.signal) // S1
     await Promise.race([closed, after(drainMs, scope.signal)]) // S2
@@ -130,8 +168,12 @@ function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL' | 0): boolean 
   }
 }
 
-/** Processes run in real time, whatever clock the runtime has. Also settles when the scope ends: then nobody looks any more. */
-const after = (ms: number, scope: AbortSignal): Promise<void> => systemClock.sleep(ms, scope).catch(() => undefined)
+/**
+ * Processes run in real time, whatever clock the runtime has. Also settles when the scope ends: then nobody
+ * looks any more.
+ */
+const after = (ms: number, scope: AbortSignal): Promise<void> =>
+  systemClock.sleep(ms, scope).catch(() => undefined)
 
 /** Reads a stream to its end in bounded memory: its start, and a moving end. */
 function keepEnds(stream: Readable): () => { text: string; truncated: boolean } {
@@ -146,15 +188,21 @@ function keepEnds(stream: Readable): () => { text: string; truncated: boolean } 
     waiting = []
     waitingBytes = 0
   }
-  stream.on('data', contained(() => stream.destroy(), (chunk: Buffer) => {
-    total += chunk.length
-    const room = keptBytesMax - head.length
-    if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
-    if (chunk.length <= room) return
-    waiting.push(chunk.subarray(Math.max(0, room)))
-    waitingBytes += chunk.length
-    if (waitingBytes >= 4 * keptBytesMax) fold()
-  }))
+  stream.on(
+    'data',
+    contained(
+      () => stream.destroy(),
+      (chunk: Buffer) => {
+        total += chunk.length
+        const room = keptBytesMax - head.length
+        if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
+        if (chunk.length <= room) return
+        waiting.push(chunk.subarray(Math.max(0, room)))
+        waitingBytes += chunk.length
+        if (waitingBytes >= 4 * keptBytesMax) fold()
+      },
+    ),
+  )
   return () => {
     fold()
     const left = total - head.length - tail.length
@@ -162,13 +210,19 @@ function keepEnds(stream: Readable): () => { text: string; truncated: boolean } 
     const start = head.subarray(0, endOfPoint(head))
     const end = tail.subarray(startOfPoint(tail))
     const gap = total - start.length - end.length
-    return { text: `${start.toString('utf8')}\n[… ${gap} bytes left out …]\n${end.toString('utf8')}`, truncated: true }
+    return {
+      text: `${start.toString('utf8')}\n[… ${gap} bytes left out …]\n${end.toString('utf8')}`,
+      truncated: true,
+    }
   }
 }
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** Where the last whole code point ends. Bytes that are no UTF-8 stay: a code point has at most three continuation bytes. */
+/**
+ * Where the last whole code point ends. Bytes that are no UTF-8 stay: a code point has at most three
+ * continuation bytes.
+ */
 function endOfPoint(bytes: Buffer): number {
   let start = bytes.length - 1
   while (start > bytes.length - 4 && isContinuation(bytes[start])) start -= 1

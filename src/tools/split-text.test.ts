@@ -8,10 +8,19 @@ const padding = 'z'.repeat(3_000_000)
 
 test('a text is split as the engine would split it', async () => {
   const sign = fc.constantFrom('a', 'b', 'ab', 'aab')
-  await fc.assert(fc.asyncProperty(fc.array(sign, { minLength: 1, maxLength: 5 }), fc.array(sign, { maxLength: 60 }), async (separator, parts) => {
-    const text = `${parts.join('')}${padding}${parts.join('')}`
-    expect((await splitGently(text, separator.join(''))).map((piece) => piece.length)).toEqual(text.split(separator.join('')).map((piece) => piece.length))
-  }), { numRuns: 12 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(sign, { minLength: 1, maxLength: 5 }),
+      fc.array(sign, { maxLength: 60 }),
+      async (separator, parts) => {
+        const text = `${parts.join('')}${padding}${parts.join('')}`
+        expect((await splitGently(text, separator.join(''))).map((piece) => piece.length)).toEqual(
+          text.split(separator.join('')).map((piece) => piece.length),
+        )
+      },
+    ),
+    { numRuns: 12 },
+  )
 })
 
 test('a separator that nearly fits everywhere costs time that grows with the text, and the process answers meanwhile', async () => {

@@ -1,6 +1,7 @@
 /**
  * Splits a text at every occurrence of another, in time that grows with the text, whatever both are.
- * The engine's own search compares the whole separator at every place of a text that was made for it: 400 kB with one of 20 kB took 2 s, and ten times as much of both takes a hundred times as long.
+ * The engine's own search compares the whole separator at every place of a text that was made for it: 400 kB
+ * with one of 20 kB took 2 s, and ten times as much of both takes a hundred times as long.
  */
 import { nextRound } from '../runtime/system-clock.ts'
 
@@ -20,7 +21,10 @@ export async function splitGently(text: string, separator: string): Promise<stri
   return step.value
 }
 
-/** Knuth, Morris and Pratt's search: after a mismatch it goes on from what is known to match, and never looks at a unit of the text twice. */
+/**
+ * Knuth, Morris and Pratt's search: after a mismatch it goes on from what is known to match, and never looks
+ * at a unit of the text twice.
+ */
 function* splitInSlices(text: string, separator: string): Generator<undefined, string[]> {
   const borders = yield* findBorders(separator)
   const pieces: string[] = []

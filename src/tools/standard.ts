@@ -17,10 +17,39 @@ import { subagentTool, type ArtifactKind } from './subagent.ts'
 import { waitForCallTool } from './wait-for-call.ts'
 import { write } from './write.ts'
 
-export const standardTools = (count: CountTokens, artifactKinds: readonly ArtifactKind[]): readonly Tool[] => [
-  read, write, edit, list, search, shell,
-  subAgentTool(count), subagentTool(count, artifactKinds), callAgentTool(count), waitForCallTool(count), readOutput, ...sessionTools, listSession, sendMessage, buffer,
+export const standardTools = (
+  count: CountTokens,
+  artifactKinds: readonly ArtifactKind[],
+): readonly Tool[] => [
+  read,
+  write,
+  edit,
+  list,
+  search,
+  shell,
+  subAgentTool(count),
+  subagentTool(count, artifactKinds),
+  callAgentTool(count),
+  waitForCallTool(count),
+  readOutput,
+  ...sessionTools,
+  listSession,
+  sendMessage,
+  buffer,
 ]
 
 /** What a client outside may use: what concerns agents and sessions, never files or processes. */
-export const doorTools: readonly string[] = ['sub_agent', 'subagent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session', 'list-session', 'send-message', 'buffer']
+export const doorTools: readonly string[] = [
+  'sub_agent',
+  'subagent',
+  'call_agent',
+  'wait_for_call',
+  'read_output',
+  'send_agent_message',
+  'get_session_state',
+  'create_agent_session',
+  'wait_for_session',
+  'list-session',
+  'send-message',
+  'buffer',
+]

@@ -43,17 +43,40 @@ export async function makeWorkspace(): Promise<Workspace> {
 
 function contextIn(cwd: string, signal: AbortSignal): ToolContext {
   const no = (): Promise<never> => Promise.reject(new Error('a workspace tool calls nobody'))
-  const acts: Acts = { call: no, refuse: no, waitForCall: no, readOutput: no, send: no, spawn: no, state: no, waitForSession: no, listSessions: no, sendMail: no, readInbox: no, acceptMail: no }
+  const acts: Acts = {
+    call: no,
+    refuse: no,
+    waitForCall: no,
+    readOutput: no,
+    send: no,
+    spawn: no,
+    state: no,
+    waitForSession: no,
+    listSessions: no,
+    sendMail: no,
+    readInbox: no,
+    acceptMail: no,
+  }
   // Workspace tools read only the session's directory and the signal, so these rows need no more to be real.
   const turn: Partial<TurnRow> = { id: 'turn_1' }
   const session: Partial<SessionRow> = { id: 'ses_1', cwd }
-  return { turn: turn as TurnRow, session: session as SessionRow, agent: Agent.parse({ name: 'worker' }), callable: [], signal, acts, stepKey: '1', shownTokens: 2500 }
+  return {
+    turn: turn as TurnRow,
+    session: session as SessionRow,
+    agent: Agent.parse({ name: 'worker' }),
+    callable: [],
+    signal,
+    acts,
+    stepKey: '1',
+    shownTokens: 2500,
+  }
 }
 
 /** The fields of an answer, for tests that look into it. */
 export function fieldsOf(answer: ToolAnswer): Record<string, Json> {
   const { value } = answer
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw new Error(`no object: ${JSON.stringify(value)}`)
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new Error(`no object: ${JSON.stringify(value)}`)
   return value
 }
 
@@ -66,7 +89,10 @@ export function textIn(answer: ToolAnswer, name: string): string {
 
 /** The words of a refusal; fails where the answer is none in the one shape that all tools share. */
 export function refusalIn(answer: ToolAnswer): string {
-  expect(answer).toEqual({ ok: false, value: { error: { code: expect.any(String), message: expect.any(String) } } })
+  expect(answer).toEqual({
+    ok: false,
+    value: { error: { code: expect.any(String), message: expect.any(String) } },
+  })
   return JSON.stringify(answer.value)
 }
 
@@ -115,7 +141,8 @@ export function containedContract(tool: Tool, inputFor: (path: string) => Json):
     await symlink('ring', join(workspace.cwd, 'ring'))
     // The kernel stops at the missing name; a resolver that takes ".." by its words goes around for ever.
     await symlink('missing/../endless', join(workspace.cwd, 'endless'))
-    for (const path of ['a\0b', 'x'.repeat(5000), 'x'.repeat(300), 'ring', 'endless', '']) expect(refusalIn(await tool.run(inputFor(path), workspace.context()))).toContain('path: ')
+    for (const path of ['a\0b', 'x'.repeat(5000), 'x'.repeat(300), 'ring', 'endless', ''])
+      expect(refusalIn(await tool.run(inputFor(path), workspace.context()))).toContain('path: ')
     const unknown = { ...(inputFor('a') as Record<string, Json>), surprise: 1 }
     expect(refusalIn(await tool.run(unknown, workspace.context()))).toContain('surprise')
     expect(refusalIn(await tool.run('text', workspace.context()))).toContain('bad_input')
@@ -137,14 +164,20 @@ export function containedContract(tool: Tool, inputFor: (path: string) => Json):
     const workspace = await makeWorkspace()
     await rm(workspace.cwd, { recursive: true })
     await expect(tool.run(inputFor('a'), workspace.context())).rejects.toThrow("session's directory")
-    await expect(tool.run(inputFor('a'), workspace.context(AbortSignal.abort(new Error('turn ended'))))).rejects.toThrow('turn ended')
+    await expect(
+      tool.run(inputFor('a'), workspace.context(AbortSignal.abort(new Error('turn ended')))),
+    ).rejects.toThrow('turn ended')
   })
 
   test(`${tool.name} tells a model its input as a schema without noise`, async () => {
     const workspace = await makeWorkspace()
     const spec = tool.describe(workspace.context())
     expect(spec.name).toBe(tool.name)
-    expect(spec.input).toMatchObject({ type: 'object', additionalProperties: false, properties: { path: { type: 'string' } } })
+    expect(spec.input).toMatchObject({
+      type: 'object',
+      additionalProperties: false,
+      properties: { path: { type: 'string' } },
+    })
     expect(JSON.stringify(spec.input)).not.toMatch(/9007199254740991|\$schema/)
   })
 }

@@ -27,19 +27,36 @@ test('write replaces a file, also through a link that stays inside, and keeps th
 test('write takes 1 MiB and empty content, and refuses over 4 MiB with the numbers', async () => {
   const workspace = await makeWorkspace()
   const content = '😀'.repeat(262_144)
-  expect(await write.run({ path: 'a.txt', content }, workspace.context())).toMatchObject({ ok: true, value: { bytes: 1_048_576 } })
+  expect(await write.run({ path: 'a.txt', content }, workspace.context())).toMatchObject({
+    ok: true,
+    value: { bytes: 1_048_576 },
+  })
   expect(await readFile(join(workspace.cwd, 'a.txt'), 'utf8')).toBe(content)
-  expect(await write.run({ path: 'a.txt', content: '' }, workspace.context())).toMatchObject({ ok: true, value: { bytes: 0 } })
-  expect(refusalIn(await write.run({ path: 'a.txt', content: `${content.repeat(4)}x` }, workspace.context()))).toContain('4194305')
+  expect(await write.run({ path: 'a.txt', content: '' }, workspace.context())).toMatchObject({
+    ok: true,
+    value: { bytes: 0 },
+  })
+  expect(
+    refusalIn(await write.run({ path: 'a.txt', content: `${content.repeat(4)}x` }, workspace.context())),
+  ).toContain('4194305')
 })
 
 test('write refuses directories, paths below a file, and text that has no bytes', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('file', '')
   await mkdir(join(workspace.cwd, 'directory'))
-  const tries = { directory: 'not a directory', '.': 'not a directory', 'new/': 'without \\"/\\"', 'file/below': 'parents are all directories', 'file/below/more': 'parents are all directories' }
-  for (const [path, words] of Object.entries(tries)) expect(refusalIn(await write.run({ path, content: 'x' }, workspace.context()))).toContain(words)
-  expect(refusalIn(await write.run({ path: 'a', content: '\ud83d' }, workspace.context()))).toContain('surrogate')
+  const tries = {
+    directory: 'not a directory',
+    '.': 'not a directory',
+    'new/': 'without \\"/\\"',
+    'file/below': 'parents are all directories',
+    'file/below/more': 'parents are all directories',
+  }
+  for (const [path, words] of Object.entries(tries))
+    expect(refusalIn(await write.run({ path, content: 'x' }, workspace.context()))).toContain(words)
+  expect(refusalIn(await write.run({ path: 'a', content: '\ud83d' }, workspace.context()))).toContain(
+    'surrogate',
+  )
   expect((await readdir(workspace.cwd)).sort()).toEqual(['directory', 'file'])
 })
 

@@ -20,10 +20,15 @@ export const write = workspaceTool({
   async run(input, context) {
     const bytes = byteLength(input.content)
     if (bytes > bytesMax) return refused({ code: 'too_large', field: 'content', bytes, bytesMax })
-    if (input.path.endsWith('/')) return refused(badInput('path', input.path, 'the path of a file, without "/" at its end,'))
+    if (input.path.endsWith('/'))
+      return refused(badInput('path', input.path, 'the path of a file, without "/" at its end,'))
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const written = await inTurn(inside.path, () => replaceFile(inside, input.path, input.content, context.signal))
-    return isRefusal(written) ? refused(written) : answered({ path: inside.shown, bytes: written.bytes, created: written.created })
+    const written = await inTurn(inside.path, () =>
+      replaceFile(inside, input.path, input.content, context.signal),
+    )
+    return isRefusal(written)
+      ? refused(written)
+      : answered({ path: inside.shown, bytes: written.bytes, created: written.created })
   },
 })

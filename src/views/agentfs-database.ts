@@ -1,8 +1,20 @@
-/** One AgentFS database: the mail of one session as JSON files, its uses of tools in AgentFS's own log, and what the view knows about itself, changed together. */
+/**
+ * One AgentFS database: the mail of one session as JSON files, its uses of tools in AgentFS's own log, and
+ * what the view knows about itself, changed together.
+ */
 import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { AgentFS } from 'agentfs-sdk'
-import { digestOf, emptyPlace, minus, PlaceState, plus, stateOf, type PlaceChange, type ToolChange } from './mail-storage.ts'
+import {
+  digestOf,
+  emptyPlace,
+  minus,
+  PlaceState,
+  plus,
+  stateOf,
+  type PlaceChange,
+  type ToolChange,
+} from './mail-storage.ts'
 
 export type OpenAgentFs = (path: string) => Promise<AgentFS>
 export type AgentFsDatabase = {
@@ -26,7 +38,10 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
     handle = null
     if (closing === null) return
     // Otherwise what was written stays beside the file, where a copy of it would miss it.
-    await closing.getDatabase().exec('PRAGMA wal_checkpoint(TRUNCATE)').catch(() => undefined)
+    await closing
+      .getDatabase()
+      .exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      .catch(() => undefined)
     await closing.close()
   }
   return {
@@ -57,14 +72,19 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
 }
 
 /** Opened first, so that one that another process has is left alone. */
-async function remove(path: string, opened: () => Promise<AgentFS>, close: () => Promise<void>): Promise<void> {
+async function remove(
+  path: string,
+  opened: () => Promise<AgentFS>,
+  close: () => Promise<void>,
+): Promise<void> {
   if (existsSync(path)) {
     await opened().catch((error: unknown) => {
       if (isLocked(error)) throw error
     })
     await close().catch(() => undefined)
   }
-  for (const ending of ['', '-wal', '-shm', '-journal']) await rm(`${path}${ending}`, { recursive: true, force: true })
+  for (const ending of ['', '-wal', '-shm', '-journal'])
+    await rm(`${path}${ending}`, { recursive: true, force: true })
 }
 
 async function openWith(path: string, cdc: boolean, open: OpenAgentFs): Promise<AgentFS> {
@@ -74,7 +94,10 @@ async function openWith(path: string, cdc: boolean, open: OpenAgentFs): Promise<
     await chmod(path, 0o600)
     if (!cdc) return fs
     // Older versions of the database know it by its first name only.
-    await fs.getDatabase().exec(`PRAGMA capture_data_changes_conn('full')`).catch(() => fs.getDatabase().exec(`PRAGMA unstable_capture_data_changes_conn('full')`))
+    await fs
+      .getDatabase()
+      .exec(`PRAGMA capture_data_changes_conn('full')`)
+      .catch(() => fs.getDatabase().exec(`PRAGMA unstable_capture_data_changes_conn('full')`))
     return fs
   } catch (error) {
     await fs.close().catch(() => undefined)
@@ -98,7 +121,9 @@ async function checked(fs: AgentFS, log: string): Promise<number | null> {
     tools += 1
     toolSum = plus(toolSum, digestOfRow(row))
   }
-  return count === state.count && sum === state.sum && tools === state.tools && toolSum === state.toolSum ? state.seq : null
+  return count === state.count && sum === state.sum && tools === state.tools && toolSum === state.toolSum
+    ? state.seq
+    : null
 }
 
 async function applyTo(fs: AgentFS, log: string, { seq, messages, tools }: PlaceChange): Promise<void> {
@@ -110,34 +135,98 @@ async function applyTo(fs: AgentFS, log: string, { seq, messages, tools }: Place
     if (before === text) continue
     await fs.fs.writeFile(`${folder}/${name}`, text)
     state.count += before === null ? 1 : 0
-    state.sum = plus(before === null ? state.sum : minus(state.sum, digestOf(name, before)), digestOf(name, text))
+    state.sum = plus(
+      before === null ? state.sum : minus(state.sum, digestOf(name, before)),
+      digestOf(name, text),
+    )
   }
   for (const change of tools) await applyTool(fs, state, change)
   await fs.kv.set(stateKey, { ...state, log, seq })
 }
 
-type ToolRow = { id: number; name: string; parameters: string | null; result: string | null; error: string | null; status: string; started_at: number; completed_at: number | null; duration_ms: number | null }
+type ToolRow = {
+  id: number
+  name: string
+  parameters: string | null
+  result: string | null
+  error: string | null
+  status: string
+  started_at: number
+  completed_at: number | null
+  duration_ms: number | null
+}
 
-const digestOfRow = (row: ToolRow): number => digestOf(String(row.id), JSON.stringify([row.name, row.parameters, row.result, row.error, row.status, row.started_at, row.completed_at, row.duration_ms]))
+const digestOfRow = (row: ToolRow): number =>
+  digestOf(
+    String(row.id),
+    JSON.stringify([
+      row.name,
+      row.parameters,
+      row.result,
+      row.error,
+      row.status,
+      row.started_at,
+      row.completed_at,
+      row.duration_ms,
+    ]),
+  )
 
-/** AgentFS counts whole seconds. Its own functions ask the system's clock; the times here are those of the log, so that a rebuilt row is the same. */
+/**
+ * AgentFS counts whole seconds. Its own functions ask the system's clock; the times here are those of the
+ * log, so that a rebuilt row is the same.
+ */
 const seconds = (at: number): number => Math.floor(at / 1000)
 
-async function applyTool(fs: AgentFS, state: PlaceState, { key, name, parameters, startedAt, ended }: ToolChange): Promise<void> {
+async function applyTool(
+  fs: AgentFS,
+  state: PlaceState,
+  { key, name, parameters, startedAt, ended }: ToolChange,
+): Promise<void> {
   const db = fs.getDatabase()
   const pendingKey = `pending:${key}`
   const pending = (await fs.kv.get(pendingKey)) as number | undefined
-  const before = pending === undefined ? undefined : ((await (await db.prepare(`select ${rowColumns} from tool_calls where id = ?`)).get(pending)) as ToolRow | undefined)
+  const before =
+    pending === undefined
+      ? undefined
+      : ((await (await db.prepare(`select ${rowColumns} from tool_calls where id = ?`)).get(pending)) as
+          | ToolRow
+          | undefined)
   // Announced again after a crash: it has its row.
   if (ended === null && before !== undefined) return
-  const end = ended === null ? { result: null, error: null, status: 'pending', completed_at: null, duration_ms: null } : { result: ended.ok ? ended.text : null, error: ended.ok ? null : ended.text, status: ended.ok ? 'success' : 'error', completed_at: seconds(ended.at), duration_ms: Math.max(0, Math.round(ended.at - startedAt)) }
-  const row: ToolRow = before === undefined ? { id: state.tools + 1, name, parameters, started_at: seconds(startedAt), ...end } : { ...before, ...end }
+  const end =
+    ended === null
+      ? { result: null, error: null, status: 'pending', completed_at: null, duration_ms: null }
+      : {
+          result: ended.ok ? ended.text : null,
+          error: ended.ok ? null : ended.text,
+          status: ended.ok ? 'success' : 'error',
+          completed_at: seconds(ended.at),
+          duration_ms: Math.max(0, Math.round(ended.at - startedAt)),
+        }
+  const row: ToolRow =
+    before === undefined
+      ? { id: state.tools + 1, name, parameters, started_at: seconds(startedAt), ...end }
+      : { ...before, ...end }
   if (before === undefined) {
-    const insert = await db.prepare(`insert into tool_calls (${rowColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-    await insert.run(row.id, row.name, row.parameters, row.result, row.error, row.status, row.started_at, row.completed_at, row.duration_ms)
+    const insert = await db.prepare(
+      `insert into tool_calls (${rowColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    await insert.run(
+      row.id,
+      row.name,
+      row.parameters,
+      row.result,
+      row.error,
+      row.status,
+      row.started_at,
+      row.completed_at,
+      row.duration_ms,
+    )
     state.tools += 1
   } else {
-    const update = await db.prepare('update tool_calls set result = ?, error = ?, status = ?, completed_at = ?, duration_ms = ? where id = ?')
+    const update = await db.prepare(
+      'update tool_calls set result = ?, error = ?, status = ?, completed_at = ?, duration_ms = ? where id = ?',
+    )
     await update.run(row.result, row.error, row.status, row.completed_at, row.duration_ms, row.id)
     state.toolSum = minus(state.toolSum, digestOfRow(before))
   }

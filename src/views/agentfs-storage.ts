@@ -1,4 +1,7 @@
-/** Mail in AgentFS databases, one per session that receives mail. The package is large and not everybody's: it is looked for when it is configured. */
+/**
+ * Mail in AgentFS databases, one per session that receives mail. The package is large and not everybody's: it
+ * is looked for when it is configured.
+ */
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -36,16 +39,22 @@ export function agentFsStorage(settings: AgentFsSettings): MailStorage {
       for (const { reject } of waiting.values()) reject(error)
       waiting.clear()
     }
-    made.on('message', contained(end, ({ n, value, error }: AgentFsAnswer) => {
-      const waits = waiting.get(n)
-      waiting.delete(n)
-      // A thread with nothing to do does not keep a program alive that is done.
-      if (waiting.size === 0) made.unref()
-      if (error === null) waits?.resolve(value)
-      else waits?.reject(new Error(error))
-    }))
+    made.on(
+      'message',
+      contained(end, ({ n, value, error }: AgentFsAnswer) => {
+        const waits = waiting.get(n)
+        waiting.delete(n)
+        // A thread with nothing to do does not keep a program alive that is done.
+        if (waiting.size === 0) made.unref()
+        if (error === null) waits?.resolve(value)
+        else waits?.reject(new Error(error))
+      }),
+    )
     made.on('error', end)
-    made.on('exit', contained(end, () => end(new Error('the thread of AgentFS has ended'))))
+    made.on(
+      'exit',
+      contained(end, () => end(new Error('the thread of AgentFS has ended'))),
+    )
     return made
   }
   const order = async (what: AgentFsOrder): Promise<number | null> => {

@@ -1,4 +1,7 @@
-/** AgentFS in a thread of its own: its database works in long strides that would hold up everything else. One order at a time, because calls on one database interleave. */
+/**
+ * AgentFS in a thread of its own: its database works in long strides that would hold up everything else. One
+ * order at a time, because calls on one database interleave.
+ */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -6,8 +9,16 @@ import type { SessionId } from '../model/id.ts'
 import { agentFsDatabase, type AgentFsDatabase, type OpenAgentFs } from './agentfs-database.ts'
 import type { PlaceChange } from './mail-storage.ts'
 
-export type AgentFsSettings = { directory: string; cdc: boolean; /** Where the package was found. */ sdk: string }
-export type AgentFsOrder = { kind: 'check'; session: SessionId; log: string } | { kind: 'apply'; session: SessionId; log: string; change: PlaceChange } | { kind: 'close' }
+export type AgentFsSettings = {
+  directory: string
+  cdc: boolean
+  /** Where the package was found. */
+  sdk: string
+}
+export type AgentFsOrder =
+  | { kind: 'check'; session: SessionId; log: string }
+  | { kind: 'apply'; session: SessionId; log: string; change: PlaceChange }
+  | { kind: 'close' }
 export type AgentFsAnswer = { n: number; value: number | null; error: string | null }
 
 const openMax = 16
@@ -39,16 +50,24 @@ async function closeAll(): Promise<void> {
 
 async function obey(order: AgentFsOrder): Promise<number | null> {
   switch (order.kind) {
-    case 'check': return (await databaseOf(order.session)).check(order.log)
-    case 'apply': await (await databaseOf(order.session)).apply(order.log, order.change); return null
-    case 'close': await closeAll(); return null
+    case 'check':
+      return (await databaseOf(order.session)).check(order.log)
+    case 'apply':
+      await (await databaseOf(order.session)).apply(order.log, order.change)
+      return null
+    case 'close':
+      await closeAll()
+      return null
   }
 }
 
 let last: Promise<void> = Promise.resolve()
 parentPort?.on('message', ({ n, order }: { n: number; order: AgentFsOrder }) => {
   last = last.then(async () => {
-    const answer = await obey(order).then((value) => ({ n, value, error: null }), (error: unknown) => ({ n, value: null, error: error instanceof Error ? error.message : String(error) }))
+    const answer = await obey(order).then(
+      (value) => ({ n, value, error: null }),
+      (error: unknown) => ({ n, value: null, error: error instanceof Error ? error.message : String(error) }),
+    )
     parentPort?.postMessage(answer satisfies AgentFsAnswer)
   })
 })

@@ -1,4 +1,7 @@
-/** A map that forgets its oldest entry when it is full: views keep what is open, and what never ends must not stay for ever (R11). */
+/**
+ * A map that forgets its oldest entry when it is full: views keep what is open, and what never ends must not
+ * stay for ever (R11).
+ */
 export type BoundedMap<K, V> = {
   get(key: K): V | undefined
   set(key: K, value: V): void

@@ -8,21 +8,41 @@ const clock = { now: () => 1_800_000_000_123, elapsed: () => 0, sleep: () => Pro
 
 function sink(more: Partial<LogOptions> = {}): { log: LogSink; lines: string[] } {
   const lines: string[] = []
-  return { lines, log: logSink({ level: 'info', write: (line) => lines.push(line), clock, time: isoTime, json: true, colour: false, ...more }) }
+  return {
+    lines,
+    log: logSink({
+      level: 'info',
+      write: (line) => lines.push(line),
+      clock,
+      time: isoTime,
+      json: true,
+      colour: false,
+      ...more,
+    }),
+  }
 }
-const parsed = (line: string | undefined): Record<string, Json> => JSON.parse(line ?? '') as Record<string, Json>
+const parsed = (line: string | undefined): Record<string, Json> =>
+  JSON.parse(line ?? '') as Record<string, Json>
 
 describe('as JSON', () => {
   test('a line is one object with time, level, message and fields', () => {
     const { log, lines } = sink()
     log('warn', 'the disk is\nslow', { ms: 12, path: '/x', list: [1, null] })
-    expect(lines).toEqual(['{"time":"2027-01-15T08:00:00.123Z","level":"warn","message":"the disk is\\nslow","ms":12,"path":"/x","list":[1,null]}\n'])
+    expect(lines).toEqual([
+      '{"time":"2027-01-15T08:00:00.123Z","level":"warn","message":"the disk is\\nslow","ms":12,"path":"/x","list":[1,null]}\n',
+    ])
   })
 
   test('no field takes the place of what every line has', () => {
     const { log, lines } = sink()
     log('info', 'yes', { level: 'fake', message: 'no', time: 0 })
-    expect(parsed(lines[0])).toMatchObject({ level: 'info', message: 'yes', _level: 'fake', _message: 'no', _time: 0 })
+    expect(parsed(lines[0])).toMatchObject({
+      level: 'info',
+      message: 'yes',
+      _level: 'fake',
+      _message: 'no',
+      _time: 0,
+    })
   })
 })
 
@@ -56,16 +76,29 @@ test('what is below the level is not written', () => {
 test('secrets are taken out: by the name of the field, by their shape, and those that are known', () => {
   const { log, lines } = sink({ masker: maskerOf(['correct-horse']) })
   const key = `sk-${'a1'.repeat(12)}`
-  log('info', `using ${key} and correct-horse`, { apiKey: 'abc', headers: { authorization: `Bearer ${key}` }, text: `see ${key}`, plain: 'left' })
+  log('info', `using ${key} and correct-horse`, {
+    apiKey: 'abc',
+    headers: { authorization: `Bearer ${key}` },
+    text: `see ${key}`,
+    plain: 'left',
+  })
   expect(lines[0]).not.toMatch(/sk-|correct-horse|"abc"/)
-  expect(parsed(lines[0])).toMatchObject({ message: expect.stringMatching(/^using \[redacted\] and \[redacted\]$/), plain: 'left' })
+  expect(parsed(lines[0])).toMatchObject({
+    message: expect.stringMatching(/^using \[redacted\] and \[redacted\]$/),
+    plain: 'left',
+  })
 })
 
 test('R11: nothing makes a line long without end', () => {
   const { log, lines } = sink()
   let deep: Json = 'x'
   for (let n = 0; n < 50; n += 1) deep = { deep }
-  log('info', 'm'.repeat(1_000_000), { long: 'v'.repeat(1_000_000), deep, many: Array.from({ length: 10_000 }, () => 1), wide: Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, n])) })
+  log('info', 'm'.repeat(1_000_000), {
+    long: 'v'.repeat(1_000_000),
+    deep,
+    many: Array.from({ length: 10_000 }, () => 1),
+    wide: Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, n])),
+  })
   log('info', 'fields', Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`k${n}`, n])))
   expect(lines[0]?.length).toBeLessThan(12_000)
   expect(JSON.stringify(parsed(lines[0])['deep']).length).toBeLessThan(100)
@@ -80,5 +113,11 @@ test('a secret that is cut by the bound is not shown in part', () => {
 })
 
 test('a writer that throws ends nothing', () => {
-  expect(() => sink({ write: () => { throw new Error('full') } }).log('error', 'x')).not.toThrow()
+  expect(() =>
+    sink({
+      write: () => {
+        throw new Error('full')
+      },
+    }).log('error', 'x'),
+  ).not.toThrow()
 })

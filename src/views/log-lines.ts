@@ -1,4 +1,7 @@
-/** What the process says about itself, line by line: JSON for machines, or words for people. Without secrets, and never longer than a line should be. */
+/**
+ * What the process says about itself, line by line: JSON for machines, or words for people. Without secrets,
+ * and never longer than a line should be.
+ */
 import type { Json } from '../model/json.ts'
 import { maskerOf, type Masker } from '../model/mask-secrets.ts'
 import type { Millis } from '../model/id.ts'
@@ -14,7 +17,10 @@ export type LogSink = (level: LogLevel, message: string, fields?: LogFields) => 
 export type LogOptions = {
   /** The least that is written. */
   level: LogLevel
-  /** Takes one line with its line break. What it throws is swallowed: a full disk or a closed terminal must not end the process. */
+  /**
+   * Takes one line with its line break. What it throws is swallowed: a full disk or a closed terminal must
+   * not end the process.
+   */
   write: (line: string) => void
   clock: Clock
   /** A moment as text, ISO 8601. */
@@ -33,17 +39,34 @@ const fieldsMax = 32
 const depthMax = 6
 const itemsMax = 50
 
-export function logSink({ level: least, write, clock, time, json, colour, masker = maskerOf([]) }: LogOptions): LogSink {
+export function logSink({
+  level: least,
+  write,
+  clock,
+  time,
+  json,
+  colour,
+  masker = maskerOf([]),
+}: LogOptions): LogSink {
   const from = logLevels.indexOf(least)
   return (level, message, fields = {}) => {
     if (logLevels.indexOf(level) < from) return
     try {
-      const clean = Object.entries(fields).slice(0, fieldsMax).map(([name, value]): [string, Json] => [preview(name, nameMax), bounded(masker.value(value, name), depthMax)])
+      const clean = Object.entries(fields)
+        .slice(0, fieldsMax)
+        .map(([name, value]): [string, Json] => [
+          preview(name, nameMax),
+          bounded(masker.value(value, name), depthMax),
+        ])
       const left = Object.keys(fields).length - clean.length
       if (left > 0) clean.push(['fieldsLeftOut', left])
       // A secret at the cut is looked at whole.
       const text = cut(masker.text(preview(message, 2 * messageMax)), messageMax, message.length)
-      write(json ? jsonLine(time(clock.now()), level, text, clean) : humanLine(time(clock.now()), level, text, clean, colour))
+      write(
+        json
+          ? jsonLine(time(clock.now()), level, text, clean)
+          : humanLine(time(clock.now()), level, text, clean, colour),
+      )
     } catch {
       // Nobody is left to tell it to.
     }
@@ -59,9 +82,18 @@ function bounded(value: Json, depth: number): Json {
   if (typeof value === 'string') return cut(value, valueMax)
   if (value === null || typeof value !== 'object') return value
   if (depth === 0) return '…'
-  if (Array.isArray(value)) return [...value.slice(0, itemsMax).map((item) => bounded(item, depth - 1)), ...(value.length > itemsMax ? [`… ${value.length - itemsMax} more`] : [])]
+  if (Array.isArray(value))
+    return [
+      ...value.slice(0, itemsMax).map((item) => bounded(item, depth - 1)),
+      ...(value.length > itemsMax ? [`… ${value.length - itemsMax} more`] : []),
+    ]
   const entries = Object.entries(value)
-  return Object.fromEntries([...entries.slice(0, itemsMax).map(([name, item]): [string, Json] => [preview(name, nameMax), bounded(item, depth - 1)]), ...(entries.length > itemsMax ? [['…', entries.length - itemsMax] as [string, Json]] : [])])
+  return Object.fromEntries([
+    ...entries
+      .slice(0, itemsMax)
+      .map(([name, item]): [string, Json] => [preview(name, nameMax), bounded(item, depth - 1)]),
+    ...(entries.length > itemsMax ? [['…', entries.length - itemsMax] as [string, Json]] : []),
+  ])
 }
 
 const ownNames: ReadonlySet<string> = new Set(['time', 'level', 'message'])
@@ -71,12 +103,29 @@ const jsonLine = (at: string, level: LogLevel, message: string, fields: readonly
   `${JSON.stringify({ time: at, level, message, ...Object.fromEntries(fields.map(([name, value]) => [ownNames.has(name) ? `_${name}` : name, value])) })}\n`
 
 const codes = { debug: 90, info: 36, warn: 33, error: 31 } as const
-const paint = (text: string, code: number, colour: boolean): string => (colour ? `\u001b[${code}m${text}\u001b[0m` : text)
+const paint = (text: string, code: number, colour: boolean): string =>
+  colour ? `\u001b[${code}m${text}\u001b[0m` : text
 
-function humanLine(at: string, level: LogLevel, message: string, fields: readonly [string, Json][], colour: boolean): string {
-  const parts = fields.map(([name, value]) => `${paint(`${visible(name)}=`, 90, colour)}${visible(typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value))}`)
+function humanLine(
+  at: string,
+  level: LogLevel,
+  message: string,
+  fields: readonly [string, Json][],
+  colour: boolean,
+): string {
+  const parts = fields.map(
+    ([name, value]) =>
+      `${paint(`${visible(name)}=`, 90, colour)}${visible(typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value))}`,
+  )
   return `${[paint(at.slice(11, 23) || at, 90, colour), paint(level.padEnd(5), codes[level], colour), visible(message), ...parts].join(' ')}\n`
 }
 
 /** Nothing that was said can move the cursor or begin a line of its own. */
-const visible = (text: string): string => text.replaceAll(/\p{Cc}|[\u2028\u2029]/gu, (character) => (character === '\n' ? '\\n' : character === '\t' ? '\\t' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
+const visible = (text: string): string =>
+  text.replaceAll(/\p{Cc}|[\u2028\u2029]/gu, (character) =>
+    character === '\n'
+      ? '\\n'
+      : character === '\t'
+        ? '\\t'
+        : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

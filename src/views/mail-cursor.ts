@@ -1,4 +1,7 @@
-/** How far a view of mail has read the log, beside its data: one small file per log, since several logs may share a directory. */
+/**
+ * How far a view of mail has read the log, beside its data: one small file per log, since several logs may
+ * share a directory.
+ */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,8 +11,15 @@ import type { Store } from '../runtime/ports.ts'
 import { readJson, writeWhole } from './mail-files.ts'
 import { isFileName } from './mail-storage.ts'
 
-/** `sessions` says up to where each place must have read at least: one that says less is an old copy. -1 stands for one that has to be made anew. */
-const MailCursor = z.strictObject({ storage: z.string(), seq: z.number().int().min(0), sessions: z.record(z.string().startsWith('ses_').refine(isFileName), z.number().int()) })
+/**
+ * `sessions` says up to where each place must have read at least: one that says less is an old copy. -1
+ * stands for one that has to be made anew.
+ */
+const MailCursor = z.strictObject({
+  storage: z.string(),
+  seq: z.number().int().min(0),
+  sessions: z.record(z.string().startsWith('ses_').refine(isFileName), z.number().int()),
+})
 
 export type MailCursor = { seq: number; sessions: Map<SessionId, number> }
 
@@ -18,17 +28,38 @@ const fileOf = (directory: string, log: string): string => join(directory, `.cur
 /** By what happened first in it. Null while it is empty. */
 export async function logNameOf(store: Pick<Store, 'read'>): Promise<string | null> {
   const [first] = (await store.read(0, {}, 1)).events
-  return first === undefined ? null : createHash('sha256').update(JSON.stringify([first.seq, first.at, first.event.type, first.event.session])).digest('hex').slice(0, 16)
+  return first === undefined
+    ? null
+    : createHash('sha256')
+        .update(JSON.stringify([first.seq, first.at, first.event.type, first.event.session]))
+        .digest('hex')
+        .slice(0, 16)
 }
 
 /** Null where there is none, or none that fits: then everything is read again. */
-export async function readCursor(directory: string, log: string, storage: string, lastSeq: number): Promise<MailCursor | null> {
+export async function readCursor(
+  directory: string,
+  log: string,
+  storage: string,
+  lastSeq: number,
+): Promise<MailCursor | null> {
   const parsed = MailCursor.safeParse(await readJson(fileOf(directory, log)))
   if (!parsed.success || parsed.data.storage !== storage || parsed.data.seq > lastSeq) return null
-  return { seq: parsed.data.seq, sessions: new Map(Object.entries(parsed.data.sessions) as [SessionId, number][]) }
+  return {
+    seq: parsed.data.seq,
+    sessions: new Map(Object.entries(parsed.data.sessions) as [SessionId, number][]),
+  }
 }
 
-export async function writeCursor(directory: string, log: string, storage: string, { seq, sessions }: MailCursor): Promise<void> {
+export async function writeCursor(
+  directory: string,
+  log: string,
+  storage: string,
+  { seq, sessions }: MailCursor,
+): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  await writeWhole(fileOf(directory, log), `${JSON.stringify({ storage, seq, sessions: Object.fromEntries(sessions) })}\n`)
+  await writeWhole(
+    fileOf(directory, log),
+    `${JSON.stringify({ storage, seq, sessions: Object.fromEntries(sessions) })}\n`,
+  )
 }

@@ -1,7 +1,18 @@
-/** Mail as plain files: a folder per session that receives mail, a JSON file per message. A file is complete or not there. */
+/**
+ * Mail as plain files: a folder per session that receives mail, a JSON file per message. A file is complete
+ * or not there.
+ */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { digestOf, emptyPlace, minus, plus, stateOf, type MailStorage, type PlaceChange } from './mail-storage.ts'
+import {
+  digestOf,
+  emptyPlace,
+  minus,
+  plus,
+  stateOf,
+  type MailStorage,
+  type PlaceChange,
+} from './mail-storage.ts'
 
 const stateFile = '.view.json'
 const ending = '.json'
@@ -16,7 +27,12 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return null
+    if (
+      error instanceof SyntaxError ||
+      (error as NodeJS.ErrnoException).code === 'ENOENT' ||
+      (error as NodeJS.ErrnoException).code === 'ENOTDIR'
+    )
+      return null
     throw error
   }
 }
@@ -44,7 +60,9 @@ export function mailFiles(directory: string): MailStorage {
   }
 }
 
-/** The state comes last: where a crash comes between, it does not fit the files, and the folder is made anew. */
+/**
+ * The state comes last: where a crash comes between, it does not fit the files, and the folder is made anew.
+ */
 async function apply(folder: string, log: string, { seq, fresh, messages }: PlaceChange): Promise<void> {
   if (fresh) await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -60,5 +78,7 @@ async function apply(folder: string, log: string, { seq, fresh, messages }: Plac
   await writeWhole(join(folder, stateFile), `${JSON.stringify({ ...state, seq })}\n`)
 }
 
-const stateOrEmpty = (value: unknown, log: string) => ({ ...emptyPlace(log), ...(typeof value === 'object' ? value : {}) })
-
+const stateOrEmpty = (value: unknown, log: string) => ({
+  ...emptyPlace(log),
+  ...(typeof value === 'object' ? value : {}),
+})

@@ -1,4 +1,6 @@
-/** Which sessions an event concerns in a view of mail: messages whose record it changes, and uses of tools. */
+/**
+ * Which sessions an event concerns in a view of mail: messages whose record it changes, and uses of tools.
+ */
 import type { Event, EventType, StoredEvent } from '../model/event.ts'
 import type { MessageId, SessionId } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
@@ -7,8 +9,24 @@ import type { ToolChange } from './mail-storage.ts'
 export type Touched = { messages: Set<MessageId>; tools: ToolChange[] }
 
 /** A turn that began or ended changes the status of the message that opened it. */
-export const mailTypes: readonly EventType[] = ['message.sent', 'message.accepted', 'message.delivered', 'message.answered', 'message.declined', 'message.died', 'turn.started', 'turn.cancelled', 'turn.ended']
-export const toolTypes: readonly EventType[] = ['step.started', 'step.ended', 'call.opened', 'call.ended', 'call.refused']
+export const mailTypes: readonly EventType[] = [
+  'message.sent',
+  'message.accepted',
+  'message.delivered',
+  'message.answered',
+  'message.declined',
+  'message.died',
+  'turn.started',
+  'turn.cancelled',
+  'turn.ended',
+]
+export const toolTypes: readonly EventType[] = [
+  'step.started',
+  'step.ended',
+  'call.opened',
+  'call.ended',
+  'call.refused',
+]
 
 export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map<SessionId, Touched> {
   const touched = new Map<SessionId, Touched>()
@@ -28,21 +46,65 @@ export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map
 
 function messageIn(event: Event): MessageId | null {
   // A turn is named after what opened it; one that a call opened has no message of that name.
-  if (event.type === 'turn.started' || event.type === 'turn.cancelled' || event.type === 'turn.ended') return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
+  if (event.type === 'turn.started' || event.type === 'turn.cancelled' || event.type === 'turn.ended')
+    return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
   // A draft is its owner's alone.
-  return 'message' in event && event.type !== 'message.drafted' && event.type !== 'message.revised' ? event.message : null
+  return 'message' in event && event.type !== 'message.drafted' && event.type !== 'message.revised'
+    ? event.message
+    : null
 }
 
 function toolChangeIn({ seq, at, event }: StoredEvent): ToolChange | null {
   if (event.type === 'step.started' || event.type === 'step.ended') {
     if (event.kind !== 'tool') return null
-    const step = { seq, key: `${event.turn ?? ''}:${event.key}`, name: event.name, parameters: JSON.stringify(event.input) }
+    const step = {
+      seq,
+      key: `${event.turn ?? ''}:${event.key}`,
+      name: event.name,
+      parameters: JSON.stringify(event.input),
+    }
     if (event.type === 'step.started') return { ...step, startedAt: at, ended: null }
-    return { ...step, startedAt: event.startedAt, ended: { ok: event.ok, text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output, at } }
+    return {
+      ...step,
+      startedAt: event.startedAt,
+      ended: {
+        ok: event.ok,
+        text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output,
+        at,
+      },
+    }
   }
-  if (event.type === 'call.opened') return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.grant.agent, session: event.target, task: event.task, input: event.input ?? null }), startedAt: at, ended: null }
-  if (event.type === 'call.refused') return { seq, key: event.call, name: event.tool, parameters: JSON.stringify({ agent: event.agent, task: event.task }), startedAt: at, ended: { ok: false, text: explain(event.refusal), at } }
+  if (event.type === 'call.opened')
+    return {
+      seq,
+      key: event.call,
+      name: event.tool,
+      parameters: JSON.stringify({
+        agent: event.grant.agent,
+        session: event.target,
+        task: event.task,
+        input: event.input ?? null,
+      }),
+      startedAt: at,
+      ended: null,
+    }
+  if (event.type === 'call.refused')
+    return {
+      seq,
+      key: event.call,
+      name: event.tool,
+      parameters: JSON.stringify({ agent: event.agent, task: event.task }),
+      startedAt: at,
+      ended: { ok: false, text: explain(event.refusal), at },
+    }
   if (event.type !== 'call.ended') return null
   const ok = event.outcome === 'completed'
-  return { seq, key: event.call, name: 'call', parameters: 'null', startedAt: event.openedAt, ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at } }
+  return {
+    seq,
+    key: event.call,
+    name: 'call',
+    parameters: 'null',
+    startedAt: event.openedAt,
+    ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at },
+  }
 }

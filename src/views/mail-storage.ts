@@ -1,10 +1,25 @@
-/** Where a view of mail keeps what sessions receive: one place per session, which says itself up to where it has read the log and whether it is whole. */
+/**
+ * Where a view of mail keeps what sessions receive: one place per session, which says itself up to where it
+ * has read the log and whether it is whole.
+ */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
 
 /** One use of a tool. With the same key, the second one ends what the first one began. */
-export type ToolChange = { seq: number; key: string; name: string; parameters: string; startedAt: Millis; ended: { ok: boolean; /** Its result as JSON, or in words why there is none. */ text: string; at: Millis } | null }
+export type ToolChange = {
+  seq: number
+  key: string
+  name: string
+  parameters: string
+  startedAt: Millis
+  ended: {
+    ok: boolean
+    /** Its result as JSON, or in words why there is none. */
+    text: string
+    at: Millis
+  } | null
+}
 
 export type PlaceChange = {
   /** Everything up to here is in it afterwards; -1 while it is being rebuilt. */
@@ -18,22 +33,43 @@ export type PlaceChange = {
 export type MailStorage = {
   /** It has a log of its own for uses of tools. */
   readonly tools: boolean
-  /** Up to where a session's place has read this log; null where it is missing, damaged, changed by somebody else or of another log. */
+  /**
+   * Up to where a session's place has read this log; null where it is missing, damaged, changed by somebody
+   * else or of another log.
+   */
   check(session: SessionId, log: string): Promise<number | null>
   /** Calls for one session come one after the other. */
   apply(session: SessionId, log: string, change: PlaceChange): Promise<void>
   close(): Promise<void>
 }
 
-/** What a place says about itself. `sum` is that of its messages' digests, so that one message changes it without the others being read. */
-export const PlaceState = z.object({ log: z.string(), seq: z.number().int(), count: z.number().int(), sum: z.number().int(), tools: z.number().int(), toolSum: z.number().int() })
+/**
+ * What a place says about itself. `sum` is that of its messages' digests, so that one message changes it
+ * without the others being read.
+ */
+export const PlaceState = z.object({
+  log: z.string(),
+  seq: z.number().int(),
+  count: z.number().int(),
+  sum: z.number().int(),
+  tools: z.number().int(),
+  toolSum: z.number().int(),
+})
 export type PlaceState = z.infer<typeof PlaceState>
 
-export const emptyPlace = (log: string): PlaceState => ({ log, seq: -1, count: 0, sum: 0, tools: 0, toolSum: 0 })
+export const emptyPlace = (log: string): PlaceState => ({
+  log,
+  seq: -1,
+  count: 0,
+  sum: 0,
+  tools: 0,
+  toolSum: 0,
+})
 
 const modulus = 2 ** 48
 /** 48 bits, so that sums stay whole numbers. */
-export const digestOf = (name: string, text: string): number => createHash('sha256').update(name).update('\0').update(text).digest().readUIntBE(0, 6)
+export const digestOf = (name: string, text: string): number =>
+  createHash('sha256').update(name).update('\0').update(text).digest().readUIntBE(0, 6)
 export const plus = (sum: number, digest: number): number => (sum + digest) % modulus
 export const minus = (sum: number, digest: number): number => (sum - digest + modulus) % modulus
 

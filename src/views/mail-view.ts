@@ -1,5 +1,6 @@
 /**
- * Mail as files that other programs can open. The log is the truth: this reads it at its own pace, from where it was, so that nothing waits for it and nothing is lost with it.
+ * Mail as files that other programs can open. The log is the truth: this reads it at its own pace, from where
+ * it was, so that nothing waits for it and nothing is lost with it.
  * At the start every place is checked; what is missing, damaged or changed is made anew from the log.
  */
 import type { StoredEvent } from '../model/event.ts'
@@ -50,11 +51,25 @@ function storageOf({ storage, directory, cdc, warn, sdk }: MailViewDeps): MailSt
   if (storage === 'sqlite') return null
   if (storage === 'files') return mailFiles(directory)
   const found = findAgentFs(sdk)
-  if (found === null) warn('mail.storage: "agentfs" needs the package agentfs-sdk, which is not installed. Mail works and stays in the log; for the AgentFS databases run: npm install agentfs-sdk@0.6.4, or set mail.storage to "files" or "sqlite".')
+  if (found === null)
+    warn(
+      'mail.storage: "agentfs" needs the package agentfs-sdk, which is not installed. Mail works and stays in the log; for the AgentFS databases run: npm install agentfs-sdk@0.6.4, or set mail.storage to "files" or "sqlite".',
+    )
   return found === null ? null : agentFsStorage({ directory, cdc, sdk: found })
 }
 
-type Reading = { deps: MailViewDeps; storage: MailStorage; log: string; cursor: MailCursor; /** What the file says. */ written: number; /** Sessions that could not be written; they are made anew at the next start. */ broken: Set<SessionId>; warn: (text: string) => void; closing: AbortSignal }
+type Reading = {
+  deps: MailViewDeps
+  storage: MailStorage
+  log: string
+  cursor: MailCursor
+  /** What the file says. */
+  written: number
+  /** Sessions that could not be written; they are made anew at the next start. */
+  broken: Set<SessionId>
+  warn: (text: string) => void
+  closing: AbortSignal
+}
 
 function viewOf(deps: MailViewDeps, storage: MailStorage): MailView {
   const closing = new AbortController()
@@ -73,7 +88,9 @@ function viewOf(deps: MailViewDeps, storage: MailStorage): MailView {
     } catch (error) {
       if (closing.signal.aborted) return
       off = true
-      warn(`mail.storage: the ${deps.storage} view has stopped and goes on at the next start; mail itself is not affected: ${wordsOf(error)}`)
+      warn(
+        `mail.storage: the ${deps.storage} view has stopped and goes on at the next start; mail itself is not affected: ${wordsOf(error)}`,
+      )
     }
   }
   const wake = (): void => {
@@ -88,7 +105,13 @@ function viewOf(deps: MailViewDeps, storage: MailStorage): MailView {
     events(events) {
       const [first, last] = [events[0], events.at(-1)]
       if (first === undefined || last === undefined) return
-      if (running !== null || reading === null || first.seq !== reading.cursor.seq + 1 || events.some(({ event }) => relevant.has(event.type))) wake()
+      if (
+        running !== null ||
+        reading === null ||
+        first.seq !== reading.cursor.seq + 1 ||
+        events.some(({ event }) => relevant.has(event.type))
+      )
+        wake()
       else reading.cursor.seq = last.seq
     },
     async settled() {
@@ -98,7 +121,8 @@ function viewOf(deps: MailViewDeps, storage: MailStorage): MailView {
     async close() {
       closing.abort()
       await running
-      if (reading !== null && !off) await keepCursor(reading).catch((error: unknown) => warn(`mail.storage: ${wordsOf(error)}`))
+      if (reading !== null && !off)
+        await keepCursor(reading).catch((error: unknown) => warn(`mail.storage: ${wordsOf(error)}`))
       await storage.close()
     },
   }
@@ -107,13 +131,30 @@ function viewOf(deps: MailViewDeps, storage: MailStorage): MailView {
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Where it was, with every place checked. */
-async function begin(deps: MailViewDeps, storage: MailStorage, warn: Reading['warn'], closing: AbortSignal): Promise<Reading | null> {
+async function begin(
+  deps: MailViewDeps,
+  storage: MailStorage,
+  warn: Reading['warn'],
+  closing: AbortSignal,
+): Promise<Reading | null> {
   const name = await logNameOf(deps.store)
   if (name === null) return null
   // Without uses of tools a place is another one: it is made anew when they are wanted again.
   const log = deps.tracing && storage.tools ? `${name}-traced` : name
-  const cursor = (await readCursor(deps.directory, log, deps.storage, deps.store.lastSeq())) ?? { seq: 0, sessions: new Map() }
-  const reading: Reading = { deps, storage, log, cursor, written: cursor.seq, broken: new Set(), warn, closing }
+  const cursor = (await readCursor(deps.directory, log, deps.storage, deps.store.lastSeq())) ?? {
+    seq: 0,
+    sessions: new Map(),
+  }
+  const reading: Reading = {
+    deps,
+    storage,
+    log,
+    cursor,
+    written: cursor.seq,
+    broken: new Set(),
+    warn,
+    closing,
+  }
   for (const [session, seq] of cursor.sessions) {
     closing.throwIfAborted()
     await guarded(reading, session, async () => {
@@ -135,7 +176,9 @@ async function guarded(reading: Reading, session: SessionId, work: () => Promise
     reading.closing.throwIfAborted()
     reading.broken.add(session)
     reading.cursor.sessions.set(session, -1)
-    reading.warn(`mail.storage: the ${reading.deps.storage} view of ${session} could not be written and is made anew at the next start: ${wordsOf(error)}`)
+    reading.warn(
+      `mail.storage: the ${reading.deps.storage} view of ${session} could not be written and is made anew at the next start: ${wordsOf(error)}`,
+    )
     return false
   }
 }
@@ -148,11 +191,13 @@ async function readOn(reading: Reading): Promise<void> {
     let changed = false
     for (const [session, touched] of touchedBy(events, tracing)) {
       if (closing.aborted) return
-      if (!reading.broken.has(session) && isFileName(session)) changed = (await bring(reading, session, touched, next)) || changed
+      if (!reading.broken.has(session) && isFileName(session))
+        changed = (await bring(reading, session, touched, next)) || changed
     }
     cursor.seq = next
     if (changed || next - reading.written >= idleStride) await keepCursor(reading)
-    // Reading is done in one go; others have their turn in between. The reader may also be a moment behind the writer.
+    // Reading is done in one go; others have their turn in between. The reader may also be a moment behind
+    // the writer.
     await deps.clock.sleep(events.length === 0 ? 1 : 0, closing)
   }
 }
@@ -164,7 +209,12 @@ async function keepCursor(reading: Reading): Promise<void> {
 }
 
 /** True where something was written. */
-async function bring(reading: Reading, session: SessionId, { messages, tools }: Touched, seq: number): Promise<boolean> {
+async function bring(
+  reading: Reading,
+  session: SessionId,
+  { messages, tools }: Touched,
+  seq: number,
+): Promise<boolean> {
   const known = reading.cursor.sessions.get(session)
   // Only mail makes a place; and a place may be ahead of the cursor.
   if (known === undefined ? messages.size === 0 : seq <= known) return false
@@ -175,13 +225,21 @@ async function bring(reading: Reading, session: SessionId, { messages, tools }: 
     changed = true
     const from = known ?? (await found(reading, session))
     if (from === null) return rebuild(reading, session)
-    if (from < seq) await reading.storage.apply(session, reading.log, { seq, fresh: false, messages: texts, tools: tools.filter((tool) => tool.seq > from) })
+    if (from < seq)
+      await reading.storage.apply(session, reading.log, {
+        seq,
+        fresh: false,
+        messages: texts,
+        tools: tools.filter((tool) => tool.seq > from),
+      })
     reading.cursor.sessions.set(session, Math.max(from, seq))
   })
   return changed || reading.broken.has(session)
 }
 
-/** A place that the cursor does not know, because a crash came before it was written or because it was lost. */
+/**
+ * A place that the cursor does not know, because a crash came before it was written or because it was lost.
+ */
 async function found({ storage, log, cursor, deps }: Reading, session: SessionId): Promise<number | null> {
   const seq = await storage.check(session, log)
   return seq !== null && seq >= cursor.seq && seq <= deps.store.lastSeq() ? seq : null
@@ -197,8 +255,20 @@ async function rebuild({ deps, storage, log, cursor, closing }: Reading, session
     closing.throwIfAborted()
     const { events, next } = await deps.store.read(after, filter, pageSize)
     if (events.length === 0) break
-    const { messages, tools } = touchedBy(events, tracing).get(session) ?? { messages: new Set<MessageId>(), tools: [] }
-    await storage.apply(session, log, { seq: -1, fresh, messages: await textsOf({ deps }, session, new Set([...messages].filter((message) => !seen.has(message)))), tools })
+    const { messages, tools } = touchedBy(events, tracing).get(session) ?? {
+      messages: new Set<MessageId>(),
+      tools: [],
+    }
+    await storage.apply(session, log, {
+      seq: -1,
+      fresh,
+      messages: await textsOf(
+        { deps },
+        session,
+        new Set([...messages].filter((message) => !seen.has(message))),
+      ),
+      tools,
+    })
     for (const message of messages) seen.add(message)
     ;[after, until, fresh] = [next, Math.max(until, next), false]
     await deps.clock.sleep(0, closing)
@@ -207,13 +277,24 @@ async function rebuild({ deps, storage, log, cursor, closing }: Reading, session
   cursor.sessions.set(session, until)
 }
 
-/** Records as everybody sees them, of what is mail to this session. What a user says to a session directly is a turn and no mail, until somebody answers it with mail. */
-async function textsOf({ deps }: Pick<Reading, 'deps'>, session: SessionId, messages: ReadonlySet<MessageId>): Promise<{ id: MessageId; text: string }[]> {
+/**
+ * Records as everybody sees them, of what is mail to this session. What a user says to a session directly is
+ * a turn and no mail, until somebody answers it with mail.
+ */
+async function textsOf(
+  { deps }: Pick<Reading, 'deps'>,
+  session: SessionId,
+  messages: ReadonlySet<MessageId>,
+): Promise<{ id: MessageId; text: string }[]> {
   const texts: { id: MessageId; text: string }[] = []
   for (const id of messages) {
     const record = await deps.mail.message({ kind: 'user' }, id)
     if ('code' in record || record.to !== session || record.draft || !isFileName(record.id)) continue
-    const isTalk = record.from === null && record['in-reply-to'] === null && !record.buffered && record.created_at === record.updated_at
+    const isTalk =
+      record.from === null &&
+      record['in-reply-to'] === null &&
+      !record.buffered &&
+      record.created_at === record.updated_at
     if (!isTalk) texts.push({ id: record.id, text: `${JSON.stringify(record, null, 2)}\n` })
   }
   return texts

@@ -1,4 +1,7 @@
-/** What happens, as numbers: counted from the events of the log, and read by Prometheus at `/metrics`. They begin at zero with the process, as Prometheus expects. */
+/**
+ * What happens, as numbers: counted from the events of the log, and read by Prometheus at `/metrics`. They
+ * begin at zero with the process, as Prometheus expects.
+ */
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { turnOf, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import type { RefusalCode } from '../model/refusal.ts'
@@ -6,7 +9,17 @@ import type { Clock } from '../runtime/ports.ts'
 import { boundedMap } from './bounded-map.ts'
 import { boundedNames, counter, gaugeText, histogram } from './prometheus-text.ts'
 
-export type Live = { /** Turns that run now. */ running: number; /** Calls that somebody waits for. */ openCalls: number; /** Inputs that wait for their session. */ queued: number; webSockets: number; /** Whether anything can be recorded. */ storeOk?: boolean }
+export type Live = {
+  /** Turns that run now. */
+  running: number
+  /** Calls that somebody waits for. */
+  openCalls: number
+  /** Inputs that wait for their session. */
+  queued: number
+  webSockets: number
+  /** Whether anything can be recorded. */
+  storeOk?: boolean
+}
 
 export type MetricsDeps = {
   clock: Clock
@@ -31,7 +44,12 @@ const namesMax = 200
 const openMax = 10_000
 const unknown = 'unknown'
 /** Where the name is whatever a model wrote. */
-export const namelessCodes: ReadonlySet<RefusalCode> = new Set(['agent_unknown', 'session_unknown', 'session_ambiguous', 'bad_input'])
+export const namelessCodes: ReadonlySet<RefusalCode> = new Set([
+  'agent_unknown',
+  'session_unknown',
+  'session_ambiguous',
+  'bad_input',
+])
 
 /** From a script's instant answer to the longest turn. */
 const turnSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600]
@@ -42,19 +60,40 @@ const metersOf = () => ({
   events: counter('tieline_events_total', 'Events of the log, by type.'),
   turns: counter('tieline_turns_total', 'Turns that have ended, by agent and outcome.'),
   turnSeconds: histogram('tieline_turn_duration_seconds', 'How long turns ran, by agent.', turnSeconds),
-  calls: counter('tieline_calls_total', 'Calls that have ended or were refused, by the agent called, tool and outcome.'),
-  callSeconds: histogram('tieline_call_duration_seconds', 'How long callers waited, by the agent called.', turnSeconds),
+  calls: counter(
+    'tieline_calls_total',
+    'Calls that have ended or were refused, by the agent called, tool and outcome.',
+  ),
+  callSeconds: histogram(
+    'tieline_call_duration_seconds',
+    'How long callers waited, by the agent called.',
+    turnSeconds,
+  ),
   refusals: counter('tieline_refusals_total', 'What was refused, by code.'),
   tools: counter('tieline_tool_runs_total', 'Tools that have run, by name and whether they worked.'),
   toolSeconds: histogram('tieline_tool_duration_seconds', 'How long tools ran, by name.', toolSeconds),
-  modelSeconds: histogram('tieline_model_duration_seconds', 'How long models took to answer, by agent.', turnSeconds),
-  tokens: counter('tieline_tokens_total', 'Tokens, by agent and kind; estimated where the provider gave no numbers.'),
+  modelSeconds: histogram(
+    'tieline_model_duration_seconds',
+    'How long models took to answer, by agent.',
+    turnSeconds,
+  ),
+  tokens: counter(
+    'tieline_tokens_total',
+    'Tokens, by agent and kind; estimated where the provider gave no numbers.',
+  ),
   messages: counter('tieline_messages_total', 'Messages that were sent, by source.'),
   questions: counter('tieline_questions_total', 'Permission questions: asked, allow, deny.'),
   notices: counter('tieline_notices_total', 'Notices that were raised.'),
-  takeovers: counter('tieline_takeovers_total', 'Turns that were taken up again after their runner was gone.'),
+  takeovers: counter(
+    'tieline_takeovers_total',
+    'Turns that were taken up again after their runner was gone.',
+  ),
   requests: counter('tieline_http_requests_total', 'HTTP requests, by route and status.'),
-  requestSeconds: histogram('tieline_http_request_duration_seconds', 'How long HTTP requests took, by route.', httpSeconds),
+  requestSeconds: histogram(
+    'tieline_http_request_duration_seconds',
+    'How long HTTP requests took, by route.',
+    httpSeconds,
+  ),
 })
 type Meters = ReturnType<typeof metersOf>
 
@@ -77,7 +116,12 @@ export function metricsView({ clock, version, live, lag = () => null }: MetricsD
       meters.requestSeconds.observe({ route: name }, seconds)
     },
     refused: (code) => meters.refusals.add({ code }),
-    text: async () => [...Object.values(meters).map((meter) => meter.text()), liveText(await live()), processText(version, startedAt, lag())].join(''),
+    text: async () =>
+      [
+        ...Object.values(meters).map((meter) => meter.text()),
+        liveText(await live()),
+        processText(version, startedAt, lag()),
+      ].join(''),
   }
 }
 
@@ -97,7 +141,8 @@ function handlersOf(meters: Meters): Handlers {
       if (event.turn !== null) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
     },
     'message.delivered': (event) => {
-      if (event.turn !== null && event.opens) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
+      if (event.turn !== null && event.opens)
+        turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
     },
     'call.opened': (event) => {
       const agent = agents(event.grant.agent)
@@ -107,7 +152,11 @@ function handlersOf(meters: Meters): Handlers {
     'call.refused': (event) => {
       meters.refusals.add({ code: event.refusal.code })
       const named = event.agent !== '' && !namelessCodes.has(event.refusal.code)
-      meters.calls.add({ agent: named ? agents(event.agent) : unknown, tool: tools(event.tool), outcome: 'refused' })
+      meters.calls.add({
+        agent: named ? agents(event.agent) : unknown,
+        tool: tools(event.tool),
+        outcome: 'refused',
+      })
     },
     'call.ended': (event) => {
       const { agent, tool } = calls.take(event.call) ?? { agent: unknown, tool: unknown }
@@ -128,9 +177,11 @@ function handlersOf(meters: Meters): Handlers {
       if (event.kind === 'tool') {
         meters.tools.add({ tool: tools(event.name), ok: String(event.ok) })
         meters.toolSeconds.observe({ tool: tools(event.name) }, secondsOf(event.startedAt, at))
-      } else if (event.kind === 'model') meters.modelSeconds.observe({ agent }, secondsOf(event.startedAt, at))
+      } else if (event.kind === 'model')
+        meters.modelSeconds.observe({ agent }, secondsOf(event.startedAt, at))
       if (event.usage === null) return
-      for (const kind of ['input', 'output'] as const) meters.tokens.add({ agent, kind, estimated: String(event.usage.estimated) }, event.usage[kind])
+      for (const kind of ['input', 'output'] as const)
+        meters.tokens.add({ agent, kind, estimated: String(event.usage.estimated) }, event.usage[kind])
     },
     'question.asked': () => meters.questions.add({ what: 'asked' }),
     'question.answered': (event) => meters.questions.add({ what: event.answer }),
@@ -141,23 +192,60 @@ function handlersOf(meters: Meters): Handlers {
 
 const secondsOf = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
 
-const liveText = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string => [
-  gaugeText('tieline_running_turns', 'Turns that run now.', [[{}, running]]), gaugeText('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
-  gaugeText('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]), gaugeText('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
-  gaugeText('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [[{}, storeOk ? 1 : 0]]),
-].join('')
+const liveText = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string =>
+  [
+    gaugeText('tieline_running_turns', 'Turns that run now.', [[{}, running]]),
+    gaugeText('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
+    gaugeText('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]),
+    gaugeText('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
+    gaugeText('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [
+      [{}, storeOk ? 1 : 0],
+    ]),
+  ].join('')
 
 /** Names as other processes on Node have them, so that boards that are there already work. */
-function processText(version: string, startedAt: Millis, lag: { mean: number; p99: number; max: number } | null): string {
+function processText(
+  version: string,
+  startedAt: Millis,
+  lag: { mean: number; p99: number; max: number } | null,
+): string {
   const memory = process.memoryUsage()
   const cpu = process.cpuUsage()
   return [
     gaugeText('tieline_info', 'The version that runs.', [[{ version, node: process.version }, 1]]),
-    gaugeText('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [[{}, startedAt / 1000]]),
-    gaugeText('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]), gaugeText('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
-    gaugeText('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]), gaugeText('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
-    gaugeText('process_cpu_user_seconds_total', 'Processor time of the process.', [[{}, cpu.user / 1e6]], 'counter'), gaugeText('process_cpu_system_seconds_total', 'Processor time of the kernel for the process.', [[{}, cpu.system / 1e6]], 'counter'),
-    gaugeText('process_cpu_seconds_total', 'Processor time of both.', [[{}, (cpu.user + cpu.system) / 1e6]], 'counter'),
-    ...(lag === null ? [] : [gaugeText('nodejs_eventloop_lag_seconds', 'How late the event loop was since the last look.', (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, lag[stat] / 1000]))]),
+    gaugeText('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [
+      [{}, startedAt / 1000],
+    ]),
+    gaugeText('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]),
+    gaugeText('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
+    gaugeText('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]),
+    gaugeText('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
+    gaugeText(
+      'process_cpu_user_seconds_total',
+      'Processor time of the process.',
+      [[{}, cpu.user / 1e6]],
+      'counter',
+    ),
+    gaugeText(
+      'process_cpu_system_seconds_total',
+      'Processor time of the kernel for the process.',
+      [[{}, cpu.system / 1e6]],
+      'counter',
+    ),
+    gaugeText(
+      'process_cpu_seconds_total',
+      'Processor time of both.',
+      [[{}, (cpu.user + cpu.system) / 1e6]],
+      'counter',
+    ),
+    ...(lag === null
+      ? []
+      : [
+          gaugeText(
+            'nodejs_eventloop_lag_seconds',
+            'How late the event loop was since the last look.',
+            (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, lag[stat] / 1000]),
+          ),
+        ]),
   ].join('')
 }

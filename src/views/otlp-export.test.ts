@@ -11,11 +11,24 @@ beforeEach(async () => {
 })
 afterEach(() => out.close())
 
-const spans = (count: number, from = 0): Span[] => Array.from({ length: count }, (_, index) => ({
-  traceId: 'a'.repeat(32), spanId: `a${(from + index + 1).toString(16).padStart(15, '0')}`, parentId: null, remoteParent: false, name: `span ${from + index}`, kind: 'internal', startMs: 1000.4, endMs: 900, attributes: { text: 'a', number: 1, share: 0.5, yes: true, list: ['x'] }, failed: false,
-}))
+const spans = (count: number, from = 0): Span[] =>
+  Array.from({ length: count }, (_, index) => ({
+    traceId: 'a'.repeat(32),
+    spanId: `a${(from + index + 1).toString(16).padStart(15, '0')}`,
+    parentId: null,
+    remoteParent: false,
+    name: `span ${from + index}`,
+    kind: 'internal',
+    startMs: 1000.4,
+    endMs: 900,
+    attributes: { text: 'a', number: 1, share: 0.5, yes: true, list: ['x'] },
+    failed: false,
+  }))
 
-/** Pauses pass at once and are noted; what only guards against slowness (the timeout, the closing time) waits until `expire`. */
+/**
+ * Pauses pass at once and are noted; what only guards against slowness (the timeout, the closing time) waits
+ * until `expire`.
+ */
 function testClock(guards: readonly number[]): Clock & { slept: number[]; expire(): void } {
   let now = 1_800_000_000_000
   const waiting = new Set<() => void>()
@@ -23,16 +36,17 @@ function testClock(guards: readonly number[]): Clock & { slept: number[]; expire
     slept: [] as number[],
     now: () => now,
     elapsed: () => now,
-    sleep: (ms: number, signal?: AbortSignal) => new Promise<void>((resolve, reject) => {
-      if (guards.includes(ms)) {
-        waiting.add(resolve)
-        signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-        return
-      }
-      clock.slept.push(ms)
-      now += ms
-      setImmediate(resolve)
-    }),
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        if (guards.includes(ms)) {
+          waiting.add(resolve)
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+          return
+        }
+        clock.slept.push(ms)
+        now += ms
+        setImmediate(resolve)
+      }),
     expire: () => waiting.forEach((resolve) => resolve()),
   }
   return clock
@@ -41,35 +55,65 @@ function testClock(guards: readonly number[]): Clock & { slept: number[]; expire
 const timeoutMs = 7777
 const closeMs = 3000
 
-function exporter(more: Record<string, string> = {}, url = out.url): { clock: ReturnType<typeof testClock>; warnings: string[]; out: OtlpExport } {
+function exporter(
+  more: Record<string, string> = {},
+  url = out.url,
+): { clock: ReturnType<typeof testClock>; warnings: string[]; out: OtlpExport } {
   const warnings: string[] = []
   const clock = testClock([timeoutMs, closeMs])
-  const settings = telemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs), ...more }, '1', (text) => warnings.push(text))
+  const settings = telemetrySettings(
+    { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: String(timeoutMs), ...more },
+    '1',
+    (text) => warnings.push(text),
+  )
   if (settings === null) throw new Error('no settings')
-  return { clock, warnings, out: otlpExport({ settings, clock, version: '1', warn: (text) => warnings.push(text) }) }
+  return {
+    clock,
+    warnings,
+    out: otlpExport({ settings, clock, version: '1', warn: (text) => warnings.push(text) }),
+  }
 }
 
 test('spans are gathered, then sent in batches, and arrive as they are', async () => {
-  const { out: mine, clock } = exporter({ OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10', OTEL_BSP_SCHEDULE_DELAY: '1234' })
+  const { out: mine, clock } = exporter({
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10',
+    OTEL_BSP_SCHEDULE_DELAY: '1234',
+  })
   mine.add(spans(3))
   mine.add(spans(22, 3))
   await out.received(3)
   await mine.close()
   expect(clock.slept[0]).toBe(1234)
   expect(out.spans.map((span) => span.name)).toEqual(spans(25).map((span) => span.name))
-  expect(out.spans[0]).toMatchObject({ attributes: { text: 'a', number: 1, share: 0.5, yes: true, list: ['x'] }, startTimeUnixNano: '1000000000', endTimeUnixNano: '1000000000', flags: 0x101, status: {} })
+  expect(out.spans[0]).toMatchObject({
+    attributes: { text: 'a', number: 1, share: 0.5, yes: true, list: ['x'] },
+    startTimeUnixNano: '1000000000',
+    endTimeUnixNano: '1000000000',
+    flags: 0x101,
+    status: {},
+  })
   expect(mine.dropped()).toBe(0)
 })
 
 describe('a collector that fails', () => {
   test('is asked again after longer and longer pauses, and then gets everything', async () => {
     const { out: mine, clock } = exporter()
-    out.answers.push({ status: 503 }, { status: 502 }, { status: 429, headers: { 'retry-after': '7' } }, { status: 504 })
+    out.answers.push(
+      { status: 503 },
+      { status: 502 },
+      { status: 429, headers: { 'retry-after': '7' } },
+      { status: 504 },
+    )
     mine.add(spans(2))
     await out.received(5)
     await mine.close()
     const [, first = 0, second = 0, third = 0, fourth = 0] = clock.slept
-    expect([first > 700 && first <= 1000, second > 1400 && second <= 2000, third, fourth > 5600 && fourth <= 8000]).toEqual([true, true, 7000, true])
+    expect([
+      first > 700 && first <= 1000,
+      second > 1400 && second <= 2000,
+      third,
+      fourth > 5600 && fourth <= 8000,
+    ]).toEqual([true, true, 7000, true])
     expect([out.spans.length, mine.dropped()]).toEqual([2, 0])
   })
 
@@ -82,7 +126,9 @@ describe('a collector that fails', () => {
     await out.received(10)
     await mine.close()
     expect(mine.dropped()).toBe(4)
-    expect(warnings[0]).toMatch(/^telemetry: 2 spans were not exported so far: the collector at 127\.0\.0\.1:\d+ answered 503\. Nothing else is affected\.$/)
+    expect(warnings[0]).toMatch(
+      /^telemetry: 2 spans were not exported so far: the collector at 127\.0\.0\.1:\d+ answered 503\. Nothing else is affected\.$/,
+    )
     expect(warnings.length).toBe(1)
   })
 
@@ -90,7 +136,8 @@ describe('a collector that fails', () => {
     const { out: mine } = exporter()
     out.answers.push({ status: 400 })
     mine.add(spans(1))
-    while (mine.dropped() === 0 && out.requests.length < 2) await new Promise((resolve) => setImmediate(resolve))
+    while (mine.dropped() === 0 && out.requests.length < 2)
+      await new Promise((resolve) => setImmediate(resolve))
     await mine.close()
     expect([out.requests.length, mine.dropped()]).toEqual([1, 1])
   })
@@ -124,7 +171,10 @@ describe('a collector that fails', () => {
   })
 
   test('by not answering holds up neither the next spans nor the end', async () => {
-    const { out: mine, clock } = exporter({ OTEL_BSP_MAX_QUEUE_SIZE: '5', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5' })
+    const { out: mine, clock } = exporter({
+      OTEL_BSP_MAX_QUEUE_SIZE: '5',
+      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5',
+    })
     out.answers.push('hang', 'hang', 'hang')
     mine.add(spans(5))
     await out.received(1)

@@ -1,5 +1,6 @@
 /**
- * Sends spans to a collector. Nobody waits for it: what is added goes into a bounded queue, and a collector that is slow, wrong or gone costs spans and one warning a minute, nothing else.
+ * Sends spans to a collector. Nobody waits for it: what is added goes into a bounded queue, and a collector
+ * that is slow, wrong or gone costs spans and one warning a minute, nothing else.
  */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -23,7 +24,9 @@ const closeMs = 3000
 const warnEveryMs = 60_000
 const retryable = new Set([429, 502, 503, 504])
 
-type Attempt = { sent: true; rejected: number } | { sent: false; again: boolean; pauseMs: number | null; why: string }
+type Attempt =
+  | { sent: true; rejected: number }
+  | { sent: false; again: boolean; pauseMs: number | null; why: string }
 type Parts = { settings: TelemetrySettings; clock: Clock; version: string; warn: (text: string) => void }
 
 export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExport {
@@ -50,9 +53,13 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
     const body = otlpRequest(batch, settings.resource, version)
     for (let tries = 1; ; tries += 1) {
       const attempt = await post(body, settings, clock, over.signal)
-      if (attempt.sent) return attempt.rejected === 0 ? undefined : giveUp(attempt.rejected, 'the collector rejected some')
+      if (attempt.sent)
+        return attempt.rejected === 0 ? undefined : giveUp(attempt.rejected, 'the collector rejected some')
       if (!attempt.again || tries === triesMax || closing) return giveUp(batch.length, attempt.why)
-      await sleep(attempt.pauseMs ?? jittered(Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1)), batch[0]?.spanId ?? ''))
+      await sleep(
+        attempt.pauseMs ??
+          jittered(Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1)), batch[0]?.spanId ?? ''),
+      )
     }
   }
   const work = async (): Promise<void> => {
@@ -74,7 +81,11 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
       if (closing) return
       const room = settings.queueMax - queue.length
       queue.push(...(spans.length > room ? spans.slice(0, room) : spans))
-      if (spans.length > room) giveUp(spans.length - room, 'the queue is full, because the collector takes them more slowly than they come')
+      if (spans.length > room)
+        giveUp(
+          spans.length - room,
+          'the queue is full, because the collector takes them more slowly than they come',
+        )
       if (queue.length === 0) return
       begin()
       if (queue.length >= settings.batchMax && working !== null) pause?.abort()
@@ -83,7 +94,10 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
       closing = true
       pause?.abort()
       const late = new AbortController()
-      const timer = clock.sleep(closeMs, late.signal).then(() => over.abort(new Error('closed')), () => undefined)
+      const timer = clock.sleep(closeMs, late.signal).then(
+        () => over.abort(new Error('closed')),
+        () => undefined,
+      )
       await working
       late.abort()
       await timer
@@ -91,22 +105,48 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
   }
 }
 
-async function post(text: string, { url, headers, gzip: packed, timeoutMs }: TelemetrySettings, clock: Clock, over: AbortSignal): Promise<Attempt> {
+async function post(
+  text: string,
+  { url, headers, gzip: packed, timeoutMs }: TelemetrySettings,
+  clock: Clock,
+  over: AbortSignal,
+): Promise<Attempt> {
   const timeout = new AbortController()
   const done = new AbortController()
-  clock.sleep(timeoutMs, done.signal).then(() => timeout.abort(new Error(`no answer in ${timeoutMs} ms`)), () => undefined)
+  clock.sleep(timeoutMs, done.signal).then(
+    () => timeout.abort(new Error(`no answer in ${timeoutMs} ms`)),
+    () => undefined,
+  )
   try {
     const body = packed ? new Uint8Array(await promisify(gzip)(text)) : text
     const response = await fetch(url, {
-      method: 'POST', body, redirect: 'error', signal: AbortSignal.any([over, timeout.signal]),
-      headers: { 'user-agent': 'tieline', ...headers, 'content-type': 'application/json', ...(packed ? { 'content-encoding': 'gzip' } : {}) },
+      method: 'POST',
+      body,
+      redirect: 'error',
+      signal: AbortSignal.any([over, timeout.signal]),
+      headers: {
+        'user-agent': 'tieline',
+        ...headers,
+        'content-type': 'application/json',
+        ...(packed ? { 'content-encoding': 'gzip' } : {}),
+      },
     })
     const answer = await startOf(response)
     if (response.ok) return { sent: true, rejected: rejectedOf(answer) }
-    return { sent: false, again: retryable.has(response.status), pauseMs: pauseOf(response.headers.get('retry-after')), why: `the collector at ${hostOf(url)} answered ${response.status}` }
+    return {
+      sent: false,
+      again: retryable.has(response.status),
+      pauseMs: pauseOf(response.headers.get('retry-after')),
+      why: `the collector at ${hostOf(url)} answered ${response.status}`,
+    }
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-    return { sent: false, again: !over.aborted, pauseMs: null, why: `the collector at ${hostOf(url)} cannot be reached (${cause instanceof Error ? cause.message : String(cause)})` }
+    return {
+      sent: false,
+      again: !over.aborted,
+      pauseMs: null,
+      why: `the collector at ${hostOf(url)} cannot be reached (${cause instanceof Error ? cause.message : String(cause)})`,
+    }
   } finally {
     done.abort()
   }
@@ -133,14 +173,23 @@ function rejectedOf(answer: string): number {
   const parsed = parseJson(answer, 'answer')
   // What else a collector says after a yes is of no importance.
   if ('code' in parsed) return 0
-  const rejected = Number((parsed.value as { partialSuccess?: { rejectedSpans?: string | number } } | null)?.partialSuccess?.rejectedSpans ?? 0)
+  const rejected = Number(
+    (parsed.value as { partialSuccess?: { rejectedSpans?: string | number } } | null)?.partialSuccess
+      ?.rejectedSpans ?? 0,
+  )
   return rejected > 0 ? rejected : 0
 }
 
 function pauseOf(retryAfter: string | null): number | null {
   const seconds = Number(retryAfter ?? '')
-  return retryAfter !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, pauseMsMax) : null
+  return retryAfter !== null && Number.isFinite(seconds) && seconds >= 0
+    ? Math.min(seconds * 1000, pauseMsMax)
+    : null
 }
 
-/** Between three quarters and the whole. What is drawn here needs to differ between processes, not to be unforeseeable. */
-const jittered = (ms: number, seed: string): number => ms * (0.75 + (Number.parseInt(seed.slice(0, 2) || '0', 16) / 255) * 0.25)
+/**
+ * Between three quarters and the whole. What is drawn here needs to differ between processes, not to be
+ * unforeseeable.
+ */
+const jittered = (ms: number, seed: string): number =>
+  ms * (0.75 + (Number.parseInt(seed.slice(0, 2) || '0', 16) / 255) * 0.25)

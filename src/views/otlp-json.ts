@@ -21,27 +21,45 @@ const statusError = 2
 /** Sampled; whether the parent is remote is known; it is. */
 const flags = { sampled: 0x1, remoteKnown: 0x100, remote: 0x200 }
 
-export function otlpRequest(spans: readonly Span[], resource: Readonly<Record<string, string>>, version: string): string {
+export function otlpRequest(
+  spans: readonly Span[],
+  resource: Readonly<Record<string, string>>,
+  version: string,
+): string {
   return JSON.stringify({
-    resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans: [{ scope: { name: 'tieline', version }, spans: spans.map(spanOf) }] }],
+    resourceSpans: [
+      {
+        resource: { attributes: attributesOf(resource) },
+        scopeSpans: [{ scope: { name: 'tieline', version }, spans: spans.map(spanOf) }],
+      },
+    ],
   })
 }
 
 function spanOf(span: Span): object {
   return {
-    traceId: span.traceId, spanId: span.spanId, ...(span.parentId === null ? {} : { parentSpanId: span.parentId }), flags: flags.sampled | flags.remoteKnown | (span.remoteParent ? flags.remote : 0),
-    name: span.name, kind: kinds[span.kind], startTimeUnixNano: nanos(span.startMs), endTimeUnixNano: nanos(Math.max(span.startMs, span.endMs)), attributes: attributesOf(span.attributes),
+    traceId: span.traceId,
+    spanId: span.spanId,
+    ...(span.parentId === null ? {} : { parentSpanId: span.parentId }),
+    flags: flags.sampled | flags.remoteKnown | (span.remoteParent ? flags.remote : 0),
+    name: span.name,
+    kind: kinds[span.kind],
+    startTimeUnixNano: nanos(span.startMs),
+    endTimeUnixNano: nanos(Math.max(span.startMs, span.endMs)),
+    attributes: attributesOf(span.attributes),
     status: span.failed ? { code: statusError } : {},
   }
 }
 
 const nanos = (ms: number): string => `${Math.max(0, Math.round(ms))}000000`
 
-const attributesOf = (attributes: Readonly<Record<string, AttributeValue>>): object[] => Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }))
+const attributesOf = (attributes: Readonly<Record<string, AttributeValue>>): object[] =>
+  Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }))
 
 function valueOf(value: AttributeValue): object {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
   return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } }
 }

@@ -2,10 +2,30 @@
 import type { Outcome } from '../model/event.ts'
 import type { Millis } from '../model/id.ts'
 
-export type Amounts = { input: number; output: number; /** Some of it was counted by us, because the provider gave no numbers. */ estimated: boolean }
-/** How long something took: the quantiles are the upper bounds of the class they fall into, which is a quarter wide at most; `maxMs` is exact. */
-export type Latency = { count: number; medianMs: number; p95Ms: number; maxMs: number; sumMs: number; histogram: { toMs: number; count: number }[] }
-export type AgentSums = { name: string; outcomes: Partial<Record<Outcome, number>>; tokens: Amounts; latency: Latency | null }
+export type Amounts = {
+  input: number
+  output: number
+  /** Some of it was counted by us, because the provider gave no numbers. */
+  estimated: boolean
+}
+/**
+ * How long something took: the quantiles are the upper bounds of the class they fall into, which is a quarter
+ * wide at most; `maxMs` is exact.
+ */
+export type Latency = {
+  count: number
+  medianMs: number
+  p95Ms: number
+  maxMs: number
+  sumMs: number
+  histogram: { toMs: number; count: number }[]
+}
+export type AgentSums = {
+  name: string
+  outcomes: Partial<Record<Outcome, number>>
+  tokens: Amounts
+  latency: Latency | null
+}
 export type Sums = {
   requests: number
   turns: number
@@ -24,7 +44,8 @@ type OfAgent = { outcomes: Map<Outcome, number>; tokens: Amounts; times: Times }
 /** Ten classes for each power of ten, from a millisecond on. */
 const classesPerDecade = 10
 const classMax = 80
-const classOf = (ms: Millis): number => (ms <= 1 ? 0 : Math.min(classMax, Math.ceil(Math.log10(ms) * classesPerDecade - 1e-9)))
+const classOf = (ms: Millis): number =>
+  ms <= 1 ? 0 : Math.min(classMax, Math.ceil(Math.log10(ms) * classesPerDecade - 1e-9))
 const boundOf = (index: number): number => Math.round(10 ** (index / classesPerDecade))
 
 const noTokens = (): Amounts => ({ input: 0, output: 0, estimated: false })
@@ -44,7 +65,11 @@ export class RunningSums {
   }
 
   #agent(name: string): OfAgent {
-    const known = this.#agents.get(name) ?? { outcomes: new Map(), tokens: noTokens(), times: { classes: new Map(), count: 0, max: 0, sum: 0 } }
+    const known = this.#agents.get(name) ?? {
+      outcomes: new Map(),
+      tokens: noTokens(),
+      times: { classes: new Map(), count: 0, max: 0, sum: 0 },
+    }
     this.#agents.set(name, known)
     return known
   }
@@ -92,7 +117,8 @@ export class RunningSums {
       const own = this.#agent(name)
       for (const [outcome, count] of outcomes) this.addOutcome(name, outcome, count)
       addTo(own.tokens, tokens)
-      for (const [index, count] of times.classes) own.times.classes.set(index, (own.times.classes.get(index) ?? 0) + count)
+      for (const [index, count] of times.classes)
+        own.times.classes.set(index, (own.times.classes.get(index) ?? 0) + count)
       own.times.count += times.count
       own.times.sum += times.sum
       own.times.max = Math.max(own.times.max, times.max)
@@ -104,9 +130,23 @@ export class RunningSums {
     const size = ({ input, output }: Amounts): number => input + output
     const { requests, turns, calls, refused } = this
     return {
-      requests, turns, calls, refused, tokens: { ...this.#tokens }, context: { ...this.context },
-      agents: [...this.#agents].map(([name, { outcomes, tokens, times }]): AgentSums => ({ name, outcomes: Object.fromEntries(outcomes), tokens: { ...tokens }, latency: latencyOf(times) })).sort((a, b) => size(b.tokens) - size(a.tokens)),
-      models: [...this.#models].map(([name, usage]) => ({ name, ...usage })).sort((a, b) => size(b) - size(a)),
+      requests,
+      turns,
+      calls,
+      refused,
+      tokens: { ...this.#tokens },
+      context: { ...this.context },
+      agents: [...this.#agents]
+        .map(([name, { outcomes, tokens, times }]): AgentSums => ({
+          name,
+          outcomes: Object.fromEntries(outcomes),
+          tokens: { ...tokens },
+          latency: latencyOf(times),
+        }))
+        .sort((a, b) => size(b.tokens) - size(a.tokens)),
+      models: [...this.#models]
+        .map(([name, usage]) => ({ name, ...usage }))
+        .sort((a, b) => size(b) - size(a)),
     }
   }
 }
@@ -122,8 +162,16 @@ function latencyOf({ classes, count, max, sum }: Times): Latency | null {
   const sorted = [...classes].sort(([a], [b]) => a - b)
   const quantile = (part: number): Millis => {
     let below = 0
-    for (const [index, here] of sorted) if ((below += here) >= Math.ceil(count * part)) return Math.min(boundOf(index), max)
+    for (const [index, here] of sorted)
+      if ((below += here) >= Math.ceil(count * part)) return Math.min(boundOf(index), max)
     return max
   }
-  return { count, medianMs: quantile(0.5), p95Ms: quantile(0.95), maxMs: max, sumMs: sum, histogram: sorted.map(([index, here]) => ({ toMs: boundOf(index), count: here })) }
+  return {
+    count,
+    medianMs: quantile(0.5),
+    p95Ms: quantile(0.95),
+    maxMs: max,
+    sumMs: sum,
+    histogram: sorted.map(([index, here]) => ({ toMs: boundOf(index), count: here })),
+  }
 }

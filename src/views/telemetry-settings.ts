@@ -1,4 +1,7 @@
-/** What the usual variables of OpenTelemetry ask for. Without an endpoint nothing is asked for, and nothing leaves the machine. */
+/**
+ * What the usual variables of OpenTelemetry ask for. Without an endpoint nothing is asked for, and nothing
+ * leaves the machine.
+ */
 import type { Sampling } from '../model/trace.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -23,23 +26,49 @@ export type TelemetrySettings = {
 
 const valueMaxDefault = 16_384
 
-export function telemetrySettings(env: Env, version: string, warn: (text: string) => void): TelemetrySettings | null {
+export function telemetrySettings(
+  env: Env,
+  version: string,
+  warn: (text: string) => void,
+): TelemetrySettings | null {
   const url = urlOf(env, warn)
-  if (url === null || isTrue(env['OTEL_SDK_DISABLED']) || /(^|,)\s*none\s*(,|$)/.test(env['OTEL_TRACES_EXPORTER'] ?? '')) return null
+  if (
+    url === null ||
+    isTrue(env['OTEL_SDK_DISABLED']) ||
+    /(^|,)\s*none\s*(,|$)/.test(env['OTEL_TRACES_EXPORTER'] ?? '')
+  )
+    return null
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? ''
-  if (protocol === 'grpc') warn('telemetry: OTLP over gRPC is not spoken here; spans are sent as JSON over HTTP (port 4318 of most collectors). Set OTEL_EXPORTER_OTLP_PROTOCOL to http/json.')
+  if (protocol === 'grpc')
+    warn(
+      'telemetry: OTLP over gRPC is not spoken here; spans are sent as JSON over HTTP (port 4318 of most collectors). Set OTEL_EXPORTER_OTLP_PROTOCOL to http/json.',
+    )
   const batchMax = numberOf(env['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, 1, 4096)
   return {
-    url, batchMax,
-    headers: { ...pairsOf(env['OTEL_EXPORTER_OTLP_HEADERS']), ...pairsOf(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS']) },
+    url,
+    batchMax,
+    headers: {
+      ...pairsOf(env['OTEL_EXPORTER_OTLP_HEADERS']),
+      ...pairsOf(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS']),
+    },
     gzip: (env['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION'] ?? env['OTEL_EXPORTER_OTLP_COMPRESSION']) === 'gzip',
-    timeoutMs: numberOf(env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'], 10_000, 1, 600_000),
+    timeoutMs: numberOf(
+      env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'],
+      10_000,
+      1,
+      600_000,
+    ),
     delayMs: numberOf(env['OTEL_BSP_SCHEDULE_DELAY'], 5000, 0, 600_000),
     queueMax: Math.max(batchMax, numberOf(env['OTEL_BSP_MAX_QUEUE_SIZE'], 2048, 1, 65_536)),
     sampling: samplingOf(env, warn),
     resource: resourceOf(env, version),
     content: isTrue(env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']),
-    valueMax: numberOf(env['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT'] ?? env['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT'], valueMaxDefault, 1, 1_048_576),
+    valueMax: numberOf(
+      env['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT'] ?? env['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT'],
+      valueMaxDefault,
+      1,
+      1_048_576,
+    ),
   }
 }
 
@@ -47,11 +76,16 @@ const isTrue = (text: string | undefined): boolean => text?.trim().toLowerCase()
 
 /** The endpoint of traces is taken as it is; the one of all signals gets the path of traces. */
 function urlOf(env: Env, warn: (text: string) => void): string | null {
-  const [own, all] = [env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim() ?? '', env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() ?? '']
+  const [own, all] = [
+    env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim() ?? '',
+    env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() ?? '',
+  ]
   const given = own !== '' ? own : all !== '' ? `${all.replace(/\/+$/, '')}/v1/traces` : ''
   if (given === '') return null
   if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given
-  warn(`telemetry: ${own !== '' ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT'} is ${JSON.stringify(own !== '' ? own : all)}, but an address such as http://127.0.0.1:4318 is needed. No spans are exported.`)
+  warn(
+    `telemetry: ${own !== '' ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT'} is ${JSON.stringify(own !== '' ? own : all)}, but an address such as http://127.0.0.1:4318 is needed. No spans are exported.`,
+  )
   return null
 }
 
@@ -85,16 +119,34 @@ function samplingOf(env: Env, warn: (text: string) => void): Sampling {
   const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
   const ratio = Number.isFinite(share) && share >= 0 && share <= 1 ? share : 1
   const known: Record<string, Sampling> = {
-    '': { follow: true, ratio: 1 }, always_on: { follow: false, ratio: 1 }, always_off: { follow: false, ratio: 0 }, traceidratio: { follow: false, ratio },
-    parentbased_always_on: { follow: true, ratio: 1 }, parentbased_always_off: { follow: true, ratio: 0 }, parentbased_traceidratio: { follow: true, ratio },
+    '': { follow: true, ratio: 1 },
+    always_on: { follow: false, ratio: 1 },
+    always_off: { follow: false, ratio: 0 },
+    traceidratio: { follow: false, ratio },
+    parentbased_always_on: { follow: true, ratio: 1 },
+    parentbased_always_off: { follow: true, ratio: 0 },
+    parentbased_traceidratio: { follow: true, ratio },
   }
   const found = known[name]
-  if (found === undefined) warn(`telemetry: OTEL_TRACES_SAMPLER is "${name}"; known are ${Object.keys(known).filter((one) => one !== '').join(', ')}. Everything is sampled.`)
+  if (found === undefined)
+    warn(
+      `telemetry: OTEL_TRACES_SAMPLER is "${name}"; known are ${Object.keys(known)
+        .filter((one) => one !== '')
+        .join(', ')}. Everything is sampled.`,
+    )
   return found ?? { follow: true, ratio: 1 }
 }
 
 function resourceOf(env: Env, version: string): Record<string, string> {
   const given = pairsOf(env['OTEL_RESOURCE_ATTRIBUTES'])
   const name = env['OTEL_SERVICE_NAME']?.trim() ?? ''
-  return { 'service.name': 'tieline', 'service.version': version, ...given, ...(name === '' ? {} : { 'service.name': name }), 'telemetry.sdk.name': 'tieline', 'telemetry.sdk.language': 'nodejs', 'telemetry.sdk.version': version }
+  return {
+    'service.name': 'tieline',
+    'service.version': version,
+    ...given,
+    ...(name === '' ? {} : { 'service.name': name }),
+    'telemetry.sdk.name': 'tieline',
+    'telemetry.sdk.language': 'nodejs',
+    'telemetry.sdk.version': version,
+  }
 }

@@ -1,4 +1,7 @@
-/** Traces as a view of the log: events in, spans out to the collector that the environment names. Nothing of it is there where none is named. */
+/**
+ * Traces as a view of the log: events in, spans out to the collector that the environment names. Nothing of
+ * it is there where none is named.
+ */
 import type { Agent } from '../model/agent.ts'
 import type { StoredEvent } from '../model/event.ts'
 import { maskerOf } from '../model/mask-secrets.ts'
@@ -30,16 +33,34 @@ export type TelemetryView = {
 }
 
 /** What the conventions call those that we know. */
-const providers: Readonly<Record<string, string>> = { anthropic: 'anthropic', openai: 'openai', google: 'gcp.gemini' }
+const providers: Readonly<Record<string, string>> = {
+  anthropic: 'anthropic',
+  openai: 'openai',
+  google: 'gcp.gemini',
+}
 
 /** Null where the environment names no collector. */
-export function telemetryView({ clock, env, version, warn, agent = () => undefined, providerKind = () => undefined }: TelemetryDeps): TelemetryView | null {
+export function telemetryView({
+  clock,
+  env,
+  version,
+  warn,
+  agent = () => undefined,
+  providerKind = () => undefined,
+}: TelemetryDeps): TelemetryView | null {
   const settings = telemetrySettings(env, version, warn)
   if (settings === null) return null
   const out = otlpExport({ settings, clock, version, warn })
   const fold = spanFold({
-    sampling: settings.sampling, agent, provider: (name) => providers[providerKind(name) ?? name] ?? name,
-    content: settings.content ? contentOf(maskerOf([...secretValues(env), ...Object.values(settings.headers)], { strict: true }), settings.valueMax) : null,
+    sampling: settings.sampling,
+    agent,
+    provider: (name) => providers[providerKind(name) ?? name] ?? name,
+    content: settings.content
+      ? contentOf(
+          maskerOf([...secretValues(env), ...Object.values(settings.headers)], { strict: true }),
+          settings.valueMax,
+        )
+      : null,
   })
   return {
     sampling: settings.sampling,

@@ -6,27 +6,52 @@ import { RunningSums } from './sums.ts'
 import { totalsView, type Totals, type TotalsView } from './totals.ts'
 
 const agents = {
-  planner: { script: async (turn: { task: string; think(text: string): Promise<string>; tool(name: string, input: never): Promise<unknown> }) => {
-    if (turn.task === 'call') await turn.tool('sub_agent', { agent_name: 'coder', task: 'a part', timeout_seconds: 60 } as never)
-    if (turn.task === 'nobody') await turn.tool('sub_agent', { agent_name: 'made up by a model', task: 'a part' } as never)
-    return turn.think('ok')
-  } },
-  coder: { script: async (turn: { task: string; think(text: string): Promise<string> }) => turn.think(`done ${turn.task}`) },
+  planner: {
+    script: async (turn: {
+      task: string
+      think(text: string): Promise<string>
+      tool(name: string, input: never): Promise<unknown>
+    }) => {
+      if (turn.task === 'call')
+        await turn.tool('sub_agent', { agent_name: 'coder', task: 'a part', timeout_seconds: 60 } as never)
+      if (turn.task === 'nobody')
+        await turn.tool('sub_agent', { agent_name: 'made up by a model', task: 'a part' } as never)
+      return turn.think('ok')
+    },
+  },
+  coder: {
+    script: async (turn: { task: string; think(text: string): Promise<string> }) =>
+      turn.think(`done ${turn.task}`),
+  },
 }
 
-async function opened(): Promise<{ w: MailWorld; view: TotalsView; run: (text: string) => Promise<void>; read: (since?: number | null) => Promise<Totals> }> {
+async function opened(): Promise<{
+  w: MailWorld
+  view: TotalsView
+  run: (text: string) => Promise<void>
+  read: (since?: number | null) => Promise<Totals>
+}> {
   const w = await mailWorld({ agents })
   const session = await w.open('planner')
-  const view = totalsView({ clock: w.clock, store: w.store, exchange: w.exchange, report: (fault) => { throw fault } })
+  const view = totalsView({
+    clock: w.clock,
+    store: w.store,
+    exchange: w.exchange,
+    report: (fault) => {
+      throw fault
+    },
+  })
   return {
-    w, view,
+    w,
+    view,
     async run(text) {
       await w.ok(w.exchange.send(user, letter(session, text)))
       await w.rested(session)
     },
     async read(since = null) {
       view.read(since)
-      for (let tries = 0; tries < 10_000 && !view.read(since).complete; tries += 1) await w.until(w.clock.sleep(5))
+      for (let tries = 0; tries < 10_000 && !view.read(since).complete; tries += 1)
+        await w.until(w.clock.sleep(5))
       return view.read(since)
     },
   }
@@ -38,13 +63,30 @@ test('the whole log is counted: requests, turns, calls, outcomes, tokens, contex
   await run('call')
   await run('nobody')
   const totals = await read()
-  expect(totals).toMatchObject({ complete: true, requests: 3, turns: 4, calls: 1, refused: 1, context: { calls: 1 } })
+  expect(totals).toMatchObject({
+    complete: true,
+    requests: 3,
+    turns: 4,
+    calls: 1,
+    refused: 1,
+    context: { calls: 1 },
+  })
   expect(totals.upTo).toBe(totals.end)
   expect(totals.context.history).toBeGreaterThan(0)
   expect(totals.context.passed).toBeGreaterThan(0)
-  expect(totals.agents.map(({ name, outcomes, latency }) => [name, outcomes, latency?.count ?? 0]).toSorted()).toEqual([['coder', { completed: 1 }, 1], ['planner', {}, 0], ['unknown', { refused: 1 }, 0]])
-  expect(totals.tokens.input + totals.tokens.output).toBe(totals.agents.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
-  expect(totals.tokens.input + totals.tokens.output).toBe(totals.models.reduce((sum, { input, output }) => sum + input + output, 0))
+  expect(
+    totals.agents.map(({ name, outcomes, latency }) => [name, outcomes, latency?.count ?? 0]).toSorted(),
+  ).toEqual([
+    ['coder', { completed: 1 }, 1],
+    ['planner', {}, 0],
+    ['unknown', { refused: 1 }, 0],
+  ])
+  expect(totals.tokens.input + totals.tokens.output).toBe(
+    totals.agents.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0),
+  )
+  expect(totals.tokens.input + totals.tokens.output).toBe(
+    totals.models.reduce((sum, { input, output }) => sum + input + output, 0),
+  )
   expect(totals.tokens.output).toBeGreaterThan(0)
   expect(totals.columns.reduce((sum, { calls, refused }) => sum + calls + refused, 0)).toBe(2)
 })
@@ -65,7 +107,17 @@ test('nothing is read before somebody asks, each event is counted once, and late
 
 test('a long log is counted in slices: whoever asks meanwhile is told how far it is', async () => {
   const { w, view, read, run } = await opened()
-  await w.store.transact(['session:ses_x'], async (tx) => tx.append(...Array.from({ length: 5000 }, () => ({ type: 'notice.raised' as const, session: 'ses_x' as const, turn: null, about: '', text: 'x' }))))
+  await w.store.transact(['session:ses_x'], async (tx) =>
+    tx.append(
+      ...Array.from({ length: 5000 }, () => ({
+        type: 'notice.raised' as const,
+        session: 'ses_x' as const,
+        turn: null,
+        about: '',
+        text: 'x',
+      })),
+    ),
+  )
   await run('call')
   const seen = new Set<number>()
   view.read(null)
@@ -82,30 +134,50 @@ test('a shorter time is counted by the minute, and nothing of it is kept for mor
   const start = 1_800_000_000_000
   let time = start
   const store = sqliteStore({ directory: ':memory:', now: () => time })
-  const view = totalsView({ clock: { now: () => time, elapsed: () => time, sleep: async () => undefined }, store, exchange: { subscribe: () => () => undefined }, report: (fault) => { throw fault } })
+  const view = totalsView({
+    clock: { now: () => time, elapsed: () => time, sleep: async () => undefined },
+    store,
+    exchange: { subscribe: () => () => undefined },
+    report: (fault) => {
+      throw fault
+    },
+  })
   for (const [n, at] of [0, 25 * hour, 26 * hour, 28 * hour, 28 * hour + 1000].entries()) {
     time = start + at
-    await store.transact([`session:ses_${n}`], async (tx) => tx.append(created(`ses_${n}`), sent(`ses_${n}`, `turn_${n}`, { flow: `flow_${n}` })))
+    await store.transact([`session:ses_${n}`], async (tx) =>
+      tx.append(created(`ses_${n}`), sent(`ses_${n}`, `turn_${n}`, { flow: `flow_${n}` })),
+    )
   }
-  for (view.read(null); !view.read(null).complete; ) await new Promise(setImmediate)
-  expect([null, time - hour, time - 2.5 * hour, time - 4 * hour, 0].map((since) => view.read(since).requests)).toEqual([5, 2, 3, 4, 4])
-  expect(view.read(time - hour)).toMatchObject({ from: Math.floor((start + 28 * hour) / 60_000) * 60_000, turns: 2 })
-  for (const since of [time - 0.25 * hour, time - 24 * hour]) expect(view.read(since).columns.length).toBeLessThanOrEqual(48)
+  for (view.read(null); !view.read(null).complete;) await new Promise(setImmediate)
+  expect(
+    [null, time - hour, time - 2.5 * hour, time - 4 * hour, 0].map((since) => view.read(since).requests),
+  ).toEqual([5, 2, 3, 4, 4])
+  expect(view.read(time - hour)).toMatchObject({
+    from: Math.floor((start + 28 * hour) / 60_000) * 60_000,
+    turns: 2,
+  })
+  for (const since of [time - 0.25 * hour, time - 24 * hour])
+    expect(view.read(since).columns.length).toBeLessThanOrEqual(48)
   const { columns, from } = view.read(null)
-  expect([columns.length <= 96, from, (columns.at(-1)?.from ?? 0) + (columns.at(-1)?.widthMs ?? 0) > time]).toEqual([true, start, true])
+  expect([
+    columns.length <= 96,
+    from,
+    (columns.at(-1)?.from ?? 0) + (columns.at(-1)?.widthMs ?? 0) > time,
+  ]).toEqual([true, start, true])
   await store.close()
 })
 
 test('sums of pieces are the sums of all; quantiles are within a quarter, and never above the longest', () => {
   const [one, two, all] = [new RunningSums(), new RunningSums(), new RunningSums()]
   const times = Array.from({ length: 1000 }, (_, n) => n + 1)
-  for (const [index, ms] of times.entries()) for (const sums of [index % 2 === 0 ? one : two, all]) {
-    sums.addTime('a', ms)
-    sums.addOutcome('a', index % 10 === 0 ? 'failed' : 'completed')
-    sums.addTokens('a', 'm', { input: 1, output: 2, estimated: index === 7 })
-    sums.addContext(1, 2)
-    sums.calls += 1
-  }
+  for (const [index, ms] of times.entries())
+    for (const sums of [index % 2 === 0 ? one : two, all]) {
+      sums.addTime('a', ms)
+      sums.addOutcome('a', index % 10 === 0 ? 'failed' : 'completed')
+      sums.addTokens('a', 'm', { input: 1, output: 2, estimated: index === 7 })
+      sums.addContext(1, 2)
+      sums.calls += 1
+    }
   one.add(two)
   expect(one.read()).toEqual(all.read())
   const latency = all.read().agents[0]?.latency

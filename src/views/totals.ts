@@ -1,5 +1,6 @@
 /**
- * What the whole log adds up to. Nothing is read until somebody asks; then the log is folded once, a little at a time so that nobody waits for it, and kept up to date from the feed.
+ * What the whole log adds up to. Nothing is read until somebody asks; then the log is folded once, a little
+ * at a time so that nobody waits for it, and kept up to date from the feed.
  * Of the last day there are also sums by the minute, so that a shorter time can be asked for.
  */
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
@@ -24,9 +25,20 @@ export type Totals = Sums & {
   columns: Column[]
 }
 
-export type TotalsView = { /** Since a time, by the minute and at most a day ago; null is all. */ read(since: Millis | null): Totals; /** Begins to count, and waits a moment: a log that is not long is counted by then. */ begun(): Promise<void>; close(): void }
+export type TotalsView = {
+  /** Since a time, by the minute and at most a day ago; null is all. */
+  read(since: Millis | null): Totals
+  /** Begins to count, and waits a moment: a log that is not long is counted by then. */
+  begun(): Promise<void>
+  close(): void
+}
 
-export type TotalsDeps = { clock: Clock; store: Pick<Store, 'read' | 'lastSeq'>; exchange: Pick<Exchange, 'subscribe'>; report: (fault: unknown) => void }
+export type TotalsDeps = {
+  clock: Clock
+  store: Pick<Store, 'read' | 'lastSeq'>
+  exchange: Pick<Exchange, 'subscribe'>
+  report: (fault: unknown) => void
+}
 
 /** R11 */
 const namesMax = 200
@@ -60,19 +72,33 @@ class LogTotals implements TotalsView {
 
   read(since: Millis | null): Totals {
     if (this.#state === 'asleep') this.#begin()
-    const place = { complete: this.#state === 'complete', upTo: this.#cursor, end: this.#deps.store.lastSeq() }
-    if (since === null) return { ...this.#all.read(), ...place, from: this.#from, columns: this.#ages.columns() }
+    const place = {
+      complete: this.#state === 'complete',
+      upTo: this.#cursor,
+      end: this.#deps.store.lastSeq(),
+    }
+    if (since === null)
+      return { ...this.#all.read(), ...place, from: this.#from, columns: this.#ages.columns() }
     const sums = new RunningSums()
     const first = Math.floor(since / minuteMs) * minuteMs
     const minutes = [...this.#minutes].filter(([at]) => at >= first)
     for (const [, minute] of minutes) sums.add(minute)
-    return { ...sums.read(), ...place, from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)), columns: columnsOf(minutes, first, this.#deps.clock.now()) }
+    return {
+      ...sums.read(),
+      ...place,
+      from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)),
+      columns: columnsOf(minutes, first, this.#deps.clock.now()),
+    }
   }
 
   async begun(): Promise<void> {
     if (this.#state === 'asleep') this.#begin()
     const { clock } = this.#deps
-    for (const until = clock.elapsed() + patienceMs; this.#state === 'reading' && clock.elapsed() < until && !this.#stopped.signal.aborted; ) await clock.sleep(restMs)
+    for (
+      const until = clock.elapsed() + patienceMs;
+      this.#state === 'reading' && clock.elapsed() < until && !this.#stopped.signal.aborted;
+    )
+      await clock.sleep(restMs)
   }
 
   close(): void {
@@ -100,7 +126,11 @@ class LogTotals implements TotalsView {
     }
     if (this.#stopped.signal.aborted) return
     this.#state = 'complete'
-    this.#unsubscribe = exchange.subscribe(this.#cursor, { sessions: null }, { events: (events) => this.#take(events), delta: () => undefined })
+    this.#unsubscribe = exchange.subscribe(
+      this.#cursor,
+      { sessions: null },
+      { events: (events) => this.#take(events), delta: () => undefined },
+    )
   }
 
   #take(events: readonly StoredEvent[]): void {
@@ -137,7 +167,9 @@ class Ages {
     let index = this.#index(time)
     for (; index >= agesMax; index = this.#index(time)) {
       this.#width *= 2
-      this.#ages = Array.from({ length: Math.ceil(this.#ages.length / 2) }, (_, half) => joined(this.#ages.slice(half * 2, half * 2 + 2)))
+      this.#ages = Array.from({ length: Math.ceil(this.#ages.length / 2) }, (_, half) =>
+        joined(this.#ages.slice(half * 2, half * 2 + 2)),
+      )
     }
     while (this.#ages.length <= index) this.#ages.push(new RunningSums())
     return this.#ages[index] as RunningSums
@@ -146,7 +178,8 @@ class Ages {
   /** A clock that was set back counts for the first. */
   #index = (time: Millis): number => Math.max(0, Math.floor((time - (this.#first ?? time)) / this.#width))
 
-  columns = (): Column[] => this.#ages.map((sums, index) => columnOf(sums, (this.#first ?? 0) + index * this.#width, this.#width))
+  columns = (): Column[] =>
+    this.#ages.map((sums, index) => columnOf(sums, (this.#first ?? 0) + index * this.#width, this.#width))
 }
 
 function joined(parts: readonly RunningSums[]): RunningSums {
@@ -155,14 +188,31 @@ function joined(parts: readonly RunningSums[]): RunningSums {
   return sums
 }
 
-const columnOf = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({ from, widthMs, calls, refused, tokens })
+const columnOf = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({
+  from,
+  widthMs,
+  calls,
+  refused,
+  tokens,
+})
 
-function columnsOf(minutes: readonly (readonly [Millis, RunningSums])[], first: Millis, now: Millis): Column[] {
+function columnsOf(
+  minutes: readonly (readonly [Millis, RunningSums])[],
+  first: Millis,
+  now: Millis,
+): Column[] {
   const widthMs = Math.max(1, Math.ceil((now - first) / minuteMs / columnsMax)) * minuteMs
-  const columns = Array.from({ length: Math.min(columnsMax, Math.max(1, Math.ceil((now - first) / widthMs))) }, (_, index): Column => ({ from: first + index * widthMs, widthMs, calls: 0, refused: 0, tokens: 0 }))
+  const columns = Array.from(
+    { length: Math.min(columnsMax, Math.max(1, Math.ceil((now - first) / widthMs))) },
+    (_, index): Column => ({ from: first + index * widthMs, widthMs, calls: 0, refused: 0, tokens: 0 }),
+  )
   for (const [at, { calls, refused, tokens }] of minutes) {
     const column = columns[Math.min(columns.length - 1, Math.floor((at - first) / widthMs))] as Column
-    Object.assign(column, { calls: column.calls + calls, refused: column.refused + refused, tokens: column.tokens + tokens })
+    Object.assign(column, {
+      calls: column.calls + calls,
+      refused: column.refused + refused,
+      tokens: column.tokens + tokens,
+    })
   }
   return columns
 }
@@ -177,7 +227,11 @@ function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => 
   /** Tokens of conversations so far. */
   const said = boundedMap<SessionId, number>(openMax)
   const folds: Folds = {
-    'session.forked': (event) => said.set(event.session, Math.round((said.get(event.from) ?? 0) * (event.entries / Math.max(1, event.entries + event.back)))),
+    'session.forked': (event) =>
+      said.set(
+        event.session,
+        Math.round((said.get(event.from) ?? 0) * (event.entries / Math.max(1, event.entries + event.back))),
+      ),
     'call.opened': (event, _at, into) => {
       const agent = agents(event.grant.agent)
       agentOfTurn.set(turnOf(event.call), agent)
@@ -190,7 +244,8 @@ function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => 
       }
     },
     'call.refused': (event, _at, into) => {
-      const agent = event.agent === '' || namelessCodes.has(event.refusal.code) ? 'unknown' : agents(event.agent)
+      const agent =
+        event.agent === '' || namelessCodes.has(event.refusal.code) ? 'unknown' : agents(event.agent)
       for (const sums of into) {
         sums.refused += 1
         sums.addOutcome(agent, 'refused')
@@ -210,7 +265,11 @@ function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => 
     },
     'turn.ended': (event) => {
       agentOfTurn.take(event.turn ?? 'turn_')
-      if (event.entry !== null) said.set(event.session, (said.get(event.session) ?? 0) + event.entry.askedTokens + event.entry.answeredTokens)
+      if (event.entry !== null)
+        said.set(
+          event.session,
+          (said.get(event.session) ?? 0) + event.entry.askedTokens + event.entry.answeredTokens,
+        )
     },
   }
   return (event, at, into) => {
@@ -222,7 +281,9 @@ function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => 
         if (isRoot) sums.requests += 1
       }
     }
-    const fold = folds[event.type] as ((event: Event, at: Millis, into: readonly RunningSums[]) => void) | undefined
+    const fold = folds[event.type] as
+      | ((event: Event, at: Millis, into: readonly RunningSums[]) => void)
+      | undefined
     fold?.(event, at, into)
   }
 }

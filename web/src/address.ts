@@ -8,14 +8,22 @@ type Query = Readonly<Record<string, string | number | boolean | null | undefine
 /** What is null, false or empty is left out, so that addresses stay short. */
 export function hrefOf(path: readonly string[], query: Query = {}): string {
   const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined && value !== '' && value !== false) search.set(name, String(value))
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined && value !== '' && value !== false)
+      search.set(name, String(value))
   const text = search.toString()
   return `#/${path.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
 export function addressOf(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
-  return { path: path.split('/').filter((part) => part !== '').map(decoded), query: new URLSearchParams(query) }
+  return {
+    path: path
+      .split('/')
+      .filter((part) => part !== '')
+      .map(decoded),
+    query: new URLSearchParams(query),
+  }
 }
 
 /** Somebody may have cut a link in the middle of an escape. */

@@ -10,7 +10,8 @@ export function duration(ms: number): string {
   if (ms < second) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 10 * second) return `${(ms / second).toFixed(1)} s`
   if (ms < minute) return `${Math.round(ms / second)} s`
-  if (ms < hour) return `${Math.floor(ms / minute)} min ${String(Math.floor((ms % minute) / second)).padStart(2, '0')} s`
+  if (ms < hour)
+    return `${Math.floor(ms / minute)} min ${String(Math.floor((ms % minute) / second)).padStart(2, '0')} s`
   if (ms < day) return `${Math.floor(ms / hour)} h ${Math.floor((ms % hour) / minute)} min`
   return `${Math.floor(ms / day)} d ${Math.floor((ms % day) / hour)} h`
 }
@@ -32,15 +33,30 @@ export function amount(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
-export const bytes = (count: number): string => (count < 1024 ? `${count} B` : count < 1024 * 1024 ? `${(count / 1024).toFixed(1)} KiB` : `${(count / 1024 / 1024).toFixed(1)} MiB`)
+export const bytes = (count: number): string =>
+  count < 1024
+    ? `${count} B`
+    : count < 1024 * 1024
+      ? `${(count / 1024).toFixed(1)} KiB`
+      : `${(count / 1024 / 1024).toFixed(1)} MiB`
 
-const clockFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false })
-const wholeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hour12: false })
+const clockFormat = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hour12: false,
+})
+const wholeFormat = new Intl.DateTimeFormat(undefined, {
+  dateStyle: 'medium',
+  timeStyle: 'medium',
+  hour12: false,
+})
 
 export const clockTime = (at: number): string => clockFormat.format(at)
 export const wholeTime = (at: number): string => wholeFormat.format(at)
 
-export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
 
 /** The last parts of a path are what tells it from others. */
 export function shortPath(path: string): string {
@@ -49,7 +65,8 @@ export function shortPath(path: string): string {
 }
 
 /** Ids are long; their end tells them apart. */
-export const shortId = (id: string): string => (id.length <= 14 ? id : `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}`)
+export const shortId = (id: string): string =>
+  id.length <= 14 ? id : `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}`
 
 export const firstLine = (text: string, charsMax = 160): string => {
   const line = text.trimStart().split('\n', 1)[0] ?? ''

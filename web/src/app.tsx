@@ -61,11 +61,24 @@ export function App() {
   if (connection.state === 'refused' && connection.needsToken) return <TokenForm why={connection.why} />
   return (
     <div className="app">
-      <a className="skip" href="#main" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault()
+          document.querySelector<HTMLElement>('main')?.focus()
+        }}
+      >
+        Skip to the content
+      </a>
       <Header address={address} onHelp={() => setHelping(true)} />
       <ConnectionBar />
       <StoreBar />
-      <main id="main" tabIndex={-1}><Boundary place={address.path.join('/')}><View address={address} /></Boundary></main>
+      <main id="main" tabIndex={-1}>
+        <Boundary place={address.path.join('/')}>
+          <View address={address} />
+        </Boundary>
+      </main>
       {helping && <KeyHelp views={views} onClose={() => setHelping(false)} />}
     </div>
   )
@@ -75,15 +88,25 @@ function Header({ address, onHelp }: { address: Address; onHelp: () => void }) {
   const at = address.path[0] ?? 'sessions'
   return (
     <header className="top">
-      <a className="brand" href={hrefOf(['start'])} aria-label="Tieline, start"><img src="/icon.svg" alt="" width="20" height="20" /><span aria-hidden="true">Tieline</span></a>
+      <a className="brand" href={hrefOf(['start'])} aria-label="Tieline, start">
+        <img src="/icon.svg" alt="" width="20" height="20" />
+        <span aria-hidden="true">Tieline</span>
+      </a>
       <nav aria-label="Views">
-        {views.filter(({ name }) => name !== 'start').map(({ name, title }) => (
-          <a key={name} href={hrefOf([name])} aria-current={at === name ? 'page' : undefined}>{title}{name === 'inbox' && <InboxCount />}</a>
-        ))}
+        {views
+          .filter(({ name }) => name !== 'start')
+          .map(({ name, title }) => (
+            <a key={name} href={hrefOf([name])} aria-current={at === name ? 'page' : undefined}>
+              {title}
+              {name === 'inbox' && <InboxCount />}
+            </a>
+          ))}
       </nav>
       <div className="top-end">
         <ThemeSwitch />
-        <button type="button" className="quiet" onClick={onHelp} aria-label="Keys and help">?</button>
+        <button type="button" className="quiet" onClick={onHelp} aria-label="Keys and help">
+          ?
+        </button>
       </div>
     </header>
   )
@@ -93,18 +116,25 @@ function InboxCount() {
   const live = useLook('questions')
   useLook('sessions')
   useLook('mail')
-  const mail = [...live.ledger.sessions.values()].reduce((sum, session) => sum + (session.archived ? 0 : session.buffered), 0)
-  return <Count count={live.ledger.questions.size + mail + draftsOfAgents(live.ledger)} label="waiting for you" />
+  const mail = [...live.ledger.sessions.values()].reduce(
+    (sum, session) => sum + (session.archived ? 0 : session.buffered),
+    0,
+  )
+  return (
+    <Count count={live.ledger.questions.size + mail + draftsOfAgents(live.ledger)} label="waiting for you" />
+  )
 }
 
 function View({ address }: { address: Address }) {
   const live = useLook('sessions')
   const [at, id] = address.path
-  if (at === 'flows') return id === undefined ? <late.flows.View /> : <late.flow.View key={id} id={id} query={address.query} />
+  if (at === 'flows')
+    return id === undefined ? <late.flows.View /> : <late.flow.View key={id} id={id} query={address.query} />
   if (at === 'waits') return <late.waits.View />
   if (at === 'inbox') return <late.inbox.View tab={id ?? null} />
   if (at === 'numbers') return <late.numbers.View query={address.query} />
   // Nothing has happened here yet: teach.
-  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0)) return <late.start.View query={address.query} />
+  if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0))
+    return <late.start.View query={address.query} />
   return <SessionsView session={id ?? null} query={address.query} />
 }

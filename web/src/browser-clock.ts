@@ -49,4 +49,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 /** The time, once a second; one timer for the whole page. */
-export const useNow = (): number => useSyncExternalStore(subscribe, () => (listeners.size === 0 ? (ticked = Math.floor(now() / tickMs) * tickMs) : ticked))
+export const useNow = (): number =>
+  useSyncExternalStore(subscribe, () =>
+    listeners.size === 0 ? (ticked = Math.floor(now() / tickMs) * tickMs) : ticked,
+  )

@@ -1,4 +1,7 @@
-/** What the browser keeps for the next time: the token, where the server wants one, and the look of the page. The token comes by hand or once in the address, from which it is taken out at once. */
+/**
+ * What the browser keeps for the next time: the token, where the server wants one, and the look of the page.
+ * The token comes by hand or once in the address, from which it is taken out at once.
+ */
 const place = 'tieline.token'
 
 export function takeToken(): string | null {

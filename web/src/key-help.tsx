@@ -3,17 +3,50 @@ import { useState } from 'react'
 import { lettersOn, setLetters } from './keys.ts'
 import { Dialog } from './parts/dialog.tsx'
 
-export function KeyHelp({ views, onClose }: { views: readonly { title: string; key: string }[]; onClose: () => void }) {
+export function KeyHelp({
+  views,
+  onClose,
+}: {
+  views: readonly { title: string; key: string }[]
+  onClose: () => void
+}) {
   const [on, setOn] = useState(lettersOn)
   const keys: [string, string][] = [
-    ['j  k', 'next, previous in a list'], ['Enter', 'open'], ['/', 'search'], ['c', 'write a message'], ['Esc', 'close, leave a field'], ['←  →', 'in a tree: close, open; on the slider: one event back, on'], ['?', 'this list'],
+    ['j  k', 'next, previous in a list'],
+    ['Enter', 'open'],
+    ['/', 'search'],
+    ['c', 'write a message'],
+    ['Esc', 'close, leave a field'],
+    ['←  →', 'in a tree: close, open; on the slider: one event back, on'],
+    ['?', 'this list'],
     ...views.map(({ title, key }): [string, string] => [`g ${key}`, title]),
   ]
   return (
     <Dialog title="Keys" onClose={onClose}>
-      <dl className="keys">{keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
-      <label className="check"><input type="checkbox" checked={on} onChange={(event) => { setLetters(event.target.checked); setOn(event.target.checked) }} /> Single letters are keys</label>
-      <p className="hint">The same data: <a href="/docs/">the API</a>, <code>tieline --help</code>.</p>
+      <dl className="keys">
+        {keys.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={on}
+          onChange={(event) => {
+            setLetters(event.target.checked)
+            setOn(event.target.checked)
+          }}
+        />{' '}
+        Single letters are keys
+      </label>
+      <p className="hint">
+        The same data: <a href="/docs/">the API</a>, <code>tieline --help</code>.
+      </p>
     </Dialog>
   )
 }

@@ -8,7 +8,9 @@ export const setLetters = (on: boolean): void => writeText(place, on ? 'on' : 'o
 
 export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>
 
-const isField = (target: EventTarget | null): boolean => target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+const isField = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 
 /** Calls what belongs to a key, unless somebody types or a dialog is open. Escape works in fields too. */
 export function useKeys(keys: Keys): void {
@@ -18,7 +20,14 @@ export function useKeys(keys: Keys): void {
   })
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') !== null) return
+      if (
+        event.defaultPrevented ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        document.querySelector('dialog[open]') !== null
+      )
+        return
       const isLetter = event.key.length === 1
       if (isField(event.target) && (isLetter || event.key !== 'Escape')) return
       if (isLetter && !lettersOn()) return
@@ -36,7 +45,8 @@ export function useKeys(keys: Keys): void {
 export function moveFocus(selector: string, by: 1 | -1): void {
   const all = [...document.querySelectorAll<HTMLElement>(selector)]
   const at = all.findIndex((one) => one === document.activeElement || one.contains(document.activeElement))
-  const next = all[at === -1 ? (by === 1 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]
+  const next =
+    all[at === -1 ? (by === 1 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]
   next?.focus()
   next?.scrollIntoView({ block: 'nearest' })
 }

@@ -10,4 +10,10 @@ import './style/page.css'
 
 applyTheme(keptTheme())
 const live = openLive(location.origin, takeToken())
-createRoot(document.querySelector('#page') as Element).render(<StrictMode><LiveContext value={live}><App /></LiveContext></StrictMode>)
+createRoot(document.querySelector('#page') as Element).render(
+  <StrictMode>
+    <LiveContext value={live}>
+      <App />
+    </LiveContext>
+  </StrictMode>,
+)

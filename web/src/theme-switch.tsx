@@ -6,9 +6,14 @@ const words: Record<Theme, string> = { system: 'System', light: 'Light', dark: '
 export function ThemeSwitch() {
   const [theme, setTheme] = useTheme()
   return (
-    <label className="theme"><span className="unseen">Colours</span>
+    <label className="theme">
+      <span className="unseen">Colours</span>
       <select value={theme} onChange={(event) => setTheme(event.target.value as Theme)}>
-        {Object.entries(words).map(([value, word]) => <option key={value} value={value}>{word}</option>)}
+        {Object.entries(words).map(([value, word]) => (
+          <option key={value} value={value}>
+            {word}
+          </option>
+        ))}
       </select>
     </label>
   )

@@ -15,9 +15,12 @@ export function applyTheme(theme: Theme): void {
 
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, setTheme] = useState(keptTheme)
-  return [theme, (next) => {
-    writeText(place, next)
-    applyTheme(next)
-    setTheme(next)
-  }]
+  return [
+    theme,
+    (next) => {
+      writeText(place, next)
+      applyTheme(next)
+      setTheme(next)
+    },
+  ]
 }

@@ -14,8 +14,29 @@ function program(): Program {
 
 async function hosted(): Promise<{ w: World; hub: HostHub; session: `ses_${string}` }> {
   const hub = hostHub()
-  const w: World = await world({ agents: { mine: { driver: { run: (turn, steps, signal) => hostDriver({ hub, clock: w.clock, graceMs: 10_000 }).run(turn, steps, signal) } } } })
-  const made = await w.exchange.createSession({ kind: 'user' }, { cwd: '/tmp', agent: 'mine', model: null, title: '', parent: null, initialMessage: null, id: 'a', trace: null })
+  const w: World = await world({
+    agents: {
+      mine: {
+        driver: {
+          run: (turn, steps, signal) =>
+            hostDriver({ hub, clock: w.clock, graceMs: 10_000 }).run(turn, steps, signal),
+        },
+      },
+    },
+  })
+  const made = await w.exchange.createSession(
+    { kind: 'user' },
+    {
+      cwd: '/tmp',
+      agent: 'mine',
+      model: null,
+      title: '',
+      parent: null,
+      initialMessage: null,
+      id: 'a',
+      trace: null,
+    },
+  )
   return { w, hub, session: 'code' in made ? 'ses_none' : made.sessionId }
 }
 
@@ -29,7 +50,10 @@ test('a program that goes away for good loses its running turn after the grace t
   hub.detach(host)
   await w.pass(9000)
   expect(await w.events('turn.ended')).toEqual([])
-  expect(await w.until(run)).toMatchObject({ outcome: 'lost', error: expect.stringContaining('not connected') as string })
+  expect(await w.until(run)).toMatchObject({
+    outcome: 'lost',
+    error: expect.stringContaining('not connected') as string,
+  })
 })
 
 test('one that comes back in time is given the same turn again, and its answer counts', async () => {
@@ -58,5 +82,9 @@ test('what a program calls a failure is one, with what it said', async () => {
   const turn = host.frames[0]?.type === 'turn' ? host.frames[0].turn : ''
   hub.turn(host, turn)?.say('so far ')
   hub.turn(host, turn)?.answer({ output: '', error: 'it broke', usage: null })
-  expect(await w.until(run)).toMatchObject({ outcome: 'failed', error: 'host_failed: it broke', output: 'so far ' })
+  expect(await w.until(run)).toMatchObject({
+    outcome: 'failed',
+    error: 'host_failed: it broke',
+    output: 'so far ',
+  })
 })

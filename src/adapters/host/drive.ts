@@ -1,4 +1,7 @@
-/** Runs a turn in a connected program. If the program goes away, it has a grace time to come back; then the turn is lost, and its originator is told. */
+/**
+ * Runs a turn in a connected program. If the program goes away, it has a grace time to come back; then the
+ * turn is lost, and its originator is told.
+ */
 import type { OpeningMessage } from '../../model/event.ts'
 import { RunnerLost } from '../../runtime/faults.ts'
 import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
@@ -7,21 +10,41 @@ import type { HostAnswer, HostHub } from './hub.ts'
 
 export const hostGraceMs = 10_000
 
-export type HostDriverDeps = { hub: HostHub; clock: Clock; graceMs?: number; inputOf?: (turn: TurnInput) => Promise<OpeningMessage | null> }
+export type HostDriverDeps = {
+  hub: HostHub
+  clock: Clock
+  graceMs?: number
+  inputOf?: (turn: TurnInput) => Promise<OpeningMessage | null>
+}
 
 export const hostDriver = (deps: HostDriverDeps): Driver => ({
   async run(turn, steps, signal): Promise<TurnOutcome> {
     // One recorded step: what the program said, whatever it did to say it.
-    const answer = await steps.step<{ text: string; error: string | null }>('model', turn.agent.name, { prompt: turn.prompt }, async (stepSignal) => {
-      const { output, error, usage } = await runThere(deps, turn, steps, stepSignal)
-      return { value: { text: output, error }, usage: usage === null ? null : { ...usage, estimated: false } }
-    })
+    const answer = await steps.step<{ text: string; error: string | null }>(
+      'model',
+      turn.agent.name,
+      { prompt: turn.prompt },
+      async (stepSignal) => {
+        const { output, error, usage } = await runThere(deps, turn, steps, stepSignal)
+        return {
+          value: { text: output, error },
+          usage: usage === null ? null : { ...usage, estimated: false },
+        }
+      },
+    )
     signal.throwIfAborted()
-    return answer.error === null ? { outcome: 'completed', output: answer.text, error: null, iterations: 1 } : { outcome: 'failed', output: answer.text, error: `host_failed: ${answer.error}`, iterations: 1 }
+    return answer.error === null
+      ? { outcome: 'completed', output: answer.text, error: null, iterations: 1 }
+      : { outcome: 'failed', output: answer.text, error: `host_failed: ${answer.error}`, iterations: 1 }
   },
 })
 
-async function runThere({ hub, clock, graceMs = hostGraceMs, inputOf }: HostDriverDeps, turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<HostAnswer> {
+async function runThere(
+  { hub, clock, graceMs = hostGraceMs, inputOf }: HostDriverDeps,
+  turn: TurnInput,
+  steps: Steps,
+  signal: AbortSignal,
+): Promise<HostAnswer> {
   const sent = (await inputOf?.(turn)) ?? null
   const gone = new AbortController()
   return new Promise<HostAnswer>((resolve, reject) => {
@@ -45,10 +68,14 @@ async function runThere({ hub, clock, graceMs = hostGraceMs, inputOf }: HostDriv
       lost() {
         if (waiting) return
         waiting = true
-        void clock.sleep(graceMs, gone.signal).then(() => {
-          waiting = false
-          if (!hub.isThere(turn.session.id)) over(() => reject(new RunnerLost(`the program that runs ${turn.session.id} is not connected`)))
-        }, () => undefined)
+        void clock.sleep(graceMs, gone.signal).then(
+          () => {
+            waiting = false
+            if (!hub.isThere(turn.session.id))
+              over(() => reject(new RunnerLost(`the program that runs ${turn.session.id} is not connected`)))
+          },
+          () => undefined,
+        )
       },
     })
     if (signal.aborted) stop()
@@ -57,6 +84,17 @@ async function runThere({ hub, clock, graceMs = hostGraceMs, inputOf }: HostDriv
 }
 
 const frameOf = (turn: TurnInput, own: string, sent: OpeningMessage | null): ToHost => ({
-  type: 'turn', turn: turn.turn.id, id: own, sessionId: turn.session.id, prompt: turn.prompt, task: turn.task, from: sent?.from ?? turn.turn.call?.caller ?? null, source: sent?.source ?? 'agent', messageId: sent?.message ?? null, inReplyTo: sent?.inReplyTo ?? null,
-  system: turn.system, deadline: Math.min(turn.turn.deadline, turn.turn.call?.deadline ?? Infinity), tools: turn.tools.map(({ name, description, input }) => ({ name, description, input })),
+  type: 'turn',
+  turn: turn.turn.id,
+  id: own,
+  sessionId: turn.session.id,
+  prompt: turn.prompt,
+  task: turn.task,
+  from: sent?.from ?? turn.turn.call?.caller ?? null,
+  source: sent?.source ?? 'agent',
+  messageId: sent?.message ?? null,
+  inReplyTo: sent?.inReplyTo ?? null,
+  system: turn.system,
+  deadline: Math.min(turn.turn.deadline, turn.turn.call?.deadline ?? Infinity),
+  tools: turn.tools.map(({ name, description, input }) => ({ name, description, input })),
 })

@@ -1,11 +1,16 @@
 /**
  * The frames between us and a connected program that runs turns of its own sessions (`/ws/host`).
  *
- * The program says `hello` with its sessions, and may add or drop some later. We send `turn` when one of them has something to do, `cancel` when it must stop.
- * It sends `delta` as it speaks, `tool` to use a tool with the authority of the turn, and `answer` once. A turn that we send again after a break is the same turn: it is answered, not begun anew.
- * With each session it is given a token. What it does with that token is what the session does by itself between our turns; while one of its turns runs, it is done in that turn, with its authority.
+ * The program says `hello` with its sessions, and may add or drop some later. We send `turn` when one of them
+ * has something to do, `cancel` when it must stop.
+ * It sends `delta` as it speaks, `tool` to use a tool with the authority of the turn, and `answer` once. A
+ * turn that we send again after a break is the same turn: it is answered, not begun anew.
+ * With each session it is given a token. What it does with that token is what the session does by itself
+ * between our turns; while one of its turns runs, it is done in that turn, with its authority.
  *
- * A program that says in which directory it works is also asked to `open` sessions that were made here for its agent: it makes one of its own, or forks one, and says `session` with ours in `as`; or `unopened` with the reason. Then another program is asked, and where none is left, what waits for that session fails.
+ * A program that says in which directory it works is also asked to `open` sessions that were made here for
+ * its agent: it makes one of its own, or forks one, and says `session` with ours in `as`; or `unopened` with
+ * the reason. Then another program is asked, and where none is left, what waits for that session fails.
  */
 import { z } from 'zod'
 import { AgentName } from '../../model/agent.ts'
@@ -31,18 +36,34 @@ export type HostedSession = z.infer<typeof HostedSession>
 
 export const HostFrame = z.discriminatedUnion('type', [
   z.strictObject({
-    type: z.literal('hello'), /** What runs in it, such as `opencode`. */ agent: AgentName.max(50, 'at most 50 letters'), description: z.string().max(1000).default(''), sessions: z.array(HostedSession).max(hostSessionsPerHelloMax).default([]),
-    /** Tools that its turns may use through us. */ tools: z.array(z.string().min(1)).max(100).default([]),
-    /** The directory in which it makes sessions when it is asked to. */ opens: z.string().min(1).max(4096).nullish(),
+    type: z.literal('hello'),
+    /** What runs in it, such as `opencode`. */
+    agent: AgentName.max(50, 'at most 50 letters'),
+    description: z.string().max(1000).default(''),
+    sessions: z.array(HostedSession).max(hostSessionsPerHelloMax).default([]),
+    /** Tools that its turns may use through us. */
+    tools: z.array(z.string().min(1)).max(100).default([]),
+    /** The directory in which it makes sessions when it is asked to. */
+    opens: z.string().min(1).max(4096).nullish(),
   }),
   z.strictObject({ type: z.literal('session'), session: HostedSession }),
   z.strictObject({ type: z.literal('gone'), session: id }),
   /** One of ours that it was asked to open, and could not. */
   z.strictObject({ type: z.literal('unopened'), session: SessionId, why: z.string().max(hostErrorMax) }),
   z.strictObject({ type: z.literal('delta'), turn: z.string().max(200), text: z.string().max(hostDeltaMax) }),
-  z.strictObject({ type: z.literal('tool'), turn: z.string().max(200), id: z.string().min(1).max(200), name: z.string().min(1).max(100), input: Json }),
   z.strictObject({
-    type: z.literal('answer'), turn: z.string().max(200), output: z.string(), /** Why it failed; null where it did not. */ error: z.string().max(hostErrorMax).nullish(),
+    type: z.literal('tool'),
+    turn: z.string().max(200),
+    id: z.string().min(1).max(200),
+    name: z.string().min(1).max(100),
+    input: Json,
+  }),
+  z.strictObject({
+    type: z.literal('answer'),
+    turn: z.string().max(200),
+    output: z.string(),
+    /** Why it failed; null where it did not. */
+    error: z.string().max(hostErrorMax).nullish(),
     usage: z.strictObject({ input: z.number().int().min(0), output: z.number().int().min(0) }).nullish(),
   }),
 ])
@@ -58,8 +79,37 @@ export type About = { type: string; session?: string; turn?: string; id?: string
 export type ToHost =
   | { type: 'welcome'; agent: string; sessions: Registered[] }
   | ({ type: 'registered' } & Registered)
-  | { type: 'open'; sessionId: string; cwd: string; title: string; /** The program's own id of the one to go on from, and how many messages back. */ fork: { id: string; back: number } | null }
-  | { type: 'turn'; turn: string; id: string; sessionId: string; prompt: string; task: string; from: string | null; source: string; messageId: string | null; inReplyTo: string | null; system: string; deadline: number; tools: { name: string; description: string; input: Json }[] }
+  | {
+      type: 'open'
+      sessionId: string
+      cwd: string
+      title: string
+      /** The program's own id of the one to go on from, and how many messages back. */
+      fork: {
+        id: string
+        back: number
+      } | null
+    }
+  | {
+      type: 'turn'
+      turn: string
+      id: string
+      sessionId: string
+      prompt: string
+      task: string
+      from: string | null
+      source: string
+      messageId: string | null
+      inReplyTo: string | null
+      system: string
+      deadline: number
+      tools: { name: string; description: string; input: Json }[]
+    }
   | { type: 'cancel'; turn: string; cause: string }
   | { type: 'tool.result'; turn: string; id: string; ok: boolean; value: Json }
-  | { type: 'error'; error: { code: string; message: string; field?: string }; /** What was refused, so that nobody waits for it. */ about: About }
+  | {
+      type: 'error'
+      error: { code: string; message: string; field?: string }
+      /** What was refused, so that nobody waits for it. */
+      about: About
+    }

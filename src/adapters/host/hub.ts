@@ -1,19 +1,46 @@
-/** Which programs are connected, and which sessions they run. In memory: a program that comes back says `hello` again. */
+/**
+ * Which programs are connected, and which sessions they run. In memory: a program that comes back says
+ * `hello` again.
+ */
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { ToolAnswer } from '../../runtime/ports.ts'
 import type { ToHost } from './frames.ts'
 
-export type HostAnswer = { output: string; error: string | null; usage: { input: number; output: number } | null }
+export type HostAnswer = {
+  output: string
+  error: string | null
+  usage: { input: number; output: number } | null
+}
 
 /** A turn that a connected program runs: what the driver wants to hear. */
-export type HostedTurn = { session: SessionId; frame: (own: string) => ToHost; answer(answer: HostAnswer): void; say(text: string): void; tool(name: string, input: Json): Promise<ToolAnswer>; lost(): void }
+export type HostedTurn = {
+  session: SessionId
+  frame: (own: string) => ToHost
+  answer(answer: HostAnswer): void
+  say(text: string): void
+  tool(name: string, input: Json): Promise<ToolAnswer>
+  lost(): void
+}
 
-/** One connected program. `sessions` has its own ids by ours; `place` is whose sessions it makes when asked, and where. */
-export type Host = { send(frame: ToHost): void; sessions: Map<SessionId, string>; place?: { agent: string; cwd: string } }
+/**
+ * One connected program. `sessions` has its own ids by ours; `place` is whose sessions it makes when asked,
+ * and where.
+ */
+export type Host = {
+  send(frame: ToHost): void
+  sessions: Map<SessionId, string>
+  place?: { agent: string; cwd: string }
+}
 
 /** A session that was made here, for a program to make its own of; `from` is the one that it goes on from. */
-export type Wanted = { session: SessionId; agent: string; cwd: string; title: string; from: { session: SessionId; back: number } | null }
+export type Wanted = {
+  session: SessionId
+  agent: string
+  cwd: string
+  title: string
+  from: { session: SessionId; back: number } | null
+}
 
 export type HostHub = {
   /** Whether somebody is there to run a turn of this session. */
@@ -22,7 +49,10 @@ export type HostHub = {
   attach(host: Host, session: SessionId, own: string, spare?: boolean): void
   detach(host: Host): void
   drop(host: Host, session: SessionId): void
-  /** Gives a turn to whoever runs its session, now or when it is back; the returned function takes it away again. */
+  /**
+   * Gives a turn to whoever runs its session, now or when it is back; the returned function takes it away
+   * again.
+   */
   begin(turn: TurnId, hosted: HostedTurn): () => void
   cancel(turn: TurnId, cause: string): void
   turn(host: Host, turn: string): HostedTurn | null
@@ -31,7 +61,10 @@ export type HostHub = {
   /** A program that makes sessions when asked is there. */
   join(host: Host): void
   onJoined(listener: () => void): void
-  /** Asks a program of that agent and directory, once; one that has the conversation to go on from, where there is one. */
+  /**
+   * Asks a program of that agent and directory, once; one that has the conversation to go on from, where
+   * there is one.
+   */
   want(wanted: Wanted): void
   /** It could not make what it was asked for: the next one is asked. */
   cannot(host: Host, session: SessionId, why: string): void
@@ -103,23 +136,43 @@ export function hostHub(): HostHub {
 }
 
 type Asked = { wanted: Wanted; host: Host; /** Those that could not. */ failed: Set<Host> }
-type Wanting = Pick<HostHub, 'join' | 'onJoined' | 'want' | 'cannot' | 'onAsked' | 'onHopeless'> & { brought: (session: SessionId) => void; left: (host: Host) => void }
+type Wanting = Pick<HostHub, 'join' | 'onJoined' | 'want' | 'cannot' | 'onAsked' | 'onHopeless'> & {
+  brought: (session: SessionId) => void
+  left: (host: Host) => void
+}
 
 /** Programs that make sessions when asked, and which of them was asked for what. */
 function wantingHub(isThere: (session: SessionId) => boolean): Wanting {
   const joined = new Set<Host>()
-  const listeners = { joined: new Set<() => void>(), asked: new Set<(late: (why: string) => void) => void>(), hopeless: new Set<(session: SessionId, why: string) => void>() }
+  const listeners = {
+    joined: new Set<() => void>(),
+    asked: new Set<(late: (why: string) => void) => void>(),
+    hopeless: new Set<(session: SessionId, why: string) => void>(),
+  }
   /** Who was asked for a session, and has not brought it yet. */
   const asked = new Map<SessionId, Asked>()
   const ask = (wanted: Wanted, failed: Set<Host>): boolean => {
     const { session, agent, cwd, title, from } = wanted
-    const host = [...joined].find((one) => !failed.has(one) && one.place?.agent === agent && one.place.cwd === cwd && (from === null || one.sessions.has(from.session)))
+    const host = [...joined].find(
+      (one) =>
+        !failed.has(one) &&
+        one.place?.agent === agent &&
+        one.place.cwd === cwd &&
+        (from === null || one.sessions.has(from.session)),
+    )
     if (host === undefined) return false
     const own = from === null ? undefined : host.sessions.get(from.session)
     const entry: Asked = { wanted, host, failed }
     asked.set(session, entry)
-    host.send({ type: 'open', sessionId: session, cwd, title, fork: from === null || own === undefined ? null : { id: own, back: from.back } })
-    for (const told of listeners.asked) told((why) => void (asked.get(session) === entry && giveUp(entry, why)))
+    host.send({
+      type: 'open',
+      sessionId: session,
+      cwd,
+      title,
+      fork: from === null || own === undefined ? null : { id: own, back: from.back },
+    })
+    for (const told of listeners.asked)
+      told((why) => void (asked.get(session) === entry && giveUp(entry, why)))
     return true
   }
   const giveUp = ({ wanted, host, failed }: Asked, why: string): void => {
@@ -131,7 +184,8 @@ function wantingHub(isThere: (session: SessionId) => boolean): Wanting {
     left(host) {
       joined.delete(host)
       // Nobody else there: whoever joins next is asked.
-      for (const [session, { wanted, host: other, failed }] of asked) if (other === host && asked.delete(session)) ask(wanted, failed)
+      for (const [session, { wanted, host: other, failed }] of asked)
+        if (other === host && asked.delete(session)) ask(wanted, failed)
     },
     join(host) {
       joined.add(host)

@@ -14,19 +14,31 @@ import type { Host, HostHub } from './hub.ts'
 const badFramesMax = 10
 const idShownMax = 1000
 const policyCode = 1008
-/** R11: frames of one program that wait for those before them, its uses of tools at once, and what it has not read. */
+/**
+ * R11: frames of one program that wait for those before them, its uses of tools at once, and what it has not
+ * read.
+ */
 const framesWaitingMax = 64
 const toolsAtOnceMax = 64
 const unreadBytesMax = 32 * 1024 * 1024
 const tryLaterCode = 1013
 
-export type HostSocketDeps = { exchange: Exchange; hub: HostHub; /** A token that acts as that session. */ mint(session: SessionId): string; report(fault: unknown): void }
+export type HostSocketDeps = {
+  exchange: Exchange
+  hub: HostHub
+  /** A token that acts as that session. */
+  mint(session: SessionId): string
+  report(fault: unknown): void
+}
 
 /** `onFault` logs what breaks while a frame is taken, and ends the connection. */
-export function hostSocket(deps: HostSocketDeps): (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void {
+export function hostSocket(
+  deps: HostSocketDeps,
+): (ws: WebSocket, who: Who, onFault: (fault: unknown) => void) => void {
   return (ws, who, onFault) => {
     // A session's token speaks for that session alone, and a program brings many.
-    if (who.kind !== 'user') return ws.close(policyCode, 'only the user may connect a program that runs turns')
+    if (who.kind !== 'user')
+      return ws.close(policyCode, 'only the user may connect a program that runs turns')
     new Program(ws, deps, onFault).begin()
   }
 }
@@ -55,11 +67,24 @@ class Program {
   }
 
   begin(): void {
-    this.#ws.on('close', contained((fault) => this.#deps.report(fault), () => this.#deps.hub.detach(this.#host)))
-    this.#ws.on('message', contained(this.#onFault, (data: Buffer, isBinary: boolean) => this.#receive(isBinary ? null : data.toString('utf8'))))
+    this.#ws.on(
+      'close',
+      contained(
+        (fault) => this.#deps.report(fault),
+        () => this.#deps.hub.detach(this.#host),
+      ),
+    )
+    this.#ws.on(
+      'message',
+      contained(this.#onFault, (data: Buffer, isBinary: boolean) =>
+        this.#receive(isBinary ? null : data.toString('utf8')),
+      ),
+    )
   }
 
-  /** Where nothing can be recorded, the program comes again after a while, and brings its sessions once more. */
+  /**
+   * Where nothing can be recorded, the program comes again after a while, and brings its sessions once more.
+   */
   #broke(fault: unknown, about: About): void {
     const refusal = storeRefusal(fault)
     if (refusal === null) return this.#onFault(fault)
@@ -68,37 +93,61 @@ class Program {
   }
 
   #receive(text: string | null): void {
-    const { frame, about } = text === null ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } } : parsed(text)
+    const { frame, about } =
+      text === null
+        ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } }
+        : parsed(text)
     if (isRefusal(frame)) return this.#refuse(frame, about)
     this.#waiting += 1
     // What it sends meanwhile stays with the kernel, and then with the program.
     if (this.#waiting >= framesWaitingMax) this.#ws.pause()
-    this.#last = this.#last.then(() => this.#take(frame)).catch((fault: unknown) => this.#broke(fault, about)).finally(() => {
-      this.#waiting -= 1
-      if (this.#waiting < framesWaitingMax && this.#ws.isPaused) this.#ws.resume()
-    })
+    this.#last = this.#last
+      .then(() => this.#take(frame))
+      .catch((fault: unknown) => this.#broke(fault, about))
+      .finally(() => {
+        this.#waiting -= 1
+        if (this.#waiting < framesWaitingMax && this.#ws.isPaused) this.#ws.resume()
+      })
   }
 
   async #take(frame: HostFrame): Promise<void> {
     switch (frame.type) {
-      case 'hello': return this.#hello(frame)
-      case 'session': return this.#register(frame.session)
-      case 'gone': return this.#gone(frame.session)
-      case 'unopened': return this.#deps.hub.cannot(this.#host, frame.session, frame.why)
-      case 'delta': return this.#turn(frame.turn)?.say(frame.text)
-      case 'tool': return this.#tool(frame)
-      case 'answer': return this.#turn(frame.turn)?.answer({ output: frame.output, error: frame.error ?? null, usage: frame.usage ?? null })
+      case 'hello':
+        return this.#hello(frame)
+      case 'session':
+        return this.#register(frame.session)
+      case 'gone':
+        return this.#gone(frame.session)
+      case 'unopened':
+        return this.#deps.hub.cannot(this.#host, frame.session, frame.why)
+      case 'delta':
+        return this.#turn(frame.turn)?.say(frame.text)
+      case 'tool':
+        return this.#tool(frame)
+      case 'answer':
+        return this.#turn(frame.turn)?.answer({
+          output: frame.output,
+          error: frame.error ?? null,
+          usage: frame.usage ?? null,
+        })
     }
   }
 
   #turn(turn: string) {
     const hosted = this.#deps.hub.turn(this.#host, turn)
     // Most likely it has ended meanwhile: what comes late changes nothing.
-    if (hosted === null) this.#send({ type: 'cancel', turn, cause: 'this turn has ended, or is not one of yours' })
+    if (hosted === null)
+      this.#send({ type: 'cancel', turn, cause: 'this turn has ended, or is not one of yours' })
     return hosted
   }
 
-  async #hello({ agent, description, sessions, tools, opens }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
+  async #hello({
+    agent,
+    description,
+    sessions,
+    tools,
+    opens,
+  }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
     const known = await this.#deps.exchange.hostAgent({ name: agent, description, tools })
     if (isRefusal(known)) return this.#refuse(known, { type: 'hello' })
     this.#agent = known.id
@@ -107,11 +156,21 @@ class Program {
     for (const session of sessions) {
       const opened = await this.#open(session)
       if (isRefusal(opened)) this.#say(opened, { type: 'session', session: session.id })
-      else registered.push({ id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id), spare: session.spare })
+      else
+        registered.push({
+          id: session.id,
+          sessionId: opened.id,
+          token: this.#deps.mint(opened.id),
+          spare: session.spare,
+        })
     }
     // It may have gone while its sessions were opened: then nobody would ever take them off again.
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    this.#send({ type: 'welcome', agent: known.id, sessions: registered.map(({ spare: _spare, ...one }) => one) })
+    this.#send({
+      type: 'welcome',
+      agent: known.id,
+      sessions: registered.map(({ spare: _spare, ...one }) => one),
+    })
     for (const { id, sessionId, spare } of registered) this.#deps.hub.attach(this.#host, sessionId, id, spare)
     if (opens == null) return
     this.#host.place = { agent: known.id, cwd: opens }
@@ -122,14 +181,22 @@ class Program {
     const opened = await this.#open(session)
     if (isRefusal(opened)) return this.#refuse(opened, { type: 'session', session: session.id })
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    this.#send({ type: 'registered', id: session.id, sessionId: opened.id, token: this.#deps.mint(opened.id) })
+    this.#send({
+      type: 'registered',
+      id: session.id,
+      sessionId: opened.id,
+      token: this.#deps.mint(opened.id),
+    })
     this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
   }
 
   /** A program may give its sessions other titles as they go on. */
   async #open(session: HostedSession): Promise<{ id: SessionId } | Refusal> {
     const opened = await this.#known(session)
-    const refusal = isRefusal(opened) || session.title === '' ? null : await this.#deps.exchange.rename(opened.id, session.title)
+    const refusal =
+      isRefusal(opened) || session.title === ''
+        ? null
+        : await this.#deps.exchange.rename(opened.id, session.title)
     return refusal ?? opened
   }
 
@@ -137,7 +204,19 @@ class Program {
     if (this.#agent === null) return badInput('type', 'session', '"hello" first')
     if (as != null) return this.#made(as)
     const above: SessionId | null = parent == null ? null : `ses_${hostedId(this.#name, parent)}`
-    const made = await this.#deps.exchange.createSession({ kind: 'user' }, { cwd, agent: this.#agent, model: null, title, parent: above, initialMessage: null, id: hostedId(this.#name, id), trace: null })
+    const made = await this.#deps.exchange.createSession(
+      { kind: 'user' },
+      {
+        cwd,
+        agent: this.#agent,
+        model: null,
+        title,
+        parent: above,
+        initialMessage: null,
+        id: hostedId(this.#name, id),
+        trace: null,
+      },
+    )
     return isRefusal(made) ? made : { id: made.sessionId }
   }
 
@@ -145,7 +224,9 @@ class Program {
   async #made(given: SessionId): Promise<{ id: SessionId } | Refusal> {
     const known = await this.#deps.exchange.sessionView(given)
     if (isRefusal(known)) return known
-    return known.agent === this.#agent ? { id: known.id } : badInput('as', given, `a session of ${this.#name}`)
+    return known.agent === this.#agent
+      ? { id: known.id }
+      : badInput('as', given, `a session of ${this.#name}`)
   }
 
   #gone(own: string): void {
@@ -154,17 +235,49 @@ class Program {
 
   #tool({ turn, id, name, input }: Extract<HostFrame, { type: 'tool' }>): void {
     const hosted = this.#turn(turn)
-    if (hosted === null) return this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: 'this turn has ended, or is not one of yours' } } })
-    if (this.#toolsRunning >= toolsAtOnceMax) return this.#say({ code: 'too_many_calls', open: this.#toolsRunning, openMax: toolsAtOnceMax }, { type: 'tool', turn, id })
+    if (hosted === null)
+      return this.#send({
+        type: 'tool.result',
+        turn,
+        id,
+        ok: false,
+        value: { error: { code: 'call_ended', message: 'this turn has ended, or is not one of yours' } },
+      })
+    if (this.#toolsRunning >= toolsAtOnceMax)
+      return this.#say(
+        { code: 'too_many_calls', open: this.#toolsRunning, openMax: toolsAtOnceMax },
+        { type: 'tool', turn, id },
+      )
     this.#toolsRunning += 1
-    hosted.tool(name, input).then(
-      ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
-      (error: unknown) => this.#send({ type: 'tool.result', turn, id, ok: false, value: { error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) } } }),
-    ).catch(this.#onFault).finally(() => (this.#toolsRunning -= 1))
+    hosted
+      .tool(name, input)
+      .then(
+        ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
+        (error: unknown) =>
+          this.#send({
+            type: 'tool.result',
+            turn,
+            id,
+            ok: false,
+            value: {
+              error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) },
+            },
+          }),
+      )
+      .catch(this.#onFault)
+      .finally(() => (this.#toolsRunning -= 1))
   }
 
   #say(refusal: Refusal, about: About): void {
-    this.#send({ type: 'error', error: { code: refusal.code, message: explain(refusal), ...('field' in refusal ? { field: refusal.field } : {}) }, about })
+    this.#send({
+      type: 'error',
+      error: {
+        code: refusal.code,
+        message: explain(refusal),
+        ...('field' in refusal ? { field: refusal.field } : {}),
+      },
+      about,
+    })
   }
 
   #refuse(refusal: Refusal, about: About): void {
@@ -185,13 +298,24 @@ function parsed(text: string): { frame: HostFrame | Refusal; about: About } {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: hostFrameBytesMax })
   if (isRefusal(given)) return { frame: given, about: { type: 'unknown' } }
   const frame = HostFrame.safeParse(given.value)
-  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value), about: aboutOf(given.value) }
+  return {
+    frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value),
+    about: aboutOf(given.value),
+  }
 }
 
 /** As far as a frame that cannot be read can be read. */
 function aboutOf(given: unknown): About {
   const fields = given !== null && typeof given === 'object' ? (given as Record<string, unknown>) : {}
-  const own = fields['session'] !== null && typeof fields['session'] === 'object' ? (fields['session'] as Record<string, unknown>)['id'] : fields['session']
-  const texts = Object.entries({ session: own, turn: fields['turn'], id: fields['id'] }).filter((entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= idShownMax)
-  return { type: typeof fields['type'] === 'string' ? fields['type'].slice(0, 20) : 'unknown', ...Object.fromEntries(texts) }
+  const own =
+    fields['session'] !== null && typeof fields['session'] === 'object'
+      ? (fields['session'] as Record<string, unknown>)['id']
+      : fields['session']
+  const texts = Object.entries({ session: own, turn: fields['turn'], id: fields['id'] }).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= idShownMax,
+  )
+  return {
+    type: typeof fields['type'] === 'string' ? fields['type'].slice(0, 20) : 'unknown',
+    ...Object.fromEntries(texts),
+  }
 }

@@ -1,4 +1,7 @@
-/** Sessions that programs are asked to make, on virtual time: who is asked, who is asked next, and when nobody is left. */
+/**
+ * Sessions that programs are asked to make, on virtual time: who is asked, who is asked next, and when nobody
+ * is left.
+ */
 import { expect, test } from 'vitest'
 import { virtualClock } from '../../../test/world.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -11,7 +14,12 @@ type Program = Host & { asked: string[] }
 
 function program(): Program {
   const asked: string[] = []
-  return { asked, sessions: new Map(), place: { agent: 'mine', cwd: '/tmp' }, send: (frame: ToHost) => void (frame.type === 'open' && asked.push(frame.sessionId)) }
+  return {
+    asked,
+    sessions: new Map(),
+    place: { agent: 'mine', cwd: '/tmp' },
+    send: (frame: ToHost) => void (frame.type === 'open' && asked.push(frame.sessionId)),
+  }
 }
 
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -21,10 +29,39 @@ function wanting(waiting: SessionId[]) {
   const [hub, clock, failed] = [hostHub(), virtualClock(), [] as [SessionId, string][]]
   const due = async (_now: number, limit: number, after: SessionId | null = null) => {
     const page = waiting.filter((id) => after === null || id > after).slice(0, limit)
-    return { calls: [], turns: [], lost: [], sessions: page, next: page.length === limit ? (page.at(-1) ?? null) : null }
+    return {
+      calls: [],
+      turns: [],
+      lost: [],
+      sessions: page,
+      next: page.length === limit ? (page.at(-1) ?? null) : null,
+    }
   }
-  const session = async (id: SessionId) => ({ id, agent: 'mine', kind: 'persistent' as const, parent: null, cwd: '/tmp', title: '', model: null, createdAt: 0, archived: false as const, entries: 0, summary: null, summaryEntries: 0 })
-  const told = wantedSessions({ hub, clock, alarm: alarmOf(clock, true), store: { due, session, read: async () => ({ events: [], next: 0 }) }, isHosted: () => true, fail: async (id, why) => void failed.push([id, why]), report: (fault) => { throw fault } })
+  const session = async (id: SessionId) => ({
+    id,
+    agent: 'mine',
+    kind: 'persistent' as const,
+    parent: null,
+    cwd: '/tmp',
+    title: '',
+    model: null,
+    createdAt: 0,
+    archived: false as const,
+    entries: 0,
+    summary: null,
+    summaryEntries: 0,
+  })
+  const told = wantedSessions({
+    hub,
+    clock,
+    alarm: alarmOf(clock, true),
+    store: { due, session, read: async () => ({ events: [], next: 0 }) },
+    isHosted: () => true,
+    fail: async (id, why) => void failed.push([id, why]),
+    report: (fault) => {
+      throw fault
+    },
+  })
   return { hub, clock, failed, told }
 }
 

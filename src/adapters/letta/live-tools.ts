@@ -1,4 +1,7 @@
-/** The tools of one turn as it uses them, for whoever watches it: from the log's events, before the turn has ended. */
+/**
+ * The tools of one turn as it uses them, for whoever watches it: from the log's events, before the turn has
+ * ended.
+ */
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import type { Exchange } from '../../runtime/exchange.ts'
@@ -6,14 +9,23 @@ import { type LettaMessage, toolCallMessage, toolMessages, type ToolUsed } from 
 
 type Called = Pick<ToolUsed, 'id' | 'name' | 'input' | 'at'>
 
-/** `id` is the message that starts the turn: nobody knows the turn before it is recorded. The returned function ends it. */
-export function followTools(exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>, session: SessionId, id: string, show: (message: LettaMessage) => void): () => void {
+/**
+ * `id` is the message that starts the turn: nobody knows the turn before it is recorded. The returned
+ * function ends it.
+ */
+export function followTools(
+  exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>,
+  session: SessionId,
+  id: string,
+  show: (message: LettaMessage) => void,
+): () => void {
   const calls = new Map<string, Called>()
   let turn: TurnId | null = null
   const events = (stored: readonly StoredEvent[]): void => {
     for (const one of stored) {
       if (one.event.type === 'message.sent' && one.event.message === id) turn = one.event.turn
-      if (turn !== null && one.event.turn === turn) for (const message of messagesOf(turn, one, calls)) show(message)
+      if (turn !== null && one.event.turn === turn)
+        for (const message of messagesOf(turn, one, calls)) show(message)
     }
   }
   return exchange.subscribe(exchange.lastSeq(), { sessions: [session] }, { events, delta: () => undefined })
@@ -21,15 +33,33 @@ export function followTools(exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>, s
 
 /** With the same ids and words that the turn's answer has, so that a stream shows each once. */
 function messagesOf(turn: TurnId, { event, at }: StoredEvent, calls: Map<string, Called>): LettaMessage[] {
-  if (event.type === 'step.started' && event.kind === 'tool') return [toolCallMessage(turn, { id: event.key, name: event.name, input: event.input, at })]
-  if (event.type === 'step.ended' && event.kind === 'tool') return toolMessages(turn, { id: event.key, name: event.name, input: event.input, ok: event.ok, output: event.output, at })
+  if (event.type === 'step.started' && event.kind === 'tool')
+    return [toolCallMessage(turn, { id: event.key, name: event.name, input: event.input, at })]
+  if (event.type === 'step.ended' && event.kind === 'tool')
+    return toolMessages(turn, {
+      id: event.key,
+      name: event.name,
+      input: event.input,
+      ok: event.ok,
+      output: event.output,
+      at,
+    })
   if (event.type === 'call.opened') {
-    const called = { id: event.call, name: event.tool, input: { agent: event.grant.agent, task: event.task }, at }
+    const called = {
+      id: event.call,
+      name: event.tool,
+      input: { agent: event.grant.agent, task: event.task },
+      at,
+    }
     calls.set(event.call, called)
     // One in the background has given its turn an answer at once; it is shown when it has ended.
     return event.background ? [] : [toolCallMessage(turn, called)]
   }
   const called = event.type === 'call.ended' ? calls.get(event.call) : undefined
   if (event.type !== 'call.ended' || called === undefined) return []
-  return toolMessages(turn, { ...called, ok: event.outcome === 'completed', output: event.output === '' ? (event.errors[0] ?? '') : event.output })
+  return toolMessages(turn, {
+    ...called,
+    ok: event.outcome === 'completed',
+    output: event.output === '' ? (event.errors[0] ?? '') : event.output,
+  })
 }

@@ -1,4 +1,7 @@
-/** The door for Letta's clients, and for Kelpie's: persistent agents under `/v1/agents`, each with one conversation, asked by blocking or streamed turns. */
+/**
+ * The door for Letta's clients, and for Kelpie's: persistent agents under `/v1/agents`, each with one
+ * conversation, asked by blocking or streamed turns.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { contained, faultText } from '../../model/contained.ts'
 import { canonical } from '../../model/json.ts'
@@ -9,7 +12,16 @@ import type { Clock, Ids } from '../../runtime/ports.ts'
 import { followTools } from './live-tools.ts'
 import { agentsPage, messagesPage } from './paging.ts'
 import { refuse } from './refusals.ts'
-import { type Input, ListQuery, NewAgent, readActId, readInput, readListQuery, readNewAgent, TurnInput } from './requests.ts'
+import {
+  type Input,
+  ListQuery,
+  NewAgent,
+  readActId,
+  readInput,
+  readListQuery,
+  readNewAgent,
+  TurnInput,
+} from './requests.ts'
 import { type Piece, streamTurn } from './stream.ts'
 import { turnsInFlight, type Place, type StartTurn, type TurnsInFlight } from './turns-in-flight.ts'
 import { agentState, lettaAnswer } from './wire.ts'
@@ -23,7 +35,11 @@ const agentsLimit = 50
 const messagesLimit = 100
 
 type Asked = AskAnswer | Refusal
-type Door = LettaDeps & { flights: TurnsInFlight<Asked, Piece>; /** Called when the server stops. */ atClose: Set<() => void> }
+type Door = LettaDeps & {
+  flights: TurnsInFlight<Asked, Piece>
+  /** Called when the server stops. */
+  atClose: Set<() => void>
+}
 type Handle = (request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) => Promise<unknown>
 type Docs = { summary: string; body?: unknown; querystring?: unknown }
 
@@ -44,48 +60,111 @@ export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Ide
   }
 }
 
-/** Turns that are asked for here carry the user's authority: whoever acts as a session has its own tools for calling. */
+/**
+ * Turns that are asked for here carry the user's authority: whoever acts as a session has its own tools for
+ * calling.
+ */
 function notTheUser(who: Who | Refusal): Refusal | null {
   if ('code' in who) return who
-  return who.kind === 'user' ? null : { code: 'not_allowed', agent: `The token of a ${who.kind}`, what: 'act as the user', allowed: ['call_agent at /mcp'] }
+  return who.kind === 'user'
+    ? null
+    : {
+        code: 'not_allowed',
+        agent: `The token of a ${who.kind}`,
+        what: 'act as the user',
+        allowed: ['call_agent at /mcp'],
+      }
 }
 
 function mount(scope: FastifyInstance, door: Door): void {
   const { exchange } = door
   const route = (method: HTTPMethods, url: string, docs: Docs, handle: Handle): void => {
-    // Letta's clients end the paths of lists with a slash. What comes in is read here, so that a wrong field is named; the schemas only describe it.
+    // Letta's clients end the paths of lists with a slash. What comes in is read here, so that a wrong field
+    // is named; the schemas only describe it.
     for (const path of [url, `${url}/`]) {
-      scope.route<{ Params: { id: string } }>({ method, url: path, schema: path === url ? { tags: ['persistent agents'], ...docs } : { hide: true } as object, validatorCompiler: () => (value) => ({ value }), handler: handle })
+      scope.route<{ Params: { id: string } }>({
+        method,
+        url: path,
+        schema: path === url ? { tags: ['persistent agents'], ...docs } : ({ hide: true } as object),
+        validatorCompiler: () => (value) => ({ value }),
+        handler: handle,
+      })
     }
   }
-  const answer = async <T extends object>(reply: FastifyReply, given: Promise<T | Refusal>, word: (value: T) => unknown): Promise<unknown> => {
+  const answer = async <T extends object>(
+    reply: FastifyReply,
+    given: Promise<T | Refusal>,
+    word: (value: T) => unknown,
+  ): Promise<unknown> => {
     const value = await given
     return 'code' in value ? refuse(reply, value as Refusal) : word(value)
   }
-  route('POST', '/v1/agents', { summary: 'Make a persistent agent', body: NewAgent }, async ({ body, headers }, reply) => {
-    const agent = readNewAgent(body)
-    if ('code' in agent) return refuse(reply, agent)
-    const act = readActId('/v1/agents', headers['idempotency-key'])
-    return 'code' in act ? refuse(reply, act) : answer(reply, exchange.createAgent({ ...agent, ...act }), agentState)
-  })
-  route('GET', '/v1/agents', { summary: 'Persistent agents, page by page', querystring: ListQuery }, async ({ query }, reply) => {
-    const list = readListQuery(query, agentsLimit)
-    return 'code' in list ? refuse(reply, list) : agentsPage(await exchange.agents(), list).map(agentState)
-  })
-  route('GET', '/v1/agents/:id', { summary: 'One agent, by id or name' }, ({ params }, reply) => answer(reply, exchange.agent(params.id), agentState))
-  route('DELETE', '/v1/agents/:id', { summary: 'Delete an agent' }, ({ params }, reply) => answer(reply, exchange.deleteAgent(params.id), ({ id }) => ({ id, message: `Agent ${id} was deleted.` })))
-  route('GET', '/v1/agents/:id/messages', { summary: 'The conversation of an agent, page by page', querystring: ListQuery }, async ({ params, query }, reply) => {
-    const list = readListQuery(query, messagesLimit)
-    if ('code' in list) return refuse(reply, list)
-    const session = await exchange.agentSession(params.id)
-    return typeof session === 'string' ? answer(reply, messagesPage(exchange, session, list), (page) => page) : refuse(reply, session)
-  })
-  for (const [url, streaming] of [['/v1/agents/:id/messages', false], ['/v1/agents/:id/messages/stream', true]] as const) {
-    route('POST', url, { summary: streaming ? 'Ask an agent, and read its turn as it goes' : 'Ask an agent, and wait for its turn', body: TurnInput }, (request, reply) => ask(door, url, streaming, request, reply))
+  route(
+    'POST',
+    '/v1/agents',
+    { summary: 'Make a persistent agent', body: NewAgent },
+    async ({ body, headers }, reply) => {
+      const agent = readNewAgent(body)
+      if ('code' in agent) return refuse(reply, agent)
+      const act = readActId('/v1/agents', headers['idempotency-key'])
+      return 'code' in act
+        ? refuse(reply, act)
+        : answer(reply, exchange.createAgent({ ...agent, ...act }), agentState)
+    },
+  )
+  route(
+    'GET',
+    '/v1/agents',
+    { summary: 'Persistent agents, page by page', querystring: ListQuery },
+    async ({ query }, reply) => {
+      const list = readListQuery(query, agentsLimit)
+      return 'code' in list ? refuse(reply, list) : agentsPage(await exchange.agents(), list).map(agentState)
+    },
+  )
+  route('GET', '/v1/agents/:id', { summary: 'One agent, by id or name' }, ({ params }, reply) =>
+    answer(reply, exchange.agent(params.id), agentState),
+  )
+  route('DELETE', '/v1/agents/:id', { summary: 'Delete an agent' }, ({ params }, reply) =>
+    answer(reply, exchange.deleteAgent(params.id), ({ id }) => ({ id, message: `Agent ${id} was deleted.` })),
+  )
+  route(
+    'GET',
+    '/v1/agents/:id/messages',
+    { summary: 'The conversation of an agent, page by page', querystring: ListQuery },
+    async ({ params, query }, reply) => {
+      const list = readListQuery(query, messagesLimit)
+      if ('code' in list) return refuse(reply, list)
+      const session = await exchange.agentSession(params.id)
+      return typeof session === 'string'
+        ? answer(reply, messagesPage(exchange, session, list), (page) => page)
+        : refuse(reply, session)
+    },
+  )
+  for (const [url, streaming] of [
+    ['/v1/agents/:id/messages', false],
+    ['/v1/agents/:id/messages/stream', true],
+  ] as const) {
+    route(
+      'POST',
+      url,
+      {
+        summary: streaming
+          ? 'Ask an agent, and read its turn as it goes'
+          : 'Ask an agent, and wait for its turn',
+        body: TurnInput,
+      },
+      (request, reply) => ask(door, url, streaming, request, reply),
+    )
   }
 }
 
-async function ask(door: Door, route: string, streaming: boolean, request: Parameters<Handle>[0], reply: FastifyReply): Promise<unknown> {
+async function ask(
+  door: Door,
+  route: string,
+  streaming: boolean,
+  request: Parameters<Handle>[0],
+  reply: FastifyReply,
+): Promise<unknown> {
   const input = readInput(request.body)
   if ('code' in input) return refuse(reply, input)
   const act = readActId(route, request.headers['idempotency-key'])
@@ -93,12 +172,22 @@ async function ask(door: Door, route: string, streaming: boolean, request: Param
   const session = await door.exchange.agentSession(request.params.id)
   if (typeof session !== 'string') return refuse(reply, session)
   const streams = streaming || input.streaming
-  const place = door.flights.attach(canonical([route, session, act.id, request.body]), turnStart(door, session, input, streams, act.id, traceOf(request)))
+  const place = door.flights.attach(
+    canonical([route, session, act.id, request.body]),
+    turnStart(door, session, input, streams, act.id, traceOf(request)),
+  )
   leaveWhenDone(reply, place)
   return streams ? stream(door, place, input, reply) : block(door, place, reply)
 }
 
-function turnStart({ exchange, ids }: Door, session: SessionId, { text }: Input, live: boolean, actId: string | null, trace: string | null): StartTurn<Asked, Piece> {
+function turnStart(
+  { exchange, ids }: Door,
+  session: SessionId,
+  { text }: Input,
+  live: boolean,
+  actId: string | null,
+  trace: string | null,
+): StartTurn<Asked, Piece> {
   return async (signal, emit) => {
     const id = actId ?? `msg_${ids.next()}`
     if (!live) return exchange.ask(session, text, { signal, id, trace })
@@ -114,8 +203,14 @@ function turnStart({ exchange, ids }: Door, session: SessionId, { text }: Input,
 /** Whether the client was served is known when its connection took the last byte, or broke before. */
 function leaveWhenDone({ raw }: FastifyReply, place: Place<Asked, Piece>): void {
   const broke = (fault: unknown): void => process.emitWarning(faultText(fault))
-  raw.once('finish', contained(broke, () => place.leave(true)))
-  raw.once('close', contained(broke, () => place.leave(false)))
+  raw.once(
+    'finish',
+    contained(broke, () => place.leave(true)),
+  )
+  raw.once(
+    'close',
+    contained(broke, () => place.leave(false)),
+  )
   if (raw.destroyed) place.leave(false)
 }
 
@@ -125,18 +220,33 @@ async function block(door: Door, place: Place<Asked, Piece>, reply: FastifyReply
   return 'code' in answer ? refuse(reply, answer) : lettaAnswer(answer)
 }
 
-async function stream(door: Door, place: Place<Asked, Piece>, input: Input, reply: FastifyReply): Promise<unknown> {
+async function stream(
+  door: Door,
+  place: Place<Asked, Piece>,
+  input: Input,
+  reply: FastifyReply,
+): Promise<unknown> {
   const out = await untilClosing(door, streamTurn(place, input, door.clock))
   if (out === 'closing') return stopping(reply)
   if ('code' in out) return refuse(reply, out)
   const close = (): void => void out.destroy()
   door.atClose.add(close)
-  out.once('close', contained(() => undefined, () => door.atClose.delete(close)))
+  out.once(
+    'close',
+    contained(
+      () => undefined,
+      () => door.atClose.delete(close),
+    ),
+  )
   if (reply.raw.destroyed) {
     close()
     return reply.hijack()
   }
-  return reply.header('content-type', 'text/event-stream; charset=utf-8').header('cache-control', 'no-store').header('x-accel-buffering', 'no').send(out)
+  return reply
+    .header('content-type', 'text/event-stream; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .header('x-accel-buffering', 'no')
+    .send(out)
 }
 
 /** A server that stops waits for nobody, or nobody's turn would ever end in it. */
@@ -144,13 +254,24 @@ const untilClosing = <T>(door: Door, work: Promise<T>): Promise<T | 'closing'> =
   new Promise((resolve, reject) => {
     const close = (): void => resolve('closing')
     door.atClose.add(close)
-    work.then(resolve, reject).finally(() => door.atClose.delete(close)).catch(reject)
+    work
+      .then(resolve, reject)
+      .finally(() => door.atClose.delete(close))
+      .catch(reject)
   })
 
 const stopping = (reply: FastifyReply): FastifyReply =>
-  reply.code(503).send({ error: { code: 'unavailable', message: 'The server is stopping. The turn goes on when it runs again; a retry with the same Idempotency-Key finds it. Without a key, read the conversation before you ask again.' } })
+  reply.code(503).send({
+    error: {
+      code: 'unavailable',
+      message:
+        'The server is stopping. The turn goes on when it runs again; a retry with the same Idempotency-Key finds it. Without a key, read the conversation before you ask again.',
+    },
+  })
 
 function traceOf({ headers }: FastifyRequest): string | null {
   const trace = headers['traceparent']
-  return typeof trace === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace) ? trace : null
+  return typeof trace === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace)
+    ? trace
+    : null
 }

@@ -1,4 +1,7 @@
-/** A turn as server-sent events: `data:` lines without names, one message each, or the text in pieces where `stream_tokens` asks for it; then why it stopped, what it used, and `[DONE]`. */
+/**
+ * A turn as server-sent events: `data:` lines without names, one message each, or the text in pieces where
+ * `stream_tokens` asks for it; then why it stopped, what it used, and `[DONE]`.
+ */
 import { PassThrough, type Readable } from 'node:stream'
 import { contained } from '../../model/contained.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
@@ -21,11 +24,19 @@ type Want = Pick<Input, 'tokens' | 'pings'>
 type Send = (value: object | '[DONE]') => void
 
 /** Nothing is sent before something has happened, so that a refusal can still have its status. */
-export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want: Want, clock: Clock): Promise<Readable | Refusal> {
+export async function streamTurn(
+  place: Place<AskAnswer | Refusal, Piece>,
+  want: Want,
+  clock: Clock,
+): Promise<Readable | Refusal> {
   const out = new PassThrough()
   const over = new AbortController()
-  const broke = (fault: unknown): void => void out.destroy(fault instanceof Error ? fault : new Error(String(fault)))
-  out.once('close', contained(broke, () => over.abort()))
+  const broke = (fault: unknown): void =>
+    void out.destroy(fault instanceof Error ? fault : new Error(String(fault)))
+  out.once(
+    'close',
+    contained(broke, () => over.abort()),
+  )
   // Whoever sends it listens too; until then an error has nobody to go to.
   out.on('error', () => undefined)
   const write = (text: string): void => {
@@ -34,7 +45,8 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     if (out.writableLength + out.readableLength > unreadBytesMax) return void out.destroy()
     out.write(text)
   }
-  const send: Send = (value) => write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`)
+  const send: Send = (value) =>
+    write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`)
   const writer = turnWriter(send, want, clock)
   let begin = (): void => undefined
   const begun = new Promise<'begun'>((resolve) => (begin = () => resolve('begun')))
@@ -52,17 +64,19 @@ export async function streamTurn(place: Place<AskAnswer | Refusal, Piece>, want:
     out.destroy()
     return first
   }
-  place.answer.then((answer) => {
-    writer.end(answer)
-    out.end()
-    over.abort()
-  }).catch((fault: unknown) => {
-    const refusal = storeRefusal(fault)
-    if (refusal === null) return broke(fault)
-    writer.end(refusal)
-    out.end()
-    over.abort()
-  })
+  place.answer
+    .then((answer) => {
+      writer.end(answer)
+      out.end()
+      over.abort()
+    })
+    .catch((fault: unknown) => {
+      const refusal = storeRefusal(fault)
+      if (refusal === null) return broke(fault)
+      writer.end(refusal)
+      out.end()
+      over.abort()
+    })
   return out
 }
 
@@ -104,12 +118,14 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
       }
     },
     end(answer: AskAnswer | Refusal): void {
-      if ('code' in answer) send({ message_type: 'error_message', run_id: '', error_type: answer.code, message: explain(answer) })
+      if ('code' in answer)
+        send({ message_type: 'error_message', run_id: '', error_type: answer.code, message: explain(answer) })
       else {
         for (const used of answer.toolCalls) for (const one of toolMessages(answer.turn, used)) tool(one)
         release()
         const { stop_reason: stop, usage } = endOf(answer)
-        for (const one of closingMessages(answer)) if (one.message_type !== 'assistant_message' || !text.finish(one)) send(one)
+        for (const one of closingMessages(answer))
+          if (one.message_type !== 'assistant_message' || !text.finish(one)) send(one)
         send(stop)
         send(usage)
       }
@@ -118,14 +134,26 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
   }
 }
 
-const callIdOf = (one: LettaMessage): unknown => (one['tool_call_id'] ?? (one['tool_call'] as { tool_call_id: string }).tool_call_id)
+const callIdOf = (one: LettaMessage): unknown =>
+  one['tool_call_id'] ?? (one['tool_call'] as { tool_call_id: string }).tool_call_id
 
-/** Pieces of one step have one id. After a crash a turn says again what it had said: that is not shown twice. */
+/**
+ * Pieces of one step have one id. After a crash a turn says again what it had said: that is not shown twice.
+ */
 function textWriter(send: Send, clock: Clock) {
   const said = new Map<number, string>()
   let last: Delta | null = null
   const chunk = (delta: Delta, content: string): void => {
-    if (content !== '') send(message(`message-${delta.turn.slice(5)}-${delta.step}`, clock.now(), 'assistant_message', content, delta.turn))
+    if (content !== '')
+      send(
+        message(
+          `message-${delta.turn.slice(5)}-${delta.step}`,
+          clock.now(),
+          'assistant_message',
+          content,
+          delta.turn,
+        ),
+      )
   }
   return {
     write(delta: Delta): void {

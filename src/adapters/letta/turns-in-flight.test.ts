@@ -10,8 +10,14 @@ const rest = async (): Promise<void> => {
 function setUp() {
   const clock = virtualClock()
   const flights = turnsInFlight<string, string>(clock, graceMs)
-  const turns: { signal: AbortSignal; emit: (piece: string) => void; end: (answer: string) => void; fail: (fault: Error) => void }[] = []
-  const attach = (key: string) => flights.attach(key, (signal, emit) => new Promise((end, fail) => turns.push({ signal, emit, end, fail })))
+  const turns: {
+    signal: AbortSignal
+    emit: (piece: string) => void
+    end: (answer: string) => void
+    fail: (fault: Error) => void
+  }[] = []
+  const attach = (key: string) =>
+    flights.attach(key, (signal, emit) => new Promise((end, fail) => turns.push({ signal, emit, end, fail })))
   const pass = async (ms: number): Promise<void> => {
     let over = false
     void clock.sleep(ms).then(() => (over = true))
@@ -45,7 +51,10 @@ describe('turns in flight', () => {
     turns[0]?.emit('y')
     first.leave(false)
     turns[0]?.emit('z')
-    expect(seen).toEqual([['x', 'y'], ['x', 'y', 'z']])
+    expect(seen).toEqual([
+      ['x', 'y'],
+      ['x', 'y', 'z'],
+    ])
   })
 
   it('F2: a turn is cancelled when nobody was attached for the whole time, and not before', async () => {
@@ -109,7 +118,7 @@ describe('turns in flight', () => {
     expect(flights.size()).toBe(1)
   })
 
-  it('a fault reaches everybody who is attached, and is nobody else\'s', async () => {
+  it("a fault reaches everybody who is attached, and is nobody else's", async () => {
     const { turns, attach } = setUp()
     const places = [attach('a'), attach('a')]
     turns[0]?.fail(new Error('broken'))

@@ -1,9 +1,12 @@
 /**
- * Turns that clients wait for. Letta's clients give up after a minute and ask again without saying that they do, so a request is known by its key alone.
+ * Turns that clients wait for. Letta's clients give up after a minute and ask again without saying that they
+ * do, so a request is known by its key alone.
  *
  * F1: While a turn is in flight, a request with the same key attaches to it and gets the same answer.
- * F2: A turn that nobody is attached to is cancelled after `graceMs`, not before; whoever attaches meanwhile keeps it.
- * F3: An answer that reached nobody is kept as long, so that a retry finds it. One that reached somebody is forgotten at once: the same words again are a new request.
+ * F2: A turn that nobody is attached to is cancelled after `graceMs`, not before; whoever attaches meanwhile
+ * keeps it.
+ * F3: An answer that reached nobody is kept as long, so that a retry finds it. One that reached somebody is
+ * forgotten at once: the same words again are a new request.
  */
 import type { Clock } from '../../runtime/ports.ts'
 
@@ -91,7 +94,10 @@ function takeOff<Answer, Piece>(start: StartTurn<Answer, Piece>): Flight<Answer,
   return { answer, abort, pieces, listeners, attached: 0, delivered: false, countdown: null }
 }
 
-function placeAt<Answer, Piece>(flight: Flight<Answer, Piece>, leave: (delivered: boolean) => void): Place<Answer, Piece> {
+function placeAt<Answer, Piece>(
+  flight: Flight<Answer, Piece>,
+  leave: (delivered: boolean) => void,
+): Place<Answer, Piece> {
   const own = new Set<(piece: Piece) => void>()
   let left = false
   return {

@@ -7,7 +7,10 @@ import { mcpMessageBytesMax, stdioTransport, within } from './stdio-transport.ts
 
 /** A first start may have to download its package. */
 const startMsMax = 60_000
-/** A server that does not start is not tried again before this has passed, so that a broken one does not hold up every turn. */
+/**
+ * A server that does not start is not tried again before this has passed, so that a broken one does not hold
+ * up every turn.
+ */
 const retryMs = 10_000
 const closeMsMax = 1000
 const toolsMax = 256
@@ -40,7 +43,10 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
   let closed = false
 
   async function connect(): Promise<Live> {
-    const mine: NonNullable<typeof current> = { opening: openLive(server, deps, () => forget(mine)), live: null }
+    const mine: NonNullable<typeof current> = {
+      opening: openLive(server, deps, () => forget(mine)),
+      live: null,
+    }
     current = mine
     try {
       mine.live = await mine.opening
@@ -67,7 +73,9 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
     drop(broken) {
       if (current?.live === broken) current = null
       // Closing says goodbye to a server that may be gone; nobody waits for it.
-      broken.close().catch((error: unknown) => deps.warn(`an MCP connection could not be closed: ${reasonOf(error)}`))
+      broken
+        .close()
+        .catch((error: unknown) => deps.warn(`an MCP connection could not be closed: ${reasonOf(error)}`))
     },
     async close() {
       closed = true
@@ -78,23 +86,30 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
 }
 
 async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => void): Promise<Live> {
-  // Over HTTP the newer revision is tried first; a process gets the handshake that every server knows, since some end on an unknown first request.
+  // Over HTTP the newer revision is tried first; a process gets the handshake that every server knows, since
+  // some end on an unknown first request.
   const http = 'url' in server
   let listed: readonly McpTool[] | null = null
   const forgetTools = (): void => {
     listed = null
   }
-  const client = new Client({ name: 'tieline', version: deps.version }, {
-    versionNegotiation: { mode: http ? 'auto' : 'legacy' },
-    listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: forgetTools } },
-  })
-  const transport = http ? httpTransport(server) : stdioTransport({ ...server, env: cleanedEnv(deps.env, server.env), cwd: deps.cwd }, deps.clock)
+  const client = new Client(
+    { name: 'tieline', version: deps.version },
+    {
+      versionNegotiation: { mode: http ? 'auto' : 'legacy' },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: forgetTools } },
+    },
+  )
+  const transport = http
+    ? httpTransport(server)
+    : stdioTransport({ ...server, env: cleanedEnv(deps.env, server.env), cwd: deps.cwd }, deps.clock)
   async function tools(): Promise<readonly McpTool[]> {
     listed ??= (await client.listTools({}, { timeout: startMsMax })).tools.slice(0, toolsMax)
     return listed
   }
   async function close(): Promise<void> {
-    if (transport instanceof StreamableHTTPClientTransport) await within(transport.terminateSession(), closeMsMax, deps.clock)
+    if (transport instanceof StreamableHTTPClientTransport)
+      await within(transport.terminateSession(), closeMsMax, deps.clock)
     await client.close()
     // The client forgets a transport that closed by itself; its process group may still have to be ended.
     await transport.close()
@@ -112,12 +127,24 @@ async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => vo
 }
 
 const httpTransport = (server: Extract<McpServer, { url: string }>): StreamableHTTPClientTransport =>
-  new StreamableHTTPClientTransport(new URL(server.url), { requestInit: { headers: server.headers }, fetch: serverFetch })
+  new StreamableHTTPClientTransport(new URL(server.url), {
+    requestInit: { headers: server.headers },
+    fetch: serverFetch,
+  })
 
-/** An answer is cut to what a model can hold; what is much longer is not read. A stream of notifications may go on for as long as the server does. */
-const serverFetch = boundedFetch({ eventBytesMax: mcpMessageBytesMax, streamBytesMax: Number.MAX_SAFE_INTEGER }, (what) => new Error(what))
+/**
+ * An answer is cut to what a model can hold; what is much longer is not read. A stream of notifications may
+ * go on for as long as the server does.
+ */
+const serverFetch = boundedFetch(
+  { eventBytesMax: mcpMessageBytesMax, streamBytesMax: Number.MAX_SAFE_INTEGER },
+  (what) => new Error(what),
+)
 
-function cleanedEnv(env: ConnectionDeps['env'], configured: Readonly<Record<string, string>>): Record<string, string> {
+function cleanedEnv(
+  env: ConnectionDeps['env'],
+  configured: Readonly<Record<string, string>>,
+): Record<string, string> {
   const inherited = inheritedNames.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))
   return { ...Object.fromEntries(inherited), ...configured }
 }

@@ -1,4 +1,7 @@
-/** What is behind the MCP door: the protocol in both revisions, and one request on it. It parses, asks the exchange and words the answer. */
+/**
+ * What is behind the MCP door: the protocol in both revisions, and one request on it. It parses, asks the
+ * exchange and words the answer.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createMcpHandler, ProtocolErrorCode, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -17,16 +20,26 @@ import { within } from './stdio-transport.ts'
 const connectionHeader = 'mcp-session-id'
 const stopMsMax = 500
 
-export type McpHandler = { handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>; close(): Promise<void> }
+export type McpHandler = {
+  handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+  close(): Promise<void>
+}
 
 export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler {
   const inflight = inflightCalls()
   const answering = new Set<Promise<void>>()
   const askers = new WeakMap<Request, Asker>()
-  const factory: FactoryDeps = { ...deps, progressMs: deps.progressMs ?? progressMsDefault, inflight, fixtures: null }
-  const make = ({ requestInfo }: { requestInfo?: Request }) => serverFor((requestInfo === undefined ? undefined : askers.get(requestInfo)) ?? null, factory)
+  const factory: FactoryDeps = {
+    ...deps,
+    progressMs: deps.progressMs ?? progressMsDefault,
+    inflight,
+    fixtures: null,
+  }
+  const make = ({ requestInfo }: { requestInfo?: Request }) =>
+    serverFor((requestInfo === undefined ? undefined : askers.get(requestInfo)) ?? null, factory)
   const onerror = (): void => undefined
-  // What may take long is a stream from its first byte, so that nobody in between gives it up; all else is one body.
+  // What may take long is a stream from its first byte, so that nobody in between gives it up; all else is
+  // one body.
   const quick = createMcpHandler(make, { onerror })
   const streamed = createMcpHandler(make, { onerror, responseMode: 'sse', bus: quick.bus })
   factory.fixtures = deps.fixtures?.(quick.notify) ?? null
@@ -48,58 +61,100 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
     const who = identity.of(request)
     if ('code' in who) return reply.code(401).send({ error: { code: who.code, message: explain(who) } })
     const gone = new AbortController()
-    const closed = new Promise<void>((resolve) => reply.raw.once('close', contained((fault) => deps.report(fault), () => {
-      answering.delete(closed)
-      resolve()
-      gone.abort(new Error('the client has gone'))
-    })))
+    const closed = new Promise<void>((resolve) =>
+      reply.raw.once(
+        'close',
+        contained(
+          (fault) => deps.report(fault),
+          () => {
+            answering.delete(closed)
+            resolve()
+            gone.abort(new Error('the client has gone'))
+          },
+        ),
+      ),
+    )
     const excess = typeof request.body === 'string' ? findExcess(request.body, 'body', inletLimits) : null
     if (excess !== null) return reply.code(400).send(refusedMessage(excess))
     const message = messageIn(request.body)
     if (message?.method === 'tools/call') answering.add(closed)
     const web = webRequest(request, gone.signal)
     const connection = web.headers.get(connectionHeader)
-    askers.set(web, { who, headers: web.headers, program: programIn(connection), connection, signal: gone.signal })
+    askers.set(web, {
+      who,
+      headers: web.headers,
+      program: programIn(connection),
+      connection,
+      signal: gone.signal,
+    })
     cancelIn(message, { who, connection }, inflight)
     const blocks = message?.method === 'tools/call' && isBlocking(message.params.name ?? '')
-    const response = await (blocks ? streamed : quick).fetch(web, message === null ? {} : { parsedBody: message.whole })
-    if (message?.method === 'initialize' && response.ok) response.headers.set(connectionHeader, connectionId(message.params.clientInfo?.name ?? '', deps.ids.next()))
+    const response = await (blocks ? streamed : quick).fetch(
+      web,
+      message === null ? {} : { parsedBody: message.whole },
+    )
+    if (message?.method === 'initialize' && response.ok)
+      response.headers.set(
+        connectionHeader,
+        connectionId(message.params.clientInfo?.name ?? '', deps.ids.next()),
+      )
     return reply.send(blocks ? begun(response) : response)
   }
 }
 
-/** Headers leave with the first byte. A comment is one that says nothing, and the client knows at once that its call has begun. */
+/**
+ * Headers leave with the first byte. A comment is one that says nothing, and the client knows at once that
+ * its call has begun.
+ */
 function begun(response: Response): Response {
-  if (response.body === null || response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response
-  const opening = new TransformStream<Uint8Array, Uint8Array>({ start: (controller) => controller.enqueue(new TextEncoder().encode(': begun\n\n')) })
+  if (
+    response.body === null ||
+    response.headers.get('content-type')?.startsWith('text/event-stream') !== true
+  )
+    return response
+  const opening = new TransformStream<Uint8Array, Uint8Array>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(': begun\n\n')),
+  })
   return new Response(response.body.pipeThrough(opening), response)
 }
 
 /** What callers see of the tools names the agents that there are, so a new agent is news. */
 function toldOfAgents(exchange: Exchange, mcp: McpHttpHandler): () => void {
-  return exchange.subscribe(exchange.lastSeq(), { sessions: null }, {
-    events: (events) => {
-      if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted')) mcp.notify.toolsChanged()
+  return exchange.subscribe(
+    exchange.lastSeq(),
+    { sessions: null },
+    {
+      events: (events) => {
+        if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted'))
+          mcp.notify.toolsChanged()
+      },
+      delta: () => undefined,
     },
-    delta: () => undefined,
-  })
+  )
 }
 
 const Message = z.object({
   method: z.string().catch(''),
-  params: z.object({
-    name: z.string().optional().catch(undefined),
-    requestId: z.union([z.string(), z.number()]).optional().catch(undefined),
-    clientInfo: z.object({ name: z.string() }).optional().catch(undefined),
-  }).catch({}),
+  params: z
+    .object({
+      name: z.string().optional().catch(undefined),
+      requestId: z.union([z.string(), z.number()]).optional().catch(undefined),
+      clientInfo: z.object({ name: z.string() }).optional().catch(undefined),
+    })
+    .catch({}),
 })
 
 /** JSON-RPC 2.0, 5.1: the id of a request that could not be read is null. */
 const refusedMessage = (refusal: Refusal): object => ({
-  jsonrpc: '2.0', id: null, error: { code: ProtocolErrorCode.InvalidRequest, message: explain(refusal), data: refusal },
+  jsonrpc: '2.0',
+  id: null,
+  error: { code: ProtocolErrorCode.InvalidRequest, message: explain(refusal), data: refusal },
 })
 
-/** The little that the door itself looks at. Null for what is no JSON: the protocol has its own words for that. */
+/**
+ * The little that the door itself looks at. Null for what is no JSON: the protocol has its own words for
+ * that.
+ */
 function messageIn(body: unknown): (z.infer<typeof Message> & { whole: unknown }) | null {
   if (typeof body !== 'string' || body === '') return null
   try {
@@ -110,9 +165,14 @@ function messageIn(body: unknown): (z.infer<typeof Message> & { whole: unknown }
   }
 }
 
-function cancelIn(message: ReturnType<typeof messageIn>, { who, connection }: { who: Who; connection: string | null }, inflight: Inflight): void {
+function cancelIn(
+  message: ReturnType<typeof messageIn>,
+  { who, connection }: { who: Who; connection: string | null },
+  inflight: Inflight,
+): void {
   const id = message?.params.requestId
-  if (message?.method === 'notifications/cancelled' && id !== undefined) inflight.cancel({ who: JSON.stringify(who), connection, id })
+  if (message?.method === 'notifications/cancelled' && id !== undefined)
+    inflight.cancel({ who: JSON.stringify(who), connection, id })
 }
 
 function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
@@ -122,5 +182,10 @@ function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
   }
   const body = typeof request.body === 'string' && request.body !== '' ? request.body : undefined
   // The address is ours, whatever the Host header says: nothing is decided by it.
-  return new Request(`http://127.0.0.1${request.url}`, { method: request.method, headers, signal, ...(body === undefined ? {} : { body }) })
+  return new Request(`http://127.0.0.1${request.url}`, {
+    method: request.method,
+    headers,
+    signal,
+    ...(body === undefined ? {} : { body }),
+  })
 }

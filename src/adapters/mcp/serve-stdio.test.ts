@@ -10,7 +10,18 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Client } from '@modelcontextprotocol/client'
-import { callTool, fieldsIn, hello, jsonRpc, mcpWorld, revisions, textIn, worker, type McpWorld, type Revision } from '../../../test/mcp-kit.ts'
+import {
+  callTool,
+  fieldsIn,
+  hello,
+  jsonRpc,
+  mcpWorld,
+  revisions,
+  textIn,
+  worker,
+  type McpWorld,
+  type Revision,
+} from '../../../test/mcp-kit.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { systemClock } from '../../runtime/system-clock.ts'
 import type { TielineOptions } from '../../tieline.ts'
@@ -39,14 +50,31 @@ afterEach(async () => {
 })
 
 async function open(options: TielineOptions = {}): Promise<McpWorld> {
-  world = await mcpWorld({ ...options, agents: { echo: { script: ({ task }) => `echo: ${task}` }, ...options.agents } }, () => ({ progressMs: 50 }))
+  world = await mcpWorld(
+    { ...options, agents: { echo: { script: ({ task }) => `echo: ${task}` }, ...options.agents } },
+    () => ({ progressMs: 50 }),
+  )
   await writeFile(address, world.url)
   return world
 }
 
-async function connect(revision: Revision, env: Record<string, string> = {}): Promise<{ client: Client; stderr: () => string }> {
-  const client = new Client({ name: 'Some Client', version: '1' }, { versionNegotiation: { mode: revision === '2025-11-25' ? 'legacy' : 'auto' } })
-  const transport = stdioTransport({ command: process.execPath, args: [script, address], env: { PATH: process.env['PATH'] ?? '', ...env }, cwd: directory }, systemClock)
+async function connect(
+  revision: Revision,
+  env: Record<string, string> = {},
+): Promise<{ client: Client; stderr: () => string }> {
+  const client = new Client(
+    { name: 'Some Client', version: '1' },
+    { versionNegotiation: { mode: revision === '2025-11-25' ? 'legacy' : 'auto' } },
+  )
+  const transport = stdioTransport(
+    {
+      command: process.execPath,
+      args: [script, address],
+      env: { PATH: process.env['PATH'] ?? '', ...env },
+      cwd: directory,
+    },
+    systemClock,
+  )
   await client.connect(transport)
   clients.push(client)
   return { client, stderr: () => transport.stderr() }
@@ -73,7 +101,17 @@ async function raw(server: () => Promise<{ url: string; token: string | null }>)
   })
   const stop = new AbortController()
   ends.push(() => stop.abort())
-  void serveMcpStdio({ server, version: '1', cwd: directory, env: {}, stdin, stdout, signal: stop.signal, surroundings: atOnce, report: () => undefined })
+  void serveMcpStdio({
+    server,
+    version: '1',
+    cwd: directory,
+    env: {},
+    stdin,
+    stdout,
+    signal: stop.signal,
+    surroundings: atOnce,
+    report: () => undefined,
+  })
   return {
     stdout: () => output,
     tell: (line: string) => void stdin.write(`${line}\n`),
@@ -91,8 +129,14 @@ describe.each(revisions)('over revision %s', (revision) => {
     const { client } = await connect(revision)
     expect(client.getNegotiatedProtocolVersion()).toBe(revision)
     const { tools } = await client.listTools()
-    expect(tools.find((tool) => tool.name === 'sub_agent')).toMatchObject({ outputSchema: { type: 'object' }, annotations: { readOnlyHint: false }, _meta: { 'anthropic/alwaysLoad': true } })
-    expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'hello' }))).toMatchObject({ output: 'echo: hello', outcome: 'completed' })
+    expect(tools.find((tool) => tool.name === 'sub_agent')).toMatchObject({
+      outputSchema: { type: 'object' },
+      annotations: { readOnlyHint: false },
+      _meta: { 'anthropic/alwaysLoad': true },
+    })
+    expect(
+      fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'hello' })),
+    ).toMatchObject({ output: 'echo: hello', outcome: 'completed' })
     await expect(callTool(client, 'no_such_tool', {})).rejects.toThrow('Unknown tool: no_such_tool')
   })
 
@@ -100,8 +144,21 @@ describe.each(revisions)('over revision %s', (revision) => {
     const w = await open()
     const { client } = await connect(revision, { CLAUDE_CODE_SESSION_ID: 'conversation-1' })
     await client.listTools()
-    const { sessions } = await w.line.exchange.sessions({ dir: directory, active: null, agent: 'external', parent: null, archived: false, cursor: null, limit: 10 })
-    expect(sessions).toEqual([expect.objectContaining({ title: expect.stringContaining('Some-Client_conversation-1'), cwd: directory })])
+    const { sessions } = await w.line.exchange.sessions({
+      dir: directory,
+      active: null,
+      agent: 'external',
+      parent: null,
+      archived: false,
+      cursor: null,
+      limit: 10,
+    })
+    expect(sessions).toEqual([
+      expect.objectContaining({
+        title: expect.stringContaining('Some-Client_conversation-1'),
+        cwd: directory,
+      }),
+    ])
   })
 
   test('progress comes through, and a cancellation goes through', async () => {
@@ -110,13 +167,16 @@ describe.each(revisions)('over revision %s', (revision) => {
     const { client } = await connect(revision)
     const stop = new AbortController()
     const told: string[] = []
-    const running = client.callTool({ name: 'sub_agent', arguments: { agent_name: 'busy', task: 'x' } }, {
-      signal: stop.signal,
-      onprogress: ({ message }) => {
-        told.push(message ?? '')
-        if (told.length === 3) stop.abort(new Error('enough'))
+    const running = client.callTool(
+      { name: 'sub_agent', arguments: { agent_name: 'busy', task: 'x' } },
+      {
+        signal: stop.signal,
+        onprogress: ({ message }) => {
+          told.push(message ?? '')
+          if (told.length === 3) stop.abort(new Error('enough'))
+        },
       },
-    })
+    )
     await expect(running).rejects.toThrow('enough')
     expect(told[0]).toMatch(/busy is at work$/)
     await expect.poll(() => busy.seen, { timeout: 10_000 }).toEqual(['started', 'aborted'])
@@ -133,18 +193,25 @@ test('a server that went away is told to the model, and one that came back elsew
   expect(textIn(failed)).toMatch(/The Tieline server cannot be reached: .*ECONNREFUSED/)
   await expect(client.listTools()).rejects.toThrow('The Tieline server cannot be reached')
   await open()
-  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'x' }))).toMatchObject({ success: true })
+  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'x' }))).toMatchObject({
+    success: true,
+  })
   // What never arrived is sent again to where the server is now, and nobody notices.
   await world?.close()
   await open()
-  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'y' }))).toMatchObject({ output: 'echo: y' })
+  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'y' }))).toMatchObject({
+    output: 'echo: y',
+  })
   expect(stderr()).toContain('cannot be reached')
 })
 
 test('a server that cannot be started is told in its own words', async () => {
   const { stdout, take } = await raw(() => Promise.reject(new Error('the port is taken')))
   await take(hello('raw'))
-  expect(JSON.parse(stdout())).toMatchObject({ id: 1, error: { message: 'The Tieline server cannot be reached: the port is taken' } })
+  expect(JSON.parse(stdout())).toMatchObject({
+    id: 1,
+    error: { message: 'The Tieline server cannot be reached: the port is taken' },
+  })
 })
 
 /** A server that is none of ours: it answers one request after the other as it is told, and keeps them. */
@@ -160,26 +227,54 @@ async function answering(...answers: ((response: ServerResponse) => unknown)[]) 
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   ends.push(() => server.close())
-  return { requests, keys, place: async () => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'a-token' }) }
+  return {
+    requests,
+    keys,
+    place: async () => ({
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      token: 'a-token',
+    }),
+  }
 }
-const said = (text: string): object[] => text.trim().split('\n').map((line) => JSON.parse(line) as object)
+const said = (text: string): object[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object)
 
 test('an answer that is none, or that ends too early, is told', async () => {
-  const { place } = await answering((response) => response.writeHead(401).end('{"error":{"code":"not_authenticated"}}'), ...Array.from({ length: 3 }, () => (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': begun\n\n')))
+  const { place } = await answering(
+    (response) => response.writeHead(401).end('{"error":{"code":"not_authenticated"}}'),
+    ...Array.from(
+      { length: 3 },
+      () => (response: ServerResponse) =>
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': begun\n\n'),
+    ),
+  )
   const { stdout, take } = await raw(place)
   await take(hello('raw'))
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
   expect(said(stdout())).toMatchObject([
     { id: 1, error: { message: 'The Tieline server cannot be reached: it answered with status 401' } },
-    { id: 2, result: { isError: true, content: [{ text: expect.stringMatching(/broke \(the answer ended too early\).*may have run/) }] } },
+    {
+      id: 2,
+      result: {
+        isError: true,
+        content: [{ text: expect.stringMatching(/broke \(the answer ended too early\).*may have run/) }],
+      },
+    },
   ])
 })
 
 test('a use of a tool that may have arrived is sent again under the same key, a few times; anything else is sent once', async () => {
-  const { place, requests, keys } = await answering(...Array.from({ length: 4 }, () => (response: ServerResponse) => response.socket?.destroy()))
+  const { place, requests, keys } = await answering(
+    ...Array.from({ length: 4 }, () => (response: ServerResponse) => response.socket?.destroy()),
+  )
   const { stdout, take } = await raw(place)
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
-  expect(said(stdout())).toMatchObject([{ id: 2, result: { isError: true, content: [{ text: expect.stringContaining('may have run') }] } }])
+  expect(said(stdout())).toMatchObject([
+    { id: 2, result: { isError: true, content: [{ text: expect.stringContaining('may have run') }] } },
+  ])
   expect(requests).toHaveLength(3)
   expect([...new Set(keys)]).toEqual([expect.stringMatching(/^key-/)])
   await take(jsonRpc('tools/list', {}, 3))
@@ -187,20 +282,38 @@ test('a use of a tool that may have arrived is sent again under the same key, a 
 })
 
 test('the server dies during a use of a tool: the next one is asked under the same key, and its answer is the answer', async () => {
-  const answer = JSON.stringify({ jsonrpc: '2.0', id: 2, result: { content: [{ type: 'text', text: 'done' }] } })
-  const { place } = await answering((response) => response.socket?.destroy(), (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(answer))
+  const answer = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 2,
+    result: { content: [{ type: 'text', text: 'done' }] },
+  })
+  const { place } = await answering(
+    (response) => response.socket?.destroy(),
+    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(answer),
+  )
   const { stdout, take } = await raw(place)
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
   expect(said(stdout())).toEqual([JSON.parse(answer)])
 })
 
 test('the token goes along, and an answer of several lines becomes one', async () => {
-  const { place, requests } = await answering((response) => response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'c.1' }).end('{\n "jsonrpc": "2.0",\r\n "id": 1,\n "result": { "protocolVersion": "2025-11-25" }\n}\n'), (response) => response.writeHead(202).end())
+  const { place, requests } = await answering(
+    (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'c.1' })
+        .end('{\n "jsonrpc": "2.0",\r\n "id": 1,\n "result": { "protocolVersion": "2025-11-25" }\n}\n'),
+    (response) => response.writeHead(202).end(),
+  )
   const { stdout, take, tell } = await raw(place)
   await take(hello('raw'))
   expect(said(stdout())).toMatchObject([{ id: 1, result: {} }])
   tell(jsonRpc('notifications/initialized', {}))
-  await expect.poll(() => requests, { timeout: 10_000 }).toMatchObject([{ authorization: 'Bearer a-token' }, { authorization: 'Bearer a-token', 'mcp-session-id': 'c.1', 'mcp-protocol-version': '2025-11-25' }])
+  await expect
+    .poll(() => requests, { timeout: 10_000 })
+    .toMatchObject([
+      { authorization: 'Bearer a-token' },
+      { authorization: 'Bearer a-token', 'mcp-session-id': 'c.1', 'mcp-protocol-version': '2025-11-25' },
+    ])
 })
 
 test('a connection that breaks during a call has cancelled it; the call is asked for again under the same key, and not made again', async () => {
@@ -213,21 +326,30 @@ test('a connection that breaks during a call has cancelled it; the call is asked
   const broken = await running
   expect(broken.isError).toBe(true)
   expect(textIn(broken)).toContain('cancelled')
-  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'after' }))).toMatchObject({ success: true })
+  expect(fieldsIn(await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'after' }))).toMatchObject({
+    success: true,
+  })
   expect(busy.seen.filter((seen) => seen === 'started')).toHaveLength(1)
 })
 
 test('standard output has the protocol and nothing else, and the process ends with its input, cancelling what it asked for', async () => {
   const busy = worker()
   await open({ agents: { busy: busy.agent } })
-  const child = spawn(process.execPath, [script, address], { cwd: directory, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [script, address], {
+    cwd: directory,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString()
   })
-  child.stdin.write(`${hello('raw')}\n${jsonRpc('notifications/initialized', {})}\nthis is no JSON\n${jsonRpc('tools/list', {}, 2)}\n`)
+  child.stdin.write(
+    `${hello('raw')}\n${jsonRpc('notifications/initialized', {})}\nthis is no JSON\n${jsonRpc('tools/list', {}, 2)}\n`,
+  )
   await expect.poll(() => output.split('\n').length, { timeout: 10_000 }).toBeGreaterThanOrEqual(3)
-  child.stdin.write(`${jsonRpc('tools/call', { name: 'sub_agent', arguments: { agent_name: 'busy', task: 'x' } }, 3)}\n`)
+  child.stdin.write(
+    `${jsonRpc('tools/call', { name: 'sub_agent', arguments: { agent_name: 'busy', task: 'x' } }, 3)}\n`,
+  )
   await busy.started
   child.stdin.end()
   const [code] = await once(child, 'exit')

@@ -1,9 +1,13 @@
 /**
- * `tieline mcp`: MCP on standard input and output, for clients that start their servers. It owns nothing: every message goes to the running server's own MCP door and every answer comes back,
- * so both revisions, progress and whatever the door learns work here too. It adds what this process knows about its client: its directory and its conversation.
- * A use of a tool whose connection broke is tried again under the same key, so that it has one effect, and the answer is found also where the server died.
+ * `tieline mcp`: MCP on standard input and output, for clients that start their servers. It owns nothing:
+ * every message goes to the running server's own MCP door and every answer comes back,
+ * so both revisions, progress and whatever the door learns work here too. It adds what this process knows
+ * about its client: its directory and its conversation.
+ * A use of a tool whose connection broke is tried again under the same key, so that it has one effect, and
+ * the answer is found also where the server died.
  *
- * It uses neither the protocol's library nor any other, because some clients begin their first turn without waiting for a server that is slow to start.
+ * It uses neither the protocol's library nor any other, because some clients begin their first turn without
+ * waiting for a server that is slow to start.
  * Standard output carries the protocol and nothing else.
  */
 import type { Readable, Writable } from 'node:stream'
@@ -20,12 +24,16 @@ const conversationVariables = ['CLAUDE_CODE_SESSION_ID', 'COPILOT_AGENT_SESSION_
 const versionKey = 'io.modelcontextprotocol/protocolVersion'
 const clientKey = 'io.modelcontextprotocol/clientInfo'
 const internalError = -32_603
-/** Before each further try of a use whose connection broke. A server that died takes a moment to start again. */
+/**
+ * Before each further try of a use whose connection broke. A server that died takes a moment to start again.
+ */
 const pausesMs = [250, 2000] as const
 const parseError = -32_700
 
 export type McpStdioDeps = {
-  /** Finds the running server or starts one. Asked at first use, and again when it cannot be reached any more. */
+  /**
+   * Finds the running server or starts one. Asked at first use, and again when it cannot be reached any more.
+   */
   server: () => Promise<{ url: string; token: string | null }>
   version: string
   cwd: string
@@ -63,10 +71,18 @@ export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
   const push = boundedLines(inletLimits.bytesMax, (line) => {
     if (line.trim() !== '') relay.take(line)
   })
-  deps.stdin.on('data', contained(broke, (piece: Buffer | string) => push(typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  deps.stdin.on(
+    'data',
+    contained(broke, (piece: Buffer | string) =>
+      push(typeof piece === 'string' ? Buffer.from(piece) : piece),
+    ),
+  )
   deps.stdin.once('end', end)
   deps.stdin.once('close', end)
-  deps.stdin.once('error', contained(broke, (error: Error) => broke(error)))
+  deps.stdin.once(
+    'error',
+    contained(broke, (error: Error) => broke(error)),
+  )
   deps.stdout.on('error', end)
   deps.signal.addEventListener('abort', end, { once: true })
   if (deps.signal.aborted) end()
@@ -89,14 +105,20 @@ function relayOf(deps: McpStdioDeps) {
     settled.connection = response.headers.get('mcp-session-id') ?? settled.connection
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     let answered = message.id === undefined
-    for await (const text of isStream && response.body !== null ? eventData(response.body) : [await response.text()]) {
+    for await (const text of isStream && response.body !== null
+      ? eventData(response.body)
+      : [await response.text()]) {
       const said = objectIn(text)
       if (said === null || said.jsonrpc !== '2.0') continue
-      if (message.method === 'initialize' && typeof said.result?.['protocolVersion'] === 'string') settled.version = said.result['protocolVersion']
+      if (message.method === 'initialize' && typeof said.result?.['protocolVersion'] === 'string')
+        settled.version = said.result['protocolVersion']
       answered ||= said.id === message.id && said.method === undefined
       write(text)
     }
-    if (!answered) throw response.ok ? new Error('the answer ended too early') : new Unreachable(new Error(`it answered with status ${response.status}`), false)
+    if (!answered)
+      throw response.ok
+        ? new Error('the answer ended too early')
+        : new Unreachable(new Error(`it answered with status ${response.status}`), false)
   }
 
   async function run(message: Message): Promise<void> {
@@ -106,7 +128,8 @@ function relayOf(deps: McpStdioDeps) {
       const isTool = message.method?.startsWith('tools/') === true
       const request = isTool ? withClient(message, settled.program, deps) : message
       // Only uses of tools: anything else has no effect, and a client asks for it again by itself.
-      if (message.method === 'tools/call') await keepAsking(deps, own.signal, () => exchange(message, request, own.signal))
+      if (message.method === 'tools/call')
+        await keepAsking(deps, own.signal, () => exchange(message, request, own.signal))
       else await exchange(message, request, own.signal)
     } catch (error) {
       // Whoever cancelled waits for no answer.
@@ -117,27 +140,42 @@ function relayOf(deps: McpStdioDeps) {
   }
 
   function fail({ id, method }: Message, error: unknown): void {
-    const text = error instanceof Unreachable ? error.message : `The connection to the Tieline server broke (${reasonOf(error)}). What was asked may have run: look at the state before you ask again.`
+    const text =
+      error instanceof Unreachable
+        ? error.message
+        : `The connection to the Tieline server broke (${reasonOf(error)}). What was asked may have run: look at the state before you ask again.`
     deps.report(text)
     if (id === undefined) return
     // A model can read a result and go on without the tool; an error of the protocol would only end its turn.
-    write(JSON.stringify({ jsonrpc: '2.0', id, ...(method === 'tools/call' ? { result: { content: [{ type: 'text', text }], isError: true } } : { error: { code: internalError, message: text } }) }))
+    write(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        ...(method === 'tools/call'
+          ? { result: { content: [{ type: 'text', text }], isError: true } }
+          : { error: { code: internalError, message: text } }),
+      }),
+    )
   }
 
   /** JSON-RPC 2.0, 5.1: the id of a request that could not be read is null. */
   function refuse(refusal: Refusal): void {
     deps.report(`a line of the input was passed over: ${explain(refusal)}`)
-    write(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: parseError, message: explain(refusal) } }))
+    write(
+      JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: parseError, message: explain(refusal) } }),
+    )
   }
 
   return {
     take(line: string): void {
       const parsed = parseJson(line, 'message')
       if ('code' in parsed) return refuse(parsed)
-      if (!isObject(parsed.value)) return deps.report('a line of the input is no message, and was passed over')
+      if (!isObject(parsed.value))
+        return deps.report('a line of the input is no message, and was passed over')
       const message: Message = parsed.value
       if (message.method === 'initialize') settled.program = nameIn(message.params?.['clientInfo'])
-      const cancelled = message.method === 'notifications/cancelled' ? running.get(message.params?.['requestId']) : undefined
+      const cancelled =
+        message.method === 'notifications/cancelled' ? running.get(message.params?.['requestId']) : undefined
       // The door takes a request that closes as cancelled, in both revisions.
       if (cancelled !== undefined) return cancelled.abort()
       void run(message)
@@ -148,14 +186,23 @@ function relayOf(deps: McpStdioDeps) {
   }
 }
 
-/** What may have arrived is asked for again: under the same key it has one effect. What surely has not was tried again below already. */
-async function keepAsking({ surroundings, report }: McpStdioDeps, signal: AbortSignal, ask: () => Promise<void>): Promise<void> {
+/**
+ * What may have arrived is asked for again: under the same key it has one effect. What surely has not was
+ * tried again below already.
+ */
+async function keepAsking(
+  { surroundings, report }: McpStdioDeps,
+  signal: AbortSignal,
+  ask: () => Promise<void>,
+): Promise<void> {
   for (const pauseMs of pausesMs) {
     try {
       return await ask()
     } catch (error) {
       if (signal.aborted || error instanceof Unreachable) throw error
-      report(`the connection to the Tieline server broke (${reasonOf(error)}); asking again with the same key`)
+      report(
+        `the connection to the Tieline server broke (${reasonOf(error)}); asking again with the same key`,
+      )
       await surroundings.sleep(pauseMs, signal)
       signal.throwIfAborted()
     }
@@ -179,42 +226,82 @@ function posterOf(deps: McpStdioDeps): Post {
       throw new Unreachable(error, false)
     })
     const authorization = place.token === null ? {} : { authorization: `Bearer ${place.token}` }
-    return fetch(new URL('/mcp', place.url), { method: 'POST', body, signal, headers: { ...headers, ...authorization, 'user-agent': `tieline-mcp/${deps.version}` } }).catch((error: unknown) => {
+    return fetch(new URL('/mcp', place.url), {
+      method: 'POST',
+      body,
+      signal,
+      headers: { ...headers, ...authorization, 'user-agent': `tieline-mcp/${deps.version}` },
+    }).catch((error: unknown) => {
       if (!signal.aborted) forget()
       throw wasRefused(error) ? new Unreachable(error, true) : error
     })
   }
 
   // Only what surely never arrived is sent again: anything else may have run.
-  return (...request) => once(...request).catch((error: unknown) => {
-    if (error instanceof Unreachable && error.again) return once(...request)
-    throw error
-  })
+  return (...request) =>
+    once(...request).catch((error: unknown) => {
+      if (error instanceof Unreachable && error.again) return once(...request)
+      throw error
+    })
 }
 
-/** Requests of the 2026 revision carry in headers what they say inside; those of the older one what the handshake settled. */
+/**
+ * Requests of the 2026 revision carry in headers what they say inside; those of the older one what the
+ * handshake settled.
+ */
 function headersOf({ method, params }: Message, { connection, version }: Settled): Record<string, string> {
   const plain = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const claimed = metaIn(params)[versionKey]
-  if (typeof claimed !== 'string') return { ...plain, ...(connection === null ? {} : { 'mcp-session-id': connection }), ...(version === null ? {} : { 'mcp-protocol-version': version }) }
+  if (typeof claimed !== 'string')
+    return {
+      ...plain,
+      ...(connection === null ? {} : { 'mcp-session-id': connection }),
+      ...(version === null ? {} : { 'mcp-protocol-version': version }),
+    }
   const name = params?.['name'] ?? params?.['uri']
-  return { ...plain, 'mcp-protocol-version': claimed, ...(method === undefined ? {} : { 'mcp-method': inHeader(method) }), ...(typeof name === 'string' ? { 'mcp-name': inHeader(name) } : {}) }
+  return {
+    ...plain,
+    'mcp-protocol-version': claimed,
+    ...(method === undefined ? {} : { 'mcp-method': inHeader(method) }),
+    ...(typeof name === 'string' ? { 'mcp-name': inHeader(name) } : {}),
+  }
 }
 
 /** SEP-2243: what a header cannot hold is written in base64. */
-const inHeader = (text: string): string => (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?') ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`)
+const inHeader = (text: string): string =>
+  /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith('=?')
+    ? text
+    : `=?base64?${Buffer.from(text).toString('base64')}?=`
 
-function withClient(message: Message, program: string | null, { cwd, env, surroundings }: McpStdioDeps): Message {
+function withClient(
+  message: Message,
+  program: string | null,
+  { cwd, env, surroundings }: McpStdioDeps,
+): Message {
   const meta = metaIn(message.params)
   const name = nameIn(meta[clientKey]) ?? program
-  const session = conversationVariables.map((variable) => env[variable]).find((value) => value !== undefined && value !== '')
-  const client: ClientMeta = { cwd, ...(name === null ? {} : { name }), ...(session === undefined ? {} : { session }) }
-  return { ...message, params: { ...message.params, _meta: { [keyMetaKey]: surroundings.draw(), ...meta, [clientMetaKey]: client } } }
+  const session = conversationVariables
+    .map((variable) => env[variable])
+    .find((value) => value !== undefined && value !== '')
+  const client: ClientMeta = {
+    cwd,
+    ...(name === null ? {} : { name }),
+    ...(session === undefined ? {} : { session }),
+  }
+  return {
+    ...message,
+    params: {
+      ...message.params,
+      _meta: { [keyMetaKey]: surroundings.draw(), ...meta, [clientMetaKey]: client },
+    },
+  }
 }
 
-const isObject = (value: unknown): value is Fields => value !== null && typeof value === 'object' && !Array.isArray(value)
+const isObject = (value: unknown): value is Fields =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
 const metaIn = (params: Fields | undefined): Fields => (isObject(params?.['_meta']) ? params['_meta'] : {})
-const nameIn = (info: unknown): string | null => (isObject(info) && typeof info['name'] === 'string' ? info['name'] : null)
+const nameIn = (info: unknown): string | null =>
+  isObject(info) && typeof info['name'] === 'string' ? info['name'] : null
 
 function objectIn(text: string): Message | null {
   const parsed = parseJson(text, 'message', ownLimits)
@@ -222,7 +309,10 @@ function objectIn(text: string): Message | null {
 }
 
 function wasRefused(error: unknown): boolean {
-  return error instanceof Error && ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED' || wasRefused(error.cause))
+  return (
+    error instanceof Error &&
+    ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED' || wasRefused(error.cause))
+  )
 }
 
 /** The innermost cause is what helps. */

@@ -1,12 +1,35 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CallToolResult } from '@modelcontextprotocol/client'
-import { callTool, fieldsIn, hello, mcpWorld, post, revisions, textIn, whoHeader, type McpWorld, type Revision } from '../../../test/mcp-kit.ts'
+import {
+  callTool,
+  fieldsIn,
+  hello,
+  mcpWorld,
+  post,
+  revisions,
+  textIn,
+  whoHeader,
+  type McpWorld,
+  type Revision,
+} from '../../../test/mcp-kit.ts'
 import type { Tieline } from '../../tieline.ts'
 import { outputSchemas } from './output-schemas.ts'
 import type { McpDoorDeps } from './serve.ts'
 
-const ours = ['sub_agent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session', 'list-session', 'send-message', 'buffer']
+const ours = [
+  'sub_agent',
+  'call_agent',
+  'wait_for_call',
+  'read_output',
+  'send_agent_message',
+  'get_session_state',
+  'create_agent_session',
+  'wait_for_session',
+  'list-session',
+  'send-message',
+  'buffer',
+]
 
 let world: McpWorld | null = null
 afterEach(async () => {
@@ -15,11 +38,16 @@ afterEach(async () => {
 })
 
 async function open(door?: (line: Tieline) => Partial<McpDoorDeps>): Promise<McpWorld> {
-  world = await mcpWorld({ agents: {
-    echo: { description: 'Says it again', script: ({ task }) => `echo: ${task}` },
-    broken: { script: () => Promise.reject(new Error('no idea')) },
-    lines: { script: ({ task }) => task.repeat(3) },
-  } }, door)
+  world = await mcpWorld(
+    {
+      agents: {
+        echo: { description: 'Says it again', script: ({ task }) => `echo: ${task}` },
+        broken: { script: () => Promise.reject(new Error('no idea')) },
+        lines: { script: ({ task }) => task.repeat(3) },
+      },
+    },
+    door,
+  )
   return world
 }
 
@@ -31,11 +59,19 @@ describe.each(revisions)('over revision %s', (revision) => {
     const { tools } = await client.listTools()
     expect(tools.map((tool) => tool.name).toSorted()).toEqual(ours.toSorted())
     expect(tools.find((tool) => tool.name === 'sub_agent')).toMatchObject({
-      title: 'Give a task to an agent', description: expect.stringContaining('echo (Says it again)'),
-      inputSchema: { type: 'object', required: ['agent_name', 'task'] }, outputSchema: { type: 'object', required: expect.arrayContaining(['output', 'outcome', 'call_id']) },
-      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true }, _meta: { 'anthropic/alwaysLoad': true, 'anthropic/maxResultSizeChars': expect.any(Number) },
+      title: 'Give a task to an agent',
+      description: expect.stringContaining('echo (Says it again)'),
+      inputSchema: { type: 'object', required: ['agent_name', 'task'] },
+      outputSchema: { type: 'object', required: expect.arrayContaining(['output', 'outcome', 'call_id']) },
+      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
+      _meta: { 'anthropic/alwaysLoad': true, 'anthropic/maxResultSizeChars': expect.any(Number) },
     })
-    expect(tools.filter((tool) => tool.annotations?.readOnlyHint === true).map((tool) => tool.name).toSorted()).toEqual(['get_session_state', 'list-session', 'read_output', 'wait_for_call', 'wait_for_session'])
+    expect(
+      tools
+        .filter((tool) => tool.annotations?.readOnlyHint === true)
+        .map((tool) => tool.name)
+        .toSorted(),
+    ).toEqual(['get_session_state', 'list-session', 'read_output', 'wait_for_call', 'wait_for_session'])
   })
 
   test('a call is answered in both parts of the result, each complete', async () => {
@@ -43,7 +79,16 @@ describe.each(revisions)('over revision %s', (revision) => {
     const result = await callTool(client, 'sub_agent', { agent_name: 'echo', task: 'hello' })
     expect(result.isError).not.toBe(true)
     expect(fieldsIn(result)).toEqual({
-      agent_name: 'echo', success: true, output: 'echo: hello', tool_calls: [], tokens_used: expect.any(Number), duration_seconds: expect.any(Number), errors: [], call_id: expect.stringMatching(/^call_/), outcome: 'completed', truncated: false,
+      agent_name: 'echo',
+      success: true,
+      output: 'echo: hello',
+      tool_calls: [],
+      tokens_used: expect.any(Number),
+      duration_seconds: expect.any(Number),
+      errors: [],
+      call_id: expect.stringMatching(/^call_/),
+      outcome: 'completed',
+      truncated: false,
     })
     expect(JSON.parse(textIn(result))).toEqual(fieldsIn(result))
   })
@@ -52,7 +97,11 @@ describe.each(revisions)('over revision %s', (revision) => {
     const client = await (await open()).connect(revision)
     const result = await callTool(client, 'sub_agent', { agent_name: 'broken', task: 'x' })
     expect(result.isError).toBe(true)
-    expect(fieldsIn(result)).toMatchObject({ success: false, outcome: 'failed', errors: [expect.stringContaining('no idea')] })
+    expect(fieldsIn(result)).toMatchObject({
+      success: false,
+      outcome: 'failed',
+      errors: [expect.stringContaining('no idea')],
+    })
   })
 
   test('what every tool answers has the shape that it says it has', async () => {
@@ -64,22 +113,46 @@ describe.each(revisions)('over revision %s', (revision) => {
       expect(textIn(result)).not.toBe('')
       return fieldsIn(result)
     }
-    const use = async (name: string, input: Record<string, unknown>) => check(name, await callTool(client, name, input))
+    const use = async (name: string, input: Record<string, unknown>) =>
+      check(name, await callTool(client, name, input))
     await use('sub_agent', { agent_name: 'broken', task: 'x' })
     await use('sub_agent', { agent_name: 'nobody', task: 'x' })
-    expect(await use('call_agent', { agent_id: 'echo', message: 'hi' })).toMatchObject({ success: true, response: 'echo: hi', call_chain: ['external', 'echo'] })
+    expect(await use('call_agent', { agent_id: 'echo', message: 'hi' })).toMatchObject({
+      success: true,
+      response: 'echo: hi',
+      call_chain: ['external', 'echo'],
+    })
     await use('call_agent', { agent_id: 'nobody', message: 'hi' })
     const started = await use('sub_agent', { agent_name: 'echo', task: 'later', background: true })
-    expect(await use('wait_for_call', { call_id: started['call_id'] })).toMatchObject({ outcome: 'completed', output: 'echo: later' })
-    expect(await use('read_output', { call_id: started['call_id'] })).toMatchObject({ text: 'echo: later', next_offset: null })
-    const made = await use('create_agent_session', { cwd: process.cwd(), agent: 'echo', initialMessage: 'first' })
-    expect(await use('wait_for_session', { sessionId: made['sessionId'] })).toMatchObject({ status: 'idle', lastMessage: { content: 'echo: first' } })
-    expect(await use('send_agent_message', { sessionId: made['sessionId'], message: 'second' })).toMatchObject({ status: 'dispatched' })
+    expect(await use('wait_for_call', { call_id: started['call_id'] })).toMatchObject({
+      outcome: 'completed',
+      output: 'echo: later',
+    })
+    expect(await use('read_output', { call_id: started['call_id'] })).toMatchObject({
+      text: 'echo: later',
+      next_offset: null,
+    })
+    const made = await use('create_agent_session', {
+      cwd: process.cwd(),
+      agent: 'echo',
+      initialMessage: 'first',
+    })
+    expect(await use('wait_for_session', { sessionId: made['sessionId'] })).toMatchObject({
+      status: 'idle',
+      lastMessage: { content: 'echo: first' },
+    })
+    expect(
+      await use('send_agent_message', { sessionId: made['sessionId'], message: 'second' }),
+    ).toMatchObject({ status: 'dispatched' })
     await use('get_session_state', { sessionId: made['sessionId'] })
-    expect(await use('list-session', { dir: null })).toMatchObject({ sessions: expect.arrayContaining([expect.objectContaining({ id: made['sessionId'] })]) })
+    expect(await use('list-session', { dir: null })).toMatchObject({
+      sessions: expect.arrayContaining([expect.objectContaining({ id: made['sessionId'] })]),
+    })
     const own = await w.line.exchange.clientSession('a-client', process.cwd())
     const other = await w.connect(revision, { name: 'other' })
-    expect(check('send-message', await callTool(other, 'send-message', { session: own, message: 'hello' }))).toMatchObject({ session: own, buffered: true })
+    expect(
+      check('send-message', await callTool(other, 'send-message', { session: own, message: 'hello' })),
+    ).toMatchObject({ session: own, buffered: true })
     expect(await use('buffer', {})).toMatchObject({ total: 1, messages: [{ to: own, status: 'buffered' }] })
     expect(await use('buffer', { accept: true })).toMatchObject({ accepted: true, message: { to: own } })
   })
@@ -88,7 +161,14 @@ describe.each(revisions)('over revision %s', (revision) => {
     const client = await (await open()).connect(revision)
     const disabled = await callTool(client, 'subagent', { task: 'x' })
     expect(disabled.isError).toBe(true)
-    expect(fieldsIn(disabled)).toMatchObject({ success: false, summary: '', artifacts: [], error: expect.stringContaining('The tool subagent is not available here'), timed_out: false, truncated: false })
+    expect(fieldsIn(disabled)).toMatchObject({
+      success: false,
+      summary: '',
+      artifacts: [],
+      error: expect.stringContaining('The tool subagent is not available here'),
+      timed_out: false,
+      truncated: false,
+    })
     await expect(callTool(client, 'no_such_tool', {})).rejects.toThrow('Unknown tool: no_such_tool')
   })
 
@@ -127,7 +207,13 @@ test('whoever the server does not know is turned away', async () => {
 
 test('a call tried again with its key is one call', async () => {
   const w = await open()
-  const again = async (revision: Revision): Promise<unknown> => fieldsIn(await callTool(await w.connect(revision, { headers: { 'idempotency-key': 'k1' } }), 'sub_agent', { agent_name: 'echo', task: 'once' }))['call_id']
+  const again = async (revision: Revision): Promise<unknown> =>
+    fieldsIn(
+      await callTool(await w.connect(revision, { headers: { 'idempotency-key': 'k1' } }), 'sub_agent', {
+        agent_name: 'echo',
+        task: 'once',
+      }),
+    )['call_id']
   expect(await again('2025-11-25')).toBe(await again('2026-07-28'))
 })
 
@@ -137,15 +223,33 @@ test('a new agent is news for whoever listens', async () => {
   const changed = Promise.withResolvers<void>()
   client.setNotificationHandler('notifications/tools/list_changed', () => changed.resolve())
   const subscription = await client.listen({ toolsListChanged: true })
-  await w.line.exchange.createAgent({ name: 'newcomer', system: '', description: 'New here', model: null, tools: null, id: null })
+  await w.line.exchange.createAgent({
+    name: 'newcomer',
+    system: '',
+    description: 'New here',
+    model: null,
+    tools: null,
+    id: null,
+  })
   await changed.promise
   await subscription.close()
-  expect((await client.listTools(undefined, { cacheMode: 'refresh' })).tools.find((tool) => tool.name === 'call_agent')?.description).toContain('newcomer')
+  expect(
+    (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.find(
+      (tool) => tool.name === 'call_agent',
+    )?.description,
+  ).toContain('newcomer')
 })
 
 test('a fault is told in general, and reported whole', async () => {
-  const w = await open((line) => ({ exchange: { ...line.exchange, useTool: () => Promise.reject(new Error('the disk is full at /var/secret')) } }))
+  const w = await open((line) => ({
+    exchange: {
+      ...line.exchange,
+      useTool: () => Promise.reject(new Error('the disk is full at /var/secret')),
+    },
+  }))
   const client = await w.connect('2026-07-28')
-  await expect(callTool(client, 'get_session_state', { sessionId: 'ses_1' })).rejects.toThrow(/The server failed while it used get_session_state\. (?!.*secret)/)
+  await expect(callTool(client, 'get_session_state', { sessionId: 'ses_1' })).rejects.toThrow(
+    /The server failed while it used get_session_state\. (?!.*secret)/,
+  )
   expect(w.faults).toEqual([expect.objectContaining({ message: 'the disk is full at /var/secret' })])
 })

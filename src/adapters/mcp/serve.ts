@@ -1,6 +1,8 @@
 /**
- * The MCP door: our tools over streamable HTTP, for clients of the revisions 2025-11-25 and 2026-07-28 on one URL.
- * Nothing is kept between two requests but what runs. Host, Origin and tokens are checked before a request comes here.
+ * The MCP door: our tools over streamable HTTP, for clients of the revisions 2025-11-25 and 2026-07-28 on one
+ * URL.
+ * Nothing is kept between two requests but what runs. Host, Origin and tokens are checked before a request
+ * comes here.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { McpHttpHandler } from '@modelcontextprotocol/server'
@@ -23,20 +25,32 @@ export type McpDoorDeps = {
   fixtures?: (notify: McpHttpHandler['notify']) => Fixtures
 }
 
-/** What this door needs of the server: who sent a request. Those who may not are turned away before they come here. */
+/**
+ * What this door needs of the server: who sent a request. Those who may not are turned away before they come
+ * here.
+ */
 export type McpIdentity = { of(request: FastifyRequest): Who | Refusal }
 
 export type McpDoor = (app: FastifyInstance, identity: McpIdentity) => Promise<void>
 
-/** The library of the protocol takes longer to load than the rest of the server, so it comes with the first request. */
+/**
+ * The library of the protocol takes longer to load than the rest of the server, so it comes with the first
+ * request.
+ */
 export function mcpDoor(deps: McpDoorDeps): McpDoor {
   return async (app, identity) => {
     let loading: Promise<McpHandler> | null = null
-    const load = (): Promise<McpHandler> => (loading ??= import('./mcp-handler.ts').then(({ mcpHandler }) => mcpHandler(deps, identity)))
+    const load = (): Promise<McpHandler> =>
+      (loading ??= import('./mcp-handler.ts').then(({ mcpHandler }) => mcpHandler(deps, identity)))
     await app.register(async (scope) => {
       scope.removeAllContentTypeParsers()
       scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-      scope.route({ method: ['GET', 'POST', 'DELETE'], url: '/mcp', schema: { hide: true } as object, handler: async (request, reply) => (await load()).handle(request, reply) })
+      scope.route({
+        method: ['GET', 'POST', 'DELETE'],
+        url: '/mcp',
+        schema: { hide: true } as object,
+        handler: async (request, reply) => (await load()).handle(request, reply),
+      })
     })
     app.addHook('preClose', async () => (await loading)?.close())
   }

@@ -5,11 +5,15 @@ import { outputSchemas } from './output-schemas.ts'
 test('a short answer is one line of JSON', () => expect(textOf({ a: 1, b: 'x' })).toBe('{"a":1,"b":"x"}'))
 
 test('a text of several lines stands below the rest, as it is', () => {
-  expect(textOf({ ok: true, output: 'one\ntwo "quoted"' })).toBe('{"ok":true,"output":"(below)"}\n\noutput:\none\ntwo "quoted"')
+  expect(textOf({ ok: true, output: 'one\ntwo "quoted"' })).toBe(
+    '{"ok":true,"output":"(below)"}\n\noutput:\none\ntwo "quoted"',
+  )
 })
 
 test('texts are found wherever they are', () => {
-  expect(textOf({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe('{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\nartifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny')
+  expect(textOf({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe(
+    '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\nartifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
+  )
 })
 
 test('no line is longer than clients show, and no character is split or lost', () => {
@@ -23,12 +27,22 @@ test('no line is longer than clients show, and no character is split or lost', (
 })
 
 test('a failure is marked, and a value that is no object is put into one', () => {
-  expect(resultOf({ ok: false, value: { error: 'x' } })).toMatchObject({ isError: true, structuredContent: { error: 'x' } })
-  expect(resultOf({ ok: true, value: 'text' })).toEqual({ content: [{ type: 'text', text: '{"result":"text"}' }], structuredContent: { result: 'text' } })
+  expect(resultOf({ ok: false, value: { error: 'x' } })).toMatchObject({
+    isError: true,
+    structuredContent: { error: 'x' },
+  })
+  expect(resultOf({ ok: true, value: 'text' })).toEqual({
+    content: [{ type: 'text', text: '{"result":"text"}' }],
+    structuredContent: { result: 'text' },
+  })
 })
 
 test.each(Object.keys(outputSchemas))('a refusal before %s has the keys that it always has', (name) => {
-  const { ok, value } = refusedAnswer(name, { agent_name: 'a', agent_id: 'a', call_id: 'call_1' }, { code: 'session_unknown', session: 'ses_1' })
+  const { ok, value } = refusedAnswer(
+    name,
+    { agent_name: 'a', agent_id: 'a', call_id: 'call_1' },
+    { code: 'session_unknown', session: 'ses_1' },
+  )
   expect(ok).toBe(false)
   expect(Object.keys(value as object)).toEqual(expect.arrayContaining(outputSchemas[name]?.required ?? ['?']))
   expect(JSON.stringify(value)).toContain('There is no session')

@@ -1,6 +1,16 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Client } from '@modelcontextprotocol/client'
-import { callTool, fieldsIn, jsonRpc, mcpWorld, post, revisions, whoHeader, whoText, type McpWorld } from '../../../test/mcp-kit.ts'
+import {
+  callTool,
+  fieldsIn,
+  jsonRpc,
+  mcpWorld,
+  post,
+  revisions,
+  whoHeader,
+  whoText,
+  type McpWorld,
+} from '../../../test/mcp-kit.ts'
 import type { SessionId } from '../../model/id.ts'
 import { clientOf, connectionId, plainName, programIn } from './server-client.ts'
 
@@ -20,14 +30,20 @@ describe.each(revisions)('over revision %s', (revision) => {
     const w = await open()
     const own = async (client: Client, meta?: Record<string, unknown>): Promise<string> => {
       const { tools } = await client.listTools(meta === undefined ? undefined : { _meta: meta })
-      return /Your own session is (ses_[\w-]+)/.exec(tools.find((tool) => tool.name === 'sub_agent')?.description ?? '')?.[1] ?? ''
+      return (
+        /Your own session is (ses_[\w-]+)/.exec(
+          tools.find((tool) => tool.name === 'sub_agent')?.description ?? '',
+        )?.[1] ?? ''
+      )
     }
     const first = await own(await w.connect(revision, { name: 'Claude Code' }))
     expect(first).toMatch(/^ses_/)
     expect(await own(await w.connect(revision, { name: 'Claude Code' }))).toBe(first)
     const others = [
       await own(await w.connect(revision, { name: 'codex' })),
-      await own(await w.connect(revision, { name: 'Claude Code', headers: { 'x-tieline-client-session': 'one' } })),
+      await own(
+        await w.connect(revision, { name: 'Claude Code', headers: { 'x-tieline-client-session': 'one' } }),
+      ),
       await own(await w.connect(revision, { name: 'codex' }), { threadId: 'thread-1', sessionId: 's' }),
       await own(await w.connect(revision, { name: 'codex' }), { threadId: 'thread-2', sessionId: 's' }),
     ]
@@ -38,31 +54,59 @@ describe.each(revisions)('over revision %s', (revision) => {
 
   test('a client says in which directory it works', async () => {
     const w = await open()
-    const client = await w.connect(revision, { name: 'elsewhere', headers: { 'x-tieline-cwd': encodeURIComponent('/tmp') } })
+    const client = await w.connect(revision, {
+      name: 'elsewhere',
+      headers: { 'x-tieline-cwd': encodeURIComponent('/tmp') },
+    })
     await client.listTools()
-    const { sessions } = await w.line.exchange.sessions({ dir: '/tmp', active: null, agent: 'external', parent: null, archived: false, cursor: null, limit: 10 })
+    const { sessions } = await w.line.exchange.sessions({
+      dir: '/tmp',
+      active: null,
+      agent: 'external',
+      parent: null,
+      archived: false,
+      cursor: null,
+      limit: 10,
+    })
     expect(sessions).toHaveLength(1)
   })
 
   test('whoever has a token of a session acts as that session', async () => {
     const w = await open()
     const session = await w.line.exchange.clientSession('somebody', process.cwd())
-    const client = await w.connect(revision, { headers: { [whoHeader]: whoText({ kind: 'session', session }) } })
+    const client = await w.connect(revision, {
+      headers: { [whoHeader]: whoText({ kind: 'session', session }) },
+    })
     const { tools } = await client.listTools()
     expect(tools.find((tool) => tool.name === 'sub_agent')?.description).toContain(session)
-    const gone = await w.connect(revision, { headers: { [whoHeader]: whoText({ kind: 'session', session: 'ses_0' }) } })
+    const gone = await w.connect(revision, {
+      headers: { [whoHeader]: whoText({ kind: 'session', session: 'ses_0' }) },
+    })
     await expect(gone.listTools()).rejects.toThrow('There is no session "ses_0"')
     const refused = await callTool(gone, 'sub_agent', { agent_name: 'echo', task: 'x' })
     expect(refused.isError).toBe(true)
-    expect(fieldsIn(refused)).toMatchObject({ agent_name: 'echo', success: false, outcome: 'refused', errors: [expect.stringContaining('ses_0')] })
+    expect(fieldsIn(refused)).toMatchObject({
+      agent_name: 'echo',
+      success: false,
+      outcome: 'refused',
+      errors: [expect.stringContaining('ses_0')],
+    })
   })
 
   test('the trace of a client goes on in what it asks for', async () => {
     const w = await open()
     const client = await w.connect(revision)
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-    const result = await client.callTool({ name: 'sub_agent', arguments: { agent_name: 'echo', task: 'x' }, _meta: { traceparent } })
-    await client.callTool({ name: 'sub_agent', arguments: { agent_name: 'echo', task: 'y' }, _meta: { traceparent: 'nonsense' } })
+    const result = await client.callTool({
+      name: 'sub_agent',
+      arguments: { agent_name: 'echo', task: 'x' },
+      _meta: { traceparent },
+    })
+    await client.callTool({
+      name: 'sub_agent',
+      arguments: { agent_name: 'echo', task: 'y' },
+      _meta: { traceparent: 'nonsense' },
+    })
     const record = await w.line.exchange.call(fieldsIn(result)['call_id'] as string)
     const { events } = await w.line.store.read(0, { types: ['message.sent'] }, 100)
     const traces = events.flatMap(({ event }) => (event.type === 'message.sent' ? [event.trace] : []))
@@ -76,12 +120,21 @@ test('a server that was started anew goes on with the clients of the old one', a
   const said = await post(w, jsonRpc('tools/list', {}, 2), { 'mcp-session-id': 'old-client.42' })
   expect(said.status).toBe(200)
   expect(await said.text()).toContain('sub_agent')
-  const { sessions } = await w.line.exchange.sessions({ dir: null, active: null, agent: 'external', parent: null, archived: false, cursor: null, limit: 10 })
+  const { sessions } = await w.line.exchange.sessions({
+    dir: null,
+    active: null,
+    agent: 'external',
+    parent: null,
+    archived: false,
+    cursor: null,
+    limit: 10,
+  })
   expect(sessions.map((session) => session.title)).toEqual([expect.stringContaining('old-client')])
 })
 
 describe('what a client says about itself', () => {
-  const said = (meta: unknown, headers: Record<string, string> = {}, program: string | null = 'codex') => clientOf({ meta, headers: new Headers(headers), program }, '/home/me')
+  const said = (meta: unknown, headers: Record<string, string> = {}, program: string | null = 'codex') =>
+    clientOf({ meta, headers: new Headers(headers), program }, '/home/me')
 
   test('is made plain', () => {
     expect(plainName('  Claude Code\u2028 (beta)/../x ')).toBe('Claude-Code-beta-..-x')
@@ -93,7 +146,12 @@ describe('what a client says about itself', () => {
   test('comes from the nearest place that says it', () => {
     expect(said({ threadId: 't', sessionId: 's' })).toMatchObject({ name: 'codex_t' })
     expect(said({ sessionId: 's' }, { 'x-tieline-client-session': 'h' })).toMatchObject({ name: 'codex_h' })
-    expect(said({ sessionId: 's', 'tieline/client': { name: 'claude-code', session: 'c', cwd: '/work' } }, { 'x-tieline-client-session': 'h', 'x-tieline-cwd': '/other' })).toEqual({ name: 'claude-code_c', cwd: '/work' })
+    expect(
+      said(
+        { sessionId: 's', 'tieline/client': { name: 'claude-code', session: 'c', cwd: '/work' } },
+        { 'x-tieline-client-session': 'h', 'x-tieline-cwd': '/other' },
+      ),
+    ).toEqual({ name: 'claude-code_c', cwd: '/work' })
   })
 
   test('is short, and still its own', () => {
@@ -113,7 +171,8 @@ describe('what a client says about itself', () => {
   test('is a directory only if it is a whole path', () => {
     expect(said({}, { 'x-tieline-cwd': '%2Ftmp%2F%C3%BC' }).cwd).toBe('/tmp/ü')
     expect(said({}, { 'x-tieline-cwd': '/tmp/100%' }).cwd).toBe('/tmp/100%')
-    for (const path of ['relative', '/nul%00', `/${'x'.repeat(5000)}`]) expect(said({}, { 'x-tieline-cwd': path }).cwd).toBe('/home/me')
+    for (const path of ['relative', '/nul%00', `/${'x'.repeat(5000)}`])
+      expect(said({}, { 'x-tieline-cwd': path }).cwd).toBe('/home/me')
   })
 })
 

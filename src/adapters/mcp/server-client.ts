@@ -1,4 +1,7 @@
-/** Who a client is that carries no token: its program, its conversation where it tells, and its directory. All of it is said by the client, so it names an external session and gives no right. */
+/**
+ * Who a client is that carries no token: its program, its conversation where it tells, and its directory. All
+ * of it is said by the client, so it names an external session and gives no right.
+ */
 import { createHash } from 'node:crypto'
 import { basename, isAbsolute } from 'node:path'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
@@ -9,10 +12,18 @@ import { clientMetaKey, type ClientMeta } from './client-meta.ts'
 export const clientSessionHeader = 'x-tieline-client-session'
 export const cwdHeader = 'x-tieline-cwd'
 
-const SaidByProcess = z.object({ name: z.string().optional(), session: z.string().optional(), cwd: z.string().optional() }) satisfies z.ZodType<ClientMeta>
+const SaidByProcess = z.object({
+  name: z.string().optional(),
+  session: z.string().optional(),
+  cwd: z.string().optional(),
+}) satisfies z.ZodType<ClientMeta>
 
 /** Codex says in which thread a call is made; a session of it may have several. */
-const CallerMeta = z.object({ threadId: z.string().optional(), sessionId: z.string().optional(), [clientMetaKey]: SaidByProcess.optional() })
+const CallerMeta = z.object({
+  threadId: z.string().optional(),
+  sessionId: z.string().optional(),
+  [clientMetaKey]: SaidByProcess.optional(),
+})
 
 /** Clients of the 2026 revision name themselves in every request. */
 const Envelope = z.object({ [CLIENT_INFO_META_KEY]: z.object({ name: z.string() }) })
@@ -30,13 +41,27 @@ export type Said = {
   program: string | null
 }
 
-/** A program without a conversation is told apart by its directory: what it asks for works there, and not where it was first seen. */
+/**
+ * A program without a conversation is told apart by its directory: what it asks for works there, and not
+ * where it was first seen.
+ */
 export function clientOf({ meta, headers, program }: Said, cwd: string): { name: string; cwd: string } {
   const said: z.infer<typeof CallerMeta> = CallerMeta.safeParse(meta).data ?? {}
   const own = said[clientMetaKey] ?? {}
   const directory = [own.cwd, pathIn(headers.get(cwdHeader))].find(isPath)
-  const conversation = [own.session, headers.get(clientSessionHeader) ?? undefined, said.threadId, said.sessionId].map((text) => short(text ?? '')).find((text) => text !== '')
-  const which = conversation ?? (directory === undefined || directory === cwd ? '' : `${plainName(basename(directory))}-${hashOf(directory)}`)
+  const conversation = [
+    own.session,
+    headers.get(clientSessionHeader) ?? undefined,
+    said.threadId,
+    said.sessionId,
+  ]
+    .map((text) => short(text ?? ''))
+    .find((text) => text !== '')
+  const which =
+    conversation ??
+    (directory === undefined || directory === cwd
+      ? ''
+      : `${plainName(basename(directory))}-${hashOf(directory)}`)
   const name = plainName(own.name ?? program ?? '') || 'mcp'
   return { name: which === '' ? name : `${name}_${which}`, cwd: directory ?? cwd }
 }
@@ -44,16 +69,23 @@ export function clientOf({ meta, headers, program }: Said, cwd: string): { name:
 /** Names end up in ids, titles and logs. */
 export const plainName = (text: string): string => plain(text).slice(0, nameUnitsMax)
 
-const plain = (text: string): string => text.normalize('NFKC').replaceAll(/[^A-Za-z0-9._-]+/g, '-').replaceAll(/^-+|-+$/g, '')
+const plain = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
 /** Two that differ only at their end stay two. */
 function short(conversation: string): string {
   const text = plain(conversation)
-  return text.length <= conversationUnitsMax ? text : `${text.slice(0, conversationUnitsMax - 13)}-${hashOf(conversation)}`
+  return text.length <= conversationUnitsMax
+    ? text
+    : `${text.slice(0, conversationUnitsMax - 13)}-${hashOf(conversation)}`
 }
 
-const isPath = (path: string | undefined): path is string => path !== undefined && path.length <= pathUnitsMax && isAbsolute(path) && !path.includes('\0')
+const isPath = (path: string | undefined): path is string =>
+  path !== undefined && path.length <= pathUnitsMax && isAbsolute(path) && !path.includes('\0')
 
 /** Headers hold no more than Latin letters, so a path comes percent-encoded. */
 function pathIn(header: string | null): string | undefined {
@@ -65,7 +97,8 @@ function pathIn(header: string | null): string | undefined {
   }
 }
 
-export const programOf = (envelope: unknown): string | undefined => Envelope.safeParse(envelope).data?.[CLIENT_INFO_META_KEY].name
+export const programOf = (envelope: unknown): string | undefined =>
+  Envelope.safeParse(envelope).data?.[CLIENT_INFO_META_KEY].name
 
 export function traceOf(meta: unknown): string | null {
   const given = Trace.safeParse(meta).data?.traceparent
@@ -73,7 +106,8 @@ export function traceOf(meta: unknown): string | null {
 }
 
 /**
- * Clients of the 2025 revision name themselves once, in a handshake, and then repeat an id. Ours carries the name, so that nothing has to be remembered here:
+ * Clients of the 2025 revision name themselves once, in a handshake, and then repeat an id. Ours carries the
+ * name, so that nothing has to be remembered here:
  * a restart of the server loses no client, and no client fills its memory.
  */
 export const connectionId = (program: string, id: string): string => `${plainName(program) || 'mcp'}.${id}`

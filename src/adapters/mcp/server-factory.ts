@@ -1,6 +1,19 @@
-/** One MCP server for one request: lists the tools that the exchange offers to whoever asks, and uses them for it. */
+/**
+ * One MCP server for one request: lists the tools that the exchange offers to whoever asks, and uses them for
+ * it.
+ */
 import { createHash } from 'node:crypto'
-import { ProtocolError, ProtocolErrorCode, Server, type CallToolRequest, type CallToolResult, type Implementation, type ServerCapabilities, type ServerContext, type Tool } from '@modelcontextprotocol/server'
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type CallToolRequest,
+  type CallToolResult,
+  type Implementation,
+  type ServerCapabilities,
+  type ServerContext,
+  type Tool,
+} from '@modelcontextprotocol/server'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
@@ -15,9 +28,19 @@ import { whoWorks, withProgress } from './server-progress.ts'
 import { isOurs, toolOf } from './server-tools.ts'
 
 /** Who sent a request, as the door has checked it, and what came with it. */
-export type Asker = { who: Who; headers: Headers; /** What a client of the 2025 revision called itself. */ program: string | null; connection: string | null; /** Aborts when the connection closes. */ signal: AbortSignal }
+export type Asker = {
+  who: Who
+  headers: Headers
+  /** What a client of the 2025 revision called itself. */
+  program: string | null
+  connection: string | null
+  /** Aborts when the connection closes. */
+  signal: AbortSignal
+}
 
-/** What the protocol suites want a server to have. Only their script hands it in: no configuration reaches it. */
+/**
+ * What the protocol suites want a server to have. Only their script hands it in: no configuration reaches it.
+ */
 export type Fixtures = {
   capabilities: ServerCapabilities
   tools: readonly Tool[]
@@ -37,27 +60,39 @@ export type FactoryDeps = {
   fixtures: Fixtures | null
 }
 
-const instructions = 'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; call_agent asks one that remembers its conversation; send_agent_message does not wait. '
-  + 'Work that may take longer than a minute: sub_agent with background: true, then wait_for_call until it has ended.'
+const instructions =
+  'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; call_agent asks one that remembers its conversation; send_agent_message does not wait. ' +
+  'Work that may take longer than a minute: sub_agent with background: true, then wait_for_call until it has ended.'
 
-export const serverInfo = (version: string): Implementation => ({ name: 'tieline', title: 'Tieline', version })
+export const serverInfo = (version: string): Implementation => ({
+  name: 'tieline',
+  title: 'Tieline',
+  version,
+})
 
 export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   const { fixtures } = deps
-  const server = new Server(serverInfo(deps.version), { capabilities: { tools: { listChanged: true }, ...fixtures?.capabilities }, instructions })
+  const server = new Server(serverInfo(deps.version), {
+    capabilities: { tools: { listChanged: true }, ...fixtures?.capabilities },
+    instructions,
+  })
   server.setRequestHandler('tools/list', async (_request, ctx) => {
     const specs = await listTools(asker, ctx, deps).catch(refusalIn)
-    if ('code' in specs) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(specs), { code: specs.code })
+    if ('code' in specs)
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(specs), { code: specs.code })
     return { tools: [...specs.map(toolOf), ...(fixtures?.tools ?? [])] }
   })
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const { params } = request
-    return fixtures?.tools.some((tool) => tool.name === params.name) === true ? fixtures.call(params.name, ctx) : callTool(asker, params, ctx, deps)
+    return fixtures?.tools.some((tool) => tool.name === params.name) === true
+      ? fixtures.call(params.name, ctx)
+      : callTool(asker, params, ctx, deps)
   })
   return server
 }
 
-const listTools = async (asker: Asker | null, ctx: ServerContext, deps: FactoryDeps) => deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
+const listTools = async (asker: Asker | null, ctx: ServerContext, deps: FactoryDeps) =>
+  deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
 
 function refusalIn(fault: unknown): Refusal {
   const refusal = storeRefusal(fault)
@@ -66,7 +101,11 @@ function refusalIn(fault: unknown): Refusal {
 }
 
 /** A token names a session or a turn; without one the client acts as an external session of its own. */
-async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDeps): Promise<Exclude<Who, { kind: 'user' }>> {
+async function whoAsks(
+  asker: Asker | null,
+  ctx: ServerContext,
+  deps: FactoryDeps,
+): Promise<Exclude<Who, { kind: 'user' }>> {
   if (asker === null) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the request has no sender')
   if (asker.who.kind !== 'user') return asker.who
   const program = programOf(ctx.mcpReq.envelope) ?? asker.program
@@ -74,31 +113,55 @@ async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDep
   return { kind: 'session', session: await deps.exchange.clientSession(client.name, client.cwd) }
 }
 
-async function callTool(asker: Asker | null, { name, arguments: given = {} }: CallToolRequest['params'], ctx: ServerContext, deps: FactoryDeps): Promise<CallToolResult> {
+async function callTool(
+  asker: Asker | null,
+  { name, arguments: given = {} }: CallToolRequest['params'],
+  ctx: ServerContext,
+  deps: FactoryDeps,
+): Promise<CallToolResult> {
   const { exchange, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
   const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
   if ('code' in who) return resultOf(refusedAnswer(name, input, who))
-  if (!isOurs(name) && !(await offers(exchange, who, name))) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
-  const running = inflight.begin({ who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id }, [ctx.mcpReq.signal, ...(asker === null ? [] : [asker.signal])])
+  if (!isOurs(name) && !(await offers(exchange, who, name)))
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
+  const running = inflight.begin(
+    { who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id },
+    [ctx.mcpReq.signal, ...(asker === null ? [] : [asker.signal])],
+  )
   const token = ctx.mcpReq._meta?.progressToken
   try {
     const id = actOf(asker, ctx, who, name)
-    const work = untilStopping(running.stopping, exchange.useTool(who, name, input, { signal: running.signal, id, trace: traceOf(ctx.mcpReq._meta) }))
-    const answer = await (token === undefined ? work : withProgress(work, {
-      clock, everyMs: progressMs,
-      describe: () => whoWorks(exchange, sessionOf(who), name, input),
-      tell: (progress) => ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken: token, ...progress } }),
-    }))
+    const work = untilStopping(
+      running.stopping,
+      exchange.useTool(who, name, input, { signal: running.signal, id, trace: traceOf(ctx.mcpReq._meta) }),
+    )
+    const answer = await (token === undefined
+      ? work
+      : withProgress(work, {
+          clock,
+          everyMs: progressMs,
+          describe: () => whoWorks(exchange, sessionOf(who), name, input),
+          tell: (progress) =>
+            ctx.mcpReq.notify({
+              method: 'notifications/progress',
+              params: { progressToken: token, ...progress },
+            }),
+        }))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
     return resultOf('code' in answer ? refusedAnswer(name, input, answer) : answer)
   } catch (fault) {
-    // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has the rest.
-    if (running.signal.aborted) throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
+    // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has
+    // the rest.
+    if (running.signal.aborted)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
     const refusal = storeRefusal(fault)
     if (refusal !== null) return resultOf(refusedAnswer(name, input, refusal))
     deps.report(fault)
-    throw new ProtocolError(ProtocolErrorCode.InternalError, `The server failed while it used ${name}. Try again, or tell the user to look at the server's log.`)
+    throw new ProtocolError(
+      ProtocolErrorCode.InternalError,
+      `The server failed while it used ${name}. Try again, or tell the user to look at the server's log.`,
+    )
   } finally {
     running.end()
   }
@@ -114,17 +177,23 @@ function untilStopping<T>(stopping: AbortSignal, work: Promise<T>): Promise<T | 
   })
 }
 
-const stoppingText = 'The Tieline server stops. What you asked for goes on when it runs again. A client that asks again with the same idempotency key gets its answer; '
-  + 'without one, do not ask again before the user has looked at `tieline calls`.'
+const stoppingText =
+  'The Tieline server stops. What you asked for goes on when it runs again. A client that asks again with the same idempotency key gets its answer; ' +
+  'without one, do not ask again before the user has looked at `tieline calls`.'
 
 /**
- * A retry with the same key is the same act. The key is the client's own, so it counts only for the same client and tool.
+ * A retry with the same key is the same act. The key is the client's own, so it counts only for the same
+ * client and tool.
  * It comes in the `Idempotency-Key` header or, from clients that set no headers, in the request's `_meta`.
  */
 function actOf(asker: Asker | null, ctx: ServerContext, who: Who, name: string): string | null {
   const given = ctx.mcpReq._meta?.[keyMetaKey]
   const key = typeof given === 'string' ? given : (asker?.headers.get('idempotency-key') ?? null)
-  return key === null || key === '' ? null : createHash('sha256').update(JSON.stringify([who, 'mcp', name, key])).digest('base64url')
+  return key === null || key === ''
+    ? null
+    : createHash('sha256')
+        .update(JSON.stringify([who, 'mcp', name, key]))
+        .digest('base64url')
 }
 
 async function offers(exchange: Exchange, who: Who, name: string): Promise<boolean> {

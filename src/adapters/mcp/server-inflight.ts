@@ -1,4 +1,7 @@
-/** The calls that run, by who made them and under which id: a client of the 2025 revision cancels in a request of its own. */
+/**
+ * The calls that run, by who made them and under which id: a client of the 2025 revision cancels in a request
+ * of its own.
+ */
 import type { RequestId } from '@modelcontextprotocol/server'
 
 export type CallKey = { who: string; connection: string | null; id: RequestId }
@@ -6,12 +9,18 @@ export type CallKey = { who: string; connection: string | null; id: RequestId }
 export type Inflight = {
   begin(key: CallKey, signals: readonly AbortSignal[]): Begun
   cancel(key: CallKey): boolean
-  /** Ends the waiting for all that runs, since the server stops. It cancels nothing: what runs goes on when the server runs again. */
+  /**
+   * Ends the waiting for all that runs, since the server stops. It cancels nothing: what runs goes on when
+   * the server runs again.
+   */
   stop(): void
 }
 
 export type Begun = {
-  /** Aborts when the call is cancelled, or when one of the given signals does before `end`: a server that stops ends its waiting first, and closes connections then. */
+  /**
+   * Aborts when the call is cancelled, or when one of the given signals does before `end`: a server that
+   * stops ends its waiting first, and closes connections then.
+   */
   signal: AbortSignal
   /** Aborts when the server stops. */
   stopping: AbortSignal
@@ -49,5 +58,9 @@ export function inflightCalls(): Inflight {
   }
 }
 
-/** Without a connection's id two clients would cancel each other's calls: they count their requests from the same number. */
-const nameOf = ({ who, connection, id }: CallKey): string | null => (connection === null ? null : JSON.stringify([who, connection, id]))
+/**
+ * Without a connection's id two clients would cancel each other's calls: they count their requests from the
+ * same number.
+ */
+const nameOf = ({ who, connection, id }: CallKey): string | null =>
+  connection === null ? null : JSON.stringify([who, connection, id])

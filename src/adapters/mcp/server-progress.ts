@@ -18,8 +18,13 @@ export type ProgressDeps = {
   tell: (progress: Progress) => Promise<void>
 }
 
-/** Runs the work and tells how long it has been running. Telling never delays the answer, and stops with it. */
-export async function withProgress<T>(work: Promise<T>, { clock, everyMs, describe, tell }: ProgressDeps): Promise<T> {
+/**
+ * Runs the work and tells how long it has been running. Telling never delays the answer, and stops with it.
+ */
+export async function withProgress<T>(
+  work: Promise<T>,
+  { clock, everyMs, describe, tell }: ProgressDeps,
+): Promise<T> {
   const over = new AbortController()
   const startedAt = clock.elapsed()
   async function tick(last: number): Promise<void> {
@@ -41,7 +46,12 @@ export async function withProgress<T>(work: Promise<T>, { clock, everyMs, descri
 }
 
 /** Who works while this caller waits: the agents from its callee down. */
-export async function whoWorks(exchange: Exchange, session: SessionId | null, name: string, input: Readonly<Record<string, Json>>): Promise<string> {
+export async function whoWorks(
+  exchange: Exchange,
+  session: SessionId | null,
+  name: string,
+  input: Readonly<Record<string, Json>>,
+): Promise<string> {
   const wanted = wantedIn(input)
   const call = typeof input['call_id'] === 'string' ? await exchange.call(input['call_id']) : null
   const edges = await exchange.waits()

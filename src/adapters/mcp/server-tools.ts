@@ -1,4 +1,6 @@
-/** Our tools as MCP clients list them: what a client wants to know about a tool besides its name and input. */
+/**
+ * Our tools as MCP clients list them: what a client wants to know about a tool besides its name and input.
+ */
 import type { Tool } from '@modelcontextprotocol/server'
 import type { ToolSpec } from '../../runtime/ports.ts'
 import { outputSchemas } from './output-schemas.ts'
@@ -36,12 +38,24 @@ export const isBlocking = (name: string): boolean => manners[name]?.blocks === t
 export const isOurs = (name: string): boolean => Object.hasOwn(manners, name)
 
 export function toolOf({ name, description, input }: ToolSpec): Tool {
-  const { title = name, reads = false } = Object.hasOwn(manners, name) ? (manners[name] as Manner) : { title: name }
+  const { title = name, reads = false } = Object.hasOwn(manners, name)
+    ? (manners[name] as Manner)
+    : { title: name }
   const outputSchema = Object.hasOwn(outputSchemas, name) ? outputSchemas[name] : undefined
   return {
-    name, title, description, inputSchema: input as Tool['inputSchema'], ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as Tool['outputSchema'] }),
+    name,
+    title,
+    description,
+    inputSchema: input as Tool['inputSchema'],
+    ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as Tool['outputSchema'] }),
     // Agents that are called may reach the world; what only reads stays with us.
-    annotations: { title, readOnlyHint: reads, destructiveHint: false, idempotentHint: reads, openWorldHint: !reads },
+    annotations: {
+      title,
+      readOnlyHint: reads,
+      destructiveHint: false,
+      idempotentHint: reads,
+      openWorldHint: !reads,
+    },
     _meta: meta,
   }
 }

@@ -1,6 +1,8 @@
 /**
- * An MCP server as a child process. The SDK's own transport passes on more of our environment than we want, and ends only the process that it started:
- * `npx` and other shims leave the real server behind. This one starts a process group with exactly the given environment, and ends the whole group.
+ * An MCP server as a child process. The SDK's own transport passes on more of our environment than we want,
+ * and ends only the process that it started:
+ * `npx` and other shims leave the real server behind. This one starts a process group with exactly the given
+ * environment, and ends the whole group.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { parseJSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client'
@@ -10,7 +12,10 @@ import { contained } from '../../model/contained.ts'
 import { explain } from '../../model/refusal.ts'
 import type { Clock } from '../../runtime/ports.ts'
 
-/** R11: of one message of a server of tools. A result of a mebibyte is kept; JSON may escape each character of it. */
+/**
+ * R11: of one message of a server of tools. A result of a mebibyte is kept; JSON may escape each character of
+ * it.
+ */
 export const mcpMessageBytesMax = 8 * 1024 * 1024
 
 const stopMsMax = 1000
@@ -22,7 +27,12 @@ export type StdioTransport = Transport & {
   stderr(): string
 }
 
-export type StdioCommand = { command: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }
+export type StdioCommand = {
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  cwd: string
+}
 
 export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock: Clock): StdioTransport {
   let child: ChildProcessWithoutNullStreams | null = null
@@ -44,30 +54,58 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
   })
 
   const transport: StdioTransport = {
-    start: () => new Promise((resolve, reject) => {
-      const started = spawn(command, [...args], { cwd, env: { ...env }, stdio: 'pipe', detached: grouped, windowsHide: true })
-      child = started
-      started.once('spawn', resolve)
-      started.on('error', contained(report, (error: Error) => {
-        reject(error)
-        transport.onerror?.(error)
-      }))
-      for (const pipe of [started.stdin, started.stdout, started.stderr]) pipe.on('error', contained(() => undefined, report))
-      started.stdout.on('data', contained(broke, read))
-      started.stderr.on('data', contained(report, (chunk: Buffer) => {
-        stderr = (stderr + chunk.toString('utf8', Math.max(0, chunk.length - stderrUnitsMax * 4))).slice(-stderrUnitsMax)
-      }))
-      // Helpers that outlive the server would hold its pipes open, and "close" would never come.
-      started.once('exit', contained(report, () => endGroup(started, clock)))
-      ended = new Promise((done) => started.once('close', contained(report, () => {
-        done()
-        transport.onclose?.()
-      })))
-    }),
-    send: (message) => new Promise((resolve, reject) => {
-      if (child === null || !child.stdin.writable) return reject(new Error('the process has ended'))
-      child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
-    }),
+    start: () =>
+      new Promise((resolve, reject) => {
+        const started = spawn(command, [...args], {
+          cwd,
+          env: { ...env },
+          stdio: 'pipe',
+          detached: grouped,
+          windowsHide: true,
+        })
+        child = started
+        started.once('spawn', resolve)
+        started.on(
+          'error',
+          contained(report, (error: Error) => {
+            reject(error)
+            transport.onerror?.(error)
+          }),
+        )
+        for (const pipe of [started.stdin, started.stdout, started.stderr])
+          pipe.on(
+            'error',
+            contained(() => undefined, report),
+          )
+        started.stdout.on('data', contained(broke, read))
+        started.stderr.on(
+          'data',
+          contained(report, (chunk: Buffer) => {
+            stderr = (stderr + chunk.toString('utf8', Math.max(0, chunk.length - stderrUnitsMax * 4))).slice(
+              -stderrUnitsMax,
+            )
+          }),
+        )
+        // Helpers that outlive the server would hold its pipes open, and "close" would never come.
+        started.once(
+          'exit',
+          contained(report, () => endGroup(started, clock)),
+        )
+        ended = new Promise((done) =>
+          started.once(
+            'close',
+            contained(report, () => {
+              done()
+              transport.onclose?.()
+            }),
+          ),
+        )
+      }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        if (child === null || !child.stdin.writable) return reject(new Error('the process has ended'))
+        child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
+      }),
     async close() {
       const closing = child
       if (closing?.pid === undefined) return
@@ -105,8 +143,17 @@ function signalGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signa
 /** Whether the promise settles in time. */
 export async function within(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
   const stop = new AbortController()
-  const late = clock.sleep(ms, stop.signal).then(() => false, () => false)
-  const inTime = await Promise.race([promise.then(() => true, () => true), late])
+  const late = clock.sleep(ms, stop.signal).then(
+    () => false,
+    () => false,
+  )
+  const inTime = await Promise.race([
+    promise.then(
+      () => true,
+      () => true,
+    ),
+    late,
+  ])
   stop.abort()
   return inTime
 }

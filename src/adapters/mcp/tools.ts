@@ -1,5 +1,14 @@
-/** Tools of the MCP servers that an agent is configured with. What a server says about its own tools (read-only, idempotent) is not trusted. */
-import { ProtocolError, SdkError, SdkErrorCode, type CallToolResult, type Tool as McpTool } from '@modelcontextprotocol/client'
+/**
+ * Tools of the MCP servers that an agent is configured with. What a server says about its own tools
+ * (read-only, idempotent) is not trusted.
+ */
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  type CallToolResult,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/client'
 import type { Agent, McpServer } from '../../model/agent.ts'
 import { isJson, Json } from '../../model/json.ts'
 import { headUnits } from '../../model/text.ts'
@@ -26,7 +35,12 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
 
   function serverOf(agent: Agent, name: string, config: McpServer): Server {
     const key = `${agent.name}/${name}`
-    const known = servers.get(key) ?? { name, agent: agent.name, repeatable: config.repeatable, connection: connectionTo(config, deps) }
+    const known = servers.get(key) ?? {
+      name,
+      agent: agent.name,
+      repeatable: config.repeatable,
+      connection: connectionTo(config, deps),
+    }
     servers.set(key, known)
     return known
   }
@@ -36,9 +50,17 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
     try {
       const live = await server.connection.open()
       const listed = await live.tools()
-      return offered(server, listed, (problem) => warnOnce(`${server.agent}/${server.name}: ${problem}`, `agents.${server.agent}.mcpServers.${server.name}: ${problem}`))
+      return offered(server, listed, (problem) =>
+        warnOnce(
+          `${server.agent}/${server.name}: ${problem}`,
+          `agents.${server.agent}.mcpServers.${server.name}: ${problem}`,
+        ),
+      )
     } catch (error) {
-      warnOnce(error, `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${reasonOf(error)}`)
+      warnOnce(
+        error,
+        `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${reasonOf(error)}`,
+      )
       return []
     }
   }
@@ -52,7 +74,9 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
 
   return {
     async of(agent) {
-      const lists = await Promise.all(Object.entries(agent.mcpServers).map(([name, config]) => toolsOf(serverOf(agent, name, config))))
+      const lists = await Promise.all(
+        Object.entries(agent.mcpServers).map(([name, config]) => toolsOf(serverOf(agent, name, config))),
+      )
       return lists.flat()
     },
     async close() {
@@ -65,16 +89,24 @@ function offered(server: Server, listed: readonly McpTool[], warn: (problem: str
   const byName = new Map<string, Tool>()
   for (const tool of listed) {
     const name = `${server.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_')
-    if (name.length > nameUnitsMax) warn(`its tool "${tool.name}" is left out: the name is longer than ${nameUnitsMax} characters with that of the server.`)
+    if (name.length > nameUnitsMax)
+      warn(
+        `its tool "${tool.name}" is left out: the name is longer than ${nameUnitsMax} characters with that of the server.`,
+      )
     else if (byName.has(name)) warn(`its tool "${tool.name}" is left out: another one is called ${name} too.`)
-    else if (!isJson(tool.inputSchema)) warn(`its tool "${tool.name}" is left out: its input schema is too deep.`)
+    else if (!isJson(tool.inputSchema))
+      warn(`its tool "${tool.name}" is left out: its input schema is too deep.`)
     else byName.set(name, toolOf(server, name, tool, tool.inputSchema))
   }
   return [...byName.values()]
 }
 
 function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool {
-  const spec = { name, description: headUnits(tool.description ?? tool.title ?? '', descriptionUnitsMax), input }
+  const spec = {
+    name,
+    description: headUnits(tool.description ?? tool.title ?? '', descriptionUnitsMax),
+    input,
+  }
   return {
     name,
     effect: server.repeatable.includes(tool.name) ? 'read' : 'write',
@@ -82,27 +114,46 @@ function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool 
     describe: () => spec,
     async run(input, { signal, trace }) {
       signal.throwIfAborted()
-      if (input === null || typeof input !== 'object' || Array.isArray(input)) return failed(`${name} takes an object with named arguments.`)
+      if (input === null || typeof input !== 'object' || Array.isArray(input))
+        return failed(`${name} takes an object with named arguments.`)
       try {
         const live = await server.connection.open()
         return await call(server, live, tool.name, input, signal, trace?.() ?? null)
       } catch (error) {
         signal.throwIfAborted()
-        return failed(`The MCP server "${server.name}" is not running and could not be started: ${reasonOf(error)}. Go on without it.`)
+        return failed(
+          `The MCP server "${server.name}" is not running and could not be started: ${reasonOf(error)}. Go on without it.`,
+        )
       }
     },
   }
 }
 
-async function call(server: Server, live: Live, tool: string, input: Record<string, Json>, signal: AbortSignal, traceparent: string | null): Promise<ToolAnswer> {
+async function call(
+  server: Server,
+  live: Live,
+  tool: string,
+  input: Record<string, Json>,
+  signal: AbortSignal,
+  traceparent: string | null,
+): Promise<ToolAnswer> {
   try {
-    return answerOf(await live.client.callTool({ name: tool, arguments: input, ...(traceparent === null ? {} : { _meta: { traceparent } }) }, { signal, timeout: callMsMax }))
+    return answerOf(
+      await live.client.callTool(
+        { name: tool, arguments: input, ...(traceparent === null ? {} : { _meta: { traceparent } }) },
+        { signal, timeout: callMsMax },
+      ),
+    )
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof ProtocolError) return failed(`The MCP server "${server.name}" refused ${tool}: ${error.message}`)
-    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return failed(`${tool} of the MCP server "${server.name}" did not answer in time; it may have run.`)
+    if (error instanceof ProtocolError)
+      return failed(`The MCP server "${server.name}" refused ${tool}: ${error.message}`)
+    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+      return failed(`${tool} of the MCP server "${server.name}" did not answer in time; it may have run.`)
     server.connection.drop(live)
-    return failed(`The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${reasonOf(error)}. It is opened again at the next call.`)
+    return failed(
+      `The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${reasonOf(error)}. It is opened again at the next call.`,
+    )
   }
 }
 
@@ -111,16 +162,26 @@ function answerOf(result: CallToolResult): ToolAnswer {
   const ok = result.isError !== true
   if (result.structuredContent === undefined) return { ok, value: text }
   const structured = Json.safeParse(result.structuredContent)
-  return { ok, value: structured.success ? { text, structuredContent: structured.data } : `${text}\n[structured content, too deep to be shown]` }
+  return {
+    ok,
+    value: structured.success
+      ? { text, structuredContent: structured.data }
+      : `${text}\n[structured content, too deep to be shown]`,
+  }
 }
 
 /** Models read text here, so other parts are named in its place. */
 function textOf(part: CallToolResult['content'][number]): string {
   switch (part.type) {
-    case 'text': return part.text
-    case 'image': case 'audio': return `[${part.type}, ${part.mimeType}, not shown]`
-    case 'resource_link': return `[resource ${part.name}: ${part.uri}]`
-    case 'resource': return 'text' in part.resource ? part.resource.text : `[resource ${part.resource.uri}, not shown]`
+    case 'text':
+      return part.text
+    case 'image':
+    case 'audio':
+      return `[${part.type}, ${part.mimeType}, not shown]`
+    case 'resource_link':
+      return `[resource ${part.name}: ${part.uri}]`
+    case 'resource':
+      return 'text' in part.resource ? part.resource.text : `[resource ${part.resource.uri}, not shown]`
   }
 }
 

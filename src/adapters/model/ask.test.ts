@@ -7,22 +7,46 @@ import { type ModelRequest, usageEstimator } from '../../runtime/loop.ts'
 import { modelAsk } from './ask.ts'
 import { redactor } from './fault-of.ts'
 
-const usage = { inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 2, text: 2, reasoning: 0 } }
-const finish: LanguageModelV4StreamPart = { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'stop' } }
+const usage = {
+  inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 2, text: 2, reasoning: 0 },
+}
+const finish: LanguageModelV4StreamPart = {
+  type: 'finish',
+  usage,
+  finishReason: { unified: 'stop', raw: 'stop' },
+}
 const delta = (text: string): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '1', delta: text })
-const request = (): ModelRequest => ({ system: 's', messages: [{ role: 'user', text: 'u' }], tools: [], maxOutputTokens: null, iteration: 1, idempotencyKey: 'k' })
+const request = (): ModelRequest => ({
+  system: 's',
+  messages: [{ role: 'user', text: 'u' }],
+  tools: [],
+  maxOutputTokens: null,
+  iteration: 1,
+  idempotencyKey: 'k',
+})
 const never = new AbortController().signal
 
-/** A model in the process. Each stream is the next of the given ones; one that is not closed stays open and ignores every signal. */
-function mockModel(...streams: (LanguageModelV4StreamPart[] | Error | 'open')[]): LanguageModelV4 & { asked: LanguageModelV4CallOptions[] } {
+/**
+ * A model in the process. Each stream is the next of the given ones; one that is not closed stays open and
+ * ignores every signal.
+ */
+function mockModel(
+  ...streams: (LanguageModelV4StreamPart[] | Error | 'open')[]
+): LanguageModelV4 & { asked: LanguageModelV4CallOptions[] } {
   const asked: LanguageModelV4CallOptions[] = []
   return {
-    specificationVersion: 'v4', provider: 'mock', modelId: 'mock', supportedUrls: {}, asked,
+    specificationVersion: 'v4',
+    provider: 'mock',
+    modelId: 'mock',
+    supportedUrls: {},
+    asked,
     doGenerate: () => Promise.reject(new Error('not used')),
     doStream(options) {
       asked.push(options)
       const given = streams[Math.min(asked.length, streams.length) - 1]
-      if (given === undefined || given instanceof Error) return Promise.reject(given ?? new Error('no stream'))
+      if (given === undefined || given instanceof Error)
+        return Promise.reject(given ?? new Error('no stream'))
       return Promise.resolve({
         stream: new ReadableStream<LanguageModelV4StreamPart>({
           start(controller) {
@@ -38,7 +62,14 @@ function mockModel(...streams: (LanguageModelV4StreamPart[] | Error | 'open')[])
 
 function asking(model: LanguageModelV4, stallMs?: number, clock = testClock()) {
   const emitted: string[] = []
-  const ask = modelAsk({ model: () => Promise.resolve(model), clock, alarm: alarmOf(clock), estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER, ...(stallMs !== undefined && { stallMs }) })
+  const ask = modelAsk({
+    model: () => Promise.resolve(model),
+    clock,
+    alarm: alarmOf(clock),
+    estimate: usageEstimator(countWords),
+    deadline: Number.MAX_SAFE_INTEGER,
+    ...(stallMs !== undefined && { stallMs }),
+  })
   return { clock, emitted, run: (signal = never) => ask(request(), (text) => emitted.push(text), signal) }
 }
 
@@ -46,37 +77,79 @@ describe('modelAsk', () => {
   it('leaves no timer and no listener behind', async () => {
     const clock = testClock()
     let waiting = 0
-    const counting = { now: () => clock.now(), elapsed: () => clock.elapsed(), async sleep(ms: number, signal?: AbortSignal) {
-      waiting += 1
-      await clock.sleep(ms, signal).finally(() => { waiting -= 1 })
-    } }
-    const ask = modelAsk({ model: () => Promise.resolve(mockModel([delta('hi'), finish])), clock: counting, alarm: alarmOf(counting), estimate: usageEstimator(countWords), deadline: Number.MAX_SAFE_INTEGER })
-    expect(await ask(request(), () => undefined, never)).toEqual({ text: 'hi', toolCalls: [], usage: { input: 5, output: 2, estimated: false }, finish: 'stop' })
+    const counting = {
+      now: () => clock.now(),
+      elapsed: () => clock.elapsed(),
+      async sleep(ms: number, signal?: AbortSignal) {
+        waiting += 1
+        await clock.sleep(ms, signal).finally(() => {
+          waiting -= 1
+        })
+      },
+    }
+    const ask = modelAsk({
+      model: () => Promise.resolve(mockModel([delta('hi'), finish])),
+      clock: counting,
+      alarm: alarmOf(counting),
+      estimate: usageEstimator(countWords),
+      deadline: Number.MAX_SAFE_INTEGER,
+    })
+    expect(await ask(request(), () => undefined, never)).toEqual({
+      text: 'hi',
+      toolCalls: [],
+      usage: { input: 5, output: 2, estimated: false },
+      finish: 'stop',
+    })
     await new Promise((resolve) => setImmediate(resolve))
     expect(waiting).toBe(0)
   })
 
   it('tries again as long as its turn really has time, whatever the wall clock was set to', async () => {
-    for (const [jumpMs, leftMs, said] of [[10_800_000, 60_000, 'whole'], [-3_600_000, 100, 'provider_error']] as const) {
+    for (const [jumpMs, leftMs, said] of [
+      [10_800_000, 60_000, 'whole'],
+      [-3_600_000, 100, 'provider_error'],
+    ] as const) {
       const clock = testClock()
       const set = { ...clock, sleeps: [], now: () => clock.now() + (model.asked.length > 0 ? jumpMs : 0) }
-      const model = mockModel([{ type: 'error', error: { message: 'overloaded', statusCode: 529 } }], [delta('whole'), finish])
-      const ask = modelAsk({ model: () => Promise.resolve(model), clock: set, alarm: alarmOf(set), estimate: usageEstimator(countWords), deadline: clock.now() + leftMs })
-      const answer = await ask(request(), () => undefined, never).then(({ text }) => text, (fault: { code: string }) => fault.code)
+      const model = mockModel(
+        [{ type: 'error', error: { message: 'overloaded', statusCode: 529 } }],
+        [delta('whole'), finish],
+      )
+      const ask = modelAsk({
+        model: () => Promise.resolve(model),
+        clock: set,
+        alarm: alarmOf(set),
+        estimate: usageEstimator(countWords),
+        deadline: clock.now() + leftMs,
+      })
+      const answer = await ask(request(), () => undefined, never).then(
+        ({ text }) => text,
+        (fault: { code: string }) => fault.code,
+      )
       expect([jumpMs, answer]).toEqual([jumpMs, said])
     }
   })
 
   it('never tries again after text was shown, though the error allows it', async () => {
-    const model = mockModel([delta('half'), { type: 'error', error: { message: 'overloaded', statusCode: 529 } }], [delta('whole'), finish])
+    const model = mockModel(
+      [delta('half'), { type: 'error', error: { message: 'overloaded', statusCode: 529 } }],
+      [delta('whole'), finish],
+    )
     const { run, emitted } = asking(model)
-    await expect(run()).rejects.toMatchObject({ code: 'provider_error', message: 'provider_error: 529 overloaded', usage: { output: 1, estimated: true } })
+    await expect(run()).rejects.toMatchObject({
+      code: 'provider_error',
+      message: 'provider_error: 529 overloaded',
+      usage: { output: 1, estimated: true },
+    })
     expect(emitted).toEqual(['half'])
     expect(model.asked).toHaveLength(1)
   })
 
   it('tries again when the error came in the stream before any text', async () => {
-    const model = mockModel([{ type: 'error', error: { message: 'overloaded', statusCode: 529 } }], [delta('whole'), finish])
+    const model = mockModel(
+      [{ type: 'error', error: { message: 'overloaded', statusCode: 529 } }],
+      [delta('whole'), finish],
+    )
     expect(await asking(model).run()).toMatchObject({ text: 'whole' })
   })
 
@@ -98,7 +171,14 @@ describe('modelAsk', () => {
   it('takes a stream that keeps coming for alive, and counts a stall from the last part', async () => {
     let push: (part: LanguageModelV4StreamPart) => void = () => undefined
     const model = mockModel('open')
-    model.doStream = () => Promise.resolve({ stream: new ReadableStream<LanguageModelV4StreamPart>({ start: (controller) => { push = (part) => controller.enqueue(part) } }) })
+    model.doStream = () =>
+      Promise.resolve({
+        stream: new ReadableStream<LanguageModelV4StreamPart>({
+          start: (controller) => {
+            push = (part) => controller.enqueue(part)
+          },
+        }),
+      })
     const { run, clock } = asking(model, 100_000, testClock(1))
     const running = run()
     const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -122,12 +202,27 @@ describe('modelAsk', () => {
 
   it('ends as failed when a stream has no finish, or an error for one', async () => {
     await expect(asking(mockModel([delta('half')])).run()).rejects.toMatchObject({ code: 'provider_cut' })
-    await expect(asking(mockModel([delta('x'), { ...finish, finishReason: { unified: 'error', raw: undefined } } as LanguageModelV4StreamPart])).run()).rejects.toBeInstanceOf(ProviderFault)
+    await expect(
+      asking(
+        mockModel([
+          delta('x'),
+          { ...finish, finishReason: { unified: 'error', raw: undefined } } as LanguageModelV4StreamPart,
+        ]),
+      ).run(),
+    ).rejects.toBeInstanceOf(ProviderFault)
   })
 
   it('counts where the provider says zero', async () => {
-    const zero = { ...finish, usage: { inputTokens: { ...usage.inputTokens, total: 0 }, outputTokens: { ...usage.outputTokens, total: 0 } } } as LanguageModelV4StreamPart
-    expect(await asking(mockModel([delta('one two'), zero])).run()).toMatchObject({ usage: { input: 2, output: 2, estimated: true } })
+    const zero = {
+      ...finish,
+      usage: {
+        inputTokens: { ...usage.inputTokens, total: 0 },
+        outputTokens: { ...usage.outputTokens, total: 0 },
+      },
+    } as LanguageModelV4StreamPart
+    expect(await asking(mockModel([delta('one two'), zero])).run()).toMatchObject({
+      usage: { input: 2, output: 2, estimated: true },
+    })
   })
 })
 

@@ -1,4 +1,7 @@
-/** Asks a model, with our own retries: never after text was shown, never past the deadline, and always the same idempotency key. */
+/**
+ * Asks a model, with our own retries: never after text was shown, never past the deadline, and always the
+ * same idempotency key.
+ */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Usage } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
@@ -41,9 +44,19 @@ export function modelAsk(settings: AskSettings): Ask {
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
       try {
-        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, { clock, alarm, stallMs, signal })
+        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, {
+          clock,
+          alarm,
+          stallMs,
+          signal,
+        })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
-        return { text: received.text, toolCalls: received.toolCalls, usage: await usageOf(request, received, settings.estimate), finish: received.finish ?? 'other' }
+        return {
+          text: received.text,
+          toolCalls: received.toolCalls,
+          usage: await usageOf(request, received, settings.estimate),
+          finish: received.finish ?? 'other',
+        }
       } catch (error) {
         signal.throwIfAborted()
         const broken = brokenOf(error, redact)
@@ -52,18 +65,26 @@ export function modelAsk(settings: AskSettings): Ask {
           continue
         }
         const pauseMs = pauseBefore(tries, broken)
-        if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end) throw await faultOf(error, broken, tries, request, received, settings.estimate)
+        if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
+          throw await faultOf(error, broken, tries, request, received, settings.estimate)
         await clock.sleep(pauseMs, signal)
       }
     }
   }
 }
 
-async function resolve(find: () => Promise<LanguageModelV4>, redact: (text: string) => string): Promise<LanguageModelV4> {
+async function resolve(
+  find: () => Promise<LanguageModelV4>,
+  redact: (text: string) => string,
+): Promise<LanguageModelV4> {
   try {
     return await find()
   } catch (error) {
-    throw new ProviderFault('provider_unconfigured', redact(error instanceof Error ? error.message : String(error)), { cause: error })
+    throw new ProviderFault(
+      'provider_unconfigured',
+      redact(error instanceof Error ? error.message : String(error)),
+      { cause: error },
+    )
   }
 }
 
@@ -73,16 +94,28 @@ function pauseBefore(tries: number, broken: Broken): number | null {
   return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
 }
 
-/** A budget can be larger than what a model may be asked to write at most; then the limit is left out, and the budget is checked after the answer. */
+/**
+ * A budget can be larger than what a model may be asked to write at most; then the limit is left out, and the
+ * budget is checked after the answer.
+ */
 const refusesLimit = (broken: Broken, wire: WireRequest): boolean =>
-  broken.status === 400 && wire.maxOutputTokens !== undefined && /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
+  broken.status === 400 &&
+  wire.maxOutputTokens !== undefined &&
+  /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
 
 function withoutLimit(wire: WireRequest): WireRequest {
   const { maxOutputTokens: _, ...rest } = wire
   return rest
 }
 
-async function faultOf(error: unknown, broken: Broken, tries: number, request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<ProviderFault> {
+async function faultOf(
+  error: unknown,
+  broken: Broken,
+  tries: number,
+  request: ModelRequest,
+  received: Received,
+  estimate: EstimateUsage,
+): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
   const usage = received.text === '' ? null : await usageOf(request, received, estimate)
   return new ProviderFault(broken.code, detail, { usage, cause: error })
@@ -96,5 +129,9 @@ async function usageOf(request: ModelRequest, received: Received, estimate: Esti
   if (input > 0 && (output > 0 || silent)) return { input, output, estimated: false }
   await estimate.ahead(request, received.text)
   const counted = estimate(request, received.text, received.toolCalls)
-  return { input: input > 0 ? input : counted.input, output: output > 0 ? output : counted.output, estimated: true }
+  return {
+    input: input > 0 ? input : counted.input,
+    output: output > 0 ? output : counted.output,
+    estimated: true,
+  }
 }

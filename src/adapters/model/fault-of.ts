@@ -1,4 +1,7 @@
-/** What broke, in words that are recorded and shown: a code, the cause, no secrets; and whether asking again can help. */
+/**
+ * What broke, in words that are recorded and shown: a code, the cause, no secrets; and whether asking again
+ * can help.
+ */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
 import { maskerOf } from '../../model/mask-secrets.ts'
 import { secretMark } from '../../model/secret-mark.ts'
@@ -6,7 +9,13 @@ import { preview } from '../../model/text.ts'
 import type { ProviderFaultCode } from '../../runtime/faults.ts'
 import { BadStream, Stalled, StreamError } from './receive.ts'
 
-export type Broken = { code: ProviderFaultCode; detail: string; status: number | null; retry: boolean; retryAfterMs: number | null }
+export type Broken = {
+  code: ProviderFaultCode
+  detail: string
+  status: number | null
+  retry: boolean
+  retryAfterMs: number | null
+}
 
 const detailCharsMax = 500
 
@@ -23,12 +32,18 @@ export function brokenOf(error: unknown, redact: (text: string) => string): Brok
 
 function classify(error: unknown): Broken {
   if (error instanceof Stalled) return plain('provider_stalled', error.message)
-  if (error instanceof BadStream) return { ...plain(error.kind === 'cut' ? 'provider_cut' : 'provider_garbage', error.message), retry: error.kind === 'cut' }
-  // The provider's package read on before it handed the stream over: what it says of that hides what we found.
+  if (error instanceof BadStream)
+    return {
+      ...plain(error.kind === 'cut' ? 'provider_cut' : 'provider_garbage', error.message),
+      retry: error.kind === 'cut',
+    }
+  // The provider's package read on before it handed the stream over: what it says of that hides what we
+  // found.
   if (APICallError.isInstance(error) && error.cause instanceof BadStream) return classify(error.cause)
   if (APICallError.isInstance(error)) return ofApiCall(error)
   if (AISDKError.isInstance(error)) {
-    if (error.message.includes('without a finish reason')) return { ...plain('provider_cut', error.message), retry: true }
+    if (error.message.includes('without a finish reason'))
+      return { ...plain('provider_cut', error.message), retry: true }
     return plain(garbageNames.has(error.name) ? 'provider_garbage' : 'provider_error', error.message)
   }
   if (error instanceof Error) return ofError(error)
@@ -39,7 +54,8 @@ function ofApiCall(error: APICallError): Broken {
   const status = error.statusCode ?? null
   const answered = status !== null && status >= 400
   // A success status on an error means that the connection broke while the body was read.
-  if (!answered && status !== null) return { code: 'provider_cut', detail: causeOf(error), status, retry: true, retryAfterMs: null }
+  if (!answered && status !== null)
+    return { code: 'provider_cut', detail: causeOf(error), status, retry: true, retryAfterMs: null }
   return {
     code: 'provider_error',
     detail: answered ? `${status} ${error.message}` : causeOf(error),
@@ -70,12 +86,21 @@ function ofUnknown(error: unknown): Broken {
   }
 }
 
-const plain = (code: ProviderFaultCode, detail: string): Broken => ({ code, detail, status: null, retry: false, retryAfterMs: null })
+const plain = (code: ProviderFaultCode, detail: string): Broken => ({
+  code,
+  detail,
+  status: null,
+  retry: false,
+  retryAfterMs: null,
+})
 
 function causeOf(error: Error): string {
   const cause = error.cause
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
-  const words = cause instanceof Error && cause.message !== '' && !error.message.includes(cause.message) ? `${error.message} (${cause.message})` : error.message
+  const words =
+    cause instanceof Error && cause.message !== '' && !error.message.includes(cause.message)
+      ? `${error.message} (${cause.message})`
+      : error.message
   return words.trim().endsWith(':') ? `${words} ${code}` : words
 }
 
@@ -83,15 +108,19 @@ function causeOf(error: Error): string {
 function retryAfterOf(headers: Record<string, string>): number | null {
   const ms = Number.parseFloat(headers['retry-after-ms'] ?? '')
   if (Number.isFinite(ms) && ms >= 0) return ms
-  const seconds = /^\s*\d+(\.\d+)?\s*$/.test(headers['retry-after'] ?? '') ? Number.parseFloat(headers['retry-after'] ?? '') : Number.NaN
+  const seconds = /^\s*\d+(\.\d+)?\s*$/.test(headers['retry-after'] ?? '')
+    ? Number.parseFloat(headers['retry-after'] ?? '')
+    : Number.NaN
   return Number.isFinite(seconds) ? seconds * 1000 : null
 }
 
 const masker = maskerOf([], { strict: true })
 
 /** Masks what looks like a key, and every value that is known to be one. */
-export const redactor = (secrets: () => readonly string[]) => (text: string): string => {
-  let clean = text
-  for (const secret of secrets()) if (secret.length >= 6) clean = clean.replaceAll(secret, secretMark)
-  return masker.text(clean)
-}
+export const redactor =
+  (secrets: () => readonly string[]) =>
+  (text: string): string => {
+    let clean = text
+    for (const secret of secrets()) if (secret.length >= 6) clean = clean.replaceAll(secret, secretMark)
+    return masker.text(clean)
+  }

@@ -1,4 +1,7 @@
-/** Providers that send without end: the request is given up at a bound, with a typed fault, long before the memory is full. */
+/**
+ * Providers that send without end: the request is given up at a bound, with a typed fault, long before the
+ * memory is full.
+ */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
@@ -14,7 +17,11 @@ let close: () => void = () => undefined
 afterEach(() => close())
 
 /** Sends a beginning, then pieces for as long as somebody takes them; says how many bytes it got rid of. */
-async function floodingServer(type: string, status: number, beginning: string): Promise<{ url: string; sent: () => number; requests: () => number }> {
+async function floodingServer(
+  type: string,
+  status: number,
+  beginning: string,
+): Promise<{ url: string; sent: () => number; requests: () => number }> {
   let [sent, requests] = [0, 0]
   const flood = (response: ServerResponse): void => {
     while (sent < wouldBeBytes && !response.destroyed) {
@@ -33,18 +40,42 @@ async function floodingServer(type: string, status: number, beginning: string): 
     server.closeAllConnections()
     server.close()
   }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sent: () => sent, requests: () => requests }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sent: () => sent,
+    requests: () => requests,
+  }
 }
 
-test.each(kinds.flatMap((kind) => [['one line of 300 MB', kind, 'text/event-stream', 'data: {"x":"'], ['a body of 300 MB', kind, 'application/json', '{"x":"']] as const))(
-  '%s from a provider of the kind %s is given up after a few megabytes, as garbage', async (_name, kind, type, beginning) => {
+test.each(
+  kinds.flatMap(
+    (kind) =>
+      [
+        ['one line of 300 MB', kind, 'text/event-stream', 'data: {"x":"'],
+        ['a body of 300 MB', kind, 'application/json', '{"x":"'],
+      ] as const,
+  ),
+)(
+  '%s from a provider of the kind %s is given up after a few megabytes, as garbage',
+  async (_name, kind, type, beginning) => {
     const flooding = await floodingServer(type, 200, beginning)
-    const models = providerModels(Providers.parse({ p: { kind, baseURL: flooding.url, apiKeyEnv: 'KEY' } }), { KEY: 'sk-test-0123456789abcdef' })
-    const driver = modelDriver({ model: models.model, redact: models.redact, clock: testClock(), count: countWords })
+    const models = providerModels(Providers.parse({ p: { kind, baseURL: flooding.url, apiKeyEnv: 'KEY' } }), {
+      KEY: 'sk-test-0123456789abcdef',
+    })
+    const driver = modelDriver({
+      model: models.model,
+      redact: models.redact,
+      clock: testClock(),
+      count: countWords,
+    })
     const never = new AbortController().signal
     const outcome = await driver.run(turnInput({ model: 'p/fake' }), memorySteps({ signal: never }), never)
-    expect(outcome).toMatchObject({ outcome: 'failed', error: expect.stringMatching(/^provider_garbage: .*more than 4194304 bytes/) as string })
+    expect(outcome).toMatchObject({
+      outcome: 'failed',
+      error: expect.stringMatching(/^provider_garbage: .*more than 4194304 bytes/) as string,
+    })
     // What is in the kernel's buffers and ours on the way is all that was sent beyond the bound.
     expect(flooding.sent()).toBeLessThan(60 * 1024 * 1024)
     expect(flooding.requests()).toBe(1)
-  })
+  },
+)

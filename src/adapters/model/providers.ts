@@ -1,4 +1,7 @@
-/** From `provider/model` to a model: configured providers, and those whose usual key variable is set. Each package is loaded when it is first needed. */
+/**
+ * From `provider/model` to a model: configured providers, and those whose usual key variable is set. Each
+ * package is loaded when it is first needed.
+ */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { Agent } from '../../model/agent.ts'
@@ -10,13 +13,23 @@ const kinds = ['anthropic', 'openai', 'google', 'openai-compatible'] as const
 
 export const ProviderConfig = z
   .strictObject({ kind: z.enum(kinds), baseURL: z.url().optional(), apiKeyEnv: z.string().min(1).optional() })
-  .refine((provider) => provider.kind !== 'openai-compatible' || provider.baseURL !== undefined, { path: ['baseURL'], message: 'a baseURL, which openai-compatible providers need' })
+  .refine((provider) => provider.kind !== 'openai-compatible' || provider.baseURL !== undefined, {
+    path: ['baseURL'],
+    message: 'a baseURL, which openai-compatible providers need',
+  })
 export type ProviderConfig = z.infer<typeof ProviderConfig>
 
-export const Providers = z.record(z.string().regex(/^[^/\s]+$/, 'a name without "/" and blanks'), ProviderConfig)
+export const Providers = z.record(
+  z.string().regex(/^[^/\s]+$/, 'a name without "/" and blanks'),
+  ProviderConfig,
+)
 export type Providers = z.infer<typeof Providers>
 
-const usualKeys = { anthropic: 'ANTHROPIC_API_KEY', openai: 'OPENAI_API_KEY', google: 'GOOGLE_GENERATIVE_AI_API_KEY' } as const
+const usualKeys = {
+  anthropic: 'ANTHROPIC_API_KEY',
+  openai: 'OPENAI_API_KEY',
+  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
+} as const
 
 export type ProviderModels = {
   /** Rejects with words that name what to set. */
@@ -30,19 +43,30 @@ export type ProviderModels = {
 /** R11: models are kept by name; agents can be made by API with any name. */
 const modelsMax = 256
 
-export function providerModels(configured: Providers, env: Readonly<Record<string, string | undefined>>): ProviderModels {
+export function providerModels(
+  configured: Providers,
+  env: Readonly<Record<string, string | undefined>>,
+): ProviderModels {
   const providers: Providers = { ...withUsualKeys(env), ...configured }
   const models = new Map<string, Promise<LanguageModelV4>>()
-  const usable = (): string[] => Object.keys(providers).filter((name) => missingKey(providers[name], env) === null)
+  const usable = (): string[] =>
+    Object.keys(providers).filter((name) => missingKey(providers[name], env) === null)
   const secrets = (): string[] => Object.values(providers).flatMap((provider) => keyOf(provider, env) ?? [])
 
   const load = async (agent: Agent): Promise<LanguageModelV4> => {
-    const known = usable().length > 0 ? `Providers that can be used: ${usable().join(', ')}.` : `No provider can be used: add [providers.NAME] or set ${Object.values(usualKeys).join(' or ')}.`
+    const known =
+      usable().length > 0
+        ? `Providers that can be used: ${usable().join(', ')}.`
+        : `No provider can be used: add [providers.NAME] or set ${Object.values(usualKeys).join(' or ')}.`
     const { name, model } = split(agent, known)
     const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
-    if (provider === undefined) throw new Error(`agent "${agent.name}" wants provider "${name}", which is not configured: ${howToAdd(name)}. ${known}`)
+    if (provider === undefined)
+      throw new Error(
+        `agent "${agent.name}" wants provider "${name}", which is not configured: ${howToAdd(name)}. ${known}`,
+      )
     const missing = missingKey(provider, env)
-    if (missing !== null) throw new Error(`provider "${name}" needs a key: set the environment variable ${missing}`)
+    if (missing !== null)
+      throw new Error(`provider "${name}" needs a key: set the environment variable ${missing}`)
     return create(name, provider, model, keyOf(provider, env))
   }
 
@@ -75,33 +99,57 @@ function split(agent: Agent, known: string): { name: string; model: string } {
 }
 
 const isUsual = (name: string): name is keyof typeof usualKeys => Object.hasOwn(usualKeys, name)
-const howToAdd = (name: string): string => (isUsual(name) ? `set ${usualKeys[name]}` : `add [providers.${name}] with kind, baseURL and apiKeyEnv`)
+const howToAdd = (name: string): string =>
+  isUsual(name) ? `set ${usualKeys[name]}` : `add [providers.${name}] with kind, baseURL and apiKeyEnv`
 
 function withUsualKeys(env: Readonly<Record<string, string | undefined>>): Providers {
   const found: Providers = {}
-  for (const kind of ['anthropic', 'openai', 'google'] as const) if ((env[usualKeys[kind]] ?? '') !== '') found[kind] = { kind }
+  for (const kind of ['anthropic', 'openai', 'google'] as const)
+    if ((env[usualKeys[kind]] ?? '') !== '') found[kind] = { kind }
   return found
 }
 
-const keyVariable = (provider: ProviderConfig): string | null => provider.apiKeyEnv ?? (provider.kind === 'openai-compatible' ? null : usualKeys[provider.kind])
+const keyVariable = (provider: ProviderConfig): string | null =>
+  provider.apiKeyEnv ?? (provider.kind === 'openai-compatible' ? null : usualKeys[provider.kind])
 
-function keyOf(provider: ProviderConfig, env: Readonly<Record<string, string | undefined>>): string | undefined {
+function keyOf(
+  provider: ProviderConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   const variable = keyVariable(provider)
   return variable === null || env[variable] === '' ? undefined : env[variable]
 }
 
-function missingKey(provider: ProviderConfig | undefined, env: Readonly<Record<string, string | undefined>>): string | null {
+function missingKey(
+  provider: ProviderConfig | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string | null {
   if (provider === undefined) return null
   const variable = keyVariable(provider)
   return variable === null || keyOf(provider, env) !== undefined ? null : variable
 }
 
-/** An event holds at most a whole answer, and such an event is parsed at once; a stream may say it in pieces of a few letters each. */
-export const providerLimits: AnswerLimits = { eventBytesMax: 4 * 1024 * 1024, streamBytesMax: 256 * 1024 * 1024 }
+/**
+ * An event holds at most a whole answer, and such an event is parsed at once; a stream may say it in pieces
+ * of a few letters each.
+ */
+export const providerLimits: AnswerLimits = {
+  eventBytesMax: 4 * 1024 * 1024,
+  streamBytesMax: 256 * 1024 * 1024,
+}
 const providerFetch = boundedFetch(providerLimits, (what) => new BadStream('garbage', what))
 
-async function create(name: string, provider: ProviderConfig, model: string, apiKey: string | undefined): Promise<LanguageModelV4> {
-  const settings = { fetch: providerFetch, ...(provider.baseURL !== undefined && { baseURL: provider.baseURL }), ...(apiKey !== undefined && { apiKey }) }
+async function create(
+  name: string,
+  provider: ProviderConfig,
+  model: string,
+  apiKey: string | undefined,
+): Promise<LanguageModelV4> {
+  const settings = {
+    fetch: providerFetch,
+    ...(provider.baseURL !== undefined && { baseURL: provider.baseURL }),
+    ...(apiKey !== undefined && { apiKey }),
+  }
   switch (provider.kind) {
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
@@ -117,7 +165,12 @@ async function create(name: string, provider: ProviderConfig, model: string, api
     }
     case 'openai-compatible': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      return createOpenAICompatible({ name, ...settings, baseURL: provider.baseURL ?? '', includeUsage: true }).languageModel(model)
+      return createOpenAICompatible({
+        name,
+        ...settings,
+        baseURL: provider.baseURL ?? '',
+        includeUsage: true,
+      }).languageModel(model)
     }
   }
 }

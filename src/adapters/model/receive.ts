@@ -1,4 +1,7 @@
-/** One request and its stream: collects the answer, and ends when it is aborted or nothing comes any more. No retries here. */
+/**
+ * One request and its stream: collects the answer, and ends when it is aborted or nothing comes any more. No
+ * retries here.
+ */
 import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { AskedCall } from '../../runtime/loop.ts'
 import type { Alarm } from '../../runtime/alarm.ts'
@@ -31,13 +34,31 @@ export class StreamError extends Error {
 }
 
 /** Filled while the stream is read, so that what had come is there also when it breaks. */
-export type Received = { text: string; inputChars: number; toolCalls: AskedCall[]; usage: LanguageModelV4Usage | null; finish: string | null }
+export type Received = {
+  text: string
+  inputChars: number
+  toolCalls: AskedCall[]
+  usage: LanguageModelV4Usage | null
+  finish: string | null
+}
 
-export const nothingReceived = (): Received => ({ text: '', inputChars: 0, toolCalls: [], usage: null, finish: null })
+export const nothingReceived = (): Received => ({
+  text: '',
+  inputChars: 0,
+  toolCalls: [],
+  usage: null,
+  finish: null,
+})
 
 export type Watch = { clock: Clock; alarm: Alarm; stallMs: number; signal: AbortSignal }
 
-export async function receive(model: LanguageModelV4, wire: WireRequest, received: Received, emit: (text: string) => void, watch: Watch): Promise<void> {
+export async function receive(
+  model: LanguageModelV4,
+  wire: WireRequest,
+  received: Received,
+  emit: (text: string) => void,
+  watch: Watch,
+): Promise<void> {
   watch.signal.throwIfAborted()
   const request = new AbortController()
   const halted = Promise.withResolvers<never>()
@@ -70,11 +91,17 @@ export async function receive(model: LanguageModelV4, wire: WireRequest, receive
     stall.end()
     watch.signal.removeEventListener('abort', abort)
   }
-  if (received.finish === null || received.finish === 'interrupted') throw new BadStream('cut', 'the stream ended before the answer did')
+  if (received.finish === null || received.finish === 'interrupted')
+    throw new BadStream('cut', 'the stream ended before the answer did')
 }
 
 /** Returns when the request is halted at the latest; a stream that opens after that is closed unread. */
-async function open(model: LanguageModelV4, wire: WireRequest, signal: AbortSignal, halted: Promise<never>): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
+async function open(
+  model: LanguageModelV4,
+  wire: WireRequest,
+  signal: AbortSignal,
+  halted: Promise<never>,
+): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
   const opening = Promise.resolve(model.doStream({ ...wire, abortSignal: signal }))
   try {
     const { stream } = await Promise.race([opening, halted])
@@ -105,7 +132,8 @@ function take(part: LanguageModelV4StreamPart, received: Received, emit: (text: 
 }
 
 function bound(received: Received): void {
-  if (received.text.length + received.inputChars > answerCharsMax) throw new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`)
+  if (received.text.length + received.inputChars > answerCharsMax)
+    throw new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`)
 }
 
 /** One alarm per request, not one per part: when it rings, it looks how long ago the last part came. */

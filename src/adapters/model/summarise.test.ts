@@ -16,33 +16,68 @@ afterEach(async () => {
 
 async function summariser(rules: FakeRule[]) {
   fake = await fakeModel(rules)
-  return modelSummarise({ model: providerModels({ p: { kind: 'openai-compatible', baseURL: fake.url } }, {}).model, clock: testClock(), count: countWords })
+  return modelSummarise({
+    model: providerModels({ p: { kind: 'openai-compatible', baseURL: fake.url } }, {}).model,
+    clock: testClock(),
+    count: countWords,
+  })
 }
 
 describe('modelSummarise', () => {
-  it('asks the agent\'s model, with the earlier summary and peers in frames', async () => {
+  it("asks the agent's model, with the earlier summary and peers in frames", async () => {
     const summarise = await summariser([{ text: ' They agreed on blue. ', usage: { input: 30, output: 5 } }])
-    const entries = [entry('user', 'red or blue?'), entry('assistant', 'blue'), entry('user', 'me too', { from: 'ses_8' })]
-    expect(await summarise(agent, 'Colours were discussed.', entries, never, '482')).toEqual({ text: 'They agreed on blue.', usage: { input: 30, output: 5, estimated: false } })
-    expect(fake?.requests[0]?.user).toMatch(/Colours were discussed.*\[user\]\nred or blue\?.*\[assistant\]\nblue.*peer_message from="ses_8"/s)
+    const entries = [
+      entry('user', 'red or blue?'),
+      entry('assistant', 'blue'),
+      entry('user', 'me too', { from: 'ses_8' }),
+    ]
+    expect(await summarise(agent, 'Colours were discussed.', entries, never, '482')).toEqual({
+      text: 'They agreed on blue.',
+      usage: { input: 30, output: 5, estimated: false },
+    })
+    expect(fake?.requests[0]?.user).toMatch(
+      /Colours were discussed.*\[user\]\nred or blue\?.*\[assistant\]\nblue.*peer_message from="ses_8"/s,
+    )
   })
 
   it('has none for an agent without a model', async () => {
     const summarise = await summariser([])
-    expect(await summarise(Agent.parse({ name: 's', driver: 'scripted' }), null, [entry('user', 'x')], never, '482')).toBeNull()
+    expect(
+      await summarise(
+        Agent.parse({ name: 's', driver: 'scripted' }),
+        null,
+        [entry('user', 'x')],
+        never,
+        '482',
+      ),
+    ).toBeNull()
     expect(fake?.requests).toEqual([])
   })
 
   it('reads no more than its bound, newest first', async () => {
     const summarise = await summariser([{ text: 'short' }])
-    await summarise(agent, null, [entry('user', 'oldest words', { tokens: 10 }), entry('user', 'newer', { tokens: summaryTokensMax - 5 }), entry('user', 'newest', { tokens: 5 })], never, '482')
+    await summarise(
+      agent,
+      null,
+      [
+        entry('user', 'oldest words', { tokens: 10 }),
+        entry('user', 'newer', { tokens: summaryTokensMax - 5 }),
+        entry('user', 'newest', { tokens: 5 }),
+      ],
+      never,
+      '482',
+    )
     expect(fake?.requests[0]?.user).not.toContain('oldest words')
     expect(fake?.requests[0]?.user).toContain('newer')
   })
 
   it('fails when the model gives none', async () => {
-    await expect((await summariser([{ empty: true }]))(agent, null, [entry('user', 'x')], never, '482')).rejects.toThrow('the summary is empty')
+    await expect(
+      (await summariser([{ empty: true }]))(agent, null, [entry('user', 'x')], never, '482'),
+    ).rejects.toThrow('the summary is empty')
     await fake?.close()
-    await expect((await summariser([{ status: 401 }]))(agent, null, [entry('user', 'x')], never, '482')).rejects.toThrow('provider_error: 401')
+    await expect(
+      (await summariser([{ status: 401 }]))(agent, null, [entry('user', 'x')], never, '482'),
+    ).rejects.toThrow('provider_error: 401')
   })
 })

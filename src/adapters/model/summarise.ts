@@ -37,9 +37,14 @@ export function modelSummarise(settings: ModelDriverSettings): Summarise {
     const messages: LoopMessage[] = [{ role: 'user', text: conversationText(previous, entries, boundary) }]
     const last = entries.at(-1)
     const idempotencyKey = `summary-${agent.name}-${last?.n ?? 0}-${last?.at ?? 0}`
-    const answer = await ask({ system, messages, tools: [], maxOutputTokens: null, iteration: 1, idempotencyKey }, () => undefined, signal)
+    const answer = await ask(
+      { system, messages, tools: [], maxOutputTokens: null, iteration: 1, idempotencyKey },
+      () => undefined,
+      signal,
+    )
     const text = answer.text.trim()
-    if (text === '') throw new ProviderFault('provider_error', 'the summary is empty', { usage: answer.usage })
+    if (text === '')
+      throw new ProviderFault('provider_error', 'the summary is empty', { usage: answer.usage })
     return { text, usage: answer.usage }
   }
 }
@@ -52,8 +57,15 @@ function conversationText(previous: string | null, entries: readonly Entry[], bo
   for (const entry of entries.toReversed()) {
     tokens += entry.tokens
     if (tokens > summaryTokensMax && lines.length > 0) break
-    lines.push(entry.from === null ? frameUnder(boundary, `[${entry.role}]`, entry.text, headings) : framePeer(boundary, { from: entry.from }, entry.text))
+    lines.push(
+      entry.from === null
+        ? frameUnder(boundary, `[${entry.role}]`, entry.text, headings)
+        : framePeer(boundary, { from: entry.from }, entry.text),
+    )
   }
-  const head = previous === null ? '' : `${frameUnder(boundary, '[Summary of what came before]', previous, headings)}\n\n`
+  const head =
+    previous === null
+      ? ''
+      : `${frameUnder(boundary, '[Summary of what came before]', previous, headings)}\n\n`
   return `${head}Conversation:\n${lines.toReversed().join('\n\n')}\n\nWrite the summary now.`
 }

@@ -1,5 +1,12 @@
 /** Between the loop's messages and the provider interface's: nothing is decided here. */
-import type { JSONSchema7, LanguageModelV4CallOptions, LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4ToolCall, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
+import type {
+  JSONSchema7,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+  LanguageModelV4ToolCall,
+  LanguageModelV4ToolResultOutput,
+} from '@ai-sdk/provider'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import type { Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
@@ -9,7 +16,10 @@ import type { ToolSpec } from '../../runtime/ports.ts'
 
 export type WireRequest = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'maxOutputTokens' | 'headers'>
 
-/** Translates the requests of one turn. Messages that an earlier request held are translated once, because the loop only adds to them. */
+/**
+ * Translates the requests of one turn. Messages that an earlier request held are translated once, because the
+ * loop only adds to them.
+ */
 export function turnWire(): (request: ModelRequest) => WireRequest {
   const prompt: LanguageModelV4Message[] = []
   let translated = 0
@@ -24,26 +34,42 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
       prompt,
       ...(tools.length > 0 && { tools }),
       ...(request.maxOutputTokens !== null && { maxOutputTokens: Math.max(1, request.maxOutputTokens) }),
-      headers: { 'idempotency-key': request.idempotencyKey, ...(request.trace == null ? {} : { traceparent: request.trace }) },
+      headers: {
+        'idempotency-key': request.idempotencyKey,
+        ...(request.trace == null ? {} : { traceparent: request.trace }),
+      },
     }
   }
 }
 
 function openingOf(request: ModelRequest): LanguageModelV4Message[] {
-  const opening: LanguageModelV4Message[] = request.system === '' ? [] : [{ role: 'system', content: request.system }]
-  // Some providers refuse a conversation that starts with an answer, which happens when older entries were left out.
-  if (request.messages[0]?.role === 'assistant') opening.push({ role: 'user', content: [{ type: 'text', text: '[Earlier messages are left out.]' }] })
+  const opening: LanguageModelV4Message[] =
+    request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  // Some providers refuse a conversation that starts with an answer, which happens when older entries were
+  // left out.
+  if (request.messages[0]?.role === 'assistant')
+    opening.push({ role: 'user', content: [{ type: 'text', text: '[Earlier messages are left out.]' }] })
   return opening
 }
 
-function appendMessages(prompt: LanguageModelV4Message[], messages: readonly LoopMessage[], from: number): void {
+function appendMessages(
+  prompt: LanguageModelV4Message[],
+  messages: readonly LoopMessage[],
+  from: number,
+): void {
   for (let index = from; index < messages.length; index += 1) {
     const message = messages[index]
     if (message === undefined) continue
-    if (message.role === 'user') prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
+    if (message.role === 'user')
+      prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
     else if (message.role === 'assistant') prompt.push(assistantOf(message))
     else {
-      const part = { type: 'tool-result' as const, toolCallId: message.id, toolName: message.name, output: resultOf(message.ok, message.value) }
+      const part = {
+        type: 'tool-result' as const,
+        toolCallId: message.id,
+        toolName: message.name,
+        output: resultOf(message.ok, message.value),
+      }
       const last = prompt.at(-1)
       if (last?.role === 'tool') last.content.push(part)
       else prompt.push({ role: 'tool', content: [part] })
@@ -56,11 +82,17 @@ function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): Lang
     type: 'tool-call' as const,
     toolCallId: call.id,
     toolName: call.name,
-    // Providers take only objects back; what could not be read is described to the model in the tool's result.
+    // Providers take only objects back; what could not be read is described to the model in the tool's
+    // result.
     input: isObject(call.input) ? call.input : {},
-    ...(call.signature !== undefined && { providerOptions: { google: { thoughtSignature: call.signature } } }),
+    ...(call.signature !== undefined && {
+      providerOptions: { google: { thoughtSignature: call.signature } },
+    }),
   }))
-  return { role: 'assistant', content: message.text === '' ? calls : [{ type: 'text', text: message.text }, ...calls] }
+  return {
+    role: 'assistant',
+    content: message.text === '' ? calls : [{ type: 'text', text: message.text }, ...calls],
+  }
 }
 
 function resultOf(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
@@ -68,12 +100,24 @@ function resultOf(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
   return { type: ok ? 'json' : 'error-json', value }
 }
 
-const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({ type: 'function', name: tool.name, description: tool.description, inputSchema: tool.input as JSONSchema7 })
+const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
+  type: 'function',
+  name: tool.name,
+  description: tool.description,
+  inputSchema: tool.input as JSONSchema7,
+})
 
-/** A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can be told. */
+/**
+ * A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can
+ * be told.
+ */
 export function callOf(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
   const signature = signatureOf(part)
-  const named = { id: part.toolCallId === '' ? fallbackId : part.toolCallId, name: part.toolName, ...(signature !== null && { signature }) }
+  const named = {
+    id: part.toolCallId === '' ? fallbackId : part.toolCallId,
+    name: part.toolName,
+    ...(signature !== null && { signature }),
+  }
   const text = part.input.trim()
   if (text === '') return { ...named, input: {} }
   const excess = findExcess(text, 'input', inletLimits)
@@ -81,11 +125,18 @@ export function callOf(part: LanguageModelV4ToolCall, fallbackId: string): Asked
   try {
     return { ...named, input: JSON.parse(text) as Json }
   } catch (error) {
-    return { ...named, input: text, unparsable: `${error instanceof Error ? error.message : 'unreadable'}; given: ${preview(text, 200)}` }
+    return {
+      ...named,
+      input: text,
+      unparsable: `${error instanceof Error ? error.message : 'unreadable'}; given: ${preview(text, 200)}`,
+    }
   }
 }
 
-/** Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it refers to items that we do not send. */
+/**
+ * Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it
+ * refers to items that we do not send.
+ */
 function signatureOf(part: LanguageModelV4ToolCall): string | null {
   for (const metadata of Object.values(part.providerMetadata ?? {})) {
     if (typeof metadata['thoughtSignature'] === 'string') return metadata['thoughtSignature']
@@ -93,4 +144,5 @@ function signatureOf(part: LanguageModelV4ToolCall): string | null {
   return null
 }
 
-const isObject = (value: Json): boolean => value !== null && typeof value === 'object' && !Array.isArray(value)
+const isObject = (value: Json): boolean =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)

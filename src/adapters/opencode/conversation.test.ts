@@ -3,32 +3,102 @@ import { expect, test } from 'vitest'
 import { agentIn, answerTo, cutBefore } from './conversation.ts'
 import type { OpencodeMessage, OpencodePart } from './opencode-api.ts'
 
-const text = (said: string, more: Partial<OpencodePart> = {}): OpencodePart => ({ id: 'prt', type: 'text', text: said, ...more })
-const user = (id: string, said = id, more: Partial<OpencodePart> = {}): OpencodeMessage => ({ info: { id, role: 'user', sessionID: 'ses', agent: `agent of ${id}` }, parts: [text(said, more)] })
-const assistant = (id: string, parentID: string, said: string, more: Partial<OpencodeMessage['info']> = {}): OpencodeMessage => ({
-  info: { id, role: 'assistant', sessionID: 'ses', parentID, finish: 'stop', tokens: { input: 10, output: 2, reasoning: 1, cache: { read: 5, write: 0 } }, ...more }, parts: said === '' ? [{ id: 'prt', type: 'tool', tool: 'bash' }] : [text(said)],
+const text = (said: string, more: Partial<OpencodePart> = {}): OpencodePart => ({
+  id: 'prt',
+  type: 'text',
+  text: said,
+  ...more,
+})
+const user = (id: string, said = id, more: Partial<OpencodePart> = {}): OpencodeMessage => ({
+  info: { id, role: 'user', sessionID: 'ses', agent: `agent of ${id}` },
+  parts: [text(said, more)],
+})
+const assistant = (
+  id: string,
+  parentID: string,
+  said: string,
+  more: Partial<OpencodeMessage['info']> = {},
+): OpencodeMessage => ({
+  info: {
+    id,
+    role: 'assistant',
+    sessionID: 'ses',
+    parentID,
+    finish: 'stop',
+    tokens: { input: 10, output: 2, reasoning: 1, cache: { read: 5, write: 0 } },
+    ...more,
+  },
+  parts: said === '' ? [{ id: 'prt', type: 'tool', tool: 'bash' }] : [text(said)],
 })
 
 test('the answer is that of the last assistant message with this parent, and its tokens are those of all of them', () => {
-  const messages = [user('u1'), assistant('a1', 'u1', 'for somebody else'), user('u2'), assistant('a2', 'u2', '', { finish: 'tool-calls' }), assistant('a3', 'u2', 'mine'), user('u3'), assistant('a4', 'u3', 'the next one')]
+  const messages = [
+    user('u1'),
+    assistant('a1', 'u1', 'for somebody else'),
+    user('u2'),
+    assistant('a2', 'u2', '', { finish: 'tool-calls' }),
+    assistant('a3', 'u2', 'mine'),
+    user('u3'),
+    assistant('a4', 'u3', 'the next one'),
+  ]
   expect(answerTo(messages, 'u2')).toEqual({ output: 'mine', usage: { input: 30, output: 6 } })
 })
 
 test('an answer to a later message is never taken, also where it answers both', () => {
-  expect(() => answerTo([user('u1'), user('u2'), assistant('a1', 'u2', 'both at once')], 'u1')).toThrow('together with a later message')
-  expect(() => answerTo([user('u1'), assistant('a1', 'u1', '', { finish: 'tool-calls' }), user('u2'), assistant('a2', 'u2', 'both at once')], 'u1')).toThrow('went on with a later message')
+  expect(() => answerTo([user('u1'), user('u2'), assistant('a1', 'u2', 'both at once')], 'u1')).toThrow(
+    'together with a later message',
+  )
+  expect(() =>
+    answerTo(
+      [
+        user('u1'),
+        assistant('a1', 'u1', '', { finish: 'tool-calls' }),
+        user('u2'),
+        assistant('a2', 'u2', 'both at once'),
+      ],
+      'u1',
+    ),
+  ).toThrow('went on with a later message')
 })
 
 test('what opencode says to itself to go on after a summary belongs to the message before it', () => {
-  expect(answerTo([user('u1'), assistant('a1', 'u1', '', { finish: 'tool-calls' }), user('c1', 'Continue', { synthetic: true }), assistant('a2', 'c1', 'after the summary')], 'u1')).toMatchObject({ output: 'after the summary' })
+  expect(
+    answerTo(
+      [
+        user('u1'),
+        assistant('a1', 'u1', '', { finish: 'tool-calls' }),
+        user('c1', 'Continue', { synthetic: true }),
+        assistant('a2', 'c1', 'after the summary'),
+      ],
+      'u1',
+    ),
+  ).toMatchObject({ output: 'after the summary' })
 })
 
 test('what was stopped or broke in opencode is no answer', () => {
-  expect(() => answerTo([user('u1'), assistant('a1', 'u1', 'half', { error: { name: 'MessageAbortedError' } })], 'u1')).toThrow('stopped in opencode')
-  expect(() => answerTo([user('u1'), assistant('a1', 'u1', '', { error: { name: 'APIError', data: { message: 'overloaded' } } })], 'u1')).toThrow('APIError: overloaded')
+  expect(() =>
+    answerTo([user('u1'), assistant('a1', 'u1', 'half', { error: { name: 'MessageAbortedError' } })], 'u1'),
+  ).toThrow('stopped in opencode')
+  expect(() =>
+    answerTo(
+      [
+        user('u1'),
+        assistant('a1', 'u1', '', { error: { name: 'APIError', data: { message: 'overloaded' } } }),
+      ],
+      'u1',
+    ),
+  ).toThrow('APIError: overloaded')
 })
 
-const talk = [user('u1'), assistant('a1', 'u1', '', { finish: 'tool-calls' }), assistant('a2', 'u1', 'one'), user('u2'), assistant('a3', 'u2', 'two'), user('u3'), assistant('a4', 'u3', '', { finish: 'tool-calls' })]
+const talk = [
+  user('u1'),
+  assistant('a1', 'u1', '', { finish: 'tool-calls' }),
+  assistant('a2', 'u1', 'one'),
+  user('u2'),
+  assistant('a3', 'u2', 'two'),
+  user('u3'),
+  assistant('a4', 'u3', '', { finish: 'tool-calls' }),
+]
 
 test('a fork counts what a user said as one message and all that was answered to it as another, without the running turn', () => {
   expect([0, 1, 2, 3, 4].map((back) => cutBefore(talk, back, 'u3'))).toEqual(['u3', 'a3', 'u2', 'a1', 'u1'])

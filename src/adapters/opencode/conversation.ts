@@ -2,16 +2,26 @@
 import type { OpencodeMessage, OpencodePart } from './opencode-api.ts'
 
 /** A message that opencode wrote itself, to go on after a summary: it belongs to the one before it. */
-const isContinuation = ({ info, parts }: OpencodeMessage): boolean => info.role === 'user' && parts.length > 0 && parts.every((part) => part.type === 'compaction' || part.synthetic === true)
+const isContinuation = ({ info, parts }: OpencodeMessage): boolean =>
+  info.role === 'user' &&
+  parts.length > 0 &&
+  parts.every((part) => part.type === 'compaction' || part.synthetic === true)
 
-const isAsked = (message: OpencodeMessage): boolean => message.info.role === 'user' && !isContinuation(message)
+const isAsked = (message: OpencodeMessage): boolean =>
+  message.info.role === 'user' && !isContinuation(message)
 
-const textIn = (parts: readonly OpencodePart[]): string => parts.filter((part) => part.type === 'text' && part.synthetic !== true && part.ignored !== true).map((part) => part.text ?? '').join('').trim()
+const textIn = (parts: readonly OpencodePart[]): string =>
+  parts
+    .filter((part) => part.type === 'text' && part.synthetic !== true && part.ignored !== true)
+    .map((part) => part.text ?? '')
+    .join('')
+    .trim()
 
 export type Answer = { output: string; usage: { input: number; output: number } }
 
 /**
- * The answer to one message, by the parent of each assistant message: a prompt that came while another was at work is answered with it, so the next answer may be somebody else's.
+ * The answer to one message, by the parent of each assistant message: a prompt that came while another was at
+ * work is answered with it, so the next answer may be somebody else's.
  * Nothing of an answer to another message is taken, because its reader is another one.
  */
 export function answerTo(messages: readonly OpencodeMessage[], asked: string): Answer {
@@ -23,22 +33,46 @@ export function answerTo(messages: readonly OpencodeMessage[], asked: string): A
   }
   const own = messages.filter(({ info }) => info.role === 'assistant' && ids.has(info.parentID ?? ''))
   const last = own.at(-1)
-  if (last === undefined) throw new Error('opencode answered it together with a later message of that session, so there is no answer to this one alone')
+  if (last === undefined)
+    throw new Error(
+      'opencode answered it together with a later message of that session, so there is no answer to this one alone',
+    )
   const { error, finish } = last.info
-  if (error !== undefined) throw new Error(error.name === 'MessageAbortedError' ? 'it was stopped in opencode' : `${error.name}: ${error.data?.message ?? 'no reason was given'}`)
+  if (error !== undefined)
+    throw new Error(
+      error.name === 'MessageAbortedError'
+        ? 'it was stopped in opencode'
+        : `${error.name}: ${error.data?.message ?? 'no reason was given'}`,
+    )
   const output = textIn(last.parts)
-  if (output === '' && finish === 'tool-calls') throw new Error('opencode went on with a later message of that session before this one was answered')
+  if (output === '' && finish === 'tool-calls')
+    throw new Error('opencode went on with a later message of that session before this one was answered')
   return { output, usage: usageOf(own) }
 }
 
 const usageOf = (messages: readonly OpencodeMessage[]): Answer['usage'] =>
-  messages.reduce((sum, { info: { tokens } }) => (tokens === undefined ? sum : { input: sum.input + tokens.input + tokens.cache.read + tokens.cache.write, output: sum.output + tokens.output + tokens.reasoning }), { input: 0, output: 0 })
+  messages.reduce(
+    (sum, { info: { tokens } }) =>
+      tokens === undefined
+        ? sum
+        : {
+            input: sum.input + tokens.input + tokens.cache.read + tokens.cache.write,
+            output: sum.output + tokens.output + tokens.reasoning,
+          },
+    { input: 0, output: 0 },
+  )
 
 /**
- * The message before which a fork so many messages back is cut; null to share everything. What a user said is one message, all that was answered to it another; the turn that runs, by the message that it answers, is not counted.
+ * The message before which a fork so many messages back is cut; null to share everything. What a user said is
+ * one message, all that was answered to it another; the turn that runs, by the message that it answers, is
+ * not counted.
  * Throws where there are not so many.
  */
-export function cutBefore(messages: readonly OpencodeMessage[], back: number, running: string | null): string | null {
+export function cutBefore(
+  messages: readonly OpencodeMessage[],
+  back: number,
+  running: string | null,
+): string | null {
   const starts: string[] = []
   let role: 'user' | 'assistant' | null = null
   for (const message of messages) {
@@ -48,12 +82,18 @@ export function cutBefore(messages: readonly OpencodeMessage[], back: number, ru
   }
   const end = running === null ? -1 : starts.indexOf(running)
   const counted = end < 0 ? starts : starts.slice(0, end)
-  if (back > counted.length) throw new Error(`${back} messages back were asked for, and the conversation has ${counted.length}`)
+  if (back > counted.length)
+    throw new Error(`${back} messages back were asked for, and the conversation has ${counted.length}`)
   return counted[counted.length - back] ?? starts[end] ?? null
 }
 
 /** The message that a session is at work on, while it is. */
-export const askedLast = (messages: readonly OpencodeMessage[]): string | null => messages.findLast(isAsked)?.info.id ?? null
+export const askedLast = (messages: readonly OpencodeMessage[]): string | null =>
+  messages.findLast(isAsked)?.info.id ?? null
 
-/** As whom a session works: a prompt without it would go to the default agent, which may do more than the present one. */
-export const agentIn = (messages: readonly OpencodeMessage[]): string | undefined => messages.findLast(({ info }) => info.role === 'user')?.info.agent
+/**
+ * As whom a session works: a prompt without it would go to the default agent, which may do more than the
+ * present one.
+ */
+export const agentIn = (messages: readonly OpencodeMessage[]): string | undefined =>
+  messages.findLast(({ info }) => info.role === 'user')?.info.agent

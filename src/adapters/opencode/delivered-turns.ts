@@ -1,16 +1,35 @@
 /**
- * Turns that the server gives to sessions of opencode: each is a prompt in its session, and what opencode answers to that prompt is the answer.
- * It waits until the session rests, so that nothing of its user's is interrupted; and whoever wrote the message gets the answer as a reply, unless it was one itself.
+ * Turns that the server gives to sessions of opencode: each is a prompt in its session, and what opencode
+ * answers to that prompt is the answer.
+ * It waits until the session rests, so that nothing of its user's is interrupted; and whoever wrote the
+ * message gets the answer as a reply, unless it was one itself.
  */
 import type { HostTurn } from '../../client/host.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { agentIn, answerTo, type Answer } from './conversation.ts'
-import { answered, type OpencodeClient, type OpencodeEvent, type OpencodePart, type OpencodeSession, type Prompt } from './opencode-api.ts'
+import {
+  answered,
+  type OpencodeClient,
+  type OpencodeEvent,
+  type OpencodePart,
+  type OpencodeSession,
+  type Prompt,
+} from './opencode-api.ts'
 
-export type DeliveredTurnsDeps = { opencode: OpencodeClient; surroundings: Surroundings; report(text: string): void }
+export type DeliveredTurnsDeps = {
+  opencode: OpencodeClient
+  surroundings: Surroundings
+  report(text: string): void
+}
 
 /** `asked` is opencode's id of the prompt, once it has one. */
-type Live = { turn: HostTurn; asked: string | null; /** Assistant messages that answer it. */ answers: Set<string>; replied: boolean }
+type Live = {
+  turn: HostTurn
+  asked: string | null
+  /** Assistant messages that answer it. */
+  answers: Set<string>
+  replied: boolean
+}
 
 const lookAgainMs = 500
 const generationsMax = 20
@@ -41,15 +60,25 @@ export class DeliveredTurns {
   /** Told of every prompt before opencode works on it; true for one of ours. */
   begun(session: string, message: string, parts: readonly OpencodePart[]): boolean {
     const live = this.#live.get(session)
-    if (live === undefined || !parts.some((part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn === live.turn.turn)) return false
+    if (
+      live === undefined ||
+      !parts.some(
+        (part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn === live.turn.turn,
+      )
+    )
+      return false
     live.asked = message
     return true
   }
 
-  /** The turn in which a tool is used: what a peer asked for has no more authority than the peer, also in sessions that opencode makes for its parts. */
+  /**
+   * The turn in which a tool is used: what a peer asked for has no more authority than the peer, also in
+   * sessions that opencode makes for its parts.
+   */
   async of({ sessionID, messageID }: { sessionID: string; messageID: string }): Promise<HostTurn | null> {
     const own = this.#live.get(sessionID)
-    if (own !== undefined) return own.asked !== null && (await this.#answers(own, sessionID, messageID)) ? own.turn : null
+    if (own !== undefined)
+      return own.asked !== null && (await this.#answers(own, sessionID, messageID)) ? own.turn : null
     if (this.#live.size === 0) return null
     let at = sessionID
     for (let generation = 0; generation < generationsMax; generation += 1) {
@@ -79,11 +108,18 @@ export class DeliveredTurns {
     if (type === 'message.updated') {
       const info = properties['info'] as { id: string; role: string; sessionID: string; parentID?: string }
       const live = this.#live.get(info.sessionID)
-      if (live !== undefined && live.asked !== null && info.role === 'assistant' && info.parentID === live.asked) live.answers.add(info.id)
+      if (
+        live !== undefined &&
+        live.asked !== null &&
+        info.role === 'assistant' &&
+        info.parentID === live.asked
+      )
+        live.answers.add(info.id)
     }
     if (type === 'message.part.delta' && properties['field'] === 'text') {
       const live = this.#live.get(String(properties['sessionID']))
-      if (live?.answers.has(String(properties['messageID'])) === true) live.turn.say(String(properties['delta']))
+      if (live?.answers.has(String(properties['messageID'])) === true)
+        live.turn.say(String(properties['delta']))
     }
   }
 
@@ -113,7 +149,8 @@ export class DeliveredTurns {
     const { turn } = live
     const { session } = this.#deps.opencode
     const at = { path: { id: turn.id } }
-    const stop = (): void => void session.abort(at).catch((error: unknown) => this.#deps.report(String(error)))
+    const stop = (): void =>
+      void session.abort(at).catch((error: unknown) => this.#deps.report(String(error)))
     const known = await answered(session.get(at), `find session ${turn.id}`)
     const agent = known.agent ?? agentIn(await answered(session.messages(at), 'show a conversation'))
     turn.signal.throwIfAborted()
@@ -129,7 +166,8 @@ export class DeliveredTurns {
   }
 
   async #reply({ turn, replied }: Live, { output }: Answer): Promise<void> {
-    if (turn.messageId === null || turn.from === null || turn.inReplyTo !== null || replied || output === '') return
+    if (turn.messageId === null || turn.from === null || turn.inReplyTo !== null || replied || output === '')
+      return
     const { ok, value } = await turn.tool('send-message', { message: output, reply: [turn.messageId] })
     if (!ok) this.#deps.report(`the reply to ${turn.messageId} was not sent: ${JSON.stringify(value)}`)
   }
@@ -139,8 +177,19 @@ export class DeliveredTurns {
 function promptOf(turn: HostTurn, { model }: OpencodeSession, agent: string | undefined): Prompt {
   return {
     ...(agent === undefined ? {} : { agent }),
-    ...(model === undefined ? {} : { model: { providerID: model.providerID, modelID: model.id }, ...(model.variant === undefined || model.variant === 'default' ? {} : { variant: model.variant }) }),
+    ...(model === undefined
+      ? {}
+      : {
+          model: { providerID: model.providerID, modelID: model.id },
+          ...(model.variant === undefined || model.variant === 'default' ? {} : { variant: model.variant }),
+        }),
     ...(turn.system === '' ? {} : { system: turn.system }),
-    parts: [{ type: 'text', text: turn.prompt, metadata: { tieline: { turn: turn.turn, message: turn.messageId, from: turn.from } } }],
+    parts: [
+      {
+        type: 'text',
+        text: turn.prompt,
+        metadata: { tieline: { turn: turn.turn, message: turn.messageId, from: turn.from } },
+      },
+    ],
   }
 }

@@ -18,15 +18,22 @@ afterEach(async () => {
   served = null
 })
 
-const dirOf = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> => dataDirOf({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
+const dirOf = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
+  dataDirOf({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
 
-test('the data directory is that of the options, the environment, the configuration here or the user\'s, or the usual one', async () => {
+test("the data directory is that of the options, the environment, the configuration here or the user's, or the usual one", async () => {
   expect(await dirOf()).toBe('/home/me/.local/share/tieline')
   mkdirSync(join(root, 'xdg', 'tieline'), { recursive: true })
-  writeFileSync(join(root, 'xdg', 'tieline', 'tieline.json'), '{ "server": { "port": 1, "dataDir": "~/mine" } }')
+  writeFileSync(
+    join(root, 'xdg', 'tieline', 'tieline.json'),
+    '{ "server": { "port": 1, "dataDir": "~/mine" } }',
+  )
   const env = { XDG_CONFIG_HOME: join(root, 'xdg') }
   expect(await dirOf({ env })).toBe('/home/me/mine')
-  writeFileSync(join(root, 'tieline.toml'), '[agents.dataDir]\ndescription = "x"\n[server]\nport = 1\n# dataDir = "no"\ndataDir = "here" # yes\n[limits]\n')
+  writeFileSync(
+    join(root, 'tieline.toml'),
+    '[agents.dataDir]\ndescription = "x"\n[server]\nport = 1\n# dataDir = "no"\ndataDir = "here" # yes\n[limits]\n',
+  )
   expect(await dirOf({ env })).toBe(join(root, 'here'))
   writeFileSync(join(root, 'tieline.toml'), '[server]\nport = 1\n[agents.x]\ndataDir = "not this"\n')
   expect(await dirOf({ env })).toBe('/home/me/.local/share/tieline')
@@ -41,13 +48,20 @@ test('a server that runs is found by its file; what a dead one left behind is no
   writeFileSync(join(place.dataDir, 'server.json'), '{ "url": "http://127.0.0.1:9", "pid": 1 }')
   expect(await findServer(place, false)).toBe(null)
   served = await serve({ dataDir: place.dataDir, port: 0, agents: { a: { script: [{ say: 'x' }] } } })
-  expect(await findServer(place, true)).toMatchObject({ url: served.url, token: expect.any(String) as string })
+  expect(await findServer(place, true)).toMatchObject({
+    url: served.url,
+    token: expect.any(String) as string,
+  })
 })
 
 test('a server that is named is taken as it is, if it is there', async () => {
   served = await serve({ dataDir: join(root, 'data'), port: 0, agents: { a: { script: [{ say: 'x' }] } } })
-  expect(await findServer({ cwd: root, env: { TIELINE_TOKEN: 't' }, server: served.url, surroundings }, true)).toEqual({ url: served.url, token: 't' })
-  await expect(findServer({ cwd: root, env: { TIELINE_SERVER: 'http://127.0.0.1:9' }, surroundings }, true)).rejects.toThrow('no Tieline server answers at http://127.0.0.1:9')
+  expect(
+    await findServer({ cwd: root, env: { TIELINE_TOKEN: 't' }, server: served.url, surroundings }, true),
+  ).toEqual({ url: served.url, token: 't' })
+  await expect(
+    findServer({ cwd: root, env: { TIELINE_SERVER: 'http://127.0.0.1:9' }, surroundings }, true),
+  ).rejects.toThrow('no Tieline server answers at http://127.0.0.1:9')
 })
 
 function fakeNode(folder: string, version: string): string {
@@ -58,12 +72,16 @@ function fakeNode(folder: string, version: string): string {
   return file
 }
 
-test('the first Node that is new enough is taken, the package\'s own before those in PATH; without one it is said what was found', async () => {
+test("the first Node that is new enough is taken, the package's own before those in PATH; without one it is said what was found", async () => {
   const old = fakeNode('old', 'v20.18.0')
-  await expect(findNode(join(root, 'pkg'), { PATH: `${join(root, 'nothing')}:${join(root, 'old')}` })).rejects.toThrow(`Node 24.15 or newer is needed to start the server, and ${old} is v20.18.0.`)
+  await expect(
+    findNode(join(root, 'pkg'), { PATH: `${join(root, 'nothing')}:${join(root, 'old')}` }),
+  ).rejects.toThrow(`Node 24.15 or newer is needed to start the server, and ${old} is v20.18.0.`)
   await expect(findNode(join(root, 'pkg'), {})).rejects.toThrow('there is no node in PATH')
   const inPath = fakeNode('new', 'v24.15.1')
-  expect(await findNode(join(root, 'pkg'), { PATH: `${join(root, 'old')}:${join(root, 'new')}` })).toBe(inPath)
+  expect(await findNode(join(root, 'pkg'), { PATH: `${join(root, 'old')}:${join(root, 'new')}` })).toBe(
+    inPath,
+  )
   const packaged = fakeNode('pkg/node_modules/node/bin', 'v25.0.0')
   expect(await findNode(join(root, 'pkg'), { PATH: join(root, 'new') })).toBe(packaged)
   expect([['v24.14.9', 'v24.15.0', 'v25.1.0', 'v9.99.0'].map(isEnough)]).toEqual([[false, true, true, false]])

@@ -1,6 +1,8 @@
 /**
- * The server of this machine: the one that owns the data directory, or one that is started in the background and outlives opencode.
- * Several may begin at the same moment. The directory has one owner; whoever loses the race finds that owner's address a moment later.
+ * The server of this machine: the one that owns the data directory, or one that is started in the background
+ * and outlives opencode.
+ * Several may begin at the same moment. The directory has one owner; whoever loses the race finds that
+ * owner's address a moment later.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
@@ -40,13 +42,21 @@ async function namedServer(url: string, { env, surroundings }: ServerPlace): Pro
 }
 
 /** As the configuration says, where one is there; its other keys are the server's to read. */
-export async function dataDirOf({ cwd, env, dataDir }: Pick<ServerPlace, 'cwd' | 'env' | 'dataDir'>): Promise<string> {
+export async function dataDirOf({
+  cwd,
+  env,
+  dataDir,
+}: Pick<ServerPlace, 'cwd' | 'env' | 'dataDir'>): Promise<string> {
   const home = textOf(env['HOME']) ?? homedir()
   const named = dataDir ?? textOf(env['TIELINE_DATA_DIR'])
   if (named !== undefined) return absolute(named, cwd, home)
-  const files = textOf(env['TIELINE_CONFIG']) === undefined
-    ? [cwd, join(textOf(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap((folder) => [join(folder, 'tieline.toml'), join(folder, 'tieline.json')])
-    : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
+  const files =
+    textOf(env['TIELINE_CONFIG']) === undefined
+      ? [cwd, join(textOf(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap((folder) => [
+          join(folder, 'tieline.toml'),
+          join(folder, 'tieline.json'),
+        ])
+      : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
   for (const file of files) {
     const text = await readFile(file, 'utf8').catch(() => null)
     if (text === null) continue
@@ -96,7 +106,8 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
   for (let waitedMs = 0; waitedMs < startMsMax; waitedMs += lookAgainMs) {
     const found = await runningIn(dataDir, place)
     if (found !== null) return found
-    // Most likely somebody else has the usual port; whoever lost the race for the directory has just ended too, and finds the winner.
+    // Most likely somebody else has the usual port; whoever lost the race for the directory has just ended
+    // too, and finds the winner.
     if (child.exitCode !== null && !isOtherPort) {
       isOtherPort = true
       child = await begin(node, dataDir, log, ['--port', '0'], place)
@@ -107,10 +118,21 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
 }
 
 /** In a group of its own: it goes on when opencode ends. */
-async function begin(node: string, dataDir: string, log: string, flags: readonly string[], { cwd, env }: ServerPlace): Promise<ChildProcess> {
+async function begin(
+  node: string,
+  dataDir: string,
+  log: string,
+  flags: readonly string[],
+  { cwd, env }: ServerPlace,
+): Promise<ChildProcess> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = await open(log, 'a', 0o600)
-  const child = spawn(node, [ownProgram, 'serve', '--quiet', '--data-dir', dataDir, ...flags], { detached: true, stdio: ['ignore', file.fd, file.fd], cwd, env: { ...env, TIELINE_STARTED_BY: 'opencode' } })
+  const child = spawn(node, [ownProgram, 'serve', '--quiet', '--data-dir', dataDir, ...flags], {
+    detached: true,
+    stdio: ['ignore', file.fd, file.fd],
+    cwd,
+    env: { ...env, TIELINE_STARTED_BY: 'opencode' },
+  })
   child.on('error', () => undefined)
   child.unref()
   await file.close()
@@ -122,4 +144,5 @@ function absolute(path: string, base: string, home: string): string {
   return isAbsolute(expanded) ? expanded : resolve(base, expanded)
 }
 
-const textOf = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
+const textOf = (value: string | undefined): string | undefined =>
+  value === undefined || value === '' ? undefined : value

@@ -1,4 +1,7 @@
-/** The sessions of opencode in one directory, and what they are called at the server. One that was made at the server carries its name there in its metadata, so that it is the same after a restart. */
+/**
+ * The sessions of opencode in one directory, and what they are called at the server. One that was made at the
+ * server carries its name there in its metadata, so that it is the same after a restart.
+ */
 import type { HostOpening, HostSession } from '../../client/host.ts'
 import type { TielineClient } from '../../client/client.ts'
 import type { Json } from '../../model/json.ts'
@@ -11,7 +14,12 @@ const sentMax = 100
 
 export type Taken = { sessionId: string; client: TielineClient }
 
-export type KnownSessionsDeps = { opencode: OpencodeClient; directory: string; agent: string; link: Pick<ServerLink, 'reach' | 'current'> }
+export type KnownSessionsDeps = {
+  opencode: OpencodeClient
+  directory: string
+  agent: string
+  link: Pick<ServerLink, 'reach' | 'current'>
+}
 
 export class KnownSessions {
   readonly #deps: KnownSessionsDeps
@@ -20,7 +28,10 @@ export class KnownSessions {
   /** Sessions that are being made for the server: opencode tells of them before they have their name. */
   #opening: Promise<unknown> = Promise.resolve()
   readonly #hidden = new Set<string>()
-  /** Messages that a session of opencode is just sending, and, by the session that one has made, what its sender was at work on. */
+  /**
+   * Messages that a session of opencode is just sending, and, by the session that one has made, what its
+   * sender was at work on.
+   */
   readonly #sending = new Map<string, Promise<void>>()
   readonly #sentDuring = new Map<string, string>()
 
@@ -32,12 +43,19 @@ export class KnownSessions {
     return [...this.#known.values()]
   }
 
-  /** Those of before, the newest: others are taken up when something arrives for them. Another opencode that has one keeps it. */
+  /**
+   * Those of before, the newest: others are taken up when something arrives for them. Another opencode that
+   * has one keeps it.
+   */
   async begin(): Promise<void> {
     const sessions = await answered(this.#deps.opencode.session.list(), 'list its sessions')
-    const here = sessions.filter((session) => session.directory === this.#deps.directory && session.time.archived === undefined).toSorted((a, b) => b.time.updated - a.time.updated).slice(0, registeredAtStart)
+    const here = sessions
+      .filter((session) => session.directory === this.#deps.directory && session.time.archived === undefined)
+      .toSorted((a, b) => b.time.updated - a.time.updated)
+      .slice(0, registeredAtStart)
     // Parents first: a child is below one that is known.
-    for (const session of here.toSorted((a, b) => a.time.created - b.time.created)) if (!this.#known.has(session.id)) await this.#add(session, true)
+    for (const session of here.toSorted((a, b) => a.time.created - b.time.created))
+      if (!this.#known.has(session.id)) await this.#add(session, true)
   }
 
   /** Known to the server, as one that is at work here. */
@@ -46,7 +64,10 @@ export class KnownSessions {
     const known = host.taken(id)
     if (known !== null) return known
     await this.#opening
-    return this.#add(await answered(this.#deps.opencode.session.get({ path: { id } }), `find session ${id}`), false)
+    return this.#add(
+      await answered(this.#deps.opencode.session.get({ path: { id } }), `find session ${id}`),
+      false,
+    )
   }
 
   isAside(id: string): boolean {
@@ -66,11 +87,16 @@ export class KnownSessions {
     this.#tell(mine)
   }
 
-  /** A fork of a session up to a message of it, for one thing; nobody hears of it, and it is gone afterwards. */
+  /**
+   * A fork of a session up to a message of it, for one thing; nobody hears of it, and it is gone afterwards.
+   */
   async aside<T>(id: string, before: string, work: (fork: OpencodeSession) => Promise<T>): Promise<T> {
     const { session } = this.#deps.opencode
     const made = this.#opening.then(async () => {
-      const fork = await answered(session.fork({ path: { id }, body: { messageID: before } }), 'fork a session')
+      const fork = await answered(
+        session.fork({ path: { id }, body: { messageID: before } }),
+        'fork a session',
+      )
       this.#hidden.add(fork.id)
       return fork
     })
@@ -86,7 +112,8 @@ export class KnownSessions {
   async created(session: OpencodeSession): Promise<void> {
     await this.#opening
     if (this.#hidden.has(session.id)) return
-    if (session.directory === this.#deps.directory && !this.#known.has(session.id)) await this.#add(session, false)
+    if (session.directory === this.#deps.directory && !this.#known.has(session.id))
+      await this.#add(session, false)
   }
 
   /** opencode finds a title for a session after its first answer. */
@@ -99,7 +126,10 @@ export class KnownSessions {
 
   /** What the server says no to, the link reports. */
   #tell(session: HostSession): void {
-    this.#deps.link.current()?.host.add(session).catch(() => undefined)
+    this.#deps.link
+      .current()
+      ?.host.add(session)
+      .catch(() => undefined)
   }
 
   /** Its mail has no reader any more. */
@@ -112,13 +142,21 @@ export class KnownSessions {
     if (sessionId !== undefined) await link?.client.sessions.archive(sessionId)
   }
 
-  /** A fork is asked for at once, and made a moment later: then the turn that asked for it may be over, and would be counted. */
+  /**
+   * A fork is asked for at once, and made a moment later: then the turn that asked for it may be over, and
+   * would be counted.
+   */
   sending(own: string, messageID: string, answer: Promise<{ value: Json }>): void {
     const noted = (async () => {
-      const [{ value }, { data }] = await Promise.all([answer, this.#deps.opencode.session.message({ path: { id: own, messageID } })])
-      const made = value !== null && typeof value === 'object' && !Array.isArray(value) ? value['session'] : null
+      const [{ value }, { data }] = await Promise.all([
+        answer,
+        this.#deps.opencode.session.message({ path: { id: own, messageID } }),
+      ])
+      const made =
+        value !== null && typeof value === 'object' && !Array.isArray(value) ? value['session'] : null
       if (this.#sentDuring.size >= sentMax) this.#sentDuring.clear()
-      if (typeof made === 'string' && data?.info.parentID !== undefined) this.#sentDuring.set(made, data.info.parentID)
+      if (typeof made === 'string' && data?.info.parentID !== undefined)
+        this.#sentDuring.set(made, data.info.parentID)
     })().catch(() => undefined)
     this.#sending.set(own, noted)
     void noted.finally(() => this.#sending.get(own) === noted && this.#sending.delete(own))
@@ -134,38 +172,79 @@ export class KnownSessions {
   async #make(asked: HostOpening): Promise<HostSession> {
     const { session } = this.#deps.opencode
     const prefix = `ses_${this.#deps.agent}-`
-    const own = asked.sessionId.startsWith(prefix) ? await session.get({ path: { id: asked.sessionId.slice(prefix.length) } }) : { data: undefined }
-    const before = own.data ?? (await answered(session.list(), 'list its sessions')).find((one) => nameIn(one) === asked.sessionId)
-    const made = before ?? (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.sessionId, asked.fork)))
-    if (before === undefined) await answered(session.update({ path: { id: made.id }, body: { metadata: { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } } } }), 'keep the name of a session')
-    const known: HostSession = { id: made.id, title: made.title, cwd: made.directory, ...(own.data === undefined ? { as: asked.sessionId } : {}) }
+    const own = asked.sessionId.startsWith(prefix)
+      ? await session.get({ path: { id: asked.sessionId.slice(prefix.length) } })
+      : { data: undefined }
+    const before =
+      own.data ??
+      (await answered(session.list(), 'list its sessions')).find((one) => nameIn(one) === asked.sessionId)
+    const made =
+      before ??
+      (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.sessionId, asked.fork)))
+    if (before === undefined)
+      await answered(
+        session.update({
+          path: { id: made.id },
+          body: { metadata: { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } } },
+        }),
+        'keep the name of a session',
+      )
+    const known: HostSession = {
+      id: made.id,
+      title: made.title,
+      cwd: made.directory,
+      ...(own.data === undefined ? { as: asked.sessionId } : {}),
+    }
     this.#known.set(made.id, known)
     return known
   }
 
   #new(title: string): Promise<OpencodeSession> {
-    return answered(this.#deps.opencode.session.create({ body: title === '' ? {} : { title } }), 'make a session')
+    return answered(
+      this.#deps.opencode.session.create({ body: title === '' ? {} : { title } }),
+      'make a session',
+    )
   }
 
   async #fork(sessionId: string, { id, back }: { id: string; back: number }): Promise<OpencodeSession> {
     const { session } = this.#deps.opencode
     await this.#sending.get(id)
-    const [messages, status] = await Promise.all([answered(session.messages({ path: { id } }), 'show a conversation'), answered(session.status(), 'say what it does')])
+    const [messages, status] = await Promise.all([
+      answered(session.messages({ path: { id } }), 'show a conversation'),
+      answered(session.status(), 'say what it does'),
+    ])
     const isBusy = status[id] !== undefined && status[id].type !== 'idle'
-    const cut = cutBefore(messages, back, this.#sentDuring.get(sessionId) ?? (isBusy ? askedLast(messages) : null))
-    return answered(session.fork({ path: { id }, body: cut === null ? {} : { messageID: cut } }), 'fork a session')
+    const cut = cutBefore(
+      messages,
+      back,
+      this.#sentDuring.get(sessionId) ?? (isBusy ? askedLast(messages) : null),
+    )
+    return answered(
+      session.fork({ path: { id }, body: cut === null ? {} : { messageID: cut } }),
+      'fork a session',
+    )
   }
 
   #add(session: OpencodeSession, spare: boolean): Promise<Taken> {
-    const adding = this.#adding.get(session.id) ?? this.#addNow(session, spare).finally(() => this.#adding.delete(session.id))
+    const adding =
+      this.#adding.get(session.id) ??
+      this.#addNow(session, spare).finally(() => this.#adding.delete(session.id))
     this.#adding.set(session.id, adding)
     return adding
   }
 
   async #addNow(session: OpencodeSession, spare: boolean): Promise<Taken> {
     const { host } = await this.#deps.link.reach()
-    const parent = session.parentID !== undefined && host.taken(session.parentID) !== null ? session.parentID : null
-    const known: HostSession = { id: session.id, title: session.title, cwd: session.directory, parent, as: nameIn(session), spare }
+    const parent =
+      session.parentID !== undefined && host.taken(session.parentID) !== null ? session.parentID : null
+    const known: HostSession = {
+      id: session.id,
+      title: session.title,
+      cwd: session.directory,
+      parent,
+      as: nameIn(session),
+      spare,
+    }
     this.#known.set(session.id, known)
     await host.add(known).catch((error: unknown) => {
       this.#known.delete(session.id)

@@ -1,4 +1,7 @@
-/** As much of opencode's plugin interface as is used here, written down by hand: nothing of opencode's own packages is imported, so that it has nothing to download. */
+/**
+ * As much of opencode's plugin interface as is used here, written down by hand: nothing of opencode's own
+ * packages is imported, so that it has nothing to download.
+ */
 
 export type OpencodeSession = {
   id: string
@@ -22,7 +25,13 @@ export type OpencodePart = {
   tool?: string
   callID?: string
   sessionID?: string
-  state?: { status: string; input?: unknown; output?: string; error?: string; time?: { start?: number; end?: number } }
+  state?: {
+    status: string
+    input?: unknown
+    output?: string
+    error?: string
+    time?: { start?: number; end?: number }
+  }
   metadata?: Record<string, unknown>
 }
 
@@ -49,7 +58,9 @@ export type OpencodeClient = {
     list(): Answered<OpencodeSession[]>
     get(ask: At): Answered<OpencodeSession>
     create(ask: { body: { title?: string } }): Answered<OpencodeSession>
-    update(ask: At & { body: { title?: string; metadata?: Record<string, unknown> } }): Answered<OpencodeSession>
+    update(
+      ask: At & { body: { title?: string; metadata?: Record<string, unknown> } },
+    ): Answered<OpencodeSession>
     fork(ask: At & { body: { messageID?: string } }): Answered<OpencodeSession>
     delete(ask: At): Answered<boolean>
     /** Sessions that rest are absent. */
@@ -60,11 +71,27 @@ export type OpencodeClient = {
     prompt(ask: At & { body: Prompt }): Answered<OpencodeMessage>
     abort(ask: At): Answered<boolean>
   }
-  app: { log(ask: { body: { service: string; level: 'debug' | 'info' | 'warn' | 'error'; message: string } }): Answered<boolean> }
-  tui: { showToast(ask: { body: { title?: string; message: string; variant: 'info' | 'success' | 'warning' | 'error' } }): Answered<boolean> }
+  app: {
+    log(ask: {
+      body: { service: string; level: 'debug' | 'info' | 'warn' | 'error'; message: string }
+    }): Answered<boolean>
+  }
+  tui: {
+    showToast(ask: {
+      body: { title?: string; message: string; variant: 'info' | 'success' | 'warning' | 'error' }
+    }): Answered<boolean>
+  }
 }
 
-export type Prompt = { agent?: string; model?: { providerID: string; modelID: string }; variant?: string; system?: string; /** What is not allowed is not offered. */ tools?: Record<string, boolean>; parts: { type: 'text'; text: string; metadata?: Record<string, unknown> }[] }
+export type Prompt = {
+  agent?: string
+  model?: { providerID: string; modelID: string }
+  variant?: string
+  system?: string
+  /** What is not allowed is not offered. */
+  tools?: Record<string, boolean>
+  parts: { type: 'text'; text: string; metadata?: Record<string, unknown> }[]
+}
 
 export type OpencodeEvent = { type: string; properties: Record<string, unknown> }
 
@@ -74,17 +101,32 @@ export type OpencodeTool = {
   description: string
   /** JSON Schema of each argument. */
   args: Record<string, unknown>
-  execute(args: Record<string, unknown>, context: ToolUseContext): Promise<{ title: string; output: string; metadata: Record<string, unknown> }>
+  execute(
+    args: Record<string, unknown>,
+    context: ToolUseContext,
+  ): Promise<{ title: string; output: string; metadata: Record<string, unknown> }>
 }
 
 export type Hooks = {
   tool: Record<string, OpencodeTool>
   dispose(): Promise<void>
   event(input: { event: OpencodeEvent }): Promise<void>
-  'chat.message'(input: { sessionID: string }, output: { message: { id: string }; parts: OpencodePart[] }): Promise<void>
-  'tool.definition'(input: { toolID: string }, output: { description: string; jsonSchema?: unknown }): Promise<void>
-  'tool.execute.before'(input: { tool: string; sessionID: string; callID: string }, output: { args: unknown }): Promise<void>
-  'experimental.chat.system.transform'(input: { sessionID?: string }, output: { system: string[] }): Promise<void>
+  'chat.message'(
+    input: { sessionID: string },
+    output: { message: { id: string }; parts: OpencodePart[] },
+  ): Promise<void>
+  'tool.definition'(
+    input: { toolID: string },
+    output: { description: string; jsonSchema?: unknown },
+  ): Promise<void>
+  'tool.execute.before'(
+    input: { tool: string; sessionID: string; callID: string },
+    output: { args: unknown },
+  ): Promise<void>
+  'experimental.chat.system.transform'(
+    input: { sessionID?: string },
+    output: { system: string[] },
+  ): Promise<void>
 }
 
 export type PluginInput = { client: OpencodeClient; directory: string }
@@ -92,12 +134,17 @@ export type PluginInput = { client: OpencodeClient; directory: string }
 /** What opencode answered; a no of its is thrown. */
 export async function answered<T>(asked: Answered<T>, what: string): Promise<T> {
   const { data, error } = await asked
-  if (data === undefined || error !== undefined) throw new Error(`opencode did not ${what}: ${wordsOf(error)}`)
+  if (data === undefined || error !== undefined)
+    throw new Error(`opencode did not ${what}: ${wordsOf(error)}`)
   return data
 }
 
 function wordsOf(error: unknown): string {
   if (error === undefined) return 'no answer'
   const data = (error as { data?: { message?: unknown } }).data
-  return typeof data?.message === 'string' ? data.message : error instanceof Error ? error.message : JSON.stringify(error)
+  return typeof data?.message === 'string'
+    ? data.message
+    : error instanceof Error
+      ? error.message
+      : JSON.stringify(error)
 }

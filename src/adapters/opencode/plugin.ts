@@ -22,19 +22,47 @@ export type TielinePluginOptions = {
 }
 
 /** All that concern agents and sessions. Which of them are shown is the server's configuration. */
-const toolNames = ['list-session', 'send-message', 'buffer', 'sub_agent', 'subagent', 'call_agent', 'wait_for_call', 'read_output', 'send_agent_message', 'get_session_state', 'create_agent_session', 'wait_for_session']
+const toolNames = [
+  'list-session',
+  'send-message',
+  'buffer',
+  'sub_agent',
+  'subagent',
+  'call_agent',
+  'wait_for_call',
+  'read_output',
+  'send_agent_message',
+  'get_session_state',
+  'create_agent_session',
+  'wait_for_session',
+]
 
 /** How long a prompt waits for its session to be known; then it goes on without. */
 const knownMsMax = 3000
 
-export async function tielinePlugin({ client: opencode, directory }: PluginInput, options: TielinePluginOptions = {}): Promise<Partial<Hooks>> {
+export async function tielinePlugin(
+  { client: opencode, directory }: PluginInput,
+  options: TielinePluginOptions = {},
+): Promise<Partial<Hooks>> {
   const report = reporter(opencode)
   const agent = options.agent ?? 'opencode'
   const turns = new DeliveredTurns({ opencode, surroundings, report })
   const link: ServerLink = serverLink({
-    find: (start) => findServer({ cwd: directory, env: process.env, server: options.server, dataDir: options.dataDir, surroundings }, start),
-    ask: { agent, description: 'OpenCode, with its own tools, in a directory of this machine', tools: toolNames, opens: { cwd: directory, open: (asked) => sessions.open(asked) }, run: (turn) => turns.run(turn) },
-    sessions: () => sessions.all(), surroundings, report,
+    find: (start) =>
+      findServer(
+        { cwd: directory, env: process.env, server: options.server, dataDir: options.dataDir, surroundings },
+        start,
+      ),
+    ask: {
+      agent,
+      description: 'OpenCode, with its own tools, in a directory of this machine',
+      tools: toolNames,
+      opens: { cwd: directory, open: (asked) => sessions.open(asked) },
+      run: (turn) => turns.run(turn),
+    },
+    sessions: () => sessions.all(),
+    surroundings,
+    report,
   })
   const sessions = new KnownSessions({ opencode, directory, agent, link })
   try {
@@ -49,7 +77,13 @@ export async function tielinePlugin({ client: opencode, directory }: PluginInput
         const schema = schemas.get(toolID)
         if (schema !== undefined) output.jsonSchema = schema
       },
-      ...hooksOf({ link, sessions, turns, tracing: options.tracing === false ? null : new ToolTracing({ sessions, report }), report }),
+      ...hooksOf({
+        link,
+        sessions,
+        turns,
+        tracing: options.tracing === false ? null : new ToolTracing({ sessions, report }),
+        report,
+      }),
     }
   } catch (error) {
     link.close()
@@ -58,22 +92,39 @@ export async function tielinePlugin({ client: opencode, directory }: PluginInput
   }
 }
 
-type Parts = { link: ServerLink; sessions: KnownSessions; turns: DeliveredTurns; tracing: ToolTracing | null; report: (text: string) => void }
+type Parts = {
+  link: ServerLink
+  sessions: KnownSessions
+  turns: DeliveredTurns
+  tracing: ToolTracing | null
+  report: (text: string) => void
+}
 
-const hooksOf = ({ link, sessions, turns, tracing, report }: Parts): Omit<Hooks, 'tool' | 'tool.definition'> => ({
+const hooksOf = ({
+  link,
+  sessions,
+  turns,
+  tracing,
+  report,
+}: Parts): Omit<Hooks, 'tool' | 'tool.definition'> => ({
   dispose: async () => link.close(),
   async event({ event }) {
     turns.heed(event)
     tracing?.heed(event)
     const failed = (error: unknown): void => report(wordsOf(error))
-    if (event.type === 'session.created') void sessions.created(event.properties['info'] as OpencodeSession).catch(failed)
+    if (event.type === 'session.created')
+      void sessions.created(event.properties['info'] as OpencodeSession).catch(failed)
     if (event.type === 'session.updated') sessions.updated(event.properties['info'] as OpencodeSession)
-    if (event.type === 'session.deleted') void sessions.deleted((event.properties['info'] as OpencodeSession).id).catch(failed)
+    if (event.type === 'session.deleted')
+      void sessions.deleted((event.properties['info'] as OpencodeSession).id).catch(failed)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {
     if (turns.begun(sessionID, message.id, parts) || sessions.isAside(sessionID)) return
     sessions.claim(sessionID)
-    await Promise.race([sessions.taken(sessionID).catch((error: unknown) => report(wordsOf(error))), surroundings.sleep(knownMsMax)])
+    await Promise.race([
+      sessions.taken(sessionID).catch((error: unknown) => report(wordsOf(error))),
+      surroundings.sleep(knownMsMax),
+    ])
   },
   async 'tool.execute.before'({ tool, sessionID, callID }, { args }) {
     tracing?.begun(sessionID, callID, tool, args)
@@ -81,15 +132,18 @@ const hooksOf = ({ link, sessions, turns, tracing, report }: Parts): Omit<Hooks,
   async 'experimental.chat.system.transform'({ sessionID }, { system }) {
     const name = sessionID === undefined ? null : sessions.nameOf(sessionID)
     // Titles are made by a model too, which has nobody to write to.
-    if (name !== null && !/title generator/i.test(system[0] ?? '')) system.push(`To other agents and sessions you are session ${name}.`)
+    if (name !== null && !/title generator/i.test(system[0] ?? ''))
+      system.push(`To other agents and sessions you are session ${name}.`)
   },
 })
 
 /** In opencode's log, and shown where somebody looks. */
-const reporter = (opencode: OpencodeClient) => (text: string): void => {
-  const message = `Tieline: ${text}`
-  void opencode.app.log({ body: { service: 'tieline', level: 'warn', message } }).catch(() => undefined)
-  void opencode.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined)
-}
+const reporter =
+  (opencode: OpencodeClient) =>
+  (text: string): void => {
+    const message = `Tieline: ${text}`
+    void opencode.app.log({ body: { service: 'tieline', level: 'warn', message } }).catch(() => undefined)
+    void opencode.tui.showToast({ body: { message, variant: 'warning' } }).catch(() => undefined)
+  }
 
 export default { id: 'tieline', server: tielinePlugin }

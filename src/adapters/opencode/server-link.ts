@@ -1,4 +1,7 @@
-/** The connection of one opencode directory to the server. It comes back by itself; where the server is gone for good, the next who needs it looks for another, or starts one. */
+/**
+ * The connection of one opencode directory to the server. It comes back by itself; where the server is gone
+ * for good, the next who needs it looks for another, or starts one.
+ */
 import { tielineClient, type TielineClient } from '../../client/client.ts'
 import type { HostAsk, HostConnection, HostSession } from '../../client/host.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
@@ -34,12 +37,19 @@ export function serverLink(deps: LinkDeps): ServerLink {
 
   async function connect({ url, token }: FoundServer): Promise<Link> {
     link?.host.close()
-    const client = tielineClient({ url, token, name: 'tieline-opencode', fetch: patient, surroundings: deps.surroundings })
+    const client = tielineClient({
+      url,
+      token,
+      name: 'tieline-opencode',
+      fetch: patient,
+      surroundings: deps.surroundings,
+    })
     let refused: (error: Error) => void = () => undefined
     const refusal = new Promise<never>((_, reject) => (refused = reject))
     refusal.catch(() => undefined)
     const host = client.host({
-      ...deps.ask, sessions: deps.sessions(),
+      ...deps.ask,
+      sessions: deps.sessions(),
       onConnection: ({ open }) => {
         if (link?.host !== host) return
         isOpen = open
@@ -61,7 +71,8 @@ export function serverLink(deps: LinkDeps): ServerLink {
     await deps.surroundings.sleep(lookAgainMs, closed.signal)
     if (closed.signal.aborted || isOpen || link?.host !== host) return
     const found = await deps.find(false).catch(() => null)
-    if (found !== null && found.url !== link.url) await connect(found).catch((error: unknown) => deps.report(wordsOf(error)))
+    if (found !== null && found.url !== link.url)
+      await connect(found).catch((error: unknown) => deps.report(wordsOf(error)))
   }
 
   async function find(): Promise<Link> {
@@ -85,7 +96,8 @@ export function serverLink(deps: LinkDeps): ServerLink {
 }
 
 /** Bun gives up after five minutes, and a call may take longer. */
-const patient = (url: string, init: RequestInit): Promise<Response> => fetch(url, { ...init, timeout: false } as RequestInit)
+const patient = (url: string, init: RequestInit): Promise<Response> =>
+  fetch(url, { ...init, timeout: false } as RequestInit)
 
 async function late(surroundings: Surroundings): Promise<never> {
   await surroundings.sleep(greetMsMax)

@@ -1,4 +1,7 @@
-/** Writes down at the server what opencode does with its tools. That one begins is written first: opencode tells of no end where a tool throws in the middle of a crash, and then the beginning is all there is. */
+/**
+ * Writes down at the server what opencode does with its tools. That one begins is written first: opencode
+ * tells of no end where a tool throws in the middle of a crash, and then the beginning is all there is.
+ */
 import { surroundings } from '../../client/surroundings.ts'
 import type { Json } from '../../model/json.ts'
 import type { KnownSessions } from './known-sessions.ts'
@@ -29,21 +32,44 @@ export class ToolTracing {
 
   heed({ type, properties }: OpencodeEvent): void {
     const part = type === 'message.part.updated' ? (properties['part'] as OpencodePart) : null
-    if (part?.type !== 'tool' || part.callID === undefined || part.sessionID === undefined || (part.state?.status !== 'completed' && part.state?.status !== 'error')) return
+    if (
+      part?.type !== 'tool' ||
+      part.callID === undefined ||
+      part.sessionID === undefined ||
+      (part.state?.status !== 'completed' && part.state?.status !== 'error')
+    )
+      return
     const place = `${part.sessionID} ${part.callID}`
     const use = this.#open.get(place)
     if (use === undefined) return
     this.#open.delete(place)
     const { status, output, error, time } = part.state
     const ok = status === 'completed'
-    this.#write(part.sessionID, { ...use, ended: { ok, output: cut(ok ? output : error), startedAt: Math.floor(time?.start ?? 0) } })
+    this.#write(part.sessionID, {
+      ...use,
+      ended: { ok, output: cut(ok ? output : error), startedAt: Math.floor(time?.start ?? 0) },
+    })
   }
 
-  #write(sessionID: string, traced: { key: string; tool: string; input: Json; ended: { ok: boolean; output: Json; startedAt: number } | null }): void {
-    this.#last = this.#last.then(async () => {
-      const { sessionId, client } = await this.#deps.sessions.taken(sessionID)
-      await client.tools.trace(sessionId, traced)
-    }).catch((error: unknown) => this.#deps.report(`the use of ${traced.tool} was not written down: ${error instanceof Error ? error.message : String(error)}`))
+  #write(
+    sessionID: string,
+    traced: {
+      key: string
+      tool: string
+      input: Json
+      ended: { ok: boolean; output: Json; startedAt: number } | null
+    },
+  ): void {
+    this.#last = this.#last
+      .then(async () => {
+        const { sessionId, client } = await this.#deps.sessions.taken(sessionID)
+        await client.tools.trace(sessionId, traced)
+      })
+      .catch((error: unknown) =>
+        this.#deps.report(
+          `the use of ${traced.tool} was not written down: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+      )
   }
 }
 

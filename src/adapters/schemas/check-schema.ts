@@ -1,6 +1,7 @@
 /**
  * What a JSON Schema from outside says about an output.
- * A schema can make this take for ever: a pattern that backtracks, alternatives inside a reference to itself, unique items. So it runs in a thread with a deadline.
+ * A schema can make this take for ever: a pattern that backtracks, alternatives inside a reference to itself,
+ * unique items. So it runs in a thread with a deadline.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { preview } from '../../model/text.ts'
@@ -27,7 +28,12 @@ export function checkSchema({ schema, output }: SchemaOrder): SchemaFindings {
 }
 
 function compile(schema: string): ValidateFunction {
-  const validate = new Ajv2020({ strict: false, allErrors: true, logger: false, validateSchema: true }).compile(JSON.parse(schema) as object)
+  const validate = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    logger: false,
+    validateSchema: true,
+  }).compile(JSON.parse(schema) as object)
   // It would answer with a promise, which looks like a yes, and reject with nobody there to hear it.
   if ('$async' in validate) throw new Error('$async is not supported')
   return validate
@@ -42,7 +48,10 @@ function problemsIn(validate: ValidateFunction, output: string): string[] {
 const describe = ({ instancePath, message }: ErrorObject): string =>
   preview(`${instancePath === '' ? 'the output' : instancePath} ${message ?? 'is wrong'}`, problemPointsMax)
 
-/** Models like to fence JSON; the fence is not part of the answer. Cut by hand: a pattern for this can take minutes on hostile text. */
+/**
+ * Models like to fence JSON; the fence is not part of the answer. Cut by hand: a pattern for this can take
+ * minutes on hostile text.
+ */
 function unfenced(text: string): string {
   const start = text.indexOf('\n')
   const end = text.lastIndexOf('```')

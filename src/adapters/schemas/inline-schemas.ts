@@ -1,4 +1,7 @@
-/** `Schemas` in the thread of the caller, for tests and the simulator: no threads, no real time, and nothing that could not be run again. */
+/**
+ * `Schemas` in the thread of the caller, for tests and the simulator: no threads, no real time, and nothing
+ * that could not be run again.
+ */
 import type { Schemas } from '../../runtime/ports.ts'
 import { wordFindings } from './schema-findings.ts'
 

@@ -1,4 +1,7 @@
-/** What goes to the thread that checks schemas, and what comes back. Apart from the check itself, so that the main thread does not load the validator. */
+/**
+ * What goes to the thread that checks schemas, and what comes back. Apart from the check itself, so that the
+ * main thread does not load the validator.
+ */
 import type { Json } from '../../model/json.ts'
 import { badInput } from '../../model/refusal.ts'
 import type { SchemaCheck } from '../../runtime/ports.ts'
@@ -11,4 +14,7 @@ export type SchemaFindings = { schema: string } | { output: string[] }
 export const wordFindings = (findings: SchemaFindings, schema: Json): SchemaCheck =>
   'output' in findings
     ? { kind: 'checked', problems: findings.output }
-    : { kind: 'refused', refusal: badInput('output_schema', schema, `a valid JSON Schema (${findings.schema})`) }
+    : {
+        kind: 'refused',
+        refusal: badInput('output_schema', schema, `a valid JSON Schema (${findings.schema})`),
+      }

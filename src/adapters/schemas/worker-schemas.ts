@@ -1,4 +1,6 @@
-/** `Schemas` in threads: a schema that takes too long or too much memory ends its thread, and nothing else. */
+/**
+ * `Schemas` in threads: a schema that takes too long or too much memory ends its thread, and nothing else.
+ */
 import { ownFile } from '../../own-files.ts'
 import type { Schemas } from '../../runtime/ports.ts'
 import { workerPool, type PoolOutcome } from '../../runtime/worker-pool.ts'
@@ -9,7 +11,10 @@ const heapMbMax = 128
 
 export type WorkerSchemas = Schemas & { threads(): number; close(): Promise<void> }
 
-export function workerSchemas({ msMax = msMaxDefault, workersMax = 2 }: { msMax?: number; workersMax?: number } = {}): WorkerSchemas {
+export function workerSchemas({
+  msMax = msMaxDefault,
+  workersMax = 2,
+}: { msMax?: number; workersMax?: number } = {}): WorkerSchemas {
   const pool = workerPool<SchemaOrder, never, SchemaFindings>({
     file: ownFile('adapters/schemas/schema-worker'),
     workersMax,
@@ -19,7 +24,12 @@ export function workerSchemas({ msMax = msMaxDefault, workersMax = 2 }: { msMax?
   })
   return {
     async check(schema, output, { owner, signal }) {
-      const outcome = await pool.run({ order: { schema: JSON.stringify(schema), output }, owner, msMax, signal })
+      const outcome = await pool.run({
+        order: { schema: JSON.stringify(schema), output },
+        owner,
+        msMax,
+        signal,
+      })
       if (outcome.kind !== 'answer') return { kind: 'unfinished', why: explainUnfinished(outcome, msMax) }
       return wordFindings(outcome.value, schema)
     },
@@ -28,10 +38,16 @@ export function workerSchemas({ msMax = msMaxDefault, workersMax = 2 }: { msMax?
   }
 }
 
-function explainUnfinished(outcome: Exclude<PoolOutcome<SchemaFindings>, { kind: 'answer' }>, msMax: number): string {
+function explainUnfinished(
+  outcome: Exclude<PoolOutcome<SchemaFindings>, { kind: 'answer' }>,
+  msMax: number,
+): string {
   switch (outcome.kind) {
-    case 'late': return `the check against the schema did not end within ${msMax} ms`
-    case 'full': return 'too many other outputs wait to be checked against a schema'
-    case 'broken': return `the check against the schema broke off (${outcome.why})`
+    case 'late':
+      return `the check against the schema did not end within ${msMax} ms`
+    case 'full':
+      return 'too many other outputs wait to be checked against a schema'
+    case 'broken':
+      return `the check against the schema broke off (${outcome.why})`
   }
 }

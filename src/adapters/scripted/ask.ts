@@ -6,10 +6,20 @@ import type { Clock, TurnInput } from '../../runtime/ports.ts'
 import { type CompiledRule, type Rule, type ScriptState, textOf } from './script.ts'
 import { fillJson, fillText } from './template.ts'
 
-export function scriptAsk(rules: readonly CompiledRule[], turn: TurnInput, clock: Clock, estimate: EstimateUsage): Ask {
+export function scriptAsk(
+  rules: readonly CompiledRule[],
+  turn: TurnInput,
+  clock: Clock,
+  estimate: EstimateUsage,
+): Ask {
   return async (request, emit, signal) => {
     const state: ScriptState = {
-      agent: turn.agent.name, task: turn.task, prompt: turn.prompt, input: turn.input, iteration: request.iteration, results: lastResults(request.messages),
+      agent: turn.agent.name,
+      task: turn.task,
+      prompt: turn.prompt,
+      input: turn.input,
+      iteration: request.iteration,
+      results: lastResults(request.messages),
     }
     const rule = rules.find(({ fits }) => fits(state))?.rule
     if (rule === undefined) throw new ProviderFault('script_failed', noRuleFits(state))
@@ -20,12 +30,21 @@ export function scriptAsk(rules: readonly CompiledRule[], turn: TurnInput, clock
     const toolCalls = callsOf(rule, state)
     if (text !== '') emit(text)
     await estimate.ahead(request, text)
-    return { text, toolCalls, usage: estimate(request, text, toolCalls), finish: toolCalls.length > 0 ? 'tool-calls' : 'stop' }
+    return {
+      text,
+      toolCalls,
+      usage: estimate(request, text, toolCalls),
+      finish: toolCalls.length > 0 ? 'tool-calls' : 'stop',
+    }
   }
 }
 
 const callsOf = (rule: Rule, state: ScriptState): AskedCall[] =>
-  (rule.tools ?? []).map((tool, index) => ({ id: `call-${state.iteration}-${index + 1}`, name: tool.name, input: fillJson(tool.input, state) }))
+  (rule.tools ?? []).map((tool, index) => ({
+    id: `call-${state.iteration}-${index + 1}`,
+    name: tool.name,
+    input: fillJson(tool.input, state),
+  }))
 
 /** The tool results at the end of the conversation: those of the last round. */
 function lastResults(messages: readonly LoopMessage[]): ScriptState['results'] {
@@ -40,7 +59,8 @@ function lastResults(messages: readonly LoopMessage[]): ScriptState['results'] {
 
 function noRuleFits(state: ScriptState): string {
   const last = state.results.at(-1)
-  const after = last === undefined ? '' : ` after ${last.name} gave ${JSON.stringify(preview(textOf(last.value), 80))}`
+  const after =
+    last === undefined ? '' : ` after ${last.name} gave ${JSON.stringify(preview(textOf(last.value), 80))}`
   return `no rule of ${state.agent} fits the task ${JSON.stringify(preview(state.task, 80))} at iteration ${state.iteration}${after}; add a rule without "when" as the last one`
 }
 

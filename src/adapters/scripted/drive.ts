@@ -13,7 +13,11 @@ export const scriptedName = 'scripted'
 
 export function scriptedDriver(source: Script | ScriptedFunction, settings: ScriptedSettings): Driver {
   const estimate = usageEstimator(settings.count)
-  if (typeof source === 'function') return { run: (turn, steps, signal) => runFunction(source, turn, steps, signal, estimate, scriptedName) }
+  if (typeof source === 'function')
+    return { run: (turn, steps, signal) => runFunction(source, turn, steps, signal, estimate, scriptedName) }
   const rules = compileScript(source)
-  return { run: (turn, steps, signal) => runLoop(turn, steps, signal, scriptAsk(rules, turn, settings.clock, estimate), scriptedName, estimate) }
+  return {
+    run: (turn, steps, signal) =>
+      runLoop(turn, steps, signal, scriptAsk(rules, turn, settings.clock, estimate), scriptedName, estimate),
+  }
 }

@@ -1,40 +1,72 @@
-/** A function as an agent. What it does through its turn is recorded; what it computes itself must be the same when it runs again. */
+/**
+ * A function as an agent. What it does through its turn is recorded; what it computes itself must be the same
+ * when it runs again.
+ */
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/faults.ts'
 import { type EstimateUsage, historyMessages, type LoopAnswer, type LoopMessage } from '../../runtime/loop.ts'
 import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
 
 /** A turn as a scripted function sees it. */
-export type ScriptedTurn = Pick<TurnInput, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent' | 'callable'> & {
+export type ScriptedTurn = Pick<
+  TurnInput,
+  'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent' | 'callable'
+> & {
   signal: AbortSignal
   /** Runs one tool of this turn. A refusal is an answer with `ok: false`. */
   tool(name: string, input: Json): Promise<ToolAnswer>
   /** Shows text as it comes, like the stream of a model. */
   say(text: string): void
-  /** One recorded model step with this text as its answer, shown like one; its usage is what a model would have read and written. `pace` is awaited before each word, where somebody is to watch. */
+  /**
+   * One recorded model step with this text as its answer, shown like one; its usage is what a model would
+   * have read and written. `pace` is awaited before each word, where somebody is to watch.
+   */
   think(text: string, pace?: () => Promise<void>): Promise<string>
 }
 
 /** The text it returns is the output of the turn. */
 export type ScriptedFunction = (turn: ScriptedTurn) => Promise<string> | string
 
-export async function runFunction(source: ScriptedFunction, turn: TurnInput, steps: Steps, signal: AbortSignal, estimate: EstimateUsage, modelName: string): Promise<TurnOutcome> {
+export async function runFunction(
+  source: ScriptedFunction,
+  turn: TurnInput,
+  steps: Steps,
+  signal: AbortSignal,
+  estimate: EstimateUsage,
+  modelName: string,
+): Promise<TurnOutcome> {
   signal.throwIfAborted()
   const run = functionRun(turn, steps, signal, estimate, modelName)
-  const end = (outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({ outcome, output, error, iterations: run.iterations() })
+  const end = (outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({
+    outcome,
+    output,
+    error,
+    iterations: run.iterations(),
+  })
   try {
     const output = await untilAborted(Promise.resolve(source(run.scripted)), signal)
     return output.trim() === '' ? end('failed', '', 'empty_output') : end('completed', output, null)
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof BudgetExhausted) return end('budget_exhausted', run.said(), 'the token budget is used up')
+    if (error instanceof BudgetExhausted)
+      return end('budget_exhausted', run.said(), 'the token budget is used up')
     // What the runtime itself threw is not the function's failure.
     if (run.isOurs(error)) throw error
-    return end('failed', run.said(), `script_failed: ${error instanceof Error ? error.message : String(error)}`)
+    return end(
+      'failed',
+      run.said(),
+      `script_failed: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 
-function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimate: EstimateUsage, modelName: string) {
+function functionRun(
+  turn: TurnInput,
+  steps: Steps,
+  signal: AbortSignal,
+  estimate: EstimateUsage,
+  modelName: string,
+) {
   const messages: LoopMessage[] = historyMessages(turn.history)
   messages.push({ role: 'user', text: turn.prompt })
   const ours = new Set<unknown>()
@@ -51,16 +83,29 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
   }
   const think = async (text: string, pace?: () => Promise<void>): Promise<string> => {
     iterations += 1
-    const request = { system: turn.system, messages, tools: turn.tools, maxOutputTokens: null, iteration: iterations, idempotencyKey: `${turn.turn.id}-${iterations}` }
+    const request = {
+      system: turn.system,
+      messages,
+      tools: turn.tools,
+      maxOutputTokens: null,
+      iteration: iterations,
+      idempotencyKey: `${turn.turn.id}-${iterations}`,
+    }
     const answer = await noted(
-      steps.step<Omit<LoopAnswer, 'usage'>>('model', modelName, { iteration: iterations, tail: [{ role: 'assistant', text }] }, async () => {
-        await estimate.ahead(request, text)
-        const usage = estimate(request, text, [])
-        const left = steps.tokensLeft()
-        if (left !== null && usage.input + usage.output > left) throw new BudgetExhausted(`${left} tokens are left`) // R7
-        await speak(text, steps, pace)
-        return { value: { text, toolCalls: [], finish: 'stop' }, usage }
-      }),
+      steps.step<Omit<LoopAnswer, 'usage'>>(
+        'model',
+        modelName,
+        { iteration: iterations, tail: [{ role: 'assistant', text }] },
+        async () => {
+          await estimate.ahead(request, text)
+          const usage = estimate(request, text, [])
+          const left = steps.tokensLeft()
+          if (left !== null && usage.input + usage.output > left)
+            throw new BudgetExhausted(`${left} tokens are left`) // R7
+          await speak(text, steps, pace)
+          return { value: { text, toolCalls: [], finish: 'stop' }, usage }
+        },
+      ),
     )
     messages.push({ role: 'assistant', text: answer.text, toolCalls: [] })
     said = answer.text
@@ -78,8 +123,26 @@ function functionRun(turn: TurnInput, steps: Steps, signal: AbortSignal, estimat
     steps.emit(text)
   }
   const { task, input, prompt, system, history, agent, callable } = turn
-  const scripted: ScriptedTurn = { task, input, prompt, system, history, tools: turn.tools, agent, callable, signal, tool, say, think }
-  return { scripted, iterations: () => iterations, said: () => said, isOurs: (error: unknown) => ours.has(error) }
+  const scripted: ScriptedTurn = {
+    task,
+    input,
+    prompt,
+    system,
+    history,
+    tools: turn.tools,
+    agent,
+    callable,
+    signal,
+    tool,
+    say,
+    think,
+  }
+  return {
+    scripted,
+    iterations: () => iterations,
+    said: () => said,
+    isOurs: (error: unknown) => ours.has(error),
+  }
 }
 
 /** All at once, or word by word. */

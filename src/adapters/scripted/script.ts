@@ -8,8 +8,17 @@ const Matcher = z.union([
   z.string().min(1),
   z.strictObject({ contains: z.string().min(1) }),
   z
-    .strictObject({ regex: z.string().min(1), flags: z.string().regex(/^[imsu]*$/, 'flags out of "imsu"').default('u') })
-    .refine(({ regex, flags }) => compiles(regex, flags), { path: ['regex'], message: 'a regular expression of JavaScript' }),
+    .strictObject({
+      regex: z.string().min(1),
+      flags: z
+        .string()
+        .regex(/^[imsu]*$/, 'flags out of "imsu"')
+        .default('u'),
+    })
+    .refine(({ regex, flags }) => compiles(regex, flags), {
+      path: ['regex'],
+      message: 'a regular expression of JavaScript',
+    }),
 ])
 export type Matcher = z.infer<typeof Matcher>
 
@@ -40,25 +49,40 @@ export const Rule = z
       })
       .optional(),
     say: Template.optional(),
-    tools: z.array(z.strictObject({ name: z.string().min(1), input: TemplateJson.default({}) })).max(64).optional(),
+    tools: z
+      .array(z.strictObject({ name: z.string().min(1), input: TemplateJson.default({}) }))
+      .max(64)
+      .optional(),
     delayMs: z.number().min(0).optional(),
     fail: Template.optional(),
     /** Never answers: ends by the deadline or a cancel. */
     hang: z.literal(true).optional(),
   })
-  .refine((rule) => rule.say !== undefined || rule.tools !== undefined || rule.fail !== undefined || rule.hang === true, 'at least one of say, tools, fail and hang')
+  .refine(
+    (rule) =>
+      rule.say !== undefined || rule.tools !== undefined || rule.fail !== undefined || rule.hang === true,
+    'at least one of say, tools, fail and hang',
+  )
 export type Rule = z.infer<typeof Rule>
 
 export const Script = z.array(Rule).max(1000)
 export type Script = z.infer<typeof Script>
 
 /** What the rules look at. `results` are those of the last round, oldest first. */
-export type ScriptState = { agent: string; task: string; prompt: string; input: Json; iteration: number; results: readonly { name: string; ok: boolean; value: Json }[] }
+export type ScriptState = {
+  agent: string
+  task: string
+  prompt: string
+  input: Json
+  iteration: number
+  results: readonly { name: string; ok: boolean; value: Json }[]
+}
 
 export type CompiledRule = { rule: Rule; fits: (state: ScriptState) => boolean }
 
 /** Regular expressions are made once per script, not once per turn. */
-export const compileScript = (script: Script): CompiledRule[] => script.map((rule) => ({ rule, fits: fitsOf(rule) }))
+export const compileScript = (script: Script): CompiledRule[] =>
+  script.map((rule) => ({ rule, fits: fitsOf(rule) }))
 
 function fitsOf(rule: Rule): (state: ScriptState) => boolean {
   const when = rule.when

@@ -12,7 +12,8 @@ const onlyHole = /^\{\{([^{}]*)\}\}$/
 export function templateProblem(text: string): string | null {
   for (const [hole, path = ''] of text.matchAll(holes)) {
     const root = path.trim().split('.')[0] ?? ''
-    if (!(roots as readonly string[]).includes(root)) return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
+    if (!(roots as readonly string[]).includes(root))
+      return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
   }
   return null
 }
@@ -26,7 +27,10 @@ export function fillText(template: string, state: ScriptState): string {
   })
 }
 
-/** A text that is one hole and nothing else becomes the value itself, so that objects can be handed on as objects. */
+/**
+ * A text that is one hole and nothing else becomes the value itself, so that objects can be handed on as
+ * objects.
+ */
 export function fillJson(template: Json, state: ScriptState): Json {
   if (typeof template === 'string') {
     const path = onlyHole.exec(template)?.[1]
@@ -46,14 +50,22 @@ function valueAt(path: string, state: ScriptState): Json | undefined {
 
 function rootOf(root: string, state: ScriptState): Json | undefined {
   switch (root) {
-    case 'agent': return state.agent
-    case 'task': return state.task
-    case 'prompt': return state.prompt
-    case 'input': return state.input
-    case 'iteration': return state.iteration
-    case 'result': return state.results.at(-1)?.value
-    case 'results': return state.results.map((result) => result.value)
-    default: return undefined
+    case 'agent':
+      return state.agent
+    case 'task':
+      return state.task
+    case 'prompt':
+      return state.prompt
+    case 'input':
+      return state.input
+    case 'iteration':
+      return state.iteration
+    case 'result':
+      return state.results.at(-1)?.value
+    case 'results':
+      return state.results.map((result) => result.value)
+    default:
+      return undefined
   }
 }
 

@@ -19,16 +19,26 @@ test('known texts have their known counts', () => {
 })
 
 test('ordinary texts are counted exactly, however long', () => {
-  const text = 'Größe matters: 你好, мир! 😀👩‍👩‍👧 isn\'t it?\n\n\tconst x = { a: [1, 22, 333] } // "…"\n'.repeat(400)
+  const text = 'Größe matters: 你好, мир! 😀👩‍👩‍👧 isn\'t it?\n\n\tconst x = { a: [1, 22, 333] } // "…"\n'.repeat(
+    400,
+  )
   expect(count(text)).toBe(exact(text))
 })
 
 test('texts with pieces of at most 256 units are counted exactly', () => {
-  const piece = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom('a', ' ', '\n', '-', '你', '😀', 'Z').chain((sign) => fc.integer({ min: 0, max: 60 }).map((times) => sign.repeat(times))))
-  fc.assert(fc.property(fc.array(piece, { maxLength: 20 }), (parts) => {
-    const text = parts.join(' 1 ')
-    expect(count(text)).toBe(exact(text))
-  }), { numRuns: 60 })
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc
+      .constantFrom('a', ' ', '\n', '-', '你', '😀', 'Z')
+      .chain((sign) => fc.integer({ min: 0, max: 60 }).map((times) => sign.repeat(times))),
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 20 }), (parts) => {
+      const text = parts.join(' 1 ')
+      expect(count(text)).toBe(exact(text))
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test('a text that looks like a special token is ordinary text', () => {
@@ -95,11 +105,19 @@ test('900 KB of random letters let the process answer while they are counted, an
 })
 
 test('what is counted in slices has the count that it has at once', async () => {
-  const piece = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), fc.constantFrom('a', ' ', '\n', '-', '你', '😀', 'Z', ' word', "'s", '12').chain((sign) => fc.integer({ min: 0, max: 400 }).map((times) => sign.repeat(times))))
-  await fc.assert(fc.asyncProperty(fc.array(piece, { minLength: 10, maxLength: 40 }), async (parts) => {
-    const text = parts.join('')
-    expect(await count.gently?.(text)).toBe(count(text))
-  }), { numRuns: 60 })
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc
+      .constantFrom('a', ' ', '\n', '-', '你', '😀', 'Z', ' word', "'s", '12')
+      .chain((sign) => fc.integer({ min: 0, max: 400 }).map((times) => sign.repeat(times))),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { minLength: 10, maxLength: 40 }), async (parts) => {
+      const text = parts.join('')
+      expect(await count.gently?.(text)).toBe(count(text))
+    }),
+    { numRuns: 60 },
+  )
 })
 
 test('the tokenizer is loaded once', () => {

@@ -1,14 +1,21 @@
-/** Real token counts, with the o200k_base encoding. Its table takes a moment to load, so it is loaded when first needed. */
+/**
+ * Real token counts, with the o200k_base encoding. Its table takes a moment to load, so it is loaded when
+ * first needed.
+ */
 import { createRequire } from 'node:module'
 import { ownFile } from '../../own-files.ts'
 import type { CountTokens } from '../../model/text.ts'
 import { nextRound } from '../../runtime/system-clock.ts'
 
 /**
- * The encoding merges within one piece (a word, a run of spaces or signs), in time that grows with the square of the piece: 64,000 times "a" took 2 s.
- * So a longer piece is cut into parts of this many UTF-16 units, each counted alone. The count is exact for every text whose pieces are shorter,
- * and off by a token or three at each cut otherwise, in practice too high. So the time grows with the text. A megabyte of random letters still takes about 2 s,
- * of one letter a few milliseconds: long texts are counted in slices (`gently`) wherever somebody can wait for it.
+ * The encoding merges within one piece (a word, a run of spaces or signs), in time that grows with the square
+ * of the piece: 64,000 times "a" took 2 s.
+ * So a longer piece is cut into parts of this many UTF-16 units, each counted alone. The count is exact for
+ * every text whose pieces are shorter,
+ * and off by a token or three at each cut otherwise, in practice too high. So the time grows with the text. A
+ * megabyte of random letters still takes about 2 s,
+ * of one letter a few milliseconds: long texts are counted in slices (`gently`) wherever somebody can wait
+ * for it.
  */
 const pieceUnitsMax = 256
 
@@ -29,15 +36,28 @@ export function loadTokenizer(): Promise<CountTokens> {
   return (loading ??= import('./o200k.ts').then((encoding) => (loaded ??= countWith(encoding))))
 }
 
-/** Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second, in which nothing else is done. */
-export const countTokens: CountTokens = Object.assign((text: string) => (loaded ??= countWith(requireEncoding()))(text), {
-  gently: async (text: string) => (await loadTokenizer()).gently?.(text) ?? 0,
-})
+/**
+ * Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second,
+ * in which nothing else is done.
+ */
+export const countTokens: CountTokens = Object.assign(
+  (text: string) => (loaded ??= countWith(requireEncoding()))(text),
+  {
+    gently: async (text: string) => (await loadTokenizer()).gently?.(text) ?? 0,
+  },
+)
 
-const requireEncoding = (): Encoding => createRequire(import.meta.url)(ownFile('adapters/tokens/o200k')) as Encoding
+const requireEncoding = (): Encoding =>
+  createRequire(import.meta.url)(ownFile('adapters/tokens/o200k')) as Encoding
 
-function countWith({ clearMergeCache, countTokens: counted, setMergeCacheSize, pieces }: Encoding): CountTokens {
-  // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held 190 MB. So it is emptied after a long text.
+function countWith({
+  clearMergeCache,
+  countTokens: counted,
+  setMergeCacheSize,
+  pieces,
+}: Encoding): CountTokens {
+  // Its keys are slices that keep the whole text alive: 2,000 texts of 100 kB with one rare word each held
+  // 190 MB. So it is emptied after a long text.
   setMergeCacheSize(mergeCacheMax)
   const count = (text: string): number => counted(text, ordinary)
   const { known, gently } = gentleCount(pieces, count, clearMergeCache)
@@ -57,7 +77,11 @@ const sliceUnits = 512
 const keptTextsMax = 8
 
 /** One long text after another, so that a slice of only one of them is counted before others run. */
-function gentleCount(pieces: RegExp, count: (text: string) => number, clear: () => void): { known: (text: string) => number | undefined; gently: (text: string) => Promise<number> } {
+function gentleCount(
+  pieces: RegExp,
+  count: (text: string) => number,
+  clear: () => void,
+): { known: (text: string) => number | undefined; gently: (text: string) => Promise<number> } {
   const kept = new Map<string, number>()
   let last: Promise<unknown> = Promise.resolve()
   const countInSlices = async (text: string): Promise<number> => {
@@ -85,7 +109,11 @@ function gentleCount(pieces: RegExp, count: (text: string) => number, clear: () 
 }
 
 /** Cut between pieces, which count the same alone as together. */
-function* countSlices(text: string, pieces: RegExp, count: (text: string) => number): Generator<undefined, number> {
+function* countSlices(
+  text: string,
+  pieces: RegExp,
+  count: (text: string) => number,
+): Generator<undefined, number> {
   let tokens = 0
   let from = 0
   for (const { 0: piece, index } of text.matchAll(pieces)) {
@@ -127,7 +155,7 @@ function* countPieceInSlices(piece: string, count: (text: string) => number): Ge
   const known = new Map<string, number>()
   let tokens = 0
   let counted = 0
-  for (let from = 0; from < piece.length; ) {
+  for (let from = 0; from < piece.length;) {
     const to = partEnd(piece, from)
     const part = piece.slice(from, to)
     let partTokens = known.get(part)

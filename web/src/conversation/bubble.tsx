@@ -1,17 +1,48 @@
-/** One message, coloured by where it came from: a person blue, an applet in its own hue, an agent purple with its session, notices grey. */
+/**
+ * One message, coloured by where it came from: a person blue, an applet in its own hue, an agent purple with
+ * its session, notices grey.
+ */
 import type { ReactNode } from 'react'
 import type { MessageSource } from '../../../src/model/event.ts'
 import { clockTime, wholeTime } from '../amounts.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 
-export type Origin = { source: MessageSource; from: string | null; fromAgent: string | null; applet: string | null }
+export type Origin = {
+  source: MessageSource
+  from: string | null
+  fromAgent: string | null
+  applet: string | null
+}
 
-export function AskedBubble({ origin, text, at, actions, note }: { origin: Origin; text: string; at: number; actions?: ReactNode; note?: ReactNode }) {
+export function AskedBubble({
+  origin,
+  text,
+  at,
+  actions,
+  note,
+}: {
+  origin: Origin
+  text: string
+  at: number
+  actions?: ReactNode
+  note?: ReactNode
+}) {
   const hue = origin.source === 'applet' ? { '--hue': hueOf(origin.applet ?? '') } : {}
   return (
-    <article className={`bubble from-${origin.source}`} style={hue as React.CSSProperties} aria-label={labelOf(origin)}>
-      <header><Sender origin={origin} /> <time dateTime={isoTime(at)} title={wholeTime(at)}>{clockTime(at)}</time>{note}<span className="bubble-acts">{actions}</span></header>
+    <article
+      className={`bubble from-${origin.source}`}
+      style={hue as React.CSSProperties}
+      aria-label={labelOf(origin)}
+    >
+      <header>
+        <Sender origin={origin} />{' '}
+        <time dateTime={isoTime(at)} title={wholeTime(at)}>
+          {clockTime(at)}
+        </time>
+        {note}
+        <span className="bubble-acts">{actions}</span>
+      </header>
       <Markdown text={text} />
     </article>
   )
@@ -19,22 +50,39 @@ export function AskedBubble({ origin, text, at, actions, note }: { origin: Origi
 
 function Sender({ origin: { source, from, fromAgent, applet } }: { origin: Origin }) {
   if (source === 'user') return <strong>You</strong>
-  if (source === 'applet') return <strong className="applet-brand"><span className="applet-mark" aria-hidden="true">{initialOf(applet ?? '?')}</span> <Name>{applet ?? 'an applet'}</Name> <span className="hint">applet</span></strong>
+  if (source === 'applet')
+    return (
+      <strong className="applet-brand">
+        <span className="applet-mark" aria-hidden="true">
+          {initialOf(applet ?? '?')}
+        </span>{' '}
+        <Name>{applet ?? 'an applet'}</Name> <span className="hint">applet</span>
+      </strong>
+    )
   return <strong>{from === null ? <Name>{fromAgent ?? 'an agent'}</Name> : <SessionLink id={from} />}</strong>
 }
 
 const initialOf = (name: string): string => String.fromCodePoint(name.codePointAt(0) ?? 63).toUpperCase()
 
-const labelOf = ({ source, fromAgent, applet }: Origin): string => (source === 'user' ? 'Message from you' : source === 'applet' ? `Message from the applet ${applet ?? ''}` : `Message from the agent ${fromAgent ?? ''}`)
+const labelOf = ({ source, fromAgent, applet }: Origin): string =>
+  source === 'user'
+    ? 'Message from you'
+    : source === 'applet'
+      ? `Message from the applet ${applet ?? ''}`
+      : `Message from the agent ${fromAgent ?? ''}`
 
 export const NoticeBubble = ({ about, text, at }: { about: string; text: string; at: number }) => (
   <article className="bubble from-notice" aria-label="Notice">
-    <header><strong>Notice</strong> {about.startsWith('ses_') && <SessionLink id={about} />} <time dateTime={isoTime(at)}>{clockTime(at)}</time></header>
+    <header>
+      <strong>Notice</strong> {about.startsWith('ses_') && <SessionLink id={about} />}{' '}
+      <time dateTime={isoTime(at)}>{clockTime(at)}</time>
+    </header>
     <Markdown text={text} />
   </article>
 )
 
-export const isoTime = (at: number): string => new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' }).format(at).replace(' ', 'T')
+export const isoTime = (at: number): string =>
+  new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' }).format(at).replace(' ', 'T')
 
 /** The same name has the same hue, everywhere. */
 export function hueOf(name: string): number {

@@ -11,7 +11,11 @@ const deliveries = [
 ] as const
 type Delivery = (typeof deliveries)[number]['value']
 
-const sentWords: Record<SentMessage['status'], string> = { dispatched: 'Sent; it is working on it.', queued: 'Queued behind what it does now.', buffered: 'In its inbox, until it is accepted.' }
+const sentWords: Record<SentMessage['status'], string> = {
+  dispatched: 'Sent; it is working on it.',
+  queued: 'Queued behind what it does now.',
+  buffered: 'In its inbox, until it is accepted.',
+}
 
 export function Composer({ id }: { id: string }) {
   const live = useLive()
@@ -35,13 +39,22 @@ export function Composer({ id }: { id: string }) {
     }
   }
   return (
-    <form className="composer" aria-label="Write a message" onSubmit={(event) => {
-      event.preventDefault()
-      void send()
-    }}>
+    <form
+      className="composer"
+      aria-label="Write a message"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send()
+      }}
+    >
       {problem !== null && <Problem what="It was not sent." error={problem} />}
       <textarea
-        id="write" aria-label="Message" rows={2} value={text} placeholder="Write a message" onChange={(event) => setText(event.target.value)}
+        id="write"
+        aria-label="Message"
+        rows={2}
+        value={text}
+        placeholder="Write a message"
+        onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
@@ -49,10 +62,25 @@ export function Composer({ id }: { id: string }) {
         }}
       />
       <div className="composer-end">
-        <label><span className="unseen">Delivery</span><select value={delivery} onChange={(event) => setDelivery(event.target.value as Delivery)}>{deliveries.map(({ value, word }) => <option key={value} value={value}>{word}</option>)}</select></label>
-        <span className="hint" role="status">{said}</span>
-        <span className="hint keys-hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd></span>
-        <button type="submit" className="primary" disabled={text.trim() === ''}>Send</button>
+        <label>
+          <span className="unseen">Delivery</span>
+          <select value={delivery} onChange={(event) => setDelivery(event.target.value as Delivery)}>
+            {deliveries.map(({ value, word }) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span className="hint" role="status">
+          {said}
+        </span>
+        <span className="hint keys-hint">
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+        </span>
+        <button type="submit" className="primary" disabled={text.trim() === ''}>
+          Send
+        </button>
       </div>
     </form>
   )

@@ -15,8 +15,12 @@ export function ConversationHead({ id, back }: { id: string; back: string }) {
   const session = live.ledger.sessions.get(id)
   return (
     <header className="conversation-head">
-      <a className="back quiet" href={back}>← Sessions</a>
-      <h2><Name>{session === undefined ? shortId(id) : nameOf(session)}</Name></h2>
+      <a className="back quiet" href={back}>
+        ← Sessions
+      </a>
+      <h2>
+        <Name>{session === undefined ? shortId(id) : nameOf(session)}</Name>
+      </h2>
       {session !== undefined && <ActivityBadge session={session} />}
       {session !== undefined && <Facts session={session} />}
       {session !== undefined && <Actions session={session} live={live} />}
@@ -27,13 +31,31 @@ export function ConversationHead({ id, back }: { id: string; back: string }) {
 function Facts({ session }: { session: SessionFact }) {
   return (
     <ul className="facts">
-      <li><Name>{agentNameOf(session)}</Name>{session.kind !== 'persistent' && ` (${session.kind === 'external' ? 'a client outside' : 'made by a call'})`}</li>
+      <li>
+        <Name>{agentNameOf(session)}</Name>
+        {session.kind !== 'persistent' &&
+          ` (${session.kind === 'external' ? 'a client outside' : 'made by a call'})`}
+      </li>
       {session.model !== null && <li>{session.model}</li>}
-      {session.cwd !== '' && <li title={session.cwd}><bdi>{session.cwd}</bdi></li>}
-      {session.parent !== null && <li>child of <SessionLink id={session.parent} /></li>}
+      {session.cwd !== '' && (
+        <li title={session.cwd}>
+          <bdi>{session.cwd}</bdi>
+        </li>
+      )}
+      {session.parent !== null && (
+        <li>
+          child of <SessionLink id={session.parent} />
+        </li>
+      )}
       {session.tokens > 0 && <li>{amount(session.tokens)} tokens</li>}
-      {session.buffered > 0 && <li><a href="#/inbox/mail">{plural(session.buffered, 'message')} to accept</a></li>}
-      <li><span className="id">{shortId(session.id)}</span> <CopyButton text={session.id} label="Copy id" /></li>
+      {session.buffered > 0 && (
+        <li>
+          <a href="#/inbox/mail">{plural(session.buffered, 'message')} to accept</a>
+        </li>
+      )}
+      <li>
+        <span className="id">{shortId(session.id)}</span> <CopyButton text={session.id} label="Copy id" />
+      </li>
     </ul>
   )
 }
@@ -41,23 +63,65 @@ function Facts({ session }: { session: SessionFact }) {
 function Actions({ session, live }: { session: SessionFact; live: Live }) {
   const [problem, setProblem] = useState<{ what: string; error: unknown } | null>(null)
   const act = (what: string, work: Promise<unknown>): void => {
-    work.then(() => setProblem(null), (error: unknown) => setProblem({ what, error }))
+    work.then(
+      () => setProblem(null),
+      (error: unknown) => setProblem({ what, error }),
+    )
   }
   const flow = newestFlow(session, live)
-  const queued = [...session.liveTurns].filter((turn) => live.ledger.turns.get(turn)?.startedAt === null).length
+  const queued = [...session.liveTurns].filter(
+    (turn) => live.ledger.turns.get(turn)?.startedAt === null,
+  ).length
   return (
     <div className="conversation-acts">
-      {flow !== null && <a className="button" href={toFlow(flow)}>Flow</a>}
-      {isActive(session) && <button type="button" className="danger" onClick={() => act('It was not cancelled.', live.client.sessions.cancel(session.id))}>Cancel turn</button>}
-      {queued > 0 && <button type="button" onClick={() => act('It was not cancelled.', live.client.sessions.cancel(session.id, { all: true }))}>Cancel all, {queued} queued too</button>}
-      {session.orphan && <button type="button" onClick={() => act('It was not adopted.', live.client.sessions.adopt(session.id, null))} title="Its parent is archived; make it a session of its own">Adopt</button>}
-      {session.kind === 'persistent' && !session.archived && !isActive(session) && <button type="button" onClick={() => act('It was not archived.', live.client.sessions.archive(session.id))}>Archive</button>}
+      {flow !== null && (
+        <a className="button" href={toFlow(flow)}>
+          Flow
+        </a>
+      )}
+      {isActive(session) && (
+        <button
+          type="button"
+          className="danger"
+          onClick={() => act('It was not cancelled.', live.client.sessions.cancel(session.id))}
+        >
+          Cancel turn
+        </button>
+      )}
+      {queued > 0 && (
+        <button
+          type="button"
+          onClick={() => act('It was not cancelled.', live.client.sessions.cancel(session.id, { all: true }))}
+        >
+          Cancel all, {queued} queued too
+        </button>
+      )}
+      {session.orphan && (
+        <button
+          type="button"
+          onClick={() => act('It was not adopted.', live.client.sessions.adopt(session.id, null))}
+          title="Its parent is archived; make it a session of its own"
+        >
+          Adopt
+        </button>
+      )}
+      {session.kind === 'persistent' && !session.archived && !isActive(session) && (
+        <button
+          type="button"
+          onClick={() => act('It was not archived.', live.client.sessions.archive(session.id))}
+        >
+          Archive
+        </button>
+      )}
       {problem !== null && <Problem what={problem.what} error={problem.error} />}
     </div>
   )
 }
 
 function newestFlow(session: SessionFact, live: Live): string | null {
-  const last = [...session.turnIds].map((id) => live.ledger.turns.get(id)).filter((turn) => turn?.flow != null).at(-1)
+  const last = [...session.turnIds]
+    .map((id) => live.ledger.turns.get(id))
+    .filter((turn) => turn?.flow != null)
+    .at(-1)
   return last?.flow ?? null
 }

@@ -1,4 +1,7 @@
-/** One conversation: its head, its entries as far as they are in sight, what runs now, and the box to write in. */
+/**
+ * One conversation: its head, its entries as far as they are in sight, what runs now, and the box to write
+ * in.
+ */
 import { useEffect, useState } from 'react'
 import { TielineError } from '../../../src/client/tieline-error.ts'
 import { go, toSession } from '../address.ts'
@@ -16,13 +19,23 @@ export function ConversationView({ id, at, back }: { id: string; at: number | nu
   const session = live.ledger.sessions.get(id)
   const isKnown = session !== undefined && (session.agent !== '' || session.kind !== 'ephemeral')
   // A link may name a session that no list has: an old one, or none.
-  const found = useLoaded(isKnown ? '' : id, async () => (isKnown ? null : await live.refreshSession(id).then(() => true)))
+  const found = useLoaded(isKnown ? '' : id, async () =>
+    isKnown ? null : await live.refreshSession(id).then(() => true),
+  )
   useKeys({ Escape: () => leave(back), c: () => document.querySelector<HTMLElement>('#write')?.focus() })
   const unknown = !isKnown && found.error instanceof TielineError && found.error.status === 404
   return (
     <section className="conversation" aria-label="Conversation">
       <ConversationHead id={id} back={back} />
-      {unknown ? <Empty title="There is no such session."><p>The link is from another server, or the session was never made. <a href={back}>All sessions</a></p></Empty> : <Body id={id} at={at} />}
+      {unknown ? (
+        <Empty title="There is no such session.">
+          <p>
+            The link is from another server, or the session was never made. <a href={back}>All sessions</a>
+          </p>
+        </Empty>
+      ) : (
+        <Body id={id} at={at} />
+      )}
       {!unknown && session?.kind === 'persistent' && <Composer id={id} />}
     </section>
   )
@@ -58,15 +71,34 @@ function Body({ id, at }: { id: string; at: number | null }) {
   return (
     <>
       {forkProblem !== null && <Problem what="It was not forked." error={forkProblem} />}
-      {history === null ? <Loading what="the conversation" /> : <Entries id={id} at={at} history={history} onFork={(n) => void fork(n, history.total() ?? n)} />}
+      {history === null ? (
+        <Loading what="the conversation" />
+      ) : (
+        <Entries id={id} at={at} history={history} onFork={(n) => void fork(n, history.total() ?? n)} />
+      )}
     </>
   )
 }
 
-function Entries({ id, at, history, onFork }: { id: string; at: number | null; history: History; onFork: (n: number) => void }) {
+function Entries({
+  id,
+  at,
+  history,
+  onFork,
+}: {
+  id: string
+  at: number | null
+  history: History
+  onFork: (n: number) => void
+}) {
   useLook(history.topic)
   const total = history.total()
   const problem = history.problem()
-  if (total === null) return problem === null ? <Loading what="the conversation" /> : <Problem what="The conversation could not be read." error={problem} retry={() => history.retry()} />
+  if (total === null)
+    return problem === null ? (
+      <Loading what="the conversation" />
+    ) : (
+      <Problem what="The conversation could not be read." error={problem} retry={() => history.retry()} />
+    )
   return <EntryList id={id} at={at} history={history} total={total} onFork={onFork} />
 }

@@ -1,4 +1,7 @@
-/** The entries in sight, of however many there are. New ones are followed while one is at the end; otherwise nothing moves. */
+/**
+ * The entries in sight, of however many there are. New ones are followed while one is at the end; otherwise
+ * nothing moves.
+ */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { HistoryEntry } from '../../../src/client/answers.ts'
@@ -23,7 +26,16 @@ export function EntryList({ id, at, history, total, onFork }: Props) {
   const turns = looseTurns(live, id, history, total)
   const count = total + turns.length
   const virtual = useVirtualizer({
-    count, getScrollElement: () => scroller.current, estimateSize: () => entryHeight, overscan: 6, gap: 10, paddingStart: 12, paddingEnd: 12, anchorTo: 'end', followOnAppend: true, scrollEndThreshold: 120,
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => entryHeight,
+    overscan: 6,
+    gap: 10,
+    paddingStart: 12,
+    paddingEnd: 12,
+    anchorTo: 'end',
+    followOnAppend: true,
+    scrollEndThreshold: 120,
     getItemKey: (index) => (index < total ? index + 1 : (turns[index - total]?.id ?? index)),
   })
   useEffect(() => {
@@ -38,13 +50,37 @@ export function EntryList({ id, at, history, total, onFork }: Props) {
   const notices = live.ledger.notices.filter(({ session }) => session === id)
   if (count === 0) return <Nothing id={id} notices={notices} />
   return (
-    <div className="entries" ref={scroller} tabIndex={0} role="log" aria-label="Messages" aria-busy={turns.some(({ endedAt }) => endedAt === null)}>
+    <div
+      className="entries"
+      ref={scroller}
+      tabIndex={0}
+      role="log"
+      aria-label="Messages"
+      aria-busy={turns.some(({ endedAt }) => endedAt === null)}
+    >
       <div style={{ height: virtual.getTotalSize(), position: 'relative' }}>
         {items.map((item) => {
           const turn = turns[item.index - total]
           return (
-            <div key={item.key} data-index={item.index} ref={virtual.measureElement} className="entry-slot" style={{ transform: `translateY(${item.start}px)` }}>
-              {turn !== undefined ? <LiveTurn turn={turn} /> : <PastEntry session={id} n={item.index + 1} history={history} notices={notices} marked={at} onFork={onFork} />}
+            <div
+              key={item.key}
+              data-index={item.index}
+              ref={virtual.measureElement}
+              className="entry-slot"
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              {turn !== undefined ? (
+                <LiveTurn turn={turn} />
+              ) : (
+                <PastEntry
+                  session={id}
+                  n={item.index + 1}
+                  history={history}
+                  notices={notices}
+                  marked={at}
+                  onFork={onFork}
+                />
+              )}
             </div>
           )
         })}
@@ -56,23 +92,53 @@ export function EntryList({ id, at, history, total, onFork }: Props) {
 function Nothing({ id, notices }: { id: string; notices: readonly NoticeFact[] }) {
   return (
     <div className="entries">
-      <div className="entries-still">{notices.map((notice) => <NoticeBubble key={notice.seq} about={notice.about} text={notice.text} at={notice.at} />)}</div>
-      <PastCall id={id} otherwise={<Empty title="Nothing was said here yet."><p>Write a message below. The agent answers at once if it is idle.</p></Empty>} />
+      <div className="entries-still">
+        {notices.map((notice) => (
+          <NoticeBubble key={notice.seq} about={notice.about} text={notice.text} at={notice.at} />
+        ))}
+      </div>
+      <PastCall
+        id={id}
+        otherwise={
+          <Empty title="Nothing was said here yet.">
+            <p>Write a message below. The agent answers at once if it is idle.</p>
+          </Empty>
+        }
+      />
     </div>
   )
 }
 
-type PastProps = { session: string; n: number; history: History; notices: readonly NoticeFact[]; marked: number | null; onFork: (n: number) => void }
+type PastProps = {
+  session: string
+  n: number
+  history: History
+  notices: readonly NoticeFact[]
+  marked: number | null
+  onFork: (n: number) => void
+}
 
 function PastEntry({ session, n, history, notices, marked, onFork }: PastProps) {
   const entry = history.entry(n)
   if (entry === undefined) return <div className="entry-blank" aria-hidden="true" />
-  return <Entry session={session} entry={entry} notices={noticesAfter(entry, history.entry(n + 1), notices, n === history.total())} isMarked={marked === n} onFork={onFork} />
+  return (
+    <Entry
+      session={session}
+      entry={entry}
+      notices={noticesAfter(entry, history.entry(n + 1), notices, n === history.total())}
+      isMarked={marked === n}
+      onFork={onFork}
+    />
+  )
 }
 
 /** A notice stands under the entry after which it came. */
-const noticesAfter = (entry: HistoryEntry, next: HistoryEntry | undefined, notices: readonly NoticeFact[], isLast: boolean): NoticeFact[] =>
-  notices.filter(({ at }) => at >= entry.at && (next === undefined ? isLast : at < next.at))
+const noticesAfter = (
+  entry: HistoryEntry,
+  next: HistoryEntry | undefined,
+  notices: readonly NoticeFact[],
+  isLast: boolean,
+): NoticeFact[] => notices.filter(({ at }) => at >= entry.at && (next === undefined ? isLast : at < next.at))
 
 /** Turns that run or wait, and what ended since without becoming an entry. */
 function looseTurns(live: Live, id: string, history: History, total: number): TurnFact[] {
@@ -81,7 +147,13 @@ function looseTurns(live: Live, id: string, history: History, total: number): Tu
   for (const turnId of live.ledger.sessions.get(id)?.turnIds ?? []) {
     const turn = live.ledger.turns.get(turnId)
     if (turn === undefined || (turn.openedSeq === 0 && turn.text === '')) continue
-    if (turn.endedAt === null || (!turn.hasEntry && (total === 0 || (last !== undefined && turn.openedAt > last.at)))) turns.push(turn)
+    if (
+      turn.endedAt === null ||
+      (!turn.hasEntry && (total === 0 || (last !== undefined && turn.openedAt > last.at)))
+    )
+      turns.push(turn)
   }
-  return turns.sort((a, b) => (a.startedAt ?? Infinity) - (b.startedAt ?? Infinity) || a.openedSeq - b.openedSeq)
+  return turns.sort(
+    (a, b) => (a.startedAt ?? Infinity) - (b.startedAt ?? Infinity) || a.openedSeq - b.openedSeq,
+  )
 }

@@ -15,14 +15,54 @@ import { useLoaded } from '../parts/use-loaded.ts'
 import { AskedBubble, isoTime, NoticeBubble } from './bubble.tsx'
 import { TurnSteps } from './turn-steps.tsx'
 
-type Props = { session: string; entry: HistoryEntry; notices: readonly NoticeFact[]; isMarked: boolean; onFork: (n: number) => void }
+type Props = {
+  session: string
+  entry: HistoryEntry
+  notices: readonly NoticeFact[]
+  isMarked: boolean
+  onFork: (n: number) => void
+}
 
 export function Entry({ session, entry, notices, isMarked, onFork }: Props) {
-  const acts = <><a className="quiet" href={hrefOf(['sessions', session], { n: entry.n })} title="A link to this message">#{entry.n}</a> <button type="button" className="quiet" onClick={() => onFork(entry.n)} title="A new session that begins with the conversation up to here">Fork</button></>
+  const acts = (
+    <>
+      <a
+        className="quiet"
+        href={hrefOf(['sessions', session], { n: entry.n })}
+        title="A link to this message"
+      >
+        #{entry.n}
+      </a>{' '}
+      <button
+        type="button"
+        className="quiet"
+        onClick={() => onFork(entry.n)}
+        title="A new session that begins with the conversation up to here"
+      >
+        Fork
+      </button>
+    </>
+  )
   return (
     <div className={`entry${isMarked ? ' marked' : ''}`}>
-      {entry.role === 'user' ? <AskedBubble origin={{ source: entry.source ?? 'user', from: entry.from, fromAgent: entry.fromAgent, applet: entry.applet }} text={entry.text} at={entry.at} actions={acts} /> : <Answered session={session} entry={entry} acts={acts} />}
-      {notices.map((notice) => <NoticeBubble key={notice.seq} about={notice.about} text={notice.text} at={notice.at} />)}
+      {entry.role === 'user' ? (
+        <AskedBubble
+          origin={{
+            source: entry.source ?? 'user',
+            from: entry.from,
+            fromAgent: entry.fromAgent,
+            applet: entry.applet,
+          }}
+          text={entry.text}
+          at={entry.at}
+          actions={acts}
+        />
+      ) : (
+        <Answered session={session} entry={entry} acts={acts} />
+      )}
+      {notices.map((notice) => (
+        <NoticeBubble key={notice.seq} about={notice.about} text={notice.text} at={notice.at} />
+      ))}
     </div>
   )
 }
@@ -32,11 +72,26 @@ function Answered({ session, entry, acts }: { session: string; entry: HistoryEnt
   const turn = live.ledger.turns.get(entry.turn)
   return (
     <article className="answer" aria-label="Answer">
-      <header>{entry.outcome !== null && entry.outcome !== 'completed' && <OutcomeBadge outcome={entry.outcome} />} <time dateTime={isoTime(entry.at)} title={wholeTime(entry.at)}>{clockTime(entry.at)}</time>{turn?.flow != null && <a className="quiet" href={toFlow(turn.flow)}>Flow</a>}<span className="bubble-acts">{acts}</span></header>
+      <header>
+        {entry.outcome !== null && entry.outcome !== 'completed' && <OutcomeBadge outcome={entry.outcome} />}{' '}
+        <time dateTime={isoTime(entry.at)} title={wholeTime(entry.at)}>
+          {clockTime(entry.at)}
+        </time>
+        {turn?.flow != null && (
+          <a className="quiet" href={toFlow(turn.flow)}>
+            Flow
+          </a>
+        )}
+        <span className="bubble-acts">{acts}</span>
+      </header>
       {entry.toolCalls.length > 0 && <PastSteps session={session} entry={entry} />}
       {/* Where nothing was said, the entry holds the error in brackets, for models to read. */}
       {entry.text !== '' && entry.text !== `[${entry.error ?? ''}]` && <Markdown text={entry.text} />}
-      {entry.error !== null && <p className="error-line" role="note">{entry.error}</p>}
+      {entry.error !== null && (
+        <p className="error-line" role="note">
+          {entry.error}
+        </p>
+      )}
     </article>
   )
 }
@@ -47,7 +102,9 @@ function PastSteps({ session, entry }: { session: string; entry: HistoryEntry })
   const names = [...new Set(entry.toolCalls)]
   return (
     <details className="past-steps" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{plural(names.length, 'tool')}: {names.join(', ')}</summary>
+      <summary>
+        {plural(names.length, 'tool')}: {names.join(', ')}
+      </summary>
       {open && <ReadSteps session={session} turn={entry.turn} answer={entry.text} />}
     </details>
   )
@@ -57,18 +114,37 @@ function ReadSteps({ session, turn, answer }: { session: string; turn: string; a
   const live = useLive()
   const { value, error, again } = useLoaded(turn, (signal) => readDetail(live, session, turn, signal))
   if (error !== null) return <Problem what="The steps could not be read." error={error} retry={again} />
-  return value === null ? <Loading what="the steps" /> : <TurnSteps items={value.items} answer={answer} count={String(value.items.length)} />
+  return value === null ? (
+    <Loading what="the steps" />
+  ) : (
+    <TurnSteps items={value.items} answer={answer} count={String(value.items.length)} />
+  )
 }
 
-async function readDetail(live: Live, session: string, turn: string, signal: AbortSignal): Promise<TurnDetail> {
+async function readDetail(
+  live: Live,
+  session: string,
+  turn: string,
+  signal: AbortSignal,
+): Promise<TurnDetail> {
   const kept = live.details.get(turn)
   if (kept?.ended === true) return kept
   const fact = live.ledger.turns.get(turn)
   const detail = emptyDetail(turn)
   // Where the turn is older than what the page has read, its session is read from the beginning.
-  await readLog(live.client, { after: fact === undefined ? 0 : fact.openedSeq - 1, until: fact?.endedSeq ?? live.lastSeq(), sessions: [session] }, (streamed) => {
-    if (turnsAbout(streamed.event).includes(turn)) addTo(detail, streamed)
-  }, signal, ({ event }) => event.type === 'turn.ended' && event.turn === turn)
+  await readLog(
+    live.client,
+    {
+      after: fact === undefined ? 0 : fact.openedSeq - 1,
+      until: fact?.endedSeq ?? live.lastSeq(),
+      sessions: [session],
+    },
+    (streamed) => {
+      if (turnsAbout(streamed.event).includes(turn)) addTo(detail, streamed)
+    },
+    signal,
+    ({ event }) => event.type === 'turn.ended' && event.turn === turn,
+  )
   if (detail.ended) live.details.put(detail)
   return detail
 }

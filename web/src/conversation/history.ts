@@ -1,4 +1,7 @@
-/** The entries of one conversation, in pages that are read when they come into sight. New ones come with the events of their turns. */
+/**
+ * The entries of one conversation, in pages that are read when they come into sight. New ones come with the
+ * events of their turns.
+ */
 import type { HistoryEntry, StreamedEvent } from '../../../src/client/answers.ts'
 import type { Live } from '../live/live.ts'
 
@@ -35,7 +38,11 @@ export function openHistory(live: Live, session: string): History {
   }
   const load = async (before: number | null): Promise<void> => {
     try {
-      const { messages } = await live.client.sessions.history(session, { limit: pageSize, ...(before === null ? {} : { before }) }, { signal: stopped.signal })
+      const { messages } = await live.client.sessions.history(
+        session,
+        { limit: pageSize, ...(before === null ? {} : { before }) },
+        { signal: stopped.signal },
+      )
       total ??= 0
       messages.forEach(put)
       problem = null
@@ -58,7 +65,11 @@ export function openHistory(live: Live, session: string): History {
   })
   void load(null)
   return {
-    topic, want, total: () => total, entry: (n) => pages.get(pageOf(n))?.get(n), problem: () => problem,
+    topic,
+    want,
+    total: () => total,
+    entry: (n) => pages.get(pageOf(n))?.get(n),
+    problem: () => problem,
     retry: () => void load(null),
     stop() {
       deaf()
@@ -75,10 +86,44 @@ function entriesOf(live: Live, { at, event }: StreamedEvent): HistoryEntry[] {
   const { n, asked, answered, from, startedAt } = event.entry
   const turn = live.ledger.turns.get(event.turn)
   const sender = turn?.from ?? from
-  const none = { from: null, fromAgent: null, applet: null, messageId: null, source: null, outcome: null, error: null, toolCalls: [] }
-  const senderAgent = sender === null ? null : (live.ledger.sessions.get(sender)?.agentName ?? live.ledger.sessions.get(sender)?.agent ?? null)
+  const none = {
+    from: null,
+    fromAgent: null,
+    applet: null,
+    messageId: null,
+    source: null,
+    outcome: null,
+    error: null,
+    toolCalls: [],
+  }
+  const senderAgent =
+    sender === null
+      ? null
+      : (live.ledger.sessions.get(sender)?.agentName ?? live.ledger.sessions.get(sender)?.agent ?? null)
   return [
-    { ...none, n, role: 'user', text: asked, at: startedAt, turn: event.turn, source: turn?.source ?? (from === null ? 'user' : 'agent'), from: sender as HistoryEntry['from'], fromAgent: senderAgent, applet: turn?.applet ?? null, messageId: turn?.message ?? null },
-    { ...none, n: n + 1, role: 'assistant', text: answered, at, turn: event.turn, toolCalls: event.toolCalls, outcome: event.outcome, error: event.error },
+    {
+      ...none,
+      n,
+      role: 'user',
+      text: asked,
+      at: startedAt,
+      turn: event.turn,
+      source: turn?.source ?? (from === null ? 'user' : 'agent'),
+      from: sender as HistoryEntry['from'],
+      fromAgent: senderAgent,
+      applet: turn?.applet ?? null,
+      messageId: turn?.message ?? null,
+    },
+    {
+      ...none,
+      n: n + 1,
+      role: 'assistant',
+      text: answered,
+      at,
+      turn: event.turn,
+      toolCalls: event.toolCalls,
+      outcome: event.outcome,
+      error: event.error,
+    },
   ]
 }

@@ -1,4 +1,7 @@
-/** A turn that runs or waits, and one that left no entry: what was asked, what it does, and its words as they come. */
+/**
+ * A turn that runs or waits, and one that left no entry: what was asked, what it does, and its words as they
+ * come.
+ */
 import { useEffect, useRef, useState } from 'react'
 import { toFlow } from '../address.ts'
 import { duration } from '../amounts.ts'
@@ -16,15 +19,57 @@ export function LiveTurn({ turn }: { turn: TurnFact }) {
   const sender = turn.from === null ? undefined : live.ledger.sessions.get(turn.from)
   const items = detail?.items ?? []
   // Items change in place: their number and how many have ended say when to draw again.
-  const count = items.map((item) => (item.kind === 'tool' || item.kind === 'call' ? (item.endedAt === null ? 'o' : 'x') : item.kind === 'question' ? (item.answer ?? '?') : 's')).join('')
+  const count = items
+    .map((item) =>
+      item.kind === 'tool' || item.kind === 'call'
+        ? item.endedAt === null
+          ? 'o'
+          : 'x'
+        : item.kind === 'question'
+          ? (item.answer ?? '?')
+          : 's',
+    )
+    .join('')
   return (
     <div className="entry">
-      <AskedBubble origin={{ source: turn.source, from: turn.from, fromAgent: sender?.agentName ?? null, applet: turn.applet }} text={detail?.asked ?? turn.text} at={turn.openedAt} note={turn.startedAt === null && turn.endedAt === null ? <span className="badge tone-rest">queued</span> : null} />
+      <AskedBubble
+        origin={{
+          source: turn.source,
+          from: turn.from,
+          fromAgent: sender?.agentName ?? null,
+          applet: turn.applet,
+        }}
+        text={detail?.asked ?? turn.text}
+        at={turn.openedAt}
+        note={
+          turn.startedAt === null && turn.endedAt === null ? (
+            <span className="badge tone-rest">queued</span>
+          ) : null
+        }
+      />
       {(turn.startedAt !== null || turn.endedAt !== null) && (
-        <article className="answer" aria-label={turn.endedAt === null ? 'Answer, still being written' : 'Answer'}>
-          <header><OutcomeBadge outcome={turn.outcome} />{turn.endedAt === null && <Running turn={turn} />}{turn.flow !== null && <a className="quiet" href={toFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}>Flow</a>}</header>
+        <article
+          className="answer"
+          aria-label={turn.endedAt === null ? 'Answer, still being written' : 'Answer'}
+        >
+          <header>
+            <OutcomeBadge outcome={turn.outcome} />
+            {turn.endedAt === null && <Running turn={turn} />}
+            {turn.flow !== null && (
+              <a className="quiet" href={toFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}>
+                Flow
+              </a>
+            )}
+          </header>
           <TurnSteps items={items} answer={detail?.output ?? null} count={count} />
-          {turn.endedAt === null ? <Streaming turn={turn} /> : <>{detail?.output != null && detail.output !== '' && <Markdown text={detail.output} />}{turn.error !== null && <p className="error-line">{turn.error}</p>}</>}
+          {turn.endedAt === null ? (
+            <Streaming turn={turn} />
+          ) : (
+            <>
+              {detail?.output != null && detail.output !== '' && <Markdown text={detail.output} />}
+              {turn.error !== null && <p className="error-line">{turn.error}</p>}
+            </>
+          )}
         </article>
       )}
     </div>
@@ -34,7 +79,12 @@ export function LiveTurn({ turn }: { turn: TurnFact }) {
 function Running({ turn }: { turn: TurnFact }) {
   const at = useNow()
   const left = turn.deadline === null ? null : turn.deadline - at
-  return <span className="hint">{turn.stopping ? 'stopping' : duration(at - (turn.startedAt ?? turn.openedAt))}{left !== null && left < 600_000 && ` · ends in ${duration(Math.max(0, left))}`}</span>
+  return (
+    <span className="hint">
+      {turn.stopping ? 'stopping' : duration(at - (turn.startedAt ?? turn.openedAt))}
+      {left !== null && left < 600_000 && ` · ends in ${duration(Math.max(0, left))}`}
+    </span>
+  )
 }
 
 const drawMs = 120
@@ -45,15 +95,29 @@ function Streaming({ turn }: { turn: TurnFact }) {
   const said = live.said.get(turn.id)
   const text = said === undefined ? '' : `${said.gap ? '… ' : ''}${said.text}`
   const shown = useSlow(text)
-  return shown === '' ? <p className="thinking" role="status"><i /><i /><i /><span className="hint">{workWords(live.ledger, turn)}</span></p> : <div className="streaming"><Markdown text={shown} /></div>
+  return shown === '' ? (
+    <p className="thinking" role="status">
+      <i />
+      <i />
+      <i />
+      <span className="hint">{workWords(live.ledger, turn)}</span>
+    </p>
+  ) : (
+    <div className="streaming">
+      <Markdown text={shown} />
+    </div>
+  )
 }
 
 /** What it is at, where it says nothing. */
 function workWords(ledger: Ledger, turn: TurnFact): string {
   const session = ledger.sessions.get(turn.session)
   if (turn.stopping) return 'Stopping'
-  if ([...ledger.questions.values()].some((question) => question.turn === turn.id)) return 'Waits for your answer'
-  const names = [...(session?.waitsFor ?? [])].map((id) => ledger.calls.get(id)?.agent ?? ledger.sessions.get(id)?.agent ?? id)
+  if ([...ledger.questions.values()].some((question) => question.turn === turn.id))
+    return 'Waits for your answer'
+  const names = [...(session?.waitsFor ?? [])].map(
+    (id) => ledger.calls.get(id)?.agent ?? ledger.sessions.get(id)?.agent ?? id,
+  )
   return names.length === 0 ? 'Working' : `Waits for ${[...new Set(names)].join(', ')}`
 }
 

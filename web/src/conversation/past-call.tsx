@@ -1,4 +1,7 @@
-/** A session that a call made keeps no conversation of its own: what was asked and answered is in the record of the call. */
+/**
+ * A session that a call made keeps no conversation of its own: what was asked and answered is in the record
+ * of the call.
+ */
 import type { ReactNode } from 'react'
 import { toFlow } from '../address.ts'
 import { useLive } from '../live/use-live.ts'
@@ -21,11 +24,26 @@ export function PastCall({ id, otherwise }: { id: string; otherwise: ReactNode }
     <div className="entries-still">
       {value.map((record) => (
         <div className="entry" key={record.call}>
-          <AskedBubble origin={{ source: 'agent', from: record.callerSession, fromAgent: record.caller, applet: null }} text={record.task} at={record.created_at} />
+          <AskedBubble
+            origin={{ source: 'agent', from: record.callerSession, fromAgent: record.caller, applet: null }}
+            text={record.task}
+            at={record.created_at}
+          />
           <article className="answer" aria-label="Answer">
-            <header><OutcomeBadge outcome={record.outcome} />{record.flow !== null && <a className="quiet" href={toFlow(record.flow, { call: record.call })}>Flow</a>}</header>
+            <header>
+              <OutcomeBadge outcome={record.outcome} />
+              {record.flow !== null && (
+                <a className="quiet" href={toFlow(record.flow, { call: record.call })}>
+                  Flow
+                </a>
+              )}
+            </header>
             {record.output !== '' && <Markdown text={record.output} />}
-            {record.errors.map((error, index) => <p className="error-line" key={index}>{error}</p>)}
+            {record.errors.map((error, index) => (
+              <p className="error-line" key={index}>
+                {error}
+              </p>
+            ))}
           </article>
         </div>
       ))}

@@ -1,4 +1,7 @@
-/** What happened inside a turn: what the model said on the way, tools with input and output, calls with a link to their flow. Everything is folded to one line. */
+/**
+ * What happened inside a turn: what the model said on the way, tools with input and output, calls with a link
+ * to their flow. Everything is folded to one line.
+ */
 import { memo } from 'react'
 import { amount, duration, firstLine } from '../amounts.ts'
 import { toFlow } from '../address.ts'
@@ -13,13 +16,47 @@ import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 
 /** The last words of a turn are its answer, which is shown by itself. */
-export const TurnSteps = memo(function TurnSteps({ items, answer, count: _count }: { items: readonly DetailItem[]; answer: string | null; /** Draws again when the list has grown. */ count: string }) {
-  return <div className="steps">{items.filter((item, index) => !(item.kind === 'said' && index === items.length - 1 && item.text === answer)).map((item) => <Step key={`${item.kind}-${item.key}`} item={item} />)}</div>
+export const TurnSteps = memo(function TurnSteps({
+  items,
+  answer,
+  count: _count,
+}: {
+  items: readonly DetailItem[]
+  answer: string | null
+  /** Draws again when the list has grown. */
+  count: string
+}) {
+  return (
+    <div className="steps">
+      {items
+        .filter(
+          (item, index) => !(item.kind === 'said' && index === items.length - 1 && item.text === answer),
+        )
+        .map((item) => (
+          <Step key={`${item.kind}-${item.key}`} item={item} />
+        ))}
+    </div>
+  )
 })
 
 function Step({ item }: { item: DetailItem }) {
-  if (item.kind === 'said') return <div className="said"><Markdown text={item.text} /></div>
-  if (item.kind === 'question') return <p className="step-note">Asked a person before using <code>{item.tool}</code>: {item.answer === null ? <a href="#/inbox/questions">waiting for an answer</a> : `${item.answer === 'allow' ? 'allowed' : 'denied'} (${item.by})`}</p>
+  if (item.kind === 'said')
+    return (
+      <div className="said">
+        <Markdown text={item.text} />
+      </div>
+    )
+  if (item.kind === 'question')
+    return (
+      <p className="step-note">
+        Asked a person before using <code>{item.tool}</code>:{' '}
+        {item.answer === null ? (
+          <a href="#/inbox/questions">waiting for an answer</a>
+        ) : (
+          `${item.answer === 'allow' ? 'allowed' : 'denied'} (${item.by})`
+        )}
+      </p>
+    )
   if (item.kind === 'tool') return <ToolStep item={item} />
   return <CallStep item={item} />
 }
@@ -27,7 +64,14 @@ function Step({ item }: { item: DetailItem }) {
 function ToolStep({ item }: { item: Extract<DetailItem, { kind: 'tool' }> }) {
   return (
     <details className="step">
-      <summary><span className="step-name">{item.name}</span> <span className="step-line">{jsonLine(item.input)}</span> <span className={`badge tone-${item.ok === null ? 'live' : item.ok ? 'good' : 'bad'}`}>{item.ok === null ? 'running' : item.ok ? 'ok' : 'failed'}</span>{item.endedAt !== null && <span className="number">{duration(item.endedAt - item.startedAt)}</span>}</summary>
+      <summary>
+        <span className="step-name">{item.name}</span>{' '}
+        <span className="step-line">{jsonLine(item.input)}</span>{' '}
+        <span className={`badge tone-${item.ok === null ? 'live' : item.ok ? 'good' : 'bad'}`}>
+          {item.ok === null ? 'running' : item.ok ? 'ok' : 'failed'}
+        </span>
+        {item.endedAt !== null && <span className="number">{duration(item.endedAt - item.startedAt)}</span>}
+      </summary>
       <CodeBlock label="Input" text={jsonText(item.input)} />
       {item.endedAt !== null && <CodeBlock label="Output" text={jsonText(item.output)} />}
     </details>
@@ -42,13 +86,31 @@ function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refuse
   const isCall = item.kind === 'call'
   return (
     <details className="step step-call">
-      <summary><span className="step-name">{item.tool}</span> <Name>{called(ledger, item.agent)}</Name> <span className="step-line">{firstLine(item.task, 100)}</span> <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />{isCall && <span className="number">{item.endedAt === null ? <Elapsed from={item.at} /> : duration(item.endedAt - item.at)}</span>}</summary>
+      <summary>
+        <span className="step-name">{item.tool}</span> <Name>{called(ledger, item.agent)}</Name>{' '}
+        <span className="step-line">{firstLine(item.task, 100)}</span>{' '}
+        <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />
+        {isCall && (
+          <span className="number">
+            {item.endedAt === null ? <Elapsed from={item.at} /> : duration(item.endedAt - item.at)}
+          </span>
+        )}
+      </summary>
       <CodeBlock label="Task" text={item.task} />
-      {isCall ? <>
-        {item.errors.length > 0 && <CodeBlock label="Errors" text={item.errors.join('\n')} />}
-        {item.output !== '' && <CodeBlock label={`Output, ${amount(item.tokensUsed)} tokens`} text={item.output} />}
-        <p className="hint">{flow !== null && <a href={toFlow(flow, { call: item.call })}>See it in the flow</a>} · <SessionLink id={item.target} /></p>
-      </> : <CodeBlock label="Refused" text={jsonText(item.refusal)} />}
+      {isCall ? (
+        <>
+          {item.errors.length > 0 && <CodeBlock label="Errors" text={item.errors.join('\n')} />}
+          {item.output !== '' && (
+            <CodeBlock label={`Output, ${amount(item.tokensUsed)} tokens`} text={item.output} />
+          )}
+          <p className="hint">
+            {flow !== null && <a href={toFlow(flow, { call: item.call })}>See it in the flow</a>} ·{' '}
+            <SessionLink id={item.target} />
+          </p>
+        </>
+      ) : (
+        <CodeBlock label="Refused" text={jsonText(item.refusal)} />
+      )}
     </details>
   )
 }

@@ -2,24 +2,32 @@
 import type { Event, EventOf, EventType } from '../../../src/model/event.ts'
 import { firstLine } from '../amounts.ts'
 
-type Words = { [T in EventType]?: (event: EventOf<T>, agent: string, named: (agent: string) => string) => string }
+type Words = {
+  [T in EventType]?: (event: EventOf<T>, agent: string, named: (agent: string) => string) => string
+}
 
 const textMax = 80
 const short = (text: string): string => firstLine(text, textMax)
 
 const words: Words = {
-  'message.sent': (event, agent) => `${agent} is asked${event.releasedBy === 'user' ? ' by a draft that you released' : ''}: ${short(event.text)}`,
+  'message.sent': (event, agent) =>
+    `${agent} is asked${event.releasedBy === 'user' ? ' by a draft that you released' : ''}: ${short(event.text)}`,
   'message.drafted': (event, agent) => `${agent} drafts a message: ${short(event.text)}`,
-  'message.revised': (event, agent) => `${event.revisedBy === 'user' ? 'you change' : `${agent} changes`} a draft${event.revisedBy === 'user' ? ` of ${agent}` : ''}: ${short(event.text)}`,
+  'message.revised': (event, agent) =>
+    `${event.revisedBy === 'user' ? 'you change' : `${agent} changes`} a draft${event.revisedBy === 'user' ? ` of ${agent}` : ''}: ${short(event.text)}`,
   'message.delivered': (event, agent) => `${agent} is given a message: ${short(event.text)}`,
   'turn.started': (_event, agent) => `${agent} begins`,
   'turn.suspended': (_event, agent) => `${agent} is left, because the server was stopped`,
   'turn.cancelled': (event, agent) => `${agent} is told to stop: ${event.cause}`,
   'turn.ended': (event, agent) => `${agent} ends: ${event.outcome}`,
   'step.started': (event, agent) => `${agent} runs ${event.name}`,
-  'step.ended': (event, agent) => (event.kind === 'tool' ? `${event.name} of ${agent} ${event.ok ? 'returns' : 'fails'}` : `${agent} hears from ${event.name}`),
+  'step.ended': (event, agent) =>
+    event.kind === 'tool'
+      ? `${event.name} of ${agent} ${event.ok ? 'returns' : 'fails'}`
+      : `${agent} hears from ${event.name}`,
   'call.opened': (event, agent, named) => `${agent} calls ${named(event.grant.agent)}: ${short(event.task)}`,
-  'call.refused': (event, agent, named) => `${agent} may not call ${named(event.agent)}: ${event.refusal.code}`,
+  'call.refused': (event, agent, named) =>
+    `${agent} may not call ${named(event.agent)}: ${event.refusal.code}`,
   'call.ended': (event, agent) => `a call of ${agent} ends: ${event.outcome}`,
   'wait.started': (event, agent) => `${agent} waits for ${event.target}`,
   'wait.ended': (event, agent) => `${agent} waits no longer: ${event.reason}`,
@@ -30,6 +38,8 @@ const words: Words = {
 }
 
 export function eventWords(event: Event, agent: string, named: (agent: string) => string): string {
-  const say = words[event.type] as ((event: Event, agent: string, named: (agent: string) => string) => string) | undefined
+  const say = words[event.type] as
+    | ((event: Event, agent: string, named: (agent: string) => string) => string)
+    | undefined
   return say === undefined ? event.type : say(event, agent, named)
 }

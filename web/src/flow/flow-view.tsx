@@ -19,29 +19,58 @@ import { Hatch, Timeline } from './timeline.tsx'
 
 export function FlowView({ id, query }: { id: string; query: URLSearchParams }) {
   const { events, state, problem } = useFlowEvents(id)
-  if (problem !== null) return <Problem what="The flow could not be read." error={problem} retry={() => location.reload()} />
-  if (state === 'unknown') return <Empty title="There is no such flow."><p>The link is from another server. <a href={hrefOf(['flows'])}>All flows</a></p></Empty>
+  if (problem !== null)
+    return <Problem what="The flow could not be read." error={problem} retry={() => location.reload()} />
+  if (state === 'unknown')
+    return (
+      <Empty title="There is no such flow.">
+        <p>
+          The link is from another server. <a href={hrefOf(['flows'])}>All flows</a>
+        </p>
+      </Empty>
+    )
   if (state === 'reading') return <Loading what="the flow" />
   return <Flow events={events} count={events.length} query={query} />
 }
 
-function Flow({ events, count, query }: { events: readonly StreamedEvent[]; count: number; query: URLSearchParams }) {
+function Flow({
+  events,
+  count,
+  query,
+}: {
+  events: readonly StreamedEvent[]
+  count: number
+  query: URLSearchParams
+}) {
   const now = useNow()
   const live = useLive()
   const named = useCallback((agent: string) => called(live.ledger, agent), [live])
   const index = indexOf(events, query.get('at'))
-  const picture = useMemo(() => foldFlow(events, index === null ? count : index + 1, named), [events, count, index, named])
+  const picture = useMemo(
+    () => foldFlow(events, index === null ? count : index + 1, named),
+    [events, count, index, named],
+  )
   const shape = query.get('shape') === 'graph' ? 'graph' : 'timeline'
   const picked = query.get('call')
-  const bar = picked === null ? undefined : (picture.bars.get(picked) ?? picture.bars.get(`turn_${picked.slice(5)}`))
+  const bar =
+    picked === null ? undefined : (picture.bars.get(picked) ?? picture.bars.get(`turn_${picked.slice(5)}`))
   // A flow that has ended stands still.
   const at = index === null && picture.open > 0 ? Math.max(now, picture.to) : picture.to
-  const agentOf = useCallback((turn: string | null) => (turn === null ? '' : (picture.bars.get(turn)?.agent ?? '')), [picture])
-  const move = useCallback((next: number | null) => changeQuery({ at: next === null ? null : (events[next]?.seq ?? null) }), [events])
+  const agentOf = useCallback(
+    (turn: string | null) => (turn === null ? '' : (picture.bars.get(turn)?.agent ?? '')),
+    [picture],
+  )
+  const move = useCallback(
+    (next: number | null) => changeQuery({ at: next === null ? null : (events[next]?.seq ?? null) }),
+    [events],
+  )
   const pick = (call: string): void => changeQuery({ call })
   useKeys({
-    j: () => moveFocus('[data-lane]', 1), k: () => moveFocus('[data-lane]', -1), Escape: () => (picked === null ? (location.hash = hrefOf(['flows'])) : changeQuery({ call: null })),
-    ArrowLeft: () => move(Math.max(0, (index ?? events.length - 1) - 1)), ArrowRight: () => (index === null ? undefined : move(index + 1 >= events.length ? null : index + 1)),
+    j: () => moveFocus('[data-lane]', 1),
+    k: () => moveFocus('[data-lane]', -1),
+    Escape: () => (picked === null ? (location.hash = hrefOf(['flows'])) : changeQuery({ call: null })),
+    ArrowLeft: () => move(Math.max(0, (index ?? events.length - 1) - 1)),
+    ArrowRight: () => (index === null ? undefined : move(index + 1 >= events.length ? null : index + 1)),
   })
   return (
     <div className={`flow${bar === undefined ? '' : ' has-panel'}`}>
@@ -49,13 +78,31 @@ function Flow({ events, count, query }: { events: readonly StreamedEvent[]; coun
       <div className="flow-main">
         <FlowHead picture={picture} at={at} isPast={index !== null} />
         <div className="tabs" role="group" aria-label="Shape">
-          <button type="button" aria-pressed={shape === 'timeline'} onClick={() => changeQuery({ shape: null })}>Timeline</button>
-          <button type="button" aria-pressed={shape === 'graph'} onClick={() => changeQuery({ shape: 'graph' })}>Graph</button>
+          <button
+            type="button"
+            aria-pressed={shape === 'timeline'}
+            onClick={() => changeQuery({ shape: null })}
+          >
+            Timeline
+          </button>
+          <button
+            type="button"
+            aria-pressed={shape === 'graph'}
+            onClick={() => changeQuery({ shape: 'graph' })}
+          >
+            Graph
+          </button>
         </div>
-        {shape === 'timeline' ? <Timeline picture={picture} at={at} picked={picked} onPick={pick} /> : <CallGraph picture={picture} onPick={pick} />}
+        {shape === 'timeline' ? (
+          <Timeline picture={picture} at={at} picked={picked} onPick={pick} />
+        ) : (
+          <CallGraph picture={picture} onPick={pick} />
+        )}
         <ReplaySlider events={events} index={index} agentOf={agentOf} named={named} onMove={move} />
       </div>
-      {bar !== undefined && <CallPanel bar={bar} at={at} isPast={index !== null} onClose={() => changeQuery({ call: null })} />}
+      {bar !== undefined && (
+        <CallPanel bar={bar} at={at} isPast={index !== null} onClose={() => changeQuery({ call: null })} />
+      )}
     </div>
   )
 }
@@ -74,16 +121,47 @@ function FlowHead({ picture, at, isPast }: { picture: FlowPicture; at: number; i
   const bad = calls.filter(({ outcome }) => outcome !== null && outcome !== 'completed').length
   return (
     <header className="flow-head">
-      <h1><Name>{root.agent}</Name> <OutcomeBadge outcome={root.outcome} />{isPast && <span className="badge tone-warn">as it was at {clockTime(picture.to)}</span>}</h1>
-      <p className="flow-text" title={root.text}><bdi>{firstLine(root.text, 220)}</bdi></p>
+      <h1>
+        <Name>{root.agent}</Name> <OutcomeBadge outcome={root.outcome} />
+        {isPast && <span className="badge tone-warn">as it was at {clockTime(picture.to)}</span>}
+      </h1>
+      <p className="flow-text" title={root.text}>
+        <bdi>{firstLine(root.text, 220)}</bdi>
+      </p>
       <ul className="facts">
         <li>{duration((root.endedAt ?? at) - root.openedAt)}</li>
-        {root.endedAt === null && root.deadline !== null && <li>ends in {duration(Math.max(0, root.deadline - at))} at the latest</li>}
-        <li>{plural(calls.length, 'call')}{bad > 0 && `, ${bad} not completed`}</li>
-        {picture.open > 0 && <li>{plural(picture.open, 'turn')} open: {waitWords(picture)}</li>}
-        <li>{amount(picture.tokens)} tokens{picture.tokensMax === null ? '' : ` of ${amount(picture.tokensMax)}`}</li>
+        {root.endedAt === null && root.deadline !== null && (
+          <li>ends in {duration(Math.max(0, root.deadline - at))} at the latest</li>
+        )}
+        <li>
+          {plural(calls.length, 'call')}
+          {bad > 0 && `, ${bad} not completed`}
+        </li>
+        {picture.open > 0 && (
+          <li>
+            {plural(picture.open, 'turn')} open: {waitWords(picture)}
+          </li>
+        )}
+        <li>
+          {amount(picture.tokens)} tokens
+          {picture.tokensMax === null ? '' : ` of ${amount(picture.tokensMax)}`}
+        </li>
       </ul>
-      {picture.tokensMax !== null && <svg className="budget" role="img" aria-label={`${picture.tokens} of ${picture.tokensMax} tokens used`}><rect className="budget-all" width="100%" height="6" rx="3" /><rect className="budget-used" width={`${Math.min(100, (picture.tokens / Math.max(1, picture.tokensMax)) * 100)}%`} height="6" rx="3" /></svg>}
+      {picture.tokensMax !== null && (
+        <svg
+          className="budget"
+          role="img"
+          aria-label={`${picture.tokens} of ${picture.tokensMax} tokens used`}
+        >
+          <rect className="budget-all" width="100%" height="6" rx="3" />
+          <rect
+            className="budget-used"
+            width={`${Math.min(100, (picture.tokens / Math.max(1, picture.tokensMax)) * 100)}%`}
+            height="6"
+            rx="3"
+          />
+        </svg>
+      )}
     </header>
   )
 }
@@ -94,7 +172,11 @@ function waitWords({ bars }: FlowPicture): string {
   const asked = open.find((bar) => bar.segments.some((one) => one.kind === 'question' && one.to === null))
   if (asked !== undefined) return `${asked.agent} waits for your answer`
   const working = open.filter((bar) => !isWaiting(bar))
-  return working.length === 0 ? 'all wait' : `${[...new Set(working.map(({ agent }) => agent))].join(', ')} ${working.length === 1 ? 'works' : 'work'}`
+  return working.length === 0
+    ? 'all wait'
+    : `${[...new Set(working.map(({ agent }) => agent))].join(', ')} ${working.length === 1 ? 'works' : 'work'}`
 }
 
-const isWaiting = (bar: Bar): boolean => bar.startedAt === null || bar.segments.some((one) => (one.kind === 'call' || one.kind === 'wait') && one.to === null)
+const isWaiting = (bar: Bar): boolean =>
+  bar.startedAt === null ||
+  bar.segments.some((one) => (one.kind === 'call' || one.kind === 'wait') && one.to === null)

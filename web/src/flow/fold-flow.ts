@@ -1,9 +1,19 @@
-/** A flow as it stood after some of its events: who ran when, what each waited for, what it cost. The same fold shows the present and any moment of the past. */
+/**
+ * A flow as it stood after some of its events: who ran when, what each waited for, what it cost. The same
+ * fold shows the present and any moment of the past.
+ */
 import type { StreamedEvent } from '../../../src/client/answers.ts'
 import type { Event, EventOf, EventType, OpeningMessage, Outcome } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 
-export type Segment = { kind: 'model' | 'tool' | 'call' | 'wait' | 'question'; name: string; from: number; to: number | null; ok: boolean; key: string }
+export type Segment = {
+  kind: 'model' | 'tool' | 'call' | 'wait' | 'question'
+  name: string
+  from: number
+  to: number | null
+  ok: boolean
+  key: string
+}
 
 /** One turn of the flow, or a call that was refused before it became one. */
 export type Bar = {
@@ -32,10 +42,22 @@ export type Bar = {
   stopping: boolean
 }
 
-export type FlowPicture = { bars: Map<string, Bar>; root: Bar | null; from: number; to: number; tokens: number; tokensMax: number | null; open: number }
+export type FlowPicture = {
+  bars: Map<string, Bar>
+  root: Bar | null
+  from: number
+  to: number
+  tokens: number
+  tokensMax: number | null
+  open: number
+}
 
 /** `named` says what people call an agent. */
-export function foldFlow(events: readonly StreamedEvent[], count = events.length, named: (agent: string) => string = (agent) => agent): FlowPicture {
+export function foldFlow(
+  events: readonly StreamedEvent[],
+  count = events.length,
+  named: (agent: string) => string = (agent) => agent,
+): FlowPicture {
   const bars = new Map<string, Bar>()
   const picture: FlowPicture = { bars, root: null, from: 0, to: 0, tokens: 0, tokensMax: null, open: 0 }
   for (let index = 0; index < count; index += 1) {
@@ -54,8 +76,28 @@ export function foldFlow(events: readonly StreamedEvent[], count = events.length
 }
 
 const emptyBar = (id: string, event: Event, at: number): Bar => ({
-  id, call: null, session: event.session, agent: '', parent: null, depth: 0, tool: '', text: '', openedAt: at, startedAt: null, endedAt: null, deadline: null, outcome: null, error: null, tokens: 0, segments: [], said: [],
-  opened: null, refused: null, ended: null, turnEnded: null, stopping: false,
+  id,
+  call: null,
+  session: event.session,
+  agent: '',
+  parent: null,
+  depth: 0,
+  tool: '',
+  text: '',
+  openedAt: at,
+  startedAt: null,
+  endedAt: null,
+  deadline: null,
+  outcome: null,
+  error: null,
+  tokens: 0,
+  segments: [],
+  said: [],
+  opened: null,
+  refused: null,
+  ended: null,
+  turnEnded: null,
+  stopping: false,
 })
 
 function step(picture: FlowPicture, event: Event, at: number, named: (agent: string) => string): void {
@@ -63,33 +105,91 @@ function step(picture: FlowPicture, event: Event, at: number, named: (agent: str
   if (event.type === 'call.opened') return openCall(picture, event, at, named)
   if (event.type === 'call.refused') return refuseCall(picture, event, at, named)
   const bar = event.turn === null ? undefined : picture.bars.get(event.turn)
-  const fold = inner[event.type] as ((bar: Bar, event: Event, at: number, picture: FlowPicture) => void) | undefined
+  const fold = inner[event.type] as
+    | ((bar: Bar, event: Event, at: number, picture: FlowPicture) => void)
+    | undefined
   if (bar !== undefined) fold?.(bar, event, at, picture)
 }
 
-function openMessage(picture: FlowPicture, event: OpeningMessage, turn: string, at: number, named: (agent: string) => string): void {
-  const bar: Bar = { ...emptyBar(turn, event, at), agent: named(event.grant.agent), parent: event.senderTurn !== null && picture.bars.has(event.senderTurn) ? event.senderTurn : null, depth: event.grant.depth, tool: event.from === null ? '' : 'message', text: event.text, deadline: event.deadline, opened: event }
+function openMessage(
+  picture: FlowPicture,
+  event: OpeningMessage,
+  turn: string,
+  at: number,
+  named: (agent: string) => string,
+): void {
+  const bar: Bar = {
+    ...emptyBar(turn, event, at),
+    agent: named(event.grant.agent),
+    parent: event.senderTurn !== null && picture.bars.has(event.senderTurn) ? event.senderTurn : null,
+    depth: event.grant.depth,
+    tool: event.from === null ? '' : 'message',
+    text: event.text,
+    deadline: event.deadline,
+    opened: event,
+  }
   picture.bars.set(turn, bar)
   if (picture.root !== null) return
   picture.root = bar
   picture.tokensMax = event.grant.tokensMax
 }
 
-function openCall(picture: FlowPicture, event: EventOf<'call.opened'>, at: number, named: (agent: string) => string): void {
+function openCall(
+  picture: FlowPicture,
+  event: EventOf<'call.opened'>,
+  at: number,
+  named: (agent: string) => string,
+): void {
   const id = `turn_${event.call.slice(5)}`
-  picture.bars.set(id, { ...emptyBar(id, event, at), call: event.call, session: event.target, agent: named(event.grant.agent), parent: event.turn, depth: event.grant.depth, tool: event.tool, text: event.task, deadline: event.deadline, opened: event })
+  picture.bars.set(id, {
+    ...emptyBar(id, event, at),
+    call: event.call,
+    session: event.target,
+    agent: named(event.grant.agent),
+    parent: event.turn,
+    depth: event.grant.depth,
+    tool: event.tool,
+    text: event.task,
+    deadline: event.deadline,
+    opened: event,
+  })
   const caller = event.turn === null ? undefined : picture.bars.get(event.turn)
-  if (caller !== undefined && !event.background) caller.segments.push({ kind: 'call', name: named(event.grant.agent), from: at, to: null, ok: true, key: event.call })
+  if (caller !== undefined && !event.background)
+    caller.segments.push({
+      kind: 'call',
+      name: named(event.grant.agent),
+      from: at,
+      to: null,
+      ok: true,
+      key: event.call,
+    })
 }
 
-function refuseCall(picture: FlowPicture, event: EventOf<'call.refused'>, at: number, named: (agent: string) => string): void {
+function refuseCall(
+  picture: FlowPicture,
+  event: EventOf<'call.refused'>,
+  at: number,
+  named: (agent: string) => string,
+): void {
   const caller = event.turn === null ? undefined : picture.bars.get(event.turn)
-  picture.bars.set(event.call, { ...emptyBar(event.call, event, at), call: event.call, agent: named(event.agent), parent: event.turn, depth: (caller?.depth ?? 0) + 1, tool: event.tool, text: event.task, endedAt: at, outcome: 'refused', refused: event })
+  picture.bars.set(event.call, {
+    ...emptyBar(event.call, event, at),
+    call: event.call,
+    agent: named(event.agent),
+    parent: event.turn,
+    depth: (caller?.depth ?? 0) + 1,
+    tool: event.tool,
+    text: event.task,
+    endedAt: at,
+    outcome: 'refused',
+    refused: event,
+  })
 }
 
 type Inner = { [T in EventType]?: (bar: Bar, event: EventOf<T>, at: number, picture: FlowPicture) => void }
 
-const begin = (bar: Bar, kind: Segment['kind'], name: string, key: string, at: number): void => void bar.segments.push({ kind, name, from: at, to: null, ok: true, key })
+const begin = (bar: Bar, kind: Segment['kind'], name: string, key: string, at: number): void =>
+  void bar.segments.push({ kind, name, from: at, to: null, ok: true, key })
 
 const inner: Inner = {
   'turn.started'(bar, event, at) {
@@ -100,7 +200,12 @@ const inner: Inner = {
     bar.stopping = true
   },
   'turn.ended'(bar, event, at) {
-    Object.assign(bar, { endedAt: at, outcome: bar.ended?.outcome ?? event.outcome, error: event.error, turnEnded: event })
+    Object.assign(bar, {
+      endedAt: at,
+      outcome: bar.ended?.outcome ?? event.outcome,
+      error: event.error,
+      turnEnded: event,
+    })
     closeAll(bar, at)
   },
   'step.started': (bar, event, at) => begin(bar, 'tool', event.name, event.key, at),
@@ -115,20 +220,48 @@ const inner: Inner = {
 function endStep(bar: Bar, event: EventOf<'step.ended'>, at: number): void {
   if (event.usage !== null) bar.tokens += event.usage.input + event.usage.output
   if (event.kind === 'tool') {
-    const announced = bar.segments.findLast((one) => one.kind === 'tool' && one.key === event.key && one.to === null)
+    const announced = bar.segments.findLast(
+      (one) => one.kind === 'tool' && one.key === event.key && one.to === null,
+    )
     if (announced !== undefined) return void Object.assign(announced, { to: at, ok: event.ok })
-    return void bar.segments.push({ kind: 'tool', name: event.name, from: event.startedAt, to: at, ok: event.ok, key: event.key })
+    return void bar.segments.push({
+      kind: 'tool',
+      name: event.name,
+      from: event.startedAt,
+      to: at,
+      ok: event.ok,
+      key: event.key,
+    })
   }
-  const text = event.output !== null && typeof event.output === 'object' && !Array.isArray(event.output) ? event.output['text'] : null
+  const text =
+    event.output !== null && typeof event.output === 'object' && !Array.isArray(event.output)
+      ? event.output['text']
+      : null
   if (typeof text === 'string' && text !== '') bar.said.push(text)
-  bar.segments.push({ kind: 'model', name: event.name, from: event.startedAt, to: at, ok: event.ok, key: event.key })
+  bar.segments.push({
+    kind: 'model',
+    name: event.name,
+    from: event.startedAt,
+    to: at,
+    ok: event.ok,
+    key: event.key,
+  })
 }
 
-/** On the caller's timeline: its wait is over, and what it called has its outcome, though it may need a moment to stop. */
+/**
+ * On the caller's timeline: its wait is over, and what it called has its outcome, though it may need a moment
+ * to stop.
+ */
 function endCall(picture: FlowPicture, caller: Bar, event: EventOf<'call.ended'>): void {
   close(caller, 'call', event.call, event.endedAt)
   const bar = picture.bars.get(`turn_${event.call.slice(5)}`)
-  if (bar !== undefined) Object.assign(bar, { ended: event, outcome: event.outcome, endedAt: bar.endedAt ?? event.endedAt, error: event.errors[0] ?? null })
+  if (bar !== undefined)
+    Object.assign(bar, {
+      ended: event,
+      outcome: event.outcome,
+      endedAt: bar.endedAt ?? event.endedAt,
+      error: event.errors[0] ?? null,
+    })
 }
 
 function close(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
@@ -138,12 +271,16 @@ function close(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
 
 const togetherMs = 20
 
-/** Steps that were recorded in one commit have one end. Where the next began later, the one before had ended by then; those that began together ran side by side. */
+/**
+ * Steps that were recorded in one commit have one end. Where the next began later, the one before had ended
+ * by then; those that began together ran side by side.
+ */
 function cutSteps({ segments }: Bar): void {
   const steps = segments.filter(({ kind }) => kind === 'model' || kind === 'tool')
   for (const [index, step] of steps.entries()) {
     const next = steps[index + 1]
-    if (next !== undefined && step.to !== null && next.from - step.from > togetherMs && step.to > next.from) step.to = next.from
+    if (next !== undefined && step.to !== null && next.from - step.from > togetherMs && step.to > next.from)
+      step.to = next.from
   }
 }
 

@@ -1,9 +1,16 @@
-/** Places boxes in columns so that arrows go to the right: as far right as the longest way to a box. Rings are cut where they come back. */
+/**
+ * Places boxes in columns so that arrows go to the right: as far right as the longest way to a box. Rings are
+ * cut where they come back.
+ */
 
 export type LaidNode = { x: number; y: number; layer: number }
 export type Laid = { at: Map<string, LaidNode>; width: number; height: number }
 
-export function layered(names: readonly string[], edges: readonly { from: string; to: string }[], box: { width: number; height: number; gapX: number; gapY: number }): Laid {
+export function layered(
+  names: readonly string[],
+  edges: readonly { from: string; to: string }[],
+  box: { width: number; height: number; gapX: number; gapY: number },
+): Laid {
   const layers = layersOf(names, edges)
   const rows = new Map<number, number>()
   const at = new Map<string, LaidNode>()
@@ -11,13 +18,22 @@ export function layered(names: readonly string[], edges: readonly { from: string
     const layer = layers.get(name) ?? 0
     const row = rows.get(layer) ?? 0
     rows.set(layer, row + 1)
-    at.set(name, { x: margin + layer * (box.width + box.gapX), y: top + row * (box.height + box.gapY), layer })
+    at.set(name, {
+      x: margin + layer * (box.width + box.gapX),
+      y: top + row * (box.height + box.gapY),
+      layer,
+    })
   }
   const columns = Math.max(0, ...layers.values()) + 1
   const deepest = Math.max(1, ...rows.values())
   // Columns that are shorter stand in the middle.
-  for (const place of at.values()) place.y += ((deepest - (rows.get(place.layer) ?? 0)) * (box.height + box.gapY)) / 2
-  return { at, width: margin * 2 + columns * box.width + (columns - 1) * box.gapX, height: top + margin + deepest * box.height + (deepest - 1) * box.gapY + ringRoom }
+  for (const place of at.values())
+    place.y += ((deepest - (rows.get(place.layer) ?? 0)) * (box.height + box.gapY)) / 2
+  return {
+    at,
+    width: margin * 2 + columns * box.width + (columns - 1) * box.gapX,
+    height: top + margin + deepest * box.height + (deepest - 1) * box.gapY + ringRoom,
+  }
 }
 
 const margin = 12
@@ -26,8 +42,14 @@ const top = 34
 /** Arrows that come back run below the boxes. */
 const ringRoom = 36
 
-/** First the arrows that come back are found and left out, by walking from those that nobody points to; then each box is as far right as the longest way to it. */
-function layersOf(names: readonly string[], edges: readonly { from: string; to: string }[]): Map<string, number> {
+/**
+ * First the arrows that come back are found and left out, by walking from those that nobody points to; then
+ * each box is as far right as the longest way to it.
+ */
+function layersOf(
+  names: readonly string[],
+  edges: readonly { from: string; to: string }[],
+): Map<string, number> {
   const next = new Map<string, Set<string>>(names.map((name) => [name, new Set()]))
   for (const { from, to } of edges) if (from !== to && next.has(to)) next.get(from)?.add(to)
   const targets = new Set([...next.values()].flatMap((to) => [...to]))
@@ -45,6 +67,8 @@ function layersOf(names: readonly string[], edges: readonly { from: string; to: 
   }
   for (const name of [...names.filter((one) => !targets.has(one)), ...names]) visit(name)
   const layers = new Map<string, number>(names.map((name) => [name, 0]))
-  for (const name of order.toReversed()) for (const to of next.get(name) ?? []) layers.set(to, Math.max(layers.get(to) ?? 0, (layers.get(name) ?? 0) + 1))
+  for (const name of order.toReversed())
+    for (const to of next.get(name) ?? [])
+      layers.set(to, Math.max(layers.get(to) ?? 0, (layers.get(name) ?? 0) + 1))
   return layers
 }

@@ -5,7 +5,14 @@ import { after } from '../browser-clock.ts'
 import { duration } from '../amounts.ts'
 import { eventWords } from './event-words.ts'
 
-type Props = { events: readonly StreamedEvent[]; /** Which event is the last that is shown; null follows the newest. */ index: number | null; agentOf: (turn: string | null) => string; named: (agent: string) => string; onMove: (index: number | null) => void }
+type Props = {
+  events: readonly StreamedEvent[]
+  /** Which event is the last that is shown; null follows the newest. */
+  index: number | null
+  agentOf: (turn: string | null) => string
+  named: (agent: string) => string
+  onMove: (index: number | null) => void
+}
 
 const playMs = 220
 
@@ -28,21 +35,50 @@ export function ReplaySlider({ events, index, agentOf, named, onMove }: Props) {
   const move = (next: number): void => onMove(Math.max(0, Math.min(last, next)))
   return (
     <div className="replay" role="group" aria-label="Replay">
-      <button type="button" onClick={() => move(at - 1)} disabled={at === 0} aria-label="One event back">‹</button>
-      <button type="button" onClick={() => {
-        if (!playing && at >= last) move(0)
-        setPlaying(!playing)
-      }}>{playing ? 'Pause' : 'Play'}</button>
-      <button type="button" onClick={() => move(at + 1)} disabled={at >= last} aria-label="One event on">›</button>
-      <input type="range" min={0} max={last} value={at} aria-label="Event" aria-valuetext={`${at + 1} of ${events.length}: ${words}`} onChange={(event) => {
-        setPlaying(false)
-        move(Number(event.target.value))
-      }} />
-      <button type="button" className={index === null ? 'primary' : ''} aria-pressed={index === null} onClick={() => {
-        setPlaying(false)
-        onMove(null)
-      }}>Live</button>
-      <p className="replay-words"><span className="number">{at + 1}/{events.length}</span> <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {words}</p>
+      <button type="button" onClick={() => move(at - 1)} disabled={at === 0} aria-label="One event back">
+        ‹
+      </button>
+      <button
+        type="button"
+        onClick={() => {
+          if (!playing && at >= last) move(0)
+          setPlaying(!playing)
+        }}
+      >
+        {playing ? 'Pause' : 'Play'}
+      </button>
+      <button type="button" onClick={() => move(at + 1)} disabled={at >= last} aria-label="One event on">
+        ›
+      </button>
+      <input
+        type="range"
+        min={0}
+        max={last}
+        value={at}
+        aria-label="Event"
+        aria-valuetext={`${at + 1} of ${events.length}: ${words}`}
+        onChange={(event) => {
+          setPlaying(false)
+          move(Number(event.target.value))
+        }}
+      />
+      <button
+        type="button"
+        className={index === null ? 'primary' : ''}
+        aria-pressed={index === null}
+        onClick={() => {
+          setPlaying(false)
+          onMove(null)
+        }}
+      >
+        Live
+      </button>
+      <p className="replay-words">
+        <span className="number">
+          {at + 1}/{events.length}
+        </span>{' '}
+        <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {words}
+      </p>
     </div>
   )
 }

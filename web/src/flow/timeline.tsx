@@ -6,59 +6,174 @@ import { Name } from '../parts/names.tsx'
 import { barsInOrder, type Bar, type FlowPicture, type Segment } from './fold-flow.ts'
 
 type Scale = { from: number; to: number }
-const share = (scale: Scale, at: number): number => Math.min(100, Math.max(0, ((at - scale.from) / Math.max(1, scale.to - scale.from)) * 100))
+const share = (scale: Scale, at: number): number =>
+  Math.min(100, Math.max(0, ((at - scale.from) / Math.max(1, scale.to - scale.from)) * 100))
 
-export function Timeline({ picture, at, picked, onPick }: { picture: FlowPicture; at: number; picked: string | null; onPick: (id: string) => void }) {
+export function Timeline({
+  picture,
+  at,
+  picked,
+  onPick,
+}: {
+  picture: FlowPicture
+  at: number
+  picked: string | null
+  onPick: (id: string) => void
+}) {
   const scale = { from: picture.from, to: Math.max(at, picture.to, picture.from + 100) }
   const rows = barsInOrder(picture)
   return (
     <div className="timeline" role="group" aria-label="Timeline">
       <Axis scale={scale} />
-      <ol className="lanes">{rows.map(({ bar, level }) => <li key={bar.id}><Lane bar={bar} level={level} scale={scale} at={at} isPicked={picked !== null && (picked === bar.id || picked === bar.call)} onPick={onPick} /></li>)}</ol>
+      <ol className="lanes">
+        {rows.map(({ bar, level }) => (
+          <li key={bar.id}>
+            <Lane
+              bar={bar}
+              level={level}
+              scale={scale}
+              at={at}
+              isPicked={picked !== null && (picked === bar.id || picked === bar.call)}
+              onPick={onPick}
+            />
+          </li>
+        ))}
+      </ol>
       <Legend />
     </div>
   )
 }
 
 const Axis = ({ scale }: { scale: Scale }) => (
-  <div className="lane axis" aria-hidden="true"><span /><svg>{[0, 25, 50, 75, 100].map((part) => (
-    <g key={part}><line x1={`${part}%`} x2={`${part}%`} y1="14" y2="22" /><text x={`${part}%`} y="11" textAnchor={part === 0 ? 'start' : part === 100 ? 'end' : 'middle'}>{duration(((scale.to - scale.from) * part) / 100)}</text></g>
-  ))}</svg><span /></div>
+  <div className="lane axis" aria-hidden="true">
+    <span />
+    <svg>
+      {[0, 25, 50, 75, 100].map((part) => (
+        <g key={part}>
+          <line x1={`${part}%`} x2={`${part}%`} y1="14" y2="22" />
+          <text x={`${part}%`} y="11" textAnchor={part === 0 ? 'start' : part === 100 ? 'end' : 'middle'}>
+            {duration(((scale.to - scale.from) * part) / 100)}
+          </text>
+        </g>
+      ))}
+    </svg>
+    <span />
+  </div>
 )
 
-type LaneProps = { bar: Bar; level: number; scale: Scale; at: number; isPicked: boolean; onPick: (id: string) => void }
+type LaneProps = {
+  bar: Bar
+  level: number
+  scale: Scale
+  at: number
+  isPicked: boolean
+  onPick: (id: string) => void
+}
 
 function Lane({ bar, level, scale, at, isPicked, onPick }: LaneProps) {
   const end = bar.endedAt ?? at
   const isQueued = bar.startedAt === null && bar.endedAt === null
   return (
-    <button type="button" className={`lane${isPicked ? ' chosen' : ''}`} aria-pressed={isPicked} onClick={() => onPick(bar.call ?? bar.id)} data-lane={bar.call ?? bar.id}>
-      <span className="lane-name" style={{ paddingInlineStart: `${level * 0.9}rem` }}><Name>{bar.agent}</Name> {bar.tool !== '' && <span className="lane-tool">{bar.tool}</span>} </span>
+    <button
+      type="button"
+      className={`lane${isPicked ? ' chosen' : ''}`}
+      aria-pressed={isPicked}
+      onClick={() => onPick(bar.call ?? bar.id)}
+      data-lane={bar.call ?? bar.id}
+    >
+      <span className="lane-name" style={{ paddingInlineStart: `${level * 0.9}rem` }}>
+        <Name>{bar.agent}</Name> {bar.tool !== '' && <span className="lane-tool">{bar.tool}</span>}{' '}
+      </span>
       <svg aria-hidden="true" className={`lane-bar tone-${bar.outcome ?? 'live'}`}>
         <Strip className="bar-queue" scale={scale} from={bar.openedAt} to={bar.startedAt ?? end} />
-        {bar.startedAt !== null && <Strip className={`bar-run${bar.endedAt === null ? ' bar-live' : ''}`} scale={scale} from={bar.startedAt} to={end} />}
-        {bar.segments.map((segment, index) => <SegmentStrip key={index} segment={segment} scale={scale} at={at} />)}
-        {bar.refused !== null && <text className="bar-refused" x={`${share(scale, bar.openedAt)}%`} y="15" textAnchor={share(scale, bar.openedAt) > 90 ? 'end' : 'start'}>✕</text>}
-        {bar.deadline !== null && bar.deadline <= scale.to && <line className="bar-deadline" x1={`${share(scale, bar.deadline)}%`} x2={`${share(scale, bar.deadline)}%`} y1="0" y2="20" />}
+        {bar.startedAt !== null && (
+          <Strip
+            className={`bar-run${bar.endedAt === null ? ' bar-live' : ''}`}
+            scale={scale}
+            from={bar.startedAt}
+            to={end}
+          />
+        )}
+        {bar.segments.map((segment, index) => (
+          <SegmentStrip key={index} segment={segment} scale={scale} at={at} />
+        ))}
+        {bar.refused !== null && (
+          <text
+            className="bar-refused"
+            x={`${share(scale, bar.openedAt)}%`}
+            y="15"
+            textAnchor={share(scale, bar.openedAt) > 90 ? 'end' : 'start'}
+          >
+            ✕
+          </text>
+        )}
+        {bar.deadline !== null && bar.deadline <= scale.to && (
+          <line
+            className="bar-deadline"
+            x1={`${share(scale, bar.deadline)}%`}
+            x2={`${share(scale, bar.deadline)}%`}
+            y1="0"
+            y2="20"
+          />
+        )}
       </svg>
-      <span className="lane-end"><OutcomeBadge outcome={bar.outcome} waiting={isQueued} /> <span className="number">{bar.refused === null ? duration(end - bar.openedAt) : ''} </span><span className="number">{bar.tokens === 0 ? '' : amount(bar.tokens)}{bar.tokens > 0 && <span className="unseen"> tokens</span>}</span></span>
+      <span className="lane-end">
+        <OutcomeBadge outcome={bar.outcome} waiting={isQueued} />{' '}
+        <span className="number">{bar.refused === null ? duration(end - bar.openedAt) : ''} </span>
+        <span className="number">
+          {bar.tokens === 0 ? '' : amount(bar.tokens)}
+          {bar.tokens > 0 && <span className="unseen"> tokens</span>}
+        </span>
+      </span>
     </button>
   )
 }
 
-const Strip = memo(function Strip({ className, scale, from, to }: { className: string; scale: Scale; from: number; to: number }) {
+const Strip = memo(function Strip({
+  className,
+  scale,
+  from,
+  to,
+}: {
+  className: string
+  scale: Scale
+  from: number
+  to: number
+}) {
   const x = share(scale, from)
-  return to <= from ? null : <rect className={className} x={`${x}%`} width={`${Math.max(0.15, share(scale, to) - x)}%`} y="4" height="12" rx="2" />
+  return to <= from ? null : (
+    <rect
+      className={className}
+      x={`${x}%`}
+      width={`${Math.max(0.15, share(scale, to) - x)}%`}
+      y="4"
+      height="12"
+      rx="2"
+    />
+  )
 })
 
-const segmentWords: Record<Segment['kind'], (name: string) => string> = { model: (name) => `model ${name}`, tool: (name) => `tool ${name}`, call: (name) => `waits for ${name}`, wait: (name) => `waits for ${name}`, question: (name) => `waits for a person: ${name}` }
+const segmentWords: Record<Segment['kind'], (name: string) => string> = {
+  model: (name) => `model ${name}`,
+  tool: (name) => `tool ${name}`,
+  call: (name) => `waits for ${name}`,
+  wait: (name) => `waits for ${name}`,
+  question: (name) => `waits for a person: ${name}`,
+}
 
 function SegmentStrip({ segment, scale, at }: { segment: Segment; scale: Scale; at: number }) {
   const x = share(scale, segment.from)
   const width = Math.max(0.3, share(scale, segment.to ?? at) - x)
   const isWait = segment.kind === 'call' || segment.kind === 'wait' || segment.kind === 'question'
   return (
-    <rect className={`seg seg-${segment.kind}${segment.ok ? '' : ' seg-failed'}`} x={`${x}%`} width={`${width}%`} y={isWait ? 4 : 6} height={isWait ? 12 : 8} fill={isWait ? 'url(#hatch)' : undefined}>
+    <rect
+      className={`seg seg-${segment.kind}${segment.ok ? '' : ' seg-failed'}`}
+      x={`${x}%`}
+      width={`${width}%`}
+      y={isWait ? 4 : 6}
+      height={isWait ? 12 : 8}
+      fill={isWait ? 'url(#hatch)' : undefined}
+    >
       <title>{`${segmentWords[segment.kind](segment.name)}, ${duration((segment.to ?? at) - segment.from)}${segment.ok ? '' : ', failed'}`}</title>
     </rect>
   )
@@ -66,12 +181,59 @@ function SegmentStrip({ segment, scale, at }: { segment: Segment; scale: Scale; 
 
 const Legend = () => (
   <p className="legend" aria-hidden="true">
-    <span><svg><rect className="bar-queue" width="16" height="10" y="2" /></svg>queued</span><span><svg><rect className="bar-run" width="16" height="10" y="2" /></svg>runs</span><span><svg><rect className="seg seg-model" width="16" height="8" y="3" /></svg>model</span>
-    <span><svg><rect className="seg seg-tool" width="16" height="8" y="3" /></svg>tool</span><span><svg><rect className="seg seg-call" width="16" height="10" y="2" fill="url(#hatch)" /></svg>waits</span><span><svg><rect className="seg seg-question" width="16" height="10" y="2" fill="url(#hatch)" /></svg>waits for a person</span><span><svg><line className="bar-deadline" x1="8" x2="8" y1="0" y2="14" /></svg>deadline</span>
+    <span>
+      <svg>
+        <rect className="bar-queue" width="16" height="10" y="2" />
+      </svg>
+      queued
+    </span>
+    <span>
+      <svg>
+        <rect className="bar-run" width="16" height="10" y="2" />
+      </svg>
+      runs
+    </span>
+    <span>
+      <svg>
+        <rect className="seg seg-model" width="16" height="8" y="3" />
+      </svg>
+      model
+    </span>
+    <span>
+      <svg>
+        <rect className="seg seg-tool" width="16" height="8" y="3" />
+      </svg>
+      tool
+    </span>
+    <span>
+      <svg>
+        <rect className="seg seg-call" width="16" height="10" y="2" fill="url(#hatch)" />
+      </svg>
+      waits
+    </span>
+    <span>
+      <svg>
+        <rect className="seg seg-question" width="16" height="10" y="2" fill="url(#hatch)" />
+      </svg>
+      waits for a person
+    </span>
+    <span>
+      <svg>
+        <line className="bar-deadline" x1="8" x2="8" y1="0" y2="14" />
+      </svg>
+      deadline
+    </span>
   </p>
 )
 
 /** Waits are drawn in stripes, so that they are told from work without colour. */
 export const Hatch = () => (
-  <svg className="defs" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect className="hatch-back" width="6" height="6" /><rect className="hatch-line" width="2.2" height="6" /></pattern></defs></svg>
+  <svg className="defs" aria-hidden="true">
+    <defs>
+      <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+        <rect className="hatch-back" width="6" height="6" />
+        <rect className="hatch-line" width="2.2" height="6" />
+      </pattern>
+    </defs>
+  </svg>
 )

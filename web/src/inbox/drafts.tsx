@@ -17,7 +17,8 @@ const rowsMax = 14
 async function readDrafts(live: Live, signal: AbortSignal): Promise<true> {
   for (let page = 0, before: number | null = null; page < pagesMax; page += 1) {
     const seq = live.lastSeq()
-    const { messages, next }: Awaited<ReturnType<Live['client']['mail']['drafts']>> = await live.client.mail.drafts(null, before === null ? {} : { before }, { signal })
+    const { messages, next }: Awaited<ReturnType<Live['client']['mail']['drafts']>> =
+      await live.client.mail.drafts(null, before === null ? {} : { before }, { signal })
     for (const record of messages) takeMail(live.ledger, record, seq)
     if (next === null) break
     before = next
@@ -28,13 +29,31 @@ async function readDrafts(live: Live, signal: AbortSignal): Promise<true> {
 
 export function Drafts() {
   const live = useLook('mail')
-  const { error, again, loading } = useLoaded(live.loaded().log ? 'read' : 'wait', (signal) => readDrafts(live, signal))
+  const { error, again, loading } = useLoaded(live.loaded().log ? 'read' : 'wait', (signal) =>
+    readDrafts(live, signal),
+  )
   const mail = sorted(live, ({ status }) => status === 'draft')
   return (
     <>
       {error !== null && <Problem what="Not all drafts could be read." error={error} retry={again} />}
-      {mail.length === 0 ? !loading && <Empty title="No drafts."><p>An agent that sends with <code>draft: true</code> leaves its message here, to be read, changed and released. With <code>draft = true</code> under <code>[tools.defaults.send-message]</code> in the configuration, all of them do.</p></Empty> : (
-        <ul className="cards">{mail.map((one) => <li key={one.id} className={`card from-${one.source}`}><DraftCard mail={one} /></li>)}</ul>
+      {mail.length === 0 ? (
+        !loading && (
+          <Empty title="No drafts.">
+            <p>
+              An agent that sends with <code>draft: true</code> leaves its message here, to be read, changed
+              and released. With <code>draft = true</code> under <code>[tools.defaults.send-message]</code> in
+              the configuration, all of them do.
+            </p>
+          </Empty>
+        )
+      ) : (
+        <ul className="cards">
+          {mail.map((one) => (
+            <li key={one.id} className={`card from-${one.source}`}>
+              <DraftCard mail={one} />
+            </li>
+          ))}
+        </ul>
       )}
     </>
   )
@@ -60,15 +79,54 @@ function DraftCard({ mail }: { mail: MailFact }) {
   }
   return (
     <>
-      <MailCard mail={mail}><label className="draft"><span className="unseen">Text of the draft</span><textarea rows={Math.min(rowsMax, Math.max(rowsMin, mail.text.split('\n').length + 1))} value={text} onChange={(event) => setEdit({ text: event.target.value, version: edit?.version ?? mail.version })} /></label></MailCard>
-      {isOvertaken && isChanged && <p className="error-line" role="status">It was changed meanwhile. <button type="button" onClick={() => setEdit(null)}>Show it as it is now</button></p>}
-      {mail.initial !== mail.text && <details><summary>As it was first written</summary><p className="md md-plain">{mail.initial}</p></details>}
-      {isAgents && <p className="hint">Released, it is still from the agent that wrote it; the log says that you sent it.</p>}
-      <MailActs acts={[
-        { word: isChanged ? 'Save and release' : 'Release', tone: 'primary', what: 'It was not released.', act: async () => live.client.mail.release(mail.id, { ifUpdatedAt: await save() }) },
-        ...(isChanged ? [{ word: 'Save', what: 'It was not saved.', act: save }] : []),
-        { word: 'Throw away', tone: 'danger' as const, what: 'It was not thrown away.', act: () => live.client.mail.decline(mail.id) },
-      ]} />
+      <MailCard mail={mail}>
+        <label className="draft">
+          <span className="unseen">Text of the draft</span>
+          <textarea
+            rows={Math.min(rowsMax, Math.max(rowsMin, mail.text.split('\n').length + 1))}
+            value={text}
+            onChange={(event) =>
+              setEdit({ text: event.target.value, version: edit?.version ?? mail.version })
+            }
+          />
+        </label>
+      </MailCard>
+      {isOvertaken && isChanged && (
+        <p className="error-line" role="status">
+          It was changed meanwhile.{' '}
+          <button type="button" onClick={() => setEdit(null)}>
+            Show it as it is now
+          </button>
+        </p>
+      )}
+      {mail.initial !== mail.text && (
+        <details>
+          <summary>As it was first written</summary>
+          <p className="md md-plain">{mail.initial}</p>
+        </details>
+      )}
+      {isAgents && (
+        <p className="hint">
+          Released, it is still from the agent that wrote it; the log says that you sent it.
+        </p>
+      )}
+      <MailActs
+        acts={[
+          {
+            word: isChanged ? 'Save and release' : 'Release',
+            tone: 'primary',
+            what: 'It was not released.',
+            act: async () => live.client.mail.release(mail.id, { ifUpdatedAt: await save() }),
+          },
+          ...(isChanged ? [{ word: 'Save', what: 'It was not saved.', act: save }] : []),
+          {
+            word: 'Throw away',
+            tone: 'danger' as const,
+            what: 'It was not thrown away.',
+            act: () => live.client.mail.decline(mail.id),
+          },
+        ]}
+      />
     </>
   )
 }

@@ -15,7 +15,24 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
   const thread = threadOf(live.ledger, mail)
   return (
     <>
-      <p className="card-head"><Who session={mail.from} mail={mail} /> <span className="arrow" aria-label="to">→</span> {mail.to === null ? <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em> : mail.to === userSession ? <strong>You</strong> : <SessionLink id={mail.to} />} {mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}{mail.isReleased && <span className="hint">released by you</span>} <time className="hint" title={wholeTime(mail.updatedAt)}>{clockTime(mail.updatedAt)}</time></p>
+      <p className="card-head">
+        <Who session={mail.from} mail={mail} />{' '}
+        <span className="arrow" aria-label="to">
+          →
+        </span>{' '}
+        {mail.to === null ? (
+          <em>{mail.target === 'fork' ? 'a fork of its sender' : 'a new session'}</em>
+        ) : mail.to === userSession ? (
+          <strong>You</strong>
+        ) : (
+          <SessionLink id={mail.to} />
+        )}{' '}
+        {mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}
+        {mail.isReleased && <span className="hint">released by you</span>}{' '}
+        <time className="hint" title={wholeTime(mail.updatedAt)}>
+          {clockTime(mail.updatedAt)}
+        </time>
+      </p>
       {children ?? <Markdown text={mail.text} />}
       {mail.cause !== '' && <p className="error-line">{mail.cause}</p>}
       {(mail.inReplyTo !== null || thread.length > 1) && <Thread mail={mail} thread={thread} />}
@@ -23,7 +40,9 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
   )
 }
 
-/** What the page has of it, at once; what is older than the page is read from the server when it is opened. */
+/**
+ * What the page has of it, at once; what is older than the page is read from the server when it is opened.
+ */
 function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] }) {
   const live = useLook('mail')
   const [opened, setOpened] = useState(false)
@@ -31,7 +50,8 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
     if (!opened) return false
     for (let page = 0, after: number | null = null; page < pagesMax; page += 1) {
       const seq = live.lastSeq()
-      const { messages, next }: Awaited<ReturnType<typeof live.client.mail.thread>> = await live.client.mail.thread(mail.id, after === null ? {} : { after }, { signal })
+      const { messages, next }: Awaited<ReturnType<typeof live.client.mail.thread>> =
+        await live.client.mail.thread(mail.id, after === null ? {} : { after }, { signal })
       for (const record of messages) takeMail(live.ledger, record, seq)
       if (next === null) break
       after = next
@@ -43,7 +63,17 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
     <details className="thread" onToggle={(event) => setOpened(event.currentTarget.open)}>
       <summary>{thread.length > 1 ? `Thread of ${thread.length}` : 'Thread'}</summary>
       {error !== null && <Problem what="Not all of the thread could be read." error={error} retry={again} />}
-      <ol>{thread.map((one) => <li key={one.id} className={one.id === mail.id ? 'chosen' : undefined}><p className="hint"><Who session={one.from} mail={one} /> {clockTime(one.createdAt)} · {one.status}{one.isReleased && ', released by you'}</p><Markdown text={one.text} /></li>)}</ol>
+      <ol>
+        {thread.map((one) => (
+          <li key={one.id} className={one.id === mail.id ? 'chosen' : undefined}>
+            <p className="hint">
+              <Who session={one.from} mail={one} /> {clockTime(one.createdAt)} · {one.status}
+              {one.isReleased && ', released by you'}
+            </p>
+            <Markdown text={one.text} />
+          </li>
+        ))}
+      </ol>
     </details>
   )
 }
@@ -51,12 +81,21 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
 const pagesMax = 10
 
 function Who({ session, mail }: { session: string | null; mail: MailFact }) {
-  if (mail.source === 'applet') return <strong><Name>{mail.applet ?? 'an applet'}</Name></strong>
+  if (mail.source === 'applet')
+    return (
+      <strong>
+        <Name>{mail.applet ?? 'an applet'}</Name>
+      </strong>
+    )
   return session === null || session === userSession ? <strong>You</strong> : <SessionLink id={session} />
 }
 
 /** Buttons that ask the server for something, and say where it said no. */
-export function MailActs({ acts }: { acts: readonly { word: string; tone?: 'primary' | 'danger'; what: string; act: () => Promise<unknown> }[] }) {
+export function MailActs({
+  acts,
+}: {
+  acts: readonly { word: string; tone?: 'primary' | 'danger'; what: string; act: () => Promise<unknown> }[]
+}) {
   const [problem, setProblem] = useState<{ what: string; error: unknown } | null>(null)
   const [busy, setBusy] = useState(false)
   const run = async ({ act, what }: (typeof acts)[number]): Promise<void> => {
@@ -71,7 +110,19 @@ export function MailActs({ acts }: { acts: readonly { word: string; tone?: 'prim
   }
   return (
     <>
-      <p className="card-acts">{acts.map((one) => <button key={one.word} type="button" className={one.tone ?? ''} disabled={busy} onClick={() => void run(one)}>{one.word}</button>)}</p>
+      <p className="card-acts">
+        {acts.map((one) => (
+          <button
+            key={one.word}
+            type="button"
+            className={one.tone ?? ''}
+            disabled={busy}
+            onClick={() => void run(one)}
+          >
+            {one.word}
+          </button>
+        ))}
+      </p>
       {problem !== null && <Problem what={problem.what} error={problem.error} />}
     </>
   )

@@ -8,31 +8,62 @@ import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { MailActs, MailCard } from './mail-card.tsx'
 
-export const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] => [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
+export const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] =>
+  [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
 
 /** What waits longer than the page has read stands in the inboxes of the server. */
 async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
   const seq = live.lastSeq()
-  const sessions = [...live.ledger.sessions.values()].filter(({ buffered, id }) => buffered > 0 || id === userSession)
-  for (const { id } of sessions) for (const record of (await live.client.mail.inbox(id, {}, { signal })).messages) takeMail(live.ledger, record, seq)
+  const sessions = [...live.ledger.sessions.values()].filter(
+    ({ buffered, id }) => buffered > 0 || id === userSession,
+  )
+  for (const { id } of sessions)
+    for (const record of (await live.client.mail.inbox(id, {}, { signal })).messages)
+      takeMail(live.ledger, record, seq)
   live.topics.touch('mail')
   return true
 }
 
 export function WaitingMail() {
   const live = useLook('mail')
-  const { error, again } = useLoaded(live.loaded().lists ? 'read' : 'wait', (signal) => readInboxes(live, signal))
+  const { error, again } = useLoaded(live.loaded().lists ? 'read' : 'wait', (signal) =>
+    readInboxes(live, signal),
+  )
   const mail = sorted(live, isWaiting)
   return (
     <>
       {error !== null && <Problem what="Not all inboxes could be read." error={error} retry={again} />}
-      {mail.length === 0 ? <Empty title="No mail waits."><p>A message to a session that did not ask for it waits here until it is accepted. Send one with “Into its inbox”.</p></Empty> : (
-        <ul className="cards">{mail.map((one) => (
-          <li key={one.id} className={`card from-${one.source}`}><MailCard mail={one} /><MailActs acts={[
-            { word: 'Accept', tone: 'primary', what: 'It was not accepted.', act: () => live.client.mail.accept(one.to ?? '', one.id) },
-            { word: 'Decline', tone: 'danger', what: 'It was not declined.', act: () => live.client.mail.decline(one.id) },
-          ]} /></li>
-        ))}</ul>
+      {mail.length === 0 ? (
+        <Empty title="No mail waits.">
+          <p>
+            A message to a session that did not ask for it waits here until it is accepted. Send one with
+            “Into its inbox”.
+          </p>
+        </Empty>
+      ) : (
+        <ul className="cards">
+          {mail.map((one) => (
+            <li key={one.id} className={`card from-${one.source}`}>
+              <MailCard mail={one} />
+              <MailActs
+                acts={[
+                  {
+                    word: 'Accept',
+                    tone: 'primary',
+                    what: 'It was not accepted.',
+                    act: () => live.client.mail.accept(one.to ?? '', one.id),
+                  },
+                  {
+                    word: 'Decline',
+                    tone: 'danger',
+                    what: 'It was not declined.',
+                    act: () => live.client.mail.decline(one.id),
+                  },
+                ]}
+              />
+            </li>
+          ))}
+        </ul>
       )}
     </>
   )
@@ -42,12 +73,30 @@ export function DeadLetters() {
   const live = useLook('mail')
   const { error, again } = useLoaded('dead', async (signal) => {
     const seq = live.lastSeq()
-    for (const record of (await live.client.mail.deadLetters({}, { signal })).messages) takeMail(live.ledger, record, seq)
+    for (const record of (await live.client.mail.deadLetters({}, { signal })).messages)
+      takeMail(live.ledger, record, seq)
     live.topics.touch('mail')
     return true
   })
   const mail = sorted(live, ({ status }) => status === 'dead')
-  if (error !== null) return <Problem what="The dead letters could not be read." error={error} retry={again} />
-  if (mail.length === 0) return <Empty title="No dead letters."><p>A message whose receiver is gone before it was accepted is kept here.</p></Empty>
-  return <><p className="hint">{plural(mail.length, 'message')} whose receiver is gone.</p><ul className="cards">{mail.map((one) => <li key={one.id} className="card"><MailCard mail={one} /></li>)}</ul></>
+  if (error !== null)
+    return <Problem what="The dead letters could not be read." error={error} retry={again} />
+  if (mail.length === 0)
+    return (
+      <Empty title="No dead letters.">
+        <p>A message whose receiver is gone before it was accepted is kept here.</p>
+      </Empty>
+    )
+  return (
+    <>
+      <p className="hint">{plural(mail.length, 'message')} whose receiver is gone.</p>
+      <ul className="cards">
+        {mail.map((one) => (
+          <li key={one.id} className="card">
+            <MailCard mail={one} />
+          </li>
+        ))}
+      </ul>
+    </>
+  )
 }

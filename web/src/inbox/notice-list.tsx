@@ -10,13 +10,31 @@ const shownMax = 200
 export function NoticeList() {
   const live = useLook('notices')
   const notices = live.ledger.notices.slice(-shownMax).toReversed()
-  if (notices.length === 0) return <Empty title="No notices."><p>When a spawned session fails, or a result comes too late for its call, it is said here.</p></Empty>
+  if (notices.length === 0)
+    return (
+      <Empty title="No notices.">
+        <p>When a spawned session fails, or a result comes too late for its call, it is said here.</p>
+      </Empty>
+    )
   return (
-    <ul className="cards">{notices.map((notice) => (
-      <li key={notice.seq} className="card from-notice">
-        <p className="card-head">To <SessionLink id={notice.session} />{notice.about.startsWith('ses_') && <> about <SessionLink id={notice.about} /></>} <time className="hint" title={wholeTime(notice.at)}>{clockTime(notice.at)}</time></p>
-        <Markdown text={notice.text} />
-      </li>
-    ))}</ul>
+    <ul className="cards">
+      {notices.map((notice) => (
+        <li key={notice.seq} className="card from-notice">
+          <p className="card-head">
+            To <SessionLink id={notice.session} />
+            {notice.about.startsWith('ses_') && (
+              <>
+                {' '}
+                about <SessionLink id={notice.about} />
+              </>
+            )}{' '}
+            <time className="hint" title={wholeTime(notice.at)}>
+              {clockTime(notice.at)}
+            </time>
+          </p>
+          <Markdown text={notice.text} />
+        </li>
+      ))}
+    </ul>
   )
 }

@@ -13,8 +13,23 @@ import { Empty, Problem } from '../parts/states.tsx'
 export function QuestionList() {
   const live = useLook('questions')
   const questions = [...live.ledger.questions.values()].sort((a, b) => a.deadline - b.deadline)
-  if (questions.length === 0) return <Empty title="No questions."><p>An agent asks here before it uses a tool that stands under <code>ask</code> in its configuration.</p></Empty>
-  return <ul className="cards">{questions.map((question) => <li key={question.id} className="card"><QuestionCard question={question} /></li>)}</ul>
+  if (questions.length === 0)
+    return (
+      <Empty title="No questions.">
+        <p>
+          An agent asks here before it uses a tool that stands under <code>ask</code> in its configuration.
+        </p>
+      </Empty>
+    )
+  return (
+    <ul className="cards">
+      {questions.map((question) => (
+        <li key={question.id} className="card">
+          <QuestionCard question={question} />
+        </li>
+      ))}
+    </ul>
+  )
 }
 
 function QuestionCard({ question }: { question: QuestionFact }) {
@@ -33,11 +48,27 @@ function QuestionCard({ question }: { question: QuestionFact }) {
   }
   return (
     <>
-      <p className="card-head"><strong><Name>{question.agent}</Name></strong> wants to use <code>{question.tool}</code> <span className="hint">no answer is a no, in {duration(Math.max(0, question.deadline - now))}</span></p>
+      <p className="card-head">
+        <strong>
+          <Name>{question.agent}</Name>
+        </strong>{' '}
+        wants to use <code>{question.tool}</code>{' '}
+        <span className="hint">no answer is a no, in {duration(Math.max(0, question.deadline - now))}</span>
+      </p>
       <CodeBlock label={`What ${question.tool} would be given`} text={jsonText(question.input)} />
-      <p className="hint">For <Path names={question.path} /> · <SessionLink id={question.session} withAgent={false} /> · <a href={toFlow(question.flow)}>Flow</a></p>
+      <p className="hint">
+        For <Path names={question.path} /> · <SessionLink id={question.session} withAgent={false} /> ·{' '}
+        <a href={toFlow(question.flow)}>Flow</a>
+      </p>
       {problem !== null && <Problem what="It was not answered." error={problem} />}
-      <p className="card-acts"><button type="button" className="primary" disabled={busy} onClick={() => void answer('allow')}>Allow once</button><button type="button" className="danger" disabled={busy} onClick={() => void answer('deny')}>Deny</button></p>
+      <p className="card-acts">
+        <button type="button" className="primary" disabled={busy} onClick={() => void answer('allow')}>
+          Allow once
+        </button>
+        <button type="button" className="danger" disabled={busy} onClick={() => void answer('deny')}>
+          Deny
+        </button>
+      </p>
     </>
   )
 }

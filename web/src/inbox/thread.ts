@@ -4,8 +4,13 @@ import type { Ledger, MailFact } from '../live/ledger.ts'
 /** What it replies to and what replied to it, oldest first. */
 export function threadOf({ mail }: Pick<Ledger, 'mail'>, one: MailFact): MailFact[] {
   const found = new Map<string, MailFact>([[one.id, one]])
-  for (let up = one.inReplyTo === null ? undefined : mail.get(one.inReplyTo); up !== undefined && !found.has(up.id); up = up.inReplyTo === null ? undefined : mail.get(up.inReplyTo)) found.set(up.id, up)
-  for (let grew = true; grew; ) {
+  for (
+    let up = one.inReplyTo === null ? undefined : mail.get(one.inReplyTo);
+    up !== undefined && !found.has(up.id);
+    up = up.inReplyTo === null ? undefined : mail.get(up.inReplyTo)
+  )
+    found.set(up.id, up)
+  for (let grew = true; grew;) {
     grew = false
     for (const other of mail.values()) {
       if (found.has(other.id) || other.inReplyTo === null || !found.has(other.inReplyTo)) continue

@@ -14,12 +14,19 @@ type Folds = { [T in EventType]?: (ledger: Ledger, event: EventOf<T>, moment: Mo
 const textMax = 300
 const noticesMax = 1000
 
-export function foldEvent(ledger: Ledger, { seq, at, event }: StreamedEvent, isNew: boolean, touch: Touch): void {
+export function foldEvent(
+  ledger: Ledger,
+  { seq, at, event }: StreamedEvent,
+  isNew: boolean,
+  touch: Touch,
+): void {
   const moment: Moment = { at, seq: Number(seq), isNew }
   const session = sessionOf(ledger, event.session, at)
   if (at > session.updatedAt) session.updatedAt = at
   const turn = event.turn === null ? null : turnOf(ledger, event.turn, event.session, moment)
-  const fold = folds[event.type] as ((ledger: Ledger, event: StreamedEvent['event'], moment: Moment, touch: Touch) => void) | undefined
+  const fold = folds[event.type] as
+    | ((ledger: Ledger, event: StreamedEvent['event'], moment: Moment, touch: Touch) => void)
+    | undefined
   fold?.(ledger, event, moment, touch)
   touch(`session:${event.session}`)
   if (turn?.flow != null) touchFlow(ledger, turn.flow, moment.seq, touch)
@@ -40,8 +47,30 @@ export function turnOf(ledger: Ledger, id: string, session: string, { at, seq }:
   const known = ledger.turns.get(id)
   if (known !== undefined) return known
   const turn: TurnFact = {
-    id, session, agent: called(ledger, ledger.sessions.get(session)?.agent ?? ''), flow: null, call: null, text: '', source: 'user', from: null, applet: null, message: null, openedAt: at, openedSeq: seq, startedAt: null, deadline: null,
-    endedAt: null, endedSeq: null, stopping: false, outcome: null, error: null, hasEntry: false, entryTokens: 0, usage: new Map(), tokensMax: null, depth: 0,
+    id,
+    session,
+    agent: called(ledger, ledger.sessions.get(session)?.agent ?? ''),
+    flow: null,
+    call: null,
+    text: '',
+    source: 'user',
+    from: null,
+    applet: null,
+    message: null,
+    openedAt: at,
+    openedSeq: seq,
+    startedAt: null,
+    deadline: null,
+    endedAt: null,
+    endedSeq: null,
+    stopping: false,
+    outcome: null,
+    error: null,
+    hasEntry: false,
+    entryTokens: 0,
+    usage: new Map(),
+    tokensMax: null,
+    depth: 0,
   }
   ledger.turns.set(id, turn)
   sessionOf(ledger, session, at).turnIds.add(id)
@@ -52,22 +81,66 @@ function joinFlow(ledger: Ledger, turn: TurnFact, seq: number, touch: Touch): vo
   if (turn.flow === null) return
   const flow = ledger.flows.get(turn.flow)
   if (flow === undefined) {
-    const made: FlowFact = { id: turn.flow, turn: turn.id, session: turn.session, agent: turn.agent, text: turn.text, source: turn.source, openedAt: turn.openedAt, firstSeq: seq, lastSeq: seq, turns: new Set([turn.id]), calls: new Set() }
+    const made: FlowFact = {
+      id: turn.flow,
+      turn: turn.id,
+      session: turn.session,
+      agent: turn.agent,
+      text: turn.text,
+      source: turn.source,
+      openedAt: turn.openedAt,
+      firstSeq: seq,
+      lastSeq: seq,
+      turns: new Set([turn.id]),
+      calls: new Set(),
+    }
     ledger.flows.set(turn.flow, made)
     touch('flows')
     return
   }
   flow.turns.add(turn.id)
   // The log may have been read from the middle: the earliest turn is the root.
-  if (turn.openedSeq < flow.firstSeq) Object.assign(flow, { turn: turn.id, session: turn.session, agent: turn.agent, text: turn.text, source: turn.source, openedAt: turn.openedAt, firstSeq: seq })
+  if (turn.openedSeq < flow.firstSeq)
+    Object.assign(flow, {
+      turn: turn.id,
+      session: turn.session,
+      agent: turn.agent,
+      text: turn.text,
+      source: turn.source,
+      openedAt: turn.openedAt,
+      firstSeq: seq,
+    })
 }
 
-function callOf(ledger: Ledger, id: string, event: { session: string; turn: string | null }, { at, seq }: Moment): CallFact {
+function callOf(
+  ledger: Ledger,
+  id: string,
+  event: { session: string; turn: string | null },
+  { at, seq }: Moment,
+): CallFact {
   const known = ledger.calls.get(id)
   if (known !== undefined) return known
   const call: CallFact = {
-    id, flow: null, tool: '', callerSession: event.session, callerTurn: event.turn, callerAgent: called(ledger, ledger.sessions.get(event.session)?.agent ?? ''), target: null, agent: '', task: '', background: false, openedAt: at, openedSeq: seq,
-    deadline: null, endedAt: null, outcome: null, error: null, tokensUsed: 0, contextTokens: null, path: [], refusal: null,
+    id,
+    flow: null,
+    tool: '',
+    callerSession: event.session,
+    callerTurn: event.turn,
+    callerAgent: called(ledger, ledger.sessions.get(event.session)?.agent ?? ''),
+    target: null,
+    agent: '',
+    task: '',
+    background: false,
+    openedAt: at,
+    openedSeq: seq,
+    deadline: null,
+    endedAt: null,
+    outcome: null,
+    error: null,
+    tokensUsed: 0,
+    contextTokens: null,
+    path: [],
+    refusal: null,
   }
   ledger.calls.set(id, call)
   return call
@@ -83,7 +156,13 @@ const folds: Folds = {
   'agent.deleted': (_ledger, _event, _moment, touch) => touch('agents'),
   'session.created'(ledger, event, { at }, touch) {
     const session = sessionOf(ledger, event.session, at)
-    Object.assign(session, { agent: event.agent, agentName: called(ledger, event.agent), kind: event.kind, cwd: event.cwd, createdAt: at })
+    Object.assign(session, {
+      agent: event.agent,
+      agentName: called(ledger, event.agent),
+      kind: event.kind,
+      cwd: event.cwd,
+      createdAt: at,
+    })
     if (session.parent === null) session.parent = event.parent
     if (session.title === '') session.title = event.title
     session.model ??= event.model
@@ -102,7 +181,9 @@ const folds: Folds = {
     const session = sessionOf(ledger, event.session, at)
     // What is older than the list was known to it.
     if (isNew || !session.isListed) session.archived = true
-    if (isNew) for (const child of ledger.sessions.values()) if (child.parent === session.id && !child.archived) child.orphan = true
+    if (isNew)
+      for (const child of ledger.sessions.values())
+        if (child.parent === session.id && !child.archived) child.orphan = true
     touch('sessions')
   },
   'session.forked'(ledger, event, { at }) {
@@ -121,13 +202,22 @@ const folds: Folds = {
   'turn.ended'(ledger, event, moment, touch) {
     if (event.turn === null) return
     const turn = turnOf(ledger, event.turn, event.session, moment)
-    Object.assign(turn, { endedAt: moment.at, endedSeq: moment.seq, outcome: event.outcome, error: event.error, hasEntry: event.entry !== null, entryTokens: event.entry === null ? 0 : event.entry.askedTokens + event.entry.answeredTokens })
+    Object.assign(turn, {
+      endedAt: moment.at,
+      endedSeq: moment.seq,
+      outcome: event.outcome,
+      error: event.error,
+      hasEntry: event.entry !== null,
+      entryTokens: event.entry === null ? 0 : event.entry.askedTokens + event.entry.answeredTokens,
+    })
     const session = sessionOf(ledger, event.session, moment.at)
     session.liveTurns.delete(turn.id)
     if (session.liveTurns.size === 0) session.waitsFor.clear()
     session.turns += 1
-    if (moment.isNew) session.resting = event.outcome === 'completed' || event.outcome === 'cancelled' ? 'idle' : 'error'
-    for (const question of ledger.questions.values()) if (question.turn === turn.id) forgetQuestion(ledger, question.id, touch)
+    if (moment.isNew)
+      session.resting = event.outcome === 'completed' || event.outcome === 'cancelled' ? 'idle' : 'error'
+    for (const question of ledger.questions.values())
+      if (question.turn === turn.id) forgetQuestion(ledger, question.id, touch)
     touch('sessions')
     touch('flows')
     touch('waits')
@@ -136,21 +226,47 @@ const folds: Folds = {
     if (event.usage === null || event.turn === null) return
     const turn = turnOf(ledger, event.turn, event.session, moment)
     const known = turn.usage.get(event.name) ?? { input: 0, output: 0, estimated: false }
-    turn.usage.set(event.name, { input: known.input + event.usage.input, output: known.output + event.usage.output, estimated: known.estimated || event.usage.estimated })
+    turn.usage.set(event.name, {
+      input: known.input + event.usage.input,
+      output: known.output + event.usage.output,
+      estimated: known.estimated || event.usage.estimated,
+    })
     sessionOf(ledger, event.session, moment.at).tokens += event.usage.input + event.usage.output
   },
   'call.opened'(ledger, event, moment, touch) {
     const call = callOf(ledger, event.call, event, moment)
     Object.assign(call, {
-      flow: event.flow, tool: event.tool, target: event.target, agent: called(ledger, event.grant.agent), task: short(event.task), background: event.background, openedAt: moment.at, openedSeq: moment.seq, deadline: event.deadline,
-      contextTokens: event.context.tokens, path: event.grant.path.map((hop) => called(ledger, hop.agent)), callerAgent: called(ledger, event.grant.path.at(-2)?.agent ?? call.callerAgent),
+      flow: event.flow,
+      tool: event.tool,
+      target: event.target,
+      agent: called(ledger, event.grant.agent),
+      task: short(event.task),
+      background: event.background,
+      openedAt: moment.at,
+      openedSeq: moment.seq,
+      deadline: event.deadline,
+      contextTokens: event.context.tokens,
+      path: event.grant.path.map((hop) => called(ledger, hop.agent)),
+      callerAgent: called(ledger, event.grant.path.at(-2)?.agent ?? call.callerAgent),
     })
-    if (call.endedAt === null && !event.background) sessionOf(ledger, event.session, moment.at).waitsFor.add(event.call)
+    if (call.endedAt === null && !event.background)
+      sessionOf(ledger, event.session, moment.at).waitsFor.add(event.call)
     const target = sessionOf(ledger, event.target, moment.at)
     if (target.agent === '') target.agent = event.grant.agent
     if (target.kind === 'ephemeral' && target.parent === null) target.parent = event.session
     const turn = turnOf(ledger, `turn_${event.call.slice(5)}`, event.target, moment)
-    Object.assign(turn, { flow: event.flow, call: event.call, agent: called(ledger, event.grant.agent), text: short(event.task), source: 'agent', from: event.session, openedAt: moment.at, openedSeq: moment.seq, tokensMax: event.grant.tokensMax, depth: event.grant.depth })
+    Object.assign(turn, {
+      flow: event.flow,
+      call: event.call,
+      agent: called(ledger, event.grant.agent),
+      text: short(event.task),
+      source: 'agent',
+      from: event.session,
+      openedAt: moment.at,
+      openedSeq: moment.seq,
+      tokensMax: event.grant.tokensMax,
+      depth: event.grant.depth,
+    })
     opened(ledger, turn, moment, touch)
     ledger.flows.get(event.flow)?.calls.add(event.call)
     touch('waits')
@@ -160,8 +276,27 @@ const folds: Folds = {
   'call.refused'(ledger, event, moment, touch) {
     const call = callOf(ledger, event.call, event, moment)
     const flow = event.turn === null ? null : (ledger.turns.get(event.turn)?.flow ?? null)
-    Object.assign(call, { tool: event.tool, agent: called(ledger, event.agent), task: short(event.task), flow, openedAt: moment.at, endedAt: moment.at, outcome: 'refused', refusal: event.refusal })
-    ledger.refused.push({ seq: moment.seq, at: moment.at, call: event.call, session: event.session, agent: called(ledger, event.agent), callerAgent: call.callerAgent, tool: event.tool, task: short(event.task), refusal: event.refusal })
+    Object.assign(call, {
+      tool: event.tool,
+      agent: called(ledger, event.agent),
+      task: short(event.task),
+      flow,
+      openedAt: moment.at,
+      endedAt: moment.at,
+      outcome: 'refused',
+      refusal: event.refusal,
+    })
+    ledger.refused.push({
+      seq: moment.seq,
+      at: moment.at,
+      call: event.call,
+      session: event.session,
+      agent: called(ledger, event.agent),
+      callerAgent: call.callerAgent,
+      tool: event.tool,
+      task: short(event.task),
+      refusal: event.refusal,
+    })
     if (flow !== null) ledger.flows.get(flow)?.calls.add(event.call)
     bounded(ledger.refused)
     touch('waits')
@@ -169,7 +304,14 @@ const folds: Folds = {
   },
   'call.ended'(ledger, event, moment, touch) {
     const call = callOf(ledger, event.call, event, moment)
-    Object.assign(call, { target: event.target, endedAt: event.endedAt, openedAt: Math.min(call.openedAt, event.openedAt), outcome: event.outcome, error: event.errors[0] ?? null, tokensUsed: event.tokensUsed })
+    Object.assign(call, {
+      target: event.target,
+      endedAt: event.endedAt,
+      openedAt: Math.min(call.openedAt, event.openedAt),
+      outcome: event.outcome,
+      error: event.errors[0] ?? null,
+      tokensUsed: event.tokensUsed,
+    })
     sessionOf(ledger, event.session, moment.at).waitsFor.delete(event.call)
     touch('waits')
     touch('calls')
@@ -186,8 +328,24 @@ const folds: Folds = {
   },
   'question.asked'(ledger, event, { at }, touch) {
     const turn = event.turn === null ? undefined : ledger.turns.get(event.turn)
-    if (ledger.answered.has(event.question) || event.turn === null || (turn !== undefined && turn.endedAt !== null)) return
-    ledger.questions.set(event.question, { id: event.question, session: event.session, turn: event.turn, flow: event.flow, agent: called(ledger, event.agent), tool: event.tool, input: event.input, path: event.path.map((name) => called(ledger, name)), askedAt: at, deadline: event.deadline })
+    if (
+      ledger.answered.has(event.question) ||
+      event.turn === null ||
+      (turn !== undefined && turn.endedAt !== null)
+    )
+      return
+    ledger.questions.set(event.question, {
+      id: event.question,
+      session: event.session,
+      turn: event.turn,
+      flow: event.flow,
+      agent: called(ledger, event.agent),
+      tool: event.tool,
+      input: event.input,
+      path: event.path.map((name) => called(ledger, name)),
+      askedAt: at,
+      deadline: event.deadline,
+    })
     touch('questions')
   },
   'question.answered': (ledger, event, _moment, touch) => forgetQuestion(ledger, event.question, touch),
@@ -198,16 +356,31 @@ const folds: Folds = {
   },
 }
 
-const isMail = (event: Event): event is Extract<Event, { type: `message.${string}` }> => event.type.startsWith('message.')
+const isMail = (event: Event): event is Extract<Event, { type: `message.${string}` }> =>
+  event.type.startsWith('message.')
 
-function openByMessage(ledger: Ledger, event: EventOf<'message.sent'> | EventOf<'message.delivered'>, moment: Moment, touch: Touch): void {
+function openByMessage(
+  ledger: Ledger,
+  event: EventOf<'message.sent'> | EventOf<'message.delivered'>,
+  moment: Moment,
+  touch: Touch,
+): void {
   const session = sessionOf(ledger, event.session, moment.at)
   if (moment.isNew || !session.isListed) session.archived = false
   if (event.turn === null) return
   const turn = turnOf(ledger, event.turn, event.session, moment)
   Object.assign(turn, {
-    flow: event.flow, agent: called(ledger, event.grant.agent), text: short(event.text), source: event.source, from: event.from, applet: event.applet, message: event.message, openedAt: moment.at, openedSeq: moment.seq,
-    tokensMax: event.grant.tokensMax, depth: event.grant.depth,
+    flow: event.flow,
+    agent: called(ledger, event.grant.agent),
+    text: short(event.text),
+    source: event.source,
+    from: event.from,
+    applet: event.applet,
+    message: event.message,
+    openedAt: moment.at,
+    openedSeq: moment.seq,
+    tokensMax: event.grant.tokensMax,
+    depth: event.grant.depth,
   })
   if (session.agent === '') session.agent = event.grant.agent
   opened(ledger, turn, moment, touch)

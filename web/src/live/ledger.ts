@@ -1,7 +1,8 @@
 /**
  * What the page knows: records of sessions, turns, calls and flows, folded from the events of the log.
  *
- * The log may be read from the middle, so a record can begin with any of its events; what a list of the server said about a session goes before what is older than the list.
+ * The log may be read from the middle, so a record can begin with any of its events; what a list of the
+ * server said about a session goes before what is older than the list.
  * Texts are kept short here; whole inputs and outputs are in the details of a turn (`turn-details.ts`).
  */
 import type { MessageRecord, Session } from '../../../src/client/answers.ts'
@@ -79,10 +80,43 @@ export type CallFact = {
   refusal: Refusal | null
 }
 
-export type FlowFact = { id: string; turn: string; session: string; agent: string; text: string; source: MessageSource; openedAt: number; firstSeq: number; lastSeq: number; turns: Set<string>; calls: Set<string> }
-export type QuestionFact = { id: string; session: string; turn: string; flow: string; agent: string; tool: string; input: Json; path: string[]; askedAt: number; deadline: number }
+export type FlowFact = {
+  id: string
+  turn: string
+  session: string
+  agent: string
+  text: string
+  source: MessageSource
+  openedAt: number
+  firstSeq: number
+  lastSeq: number
+  turns: Set<string>
+  calls: Set<string>
+}
+export type QuestionFact = {
+  id: string
+  session: string
+  turn: string
+  flow: string
+  agent: string
+  tool: string
+  input: Json
+  path: string[]
+  askedAt: number
+  deadline: number
+}
 export type NoticeFact = { seq: number; at: number; session: string; about: string; text: string }
-export type RefusedFact = { seq: number; at: number; call: string; session: string; agent: string; callerAgent: string; tool: string; task: string; refusal: Refusal }
+export type RefusedFact = {
+  seq: number
+  at: number
+  call: string
+  session: string
+  agent: string
+  callerAgent: string
+  tool: string
+  task: string
+  refusal: Refusal
+}
 
 export type MailFact = {
   id: string
@@ -124,7 +158,16 @@ export type Ledger = {
 }
 
 export const emptyLedger = (): Ledger => ({
-  sessions: new Map(), turns: new Map(), calls: new Map(), flows: new Map(), questions: new Map(), answered: new Set(), notices: [], refused: [], mail: new Map(), agentNames: new Map(),
+  sessions: new Map(),
+  turns: new Map(),
+  calls: new Map(),
+  flows: new Map(),
+  questions: new Map(),
+  answered: new Set(),
+  notices: [],
+  refused: [],
+  mail: new Map(),
+  agentNames: new Map(),
 })
 
 export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
@@ -132,8 +175,27 @@ export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
   if (known !== undefined) return known
   // Nobody has said anything about it yet: its events came before the part of the log that was read.
   const fact: SessionFact = {
-    id, agent: '', agentName: '', title: '', cwd: '', model: null, kind: 'ephemeral' satisfies SessionKind, parent: null, orphan: false, archived: false, createdAt: at, updatedAt: at, buffered: 0,
-    resting: 'idle', liveTurns: new Set(), waitsFor: new Set(), turnIds: new Set(), tokens: 0, turns: 0, forkedFrom: null, isListed: false,
+    id,
+    agent: '',
+    agentName: '',
+    title: '',
+    cwd: '',
+    model: null,
+    kind: 'ephemeral' satisfies SessionKind,
+    parent: null,
+    orphan: false,
+    archived: false,
+    createdAt: at,
+    updatedAt: at,
+    buffered: 0,
+    resting: 'idle',
+    liveTurns: new Set(),
+    waitsFor: new Set(),
+    turnIds: new Set(),
+    tokens: 0,
+    turns: 0,
+    forkedFrom: null,
+    isListed: false,
   }
   ledger.sessions.set(id, fact)
   return fact
@@ -143,15 +205,28 @@ export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
 export function takeSession(ledger: Ledger, listed: Session): SessionFact {
   const { status, active, ...rest } = listed
   const known = ledger.sessions.get(listed.id)
-  const fact: SessionFact = { ...rest, resting: active ? 'streaming' : status, liveTurns: known?.liveTurns ?? new Set(), waitsFor: known?.waitsFor ?? new Set(), turnIds: known?.turnIds ?? new Set(), tokens: known?.tokens ?? 0, turns: known?.turns ?? 0, forkedFrom: known?.forkedFrom ?? null, isListed: true, updatedAt: Math.max(rest.updatedAt, known?.updatedAt ?? 0) }
+  const fact: SessionFact = {
+    ...rest,
+    resting: active ? 'streaming' : status,
+    liveTurns: known?.liveTurns ?? new Set(),
+    waitsFor: known?.waitsFor ?? new Set(),
+    turnIds: known?.turnIds ?? new Set(),
+    tokens: known?.tokens ?? 0,
+    turns: known?.turns ?? 0,
+    forkedFrom: known?.forkedFrom ?? null,
+    isListed: true,
+    updatedAt: Math.max(rest.updatedAt, known?.updatedAt ?? 0),
+  }
   ledger.sessions.set(listed.id, fact)
   return fact
 }
 
 /** An agent as people call it. */
-export const called = ({ agentNames }: Pick<Ledger, 'agentNames'>, agent: string): string => agentNames.get(agent) ?? agent
+export const called = ({ agentNames }: Pick<Ledger, 'agentNames'>, agent: string): string =>
+  agentNames.get(agent) ?? agent
 
-export const statusOf = (session: SessionFact): Session['status'] => (session.kind === 'external' ? 'idle' : session.liveTurns.size > 0 ? 'streaming' : session.resting)
+export const statusOf = (session: SessionFact): Session['status'] =>
+  session.kind === 'external' ? 'idle' : session.liveTurns.size > 0 ? 'streaming' : session.resting
 export const isActive = (session: SessionFact): boolean => statusOf(session) === 'streaming'
 
 /** What a session that is active is at: why one waits is worth more than that it does. */
@@ -166,8 +241,16 @@ export function activityOf(ledger: Ledger, session: SessionFact): Activity {
 }
 
 /** What people call a session: its title, or whose it is. */
-export const nameOf = (session: SessionFact): string => (session.title !== '' ? session.title : session.agentName !== '' ? session.agentName : session.agent !== '' ? session.agent : session.id)
-export const agentNameOf = (session: SessionFact): string => (session.agentName !== '' ? session.agentName : session.agent)
+export const nameOf = (session: SessionFact): string =>
+  session.title !== ''
+    ? session.title
+    : session.agentName !== ''
+      ? session.agentName
+      : session.agent !== ''
+        ? session.agent
+        : session.id
+export const agentNameOf = (session: SessionFact): string =>
+  session.agentName !== '' ? session.agentName : session.agent
 
 export const tokensOf = (turn: TurnFact): number => {
   let sum = 0

@@ -1,9 +1,12 @@
 /**
- * The one store of the page. Lists are read once; from then on every change comes as an event, over a stream that is taken up again where it broke.
+ * The one store of the page. Lists are read once; from then on every change comes as an event, over a stream
+ * that is taken up again where it broke.
  *
  * L1  The stream stands before the lists are read, so nothing falls between the two.
- * L2  What is older is read first, newest part only, for counts, flows and notices; what comes meanwhile waits, so that everything is folded in order.
- * L3  A server with another log (its cursor is behind ours) means that all we know is wrong: everything is read anew.
+ * L2  What is older is read first, newest part only, for counts, flows and notices; what comes meanwhile
+ * waits, so that everything is folded in order.
+ * L3  A server with another log (its cursor is behind ours) means that all we know is wrong: everything is
+ * read anew.
  */
 import type { StreamedEvent } from '../../../src/client/answers.ts'
 import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
@@ -17,7 +20,9 @@ import { streams, type Streams } from './said.ts'
 import { topics, type Topics } from './topics.ts'
 import { textOf, turnDetails, type Details } from './turn-details.ts'
 
-export type Connection = { state: 'connecting' | 'open' | 'lost' } | { state: 'refused'; why: string; needsToken: boolean }
+export type Connection =
+  | { state: 'connecting' | 'open' | 'lost' }
+  | { state: 'refused'; why: string; needsToken: boolean }
 
 export type Live = {
   readonly client: TielineClient
@@ -45,7 +50,8 @@ export const eventsReadMax = 10_000
 const pagesMax = 10
 const pageSize = 200
 
-export const openLive = (url: string, token: string | null): Live => new PageStore(tielineClient({ url, token }))
+export const openLive = (url: string, token: string | null): Live =>
+  new PageStore(tielineClient({ url, token }))
 
 class PageStore implements Live {
   readonly client: TielineClient
@@ -68,7 +74,11 @@ class PageStore implements Live {
     this.client = client
     this.#follow().catch((error: unknown) => {
       if (this.#stopped.signal.aborted) return
-      this.#connect({ state: 'refused', why: error instanceof Error ? error.message : String(error), needsToken: error instanceof TielineError && error.status === 401 })
+      this.#connect({
+        state: 'refused',
+        why: error instanceof Error ? error.message : String(error),
+        needsToken: error instanceof TielineError && error.status === 401,
+      })
     })
   }
 
@@ -138,10 +148,16 @@ class PageStore implements Live {
       this.#loaded = { ...this.#loaded, lists: true }
       this.topics.touchAll()
       this.#readFrom = Math.max(0, after - eventsReadMax)
-      await readLog(this.client, { after: this.#readFrom, until: after }, (streamed) => this.#take(streamed, false), this.#stopped.signal) // L2
+      await readLog(
+        this.client,
+        { after: this.#readFrom, until: after },
+        (streamed) => this.#take(streamed, false),
+        this.#stopped.signal,
+      ) // L2
       this.#loaded = { ...this.#loaded, log: true }
     } catch (error) {
-      if (!this.#stopped.signal.aborted) this.#loaded = { ...this.#loaded, problem: error instanceof Error ? error.message : String(error) }
+      if (!this.#stopped.signal.aborted)
+        this.#loaded = { ...this.#loaded, problem: error instanceof Error ? error.message : String(error) }
     }
     const waiting = this.#waiting ?? []
     this.#waiting = null
@@ -174,7 +190,11 @@ function settle(said: Streams, { event }: StreamedEvent): void {
 async function readSessions(client: TielineClient, ledger: Ledger, archived: boolean): Promise<void> {
   let cursor: string | null = null
   for (let page = 0; page < pagesMax; page += 1) {
-    const { sessions, next } = await client.sessions.list({ limit: pageSize, ...(archived ? { archived } : {}), ...(cursor === null ? {} : { cursor }) })
+    const { sessions, next } = await client.sessions.list({
+      limit: pageSize,
+      ...(archived ? { archived } : {}),
+      ...(cursor === null ? {} : { cursor }),
+    })
     for (const session of sessions) takeSession(ledger, session)
     cursor = next
     if (cursor === null) return
@@ -182,5 +202,11 @@ async function readSessions(client: TielineClient, ledger: Ledger, archived: boo
 }
 
 async function readQuestions(client: TielineClient, ledger: Ledger): Promise<void> {
-  for (const question of await client.questions.list()) if (!ledger.answered.has(question.id)) ledger.questions.set(question.id, { ...question, agent: called(ledger, question.agent), path: question.path.map((name) => called(ledger, name)) })
+  for (const question of await client.questions.list())
+    if (!ledger.answered.has(question.id))
+      ledger.questions.set(question.id, {
+        ...question,
+        agent: called(ledger, question.agent),
+        path: question.path.map((name) => called(ledger, name)),
+      })
 }

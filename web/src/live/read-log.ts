@@ -3,26 +3,44 @@ import type { StreamedEvent } from '../../../src/client/answers.ts'
 import type { TielineClient } from '../../../src/client/client.ts'
 import { after } from '../browser-clock.ts'
 
-export type Piece = { /** The cursor before the first event. */ after: number; /** The number of the last event, which need not be of these sessions. */ until: number; sessions?: readonly string[] }
+export type Piece = {
+  /** The cursor before the first event. */
+  after: number
+  /** The number of the last event, which need not be of these sessions. */
+  until: number
+  sessions?: readonly string[]
+}
 
 /** R11: a filter names at most so many. */
 const sessionsMax = 200
 const silenceMs = 1500
 
 /**
- * With a filter the last event of the piece may not be among those that come; so the stream is also over when nothing came for a while after it had caught up.
+ * With a filter the last event of the piece may not be among those that come; so the stream is also over when
+ * nothing came for a while after it had caught up.
  * `enough` says that what was sought has been found.
  */
-export async function readLog(client: TielineClient, piece: Piece, take: (streamed: StreamedEvent) => void, signal: AbortSignal, enough: (streamed: StreamedEvent) => boolean = () => false): Promise<void> {
+export async function readLog(
+  client: TielineClient,
+  piece: Piece,
+  take: (streamed: StreamedEvent) => void,
+  signal: AbortSignal,
+  enough: (streamed: StreamedEvent) => boolean = () => false,
+): Promise<void> {
   if (piece.until <= piece.after) return
   const done = new AbortController()
   const end = (): void => done.abort()
   let hush = after(silenceMs * 4, end)
   if (signal.aborted) end()
   signal.addEventListener('abort', end, { once: true })
-  const sessions = piece.sessions !== undefined && piece.sessions.length <= sessionsMax ? { sessions: piece.sessions } : {}
+  const sessions =
+    piece.sessions !== undefined && piece.sessions.length <= sessionsMax ? { sessions: piece.sessions } : {}
   try {
-    for await (const streamed of client.events({ after: String(piece.after), signal: done.signal, ...sessions })) {
+    for await (const streamed of client.events({
+      after: String(piece.after),
+      signal: done.signal,
+      ...sessions,
+    })) {
       const seq = Number(streamed.seq)
       hush()
       hush = after(silenceMs, end)

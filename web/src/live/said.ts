@@ -1,10 +1,20 @@
-/** Text as it streams, by turn. It is in no log: the server says first what was said before the page listened, and the whole text comes when the turn has ended. */
+/**
+ * Text as it streams, by turn. It is in no log: the server says first what was said before the page listened,
+ * and the whole text comes when the turn has ended.
+ */
 import type { Delta } from '../../../src/client/answers.ts'
 
 /** `gap`: the beginning, or a piece, was not heard. */
 export type Said = { epoch: number; step: number; text: string; gap: boolean }
 
-export type Streams = { get(turn: string): Said | undefined; take(delta: Delta): void; /** A step was recorded with this text: it is not streaming any more. */ settle(turn: string, text: string): void; drop(turn: string): void; clear(): void }
+export type Streams = {
+  get(turn: string): Said | undefined
+  take(delta: Delta): void
+  /** A step was recorded with this text: it is not streaming any more. */
+  settle(turn: string, text: string): void
+  drop(turn: string): void
+  clear(): void
+}
 
 const turnsMax = 2000
 /** Of one step; longer ones show their end. */
@@ -21,17 +31,26 @@ export function streams(): Streams {
     },
     settle(turn, text) {
       const known = said.get(turn)
-      if (known !== undefined && text !== '' && (text.endsWith(known.text) || known.text.endsWith(text))) said.delete(turn)
+      if (known !== undefined && text !== '' && (text.endsWith(known.text) || known.text.endsWith(text)))
+        said.delete(turn)
     },
     drop: (turn) => void said.delete(turn),
     clear: () => said.clear(),
   }
 }
 
-/** Another epoch or step begins anew, and so does what is said from its beginning; an offset that was passed before is a rerun; one that lies ahead leaves a gap. */
+/**
+ * Another epoch or step begins anew, and so does what is said from its beginning; an offset that was passed
+ * before is a rerun; one that lies ahead leaves a gap.
+ */
 export function next(known: Said | undefined, { epoch, step, offset, text }: Delta): Said {
-  if (offset === 0 || known === undefined || known.epoch !== epoch || known.step !== step) return { epoch, step, text, gap: offset > 0 }
+  if (offset === 0 || known === undefined || known.epoch !== epoch || known.step !== step)
+    return { epoch, step, text, gap: offset > 0 }
   if (offset < known.text.length && !known.gap) return { ...known, text: known.text.slice(0, offset) + text }
   const whole = known.text + text
-  return { ...known, text: whole.length > charsMax ? whole.slice(-charsMax) : whole, gap: known.gap || offset > known.text.length || whole.length > charsMax }
+  return {
+    ...known,
+    text: whole.length > charsMax ? whole.slice(-charsMax) : whole,
+    gap: known.gap || offset > known.text.length || whole.length > charsMax,
+  }
 }

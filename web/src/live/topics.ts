@@ -1,4 +1,7 @@
-/** Who looks at what: a change is told to those alone who look at it, together with all others of the same moment. */
+/**
+ * Who looks at what: a change is told to those alone who look at it, together with all others of the same
+ * moment.
+ */
 import { useCallback, useSyncExternalStore } from 'react'
 import { soon } from '../browser-clock.ts'
 

@@ -1,4 +1,7 @@
-/** What happened inside turns, whole: what the model said, which tools ran with what, whom they called. Kept for turns that run and for the newest that have ended; older ones are read again from the log. */
+/**
+ * What happened inside turns, whole: what the model said, which tools ran with what, whom they called. Kept
+ * for turns that run and for the newest that have ended; older ones are read again from the log.
+ */
 import type { StreamedEvent } from '../../../src/client/answers.ts'
 import type { Event, EventOf, Outcome } from '../../../src/model/event.ts'
 import type { Json } from '../../../src/model/json.ts'
@@ -6,14 +9,60 @@ import type { Refusal } from '../../../src/model/refusal.ts'
 
 export type DetailItem =
   | { kind: 'said'; key: string; at: number; model: string; text: string }
-  | { kind: 'tool'; key: string; at: number; name: string; input: Json; ok: boolean | null; output: Json; startedAt: number; endedAt: number | null }
-  | { kind: 'call'; key: string; at: number; call: string; tool: string; agent: string; target: string; task: string; input: Json; outcome: Outcome | null; output: string; errors: string[]; tokensUsed: number; endedAt: number | null }
-  | { kind: 'refused'; key: string; at: number; call: string; tool: string; agent: string; task: string; refusal: Refusal }
+  | {
+      kind: 'tool'
+      key: string
+      at: number
+      name: string
+      input: Json
+      ok: boolean | null
+      output: Json
+      startedAt: number
+      endedAt: number | null
+    }
+  | {
+      kind: 'call'
+      key: string
+      at: number
+      call: string
+      tool: string
+      agent: string
+      target: string
+      task: string
+      input: Json
+      outcome: Outcome | null
+      output: string
+      errors: string[]
+      tokensUsed: number
+      endedAt: number | null
+    }
+  | {
+      kind: 'refused'
+      key: string
+      at: number
+      call: string
+      tool: string
+      agent: string
+      task: string
+      refusal: Refusal
+    }
   | { kind: 'question'; key: string; at: number; tool: string; answer: string | null; by: string }
 
-export type TurnDetail = { turn: string; asked: string | null; items: DetailItem[]; output: string | null; ended: boolean; chars: number }
+export type TurnDetail = {
+  turn: string
+  asked: string | null
+  items: DetailItem[]
+  output: string | null
+  ended: boolean
+  chars: number
+}
 
-export type Details = { get(turn: string): TurnDetail | undefined; take(streamed: StreamedEvent): void; put(detail: TurnDetail): void; clear(): void }
+export type Details = {
+  get(turn: string): TurnDetail | undefined
+  take(streamed: StreamedEvent): void
+  put(detail: TurnDetail): void
+  clear(): void
+}
 
 const endedMax = 400
 const charsMax = 24_000_000
@@ -63,7 +112,14 @@ export function turnDetails(): Details {
   }
 }
 
-export const emptyDetail = (turn: string): TurnDetail => ({ turn, asked: null, items: [], output: null, ended: false, chars: 0 })
+export const emptyDetail = (turn: string): TurnDetail => ({
+  turn,
+  asked: null,
+  items: [],
+  output: null,
+  ended: false,
+  chars: 0,
+})
 
 /** A call is part of the turn that made it, and the beginning of the one that serves it. */
 export const turnsAbout = (event: Event): string[] => {
@@ -73,13 +129,40 @@ export const turnsAbout = (event: Event): string[] => {
 
 export function addTo(detail: TurnDetail, { at, event }: StreamedEvent): void {
   if (event.type === 'message.sent' || event.type === 'message.delivered') detail.asked = event.text
-  else if (event.type === 'call.opened' && detail.turn === `turn_${event.call.slice(5)}` && detail.turn !== event.turn) detail.asked = event.task
+  else if (
+    event.type === 'call.opened' &&
+    detail.turn === `turn_${event.call.slice(5)}` &&
+    detail.turn !== event.turn
+  )
+    detail.asked = event.task
   else if (event.type === 'call.opened') detail.items.push(callItem(event, at))
   else if (event.type === 'call.ended') endCall(detail, event)
-  else if (event.type === 'call.refused') detail.items.push({ kind: 'refused', key: event.key, at, call: event.call, tool: event.tool, agent: event.agent, task: event.task, refusal: event.refusal })
-  else if (event.type === 'step.started') detail.items.push({ kind: 'tool', key: event.key, at, name: event.name, input: event.input, ok: null, output: null, startedAt: at, endedAt: null })
+  else if (event.type === 'call.refused')
+    detail.items.push({
+      kind: 'refused',
+      key: event.key,
+      at,
+      call: event.call,
+      tool: event.tool,
+      agent: event.agent,
+      task: event.task,
+      refusal: event.refusal,
+    })
+  else if (event.type === 'step.started')
+    detail.items.push({
+      kind: 'tool',
+      key: event.key,
+      at,
+      name: event.name,
+      input: event.input,
+      ok: null,
+      output: null,
+      startedAt: at,
+      endedAt: null,
+    })
   else if (event.type === 'step.ended') endStep(detail, event, at)
-  else if (event.type === 'question.asked') detail.items.push({ kind: 'question', key: event.question, at, tool: event.tool, answer: null, by: '' })
+  else if (event.type === 'question.asked')
+    detail.items.push({ kind: 'question', key: event.question, at, tool: event.tool, answer: null, by: '' })
   else if (event.type === 'question.answered') answer(detail, event)
   else if (event.type === 'turn.ended') Object.assign(detail, { output: event.output, ended: true })
   detail.chars += sizeOf(event)
@@ -87,7 +170,8 @@ export function addTo(detail: TurnDetail, { at, event }: StreamedEvent): void {
 
 /** About what it holds in memory; only texts grow. */
 function sizeOf(event: Event): number {
-  if (event.type === 'step.ended' || event.type === 'step.started') return 200 + lengthOf(event.input) + (event.type === 'step.ended' ? lengthOf(event.output) : 0)
+  if (event.type === 'step.ended' || event.type === 'step.started')
+    return 200 + lengthOf(event.input) + (event.type === 'step.ended' ? lengthOf(event.output) : 0)
   if (event.type === 'turn.ended' || event.type === 'call.ended') return event.output.length
   if (event.type === 'call.opened') return event.task.length
   return event.type === 'message.sent' ? event.text.length : 100
@@ -96,16 +180,38 @@ function sizeOf(event: Event): number {
 function lengthOf(value: Json): number {
   if (typeof value === 'string') return value.length
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + lengthOf(one), 8)
-  return value !== null && typeof value === 'object' ? Object.values(value).reduce<number>((sum, one) => sum + lengthOf(one), 8) : 8
+  return value !== null && typeof value === 'object'
+    ? Object.values(value).reduce<number>((sum, one) => sum + lengthOf(one), 8)
+    : 8
 }
 
 const callItem = (event: EventOf<'call.opened'>, at: number): DetailItem => ({
-  kind: 'call', key: event.key, at, call: event.call, tool: event.tool, agent: event.grant.agent, target: event.target, task: event.task, input: event.requested, outcome: null, output: '', errors: [], tokensUsed: 0, endedAt: null,
+  kind: 'call',
+  key: event.key,
+  at,
+  call: event.call,
+  tool: event.tool,
+  agent: event.grant.agent,
+  target: event.target,
+  task: event.task,
+  input: event.requested,
+  outcome: null,
+  output: '',
+  errors: [],
+  tokensUsed: 0,
+  endedAt: null,
 })
 
 function endCall(detail: TurnDetail, event: EventOf<'call.ended'>): void {
   const item = detail.items.find((one) => one.kind === 'call' && one.call === event.call)
-  if (item !== undefined) Object.assign(item, { outcome: event.outcome, output: event.output, errors: event.errors, tokensUsed: event.tokensUsed, endedAt: event.endedAt })
+  if (item !== undefined)
+    Object.assign(item, {
+      outcome: event.outcome,
+      output: event.output,
+      errors: event.errors,
+      tokensUsed: event.tokensUsed,
+      endedAt: event.endedAt,
+    })
 }
 
 function answer(detail: TurnDetail, event: EventOf<'question.answered'>): void {
@@ -121,7 +227,8 @@ function endStep(detail: TurnDetail, event: EventOf<'step.ended'>, at: number): 
   }
   const announced = detail.items.findLast((one) => one.kind === 'tool' && one.key === event.key)
   const ended = { ok: event.ok, output: event.output, endedAt: at, startedAt: event.startedAt }
-  if (announced === undefined) detail.items.push({ kind: 'tool', key: event.key, at, name: event.name, input: event.input, ...ended })
+  if (announced === undefined)
+    detail.items.push({ kind: 'tool', key: event.key, at, name: event.name, input: event.input, ...ended })
   else Object.assign(announced, ended, event.input === null ? {} : { input: event.input })
 }
 

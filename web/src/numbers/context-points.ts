@@ -1,7 +1,16 @@
-/** What calls passed on, one by one: the newest that the page knows. Sums over the whole log come from the server. */
+/**
+ * What calls passed on, one by one: the newest that the page knows. Sums over the whole log come from the
+ * server.
+ */
 import type { Ledger } from '../live/ledger.ts'
 
-export type ContextPoint = { call: string; flow: string | null; passed: number; history: number; agent: string }
+export type ContextPoint = {
+  call: string
+  flow: string | null
+  passed: number
+  history: number
+  agent: string
+}
 
 const pointsMax = 1000
 
@@ -14,8 +23,17 @@ export function contextPoints(ledger: Ledger, from: number): ContextPoint[] {
     if (known === undefined) grown.set(session, [{ at: endedAt, tokens: entryTokens }])
     else known.push({ at: endedAt, tokens: entryTokens })
   }
-  const calls = [...ledger.calls.values()].filter(({ openedAt, contextTokens }) => openedAt >= from && contextTokens !== null).slice(-pointsMax)
+  const calls = [...ledger.calls.values()]
+    .filter(({ openedAt, contextTokens }) => openedAt >= from && contextTokens !== null)
+    .slice(-pointsMax)
   return calls.map(({ id, flow, agent, callerSession, openedAt, contextTokens }): ContextPoint => ({
-    call: id, flow, agent, passed: contextTokens ?? 0, history: (grown.get(callerSession) ?? []).reduce((sum, { at, tokens }) => (at <= openedAt ? sum + tokens : sum), 0),
+    call: id,
+    flow,
+    agent,
+    passed: contextTokens ?? 0,
+    history: (grown.get(callerSession) ?? []).reduce(
+      (sum, { at, tokens }) => (at <= openedAt ? sum + tokens : sum),
+      0,
+    ),
   }))
 }

@@ -1,7 +1,15 @@
 /** A dialog of the browser's own: it keeps the focus, closes with Escape, and is named for screen readers. */
 import { useEffect, useId, useRef, type ReactNode } from 'react'
 
-export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string
+  onClose: () => void
+  children: ReactNode
+}) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -12,9 +20,19 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     return () => dialog?.close()
   }, [])
   return (
-    <dialog ref={ref} aria-labelledby={id} onClose={() => ref.current?.open === false && onClose()} onClick={(event) => event.target === ref.current && onClose()}>
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onClose={() => ref.current?.open === false && onClose()}
+      onClick={(event) => event.target === ref.current && onClose()}
+    >
       <div className="dialog-body">
-        <div className="dialog-head"><h2 id={id}>{title}</h2><button type="button" className="quiet" onClick={onClose}>Close</button></div>
+        <div className="dialog-head">
+          <h2 id={id}>{title}</h2>
+          <button type="button" className="quiet" onClick={onClose}>
+            Close
+          </button>
+        </div>
         {children}
       </div>
     </dialog>

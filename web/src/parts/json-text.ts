@@ -19,7 +19,17 @@ export function jsonLine(value: Json): string {
 }
 
 /** Where the point of an input is, in the tools that there are. */
-const names = ['path', 'command', 'pattern', 'query', 'agent_name', 'agent_id', 'sessionId', 'task', 'message']
+const names = [
+  'path',
+  'command',
+  'pattern',
+  'query',
+  'agent_name',
+  'agent_id',
+  'sessionId',
+  'task',
+  'message',
+]
 
 const cut = (text: string): string => {
   const line = text.replaceAll(/\s+/g, ' ')

@@ -1,9 +1,16 @@
-/** A part of the page that is loaded when it is first needed, or before; where that fails, the rest of the page stays. */
+/**
+ * A part of the page that is loaded when it is first needed, or before; where that fails, the rest of the
+ * page stays.
+ */
 import { Component, useEffect, useState, type ComponentType, type ReactNode } from 'react'
 import { useLook } from '../live/use-live.ts'
 import { Loading, Problem } from './states.tsx'
 
-export type LateView<P extends object> = { View: (props: P) => ReactNode; /** Loads it now: a server that goes away later does not matter then. */ fetch(): Promise<void> }
+export type LateView<P extends object> = {
+  View: (props: P) => ReactNode
+  /** Loads it now: a server that goes away later does not matter then. */
+  fetch(): Promise<void>
+}
 
 export function lateView<P extends object>(load: () => Promise<ComponentType<P>>): LateView<P> {
   let Found: ComponentType<P> | null = null
@@ -17,23 +24,49 @@ export function lateView<P extends object>(load: () => Promise<ComponentType<P>>
     useEffect(() => {
       if (Found !== null) return
       let isOver = false
-      fetch().then(() => isOver || setState((known) => ({ ...known, error: null })), (error: unknown) => isOver || setState((known) => ({ ...known, error })))
+      fetch().then(
+        () => isOver || setState((known) => ({ ...known, error: null })),
+        (error: unknown) => isOver || setState((known) => ({ ...known, error })),
+      )
       return () => {
         isOver = true
       }
     }, [state.round, isOpen])
     if (Found !== null) return <Found {...props} />
-    return state.error === null ? <Loading what="this part of the page" /> : <Problem what="This part of the page could not be loaded." error={state.error} retry={() => setState(({ round }) => ({ round: round + 1, error: null }))} />
+    return state.error === null ? (
+      <Loading what="this part of the page" />
+    ) : (
+      <Problem
+        what="This part of the page could not be loaded."
+        error={state.error}
+        retry={() => setState(({ round }) => ({ round: round + 1, error: null }))}
+      />
+    )
   }
   return { View, fetch }
 }
 
-/** What breaks while it is drawn takes nothing else with it. `place` is where one is: elsewhere it is tried anew. */
-export class Boundary extends Component<{ place: string; children: ReactNode }, { error: unknown; place: string }> {
+/**
+ * What breaks while it is drawn takes nothing else with it. `place` is where one is: elsewhere it is tried
+ * anew.
+ */
+export class Boundary extends Component<
+  { place: string; children: ReactNode },
+  { error: unknown; place: string }
+> {
   override state = { error: null as unknown, place: this.props.place }
   static getDerivedStateFromError = (error: unknown) => ({ error })
-  static getDerivedStateFromProps = ({ place }: { place: string }, state: { place: string }) => (place === state.place ? null : { place, error: null })
+  static getDerivedStateFromProps = ({ place }: { place: string }, state: { place: string }) =>
+    place === state.place ? null : { place, error: null }
   override render(): ReactNode {
-    return this.state.error === null ? this.props.children : <Problem what="This part of the page broke." error={this.state.error} retry={() => this.setState({ error: null })} />
+    return this.state.error === null ? (
+      this.props.children
+    ) : (
+      <Problem
+        what="This part of the page broke."
+        error={this.state.error}
+        retry={() => this.setState({ error: null })}
+      />
+    )
   }
 }

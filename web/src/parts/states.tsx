@@ -1,30 +1,57 @@
-/** What is shown when there is nothing, not yet anything, or something went wrong: what happened and what to do. */
+/**
+ * What is shown when there is nothing, not yet anything, or something went wrong: what happened and what to
+ * do.
+ */
 import type { ReactNode } from 'react'
 import { ServerUnreachable, TielineError } from '../../../src/client/tieline-error.ts'
 
 export const Empty = ({ title, children }: { title: string; children?: ReactNode }) => (
-  <div className="empty"><p className="empty-title">{title}</p>{children}</div>
+  <div className="empty">
+    <p className="empty-title">{title}</p>
+    {children}
+  </div>
 )
 
-export const Loading = ({ what }: { what: string }) => <p className="loading" role="status">Reading {what}…</p>
+export const Loading = ({ what }: { what: string }) => (
+  <p className="loading" role="status">
+    Reading {what}…
+  </p>
+)
 
 export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const sentence = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
 
-export function Problem({ error, what, retry }: { error: unknown; what: string; retry?: (() => void) | undefined }) {
+export function Problem({
+  error,
+  what,
+  retry,
+}: {
+  error: unknown
+  what: string
+  retry?: (() => void) | undefined
+}) {
   return (
     <div className="problem" role="alert">
-      <p><strong>{what}</strong> {sentence(wordsOf(error))}</p>
+      <p>
+        <strong>{what}</strong> {sentence(wordsOf(error))}
+      </p>
       <p className="hint">{hintOf(error)}</p>
-      {retry !== undefined && <button type="button" onClick={retry}>Try again</button>}
+      {retry !== undefined && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   )
 }
 
 function hintOf(error: unknown): string {
-  if (error instanceof ServerUnreachable) return 'Is the server still running? Start it again with “tieline serve”; this page goes on by itself.'
-  if (error instanceof TielineError && error.status === 404) return 'It may have been removed, or the link is from another server.'
-  if (error instanceof TielineError && error.status === 429) return 'There was too much at once. Wait a moment.'
+  if (error instanceof ServerUnreachable)
+    return 'Is the server still running? Start it again with “tieline serve”; this page goes on by itself.'
+  if (error instanceof TielineError && error.status === 404)
+    return 'It may have been removed, or the link is from another server.'
+  if (error instanceof TielineError && error.status === 429)
+    return 'There was too much at once. Wait a moment.'
   return ''
 }

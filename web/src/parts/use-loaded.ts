@@ -1,4 +1,7 @@
-/** Something of the server, read when it is first looked at and again when `key` changes, or when a server that was away is back; what was there stays until the new is. */
+/**
+ * Something of the server, read when it is first looked at and again when `key` changes, or when a server
+ * that was away is back; what was there stays until the new is.
+ */
 import { useCallback, useEffect, useState } from 'react'
 import { ServerUnreachable } from '../../../src/client/tieline-error.ts'
 import { useLook } from '../live/use-live.ts'
@@ -6,7 +9,12 @@ import { useLook } from '../live/use-live.ts'
 export type Loaded<T> = { value: T | null; error: unknown; loading: boolean; again: () => void }
 
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const [state, setState] = useState<{ key: string; value: T | null; error: unknown; loading: boolean }>({ key: '', value: null, error: null, loading: true })
+  const [state, setState] = useState<{ key: string; value: T | null; error: unknown; loading: boolean }>({
+    key: '',
+    value: null,
+    error: null,
+    loading: true,
+  })
   const [round, setRound] = useState(0)
   useEffect(() => {
     const controller = new AbortController()

@@ -1,4 +1,7 @@
-/** One session in the tree: it looks at its own changes only, so that fifty that stream do not draw each other. */
+/**
+ * One session in the tree: it looks at its own changes only, so that fifty that stream do not draw each
+ * other.
+ */
 import { memo } from 'react'
 import { age, amount, shortPath } from '../amounts.ts'
 import { goToSession, toSession } from '../address.ts'
@@ -9,35 +12,100 @@ import { ActivityBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import type { TreeRow } from './session-tree.ts'
 
-type Props = { row: TreeRow; index: number; isChosen: boolean; isFocusable: boolean; onToggle: (id: string) => void; onKey: (event: React.KeyboardEvent, row: TreeRow) => void }
+type Props = {
+  row: TreeRow
+  index: number
+  isChosen: boolean
+  isFocusable: boolean
+  onToggle: (id: string) => void
+  onKey: (event: React.KeyboardEvent, row: TreeRow) => void
+}
 
-export const SessionRow = memo(function SessionRow({ row, index, isChosen, isFocusable, onToggle, onKey }: Props) {
+export const SessionRow = memo(function SessionRow({
+  row,
+  index,
+  isChosen,
+  isFocusable,
+  onToggle,
+  onKey,
+}: Props) {
   const { level, hasChildren, isOpen, fits } = row
   useLook(`session:${row.session.id}`)
   const session = row.session
   return (
     <div
-      role="row" className={`tree-row${isChosen ? ' chosen' : ''}${fits ? '' : ' aside'}`} aria-level={level} aria-rowindex={index + 2} aria-selected={isChosen} {...(hasChildren ? { 'aria-expanded': isOpen } : {})}
-      tabIndex={isFocusable ? 0 : -1} data-row={session.id} onKeyDown={(event) => onKey(event, row)}
+      role="row"
+      className={`tree-row${isChosen ? ' chosen' : ''}${fits ? '' : ' aside'}`}
+      aria-level={level}
+      aria-rowindex={index + 2}
+      aria-selected={isChosen}
+      {...(hasChildren ? { 'aria-expanded': isOpen } : {})}
+      tabIndex={isFocusable ? 0 : -1}
+      data-row={session.id}
+      onKeyDown={(event) => onKey(event, row)}
     >
       <div role="gridcell" className="tree-name" style={{ paddingInlineStart: `${(level - 1) * 1.1}rem` }}>
-        {hasChildren ? <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? 'Close' : 'Open'} onClick={() => onToggle(session.id)}>{isOpen ? '▾' : '▸'}</button> : <span className="twist" />}
-        <a href={toSession(session.id)} tabIndex={-1} onClick={(event) => follow(event, session.id)}><Name>{nameOf(session)}</Name></a>
+        {hasChildren ? (
+          <button
+            type="button"
+            className="twist"
+            tabIndex={-1}
+            aria-label={isOpen ? 'Close' : 'Open'}
+            onClick={() => onToggle(session.id)}
+          >
+            {isOpen ? '▾' : '▸'}
+          </button>
+        ) : (
+          <span className="twist" />
+        )}
+        <a href={toSession(session.id)} tabIndex={-1} onClick={(event) => follow(event, session.id)}>
+          <Name>{nameOf(session)}</Name>
+        </a>
         <AgentNote session={session} />
       </div>
-      <div role="gridcell"><ActivityBadge session={session} /></div>
-      <div role="gridcell" className="tree-dir" title={session.cwd}><bdi>{shortPath(session.cwd)}</bdi></div>
-      <div role="gridcell" className="number">{session.buffered > 0 ? <strong>{session.buffered}</strong> : ''}</div>
-      <div role="gridcell" className="number">{session.tokens === 0 ? '' : amount(session.tokens)}</div>
-      <div role="gridcell" className="number"><Age at={session.updatedAt} /></div>
+      <div role="gridcell">
+        <ActivityBadge session={session} />
+      </div>
+      <div role="gridcell" className="tree-dir" title={session.cwd}>
+        <bdi>{shortPath(session.cwd)}</bdi>
+      </div>
+      <div role="gridcell" className="number">
+        {session.buffered > 0 ? <strong>{session.buffered}</strong> : ''}
+      </div>
+      <div role="gridcell" className="number">
+        {session.tokens === 0 ? '' : amount(session.tokens)}
+      </div>
+      <div role="gridcell" className="number">
+        <Age at={session.updatedAt} />
+      </div>
     </div>
   )
 })
 
 function AgentNote({ session }: { session: SessionFact }) {
   const agent = agentNameOf(session)
-  const note = session.kind === 'external' ? 'client' : session.kind === 'ephemeral' ? 'call' : agent !== nameOf(session) ? agent : ''
-  return <>{note !== '' && <span className="tree-agent"><Name>{note}</Name></span>}{session.orphan && <span className="tree-agent" title="Its parent is archived">orphan</span>}</>
+  const note =
+    session.kind === 'external'
+      ? 'client'
+      : session.kind === 'ephemeral'
+        ? 'call'
+        : agent !== nameOf(session)
+          ? agent
+          : ''
+  return (
+    <>
+      {note !== '' && (
+        <span className="tree-agent">
+          <Name>{note}</Name>
+        </span>
+      )}
+      {session.orphan && (
+        <span className="tree-agent" title="Its parent is archived">
+          orphan
+        </span>
+      )}
+    </>
+  )
 }
 
 const Age = ({ at }: { at: number }) => <>{age(useNow() - at)}</>

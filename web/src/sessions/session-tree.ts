@@ -1,30 +1,58 @@
-/** The sessions as a tree by parent, as far as a search and filters let them through. Whoever is above a session that fits is shown too, so that it has its place. */
+/**
+ * The sessions as a tree by parent, as far as a search and filters let them through. Whoever is above a
+ * session that fits is shown too, so that it has its place.
+ */
 import { userSession } from '../live/fold-mail.ts'
 import { agentNameOf, isActive, nameOf, statusOf, type Ledger, type SessionFact } from '../live/ledger.ts'
 
-export type TreeFilter = { text: string; status: 'all' | 'streaming' | 'idle' | 'error' | 'mail'; agent: string; calls: boolean; archived: boolean }
-export type TreeRow = { session: SessionFact; level: number; hasChildren: boolean; isOpen: boolean; fits: boolean }
+export type TreeFilter = {
+  text: string
+  status: 'all' | 'streaming' | 'idle' | 'error' | 'mail'
+  agent: string
+  calls: boolean
+  archived: boolean
+}
+export type TreeRow = {
+  session: SessionFact
+  level: number
+  hasChildren: boolean
+  isOpen: boolean
+  fits: boolean
+}
 
 export function filterOf(query: URLSearchParams): TreeFilter {
   const status = query.get('status')
   return {
-    text: query.get('q') ?? '', status: status === 'streaming' || status === 'idle' || status === 'error' || status === 'mail' ? status : 'all', agent: query.get('agent') ?? '', calls: query.get('calls') === 'true',
+    text: query.get('q') ?? '',
+    status:
+      status === 'streaming' || status === 'idle' || status === 'error' || status === 'mail' ? status : 'all',
+    agent: query.get('agent') ?? '',
+    calls: query.get('calls') === 'true',
     archived: query.get('archived') === 'true',
   }
 }
 
 export function treeRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySet<string>): TreeRow[] {
   const shown = new Map<string, { session: SessionFact; fits: boolean }>()
-  const words = filter.text.toLowerCase().split(/\s+/).filter((word) => word !== '')
+  const words = filter.text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
   for (const session of ledger.sessions.values()) {
     if (!isListed(session, filter) || !fits(session, filter, words)) continue
     shown.set(session.id, { session, fits: true })
-    for (let above = parentOf(ledger, session); above !== undefined && !shown.has(above.id); above = parentOf(ledger, above)) shown.set(above.id, { session: above, fits: isListed(above, filter) && fits(above, filter, words) })
+    for (
+      let above = parentOf(ledger, session);
+      above !== undefined && !shown.has(above.id);
+      above = parentOf(ledger, above)
+    )
+      shown.set(above.id, { session: above, fits: isListed(above, filter) && fits(above, filter, words) })
   }
   return rowsOf(shown, closed)
 }
 
-const parentOf = (ledger: Ledger, session: SessionFact): SessionFact | undefined => (session.parent === null || session.parent === session.id ? undefined : ledger.sessions.get(session.parent))
+const parentOf = (ledger: Ledger, session: SessionFact): SessionFact | undefined =>
+  session.parent === null || session.parent === session.id ? undefined : ledger.sessions.get(session.parent)
 
 /** What a call made for itself is worth a row only while it works, unless somebody asks for all. */
 function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolean {
@@ -34,14 +62,19 @@ function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolea
 }
 
 function fits(session: SessionFact, { status, agent }: TreeFilter, words: readonly string[]): boolean {
-  if (status === 'mail' ? session.buffered === 0 : status !== 'all' && statusOf(session) !== status) return false
+  if (status === 'mail' ? session.buffered === 0 : status !== 'all' && statusOf(session) !== status)
+    return false
   if (agent !== '' && agentNameOf(session) !== agent) return false
   if (words.length === 0) return true
-  const text = `${nameOf(session)} ${agentNameOf(session)} ${session.cwd} ${session.id} ${session.model ?? ''}`.toLowerCase()
+  const text =
+    `${nameOf(session)} ${agentNameOf(session)} ${session.cwd} ${session.id} ${session.model ?? ''}`.toLowerCase()
   return words.every((word) => text.includes(word))
 }
 
-function rowsOf(shown: ReadonlyMap<string, { session: SessionFact; fits: boolean }>, closed: ReadonlySet<string>): TreeRow[] {
+function rowsOf(
+  shown: ReadonlyMap<string, { session: SessionFact; fits: boolean }>,
+  closed: ReadonlySet<string>,
+): TreeRow[] {
   const children = new Map<string | null, { session: SessionFact; fits: boolean }[]>()
   for (const one of shown.values()) {
     const { parent } = one.session
@@ -50,7 +83,8 @@ function rowsOf(shown: ReadonlyMap<string, { session: SessionFact; fits: boolean
     if (known === undefined) children.set(above, [one])
     else known.push(one)
   }
-  for (const list of children.values()) list.sort((a, b) => b.session.createdAt - a.session.createdAt || (a.session.id < b.session.id ? 1 : -1))
+  for (const list of children.values())
+    list.sort((a, b) => b.session.createdAt - a.session.createdAt || (a.session.id < b.session.id ? 1 : -1))
   const rows: TreeRow[] = []
   const seen = new Set<string>()
   const add = (above: string | null, level: number): void => {

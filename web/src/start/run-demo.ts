@@ -1,14 +1,26 @@
-/** The demo of the page: three agents that need no model. They are made once; then the planner is asked for something that needs the other two. */
+/**
+ * The demo of the page: three agents that need no model. They are made once; then the planner is asked for
+ * something that needs the other two.
+ */
 import type { Live } from '../live/live.ts'
 import { after } from '../browser-clock.ts'
 
 const cast = [
-  { name: 'Planner', description: 'asks the others, in the demo of the page', system: 'You plan and delegate.' },
+  {
+    name: 'Planner',
+    description: 'asks the others, in the demo of the page',
+    system: 'You plan and delegate.',
+  },
   { name: 'Coder', description: 'writes code, in the demo of the page', system: 'You write code.' },
-  { name: 'Reviewer', description: 'checks the work of others, in the demo of the page', system: 'You review.' },
+  {
+    name: 'Reviewer',
+    description: 'checks the work of others, in the demo of the page',
+    system: 'You review.',
+  },
 ] as const
 
-const request = 'Build a function that turns titles into slugs. Ask Coder to write it with tests, and Reviewer to check the result.'
+const request =
+  'Build a function that turns titles into slugs. Ask Coder to write it with tests, and Reviewer to check the result.'
 const patienceMs = 10_000
 /** The built-in demo at a pace at which a person can follow it. */
 const pacedModel = 'demo/paced'
@@ -18,8 +30,20 @@ export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
   const there = await live.client.agents()
   const ids: string[] = []
   for (const { name, description, system } of cast) {
-    const known = there.find((agent) => agent.origin === 'api' && agent.name === name && (agent.model === pacedModel) === isPaced)
-    ids.push(known?.id ?? (await live.client.v1.createAgent({ name, description, system, ...(isPaced ? { model: pacedModel } : {}) })).id)
+    const known = there.find(
+      (agent) => agent.origin === 'api' && agent.name === name && (agent.model === pacedModel) === isPaced,
+    )
+    ids.push(
+      known?.id ??
+        (
+          await live.client.v1.createAgent({
+            name,
+            description,
+            system,
+            ...(isPaced ? { model: pacedModel } : {}),
+          })
+        ).id,
+    )
   }
   const planner = (await live.client.agents()).find(({ id }) => id === ids[0])
   if (planner?.session == null) throw new Error('the demo agents could not be made')

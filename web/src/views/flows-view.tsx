@@ -20,20 +20,75 @@ export function FlowsView() {
   const [text, setText] = useState('')
   useKeys({ j: () => moveFocus('.flow-link', 1), k: () => moveFocus('.flow-link', -1) })
   const words = text.toLowerCase()
-  const flows = [...live.ledger.flows.values()].filter((flow) => words === '' || `${flow.text} ${flow.agent} ${flow.id}`.toLowerCase().includes(words)).sort((a, b) => b.firstSeq - a.firstSeq)
+  const flows = [...live.ledger.flows.values()]
+    .filter((flow) => words === '' || `${flow.text} ${flow.agent} ${flow.id}`.toLowerCase().includes(words))
+    .sort((a, b) => b.firstSeq - a.firstSeq)
   return (
     <section className="page" aria-label="Flows">
-      <div className="page-head"><h1>Flows</h1><p className="hint">A flow is one request and everything it caused.</p><input type="search" data-search aria-label="Search flows" placeholder="Search" value={text} onChange={(event) => setText(event.target.value)} /></div>
-      {flows.length === 0 ? (live.loaded().log ? <Empty title={text === '' ? 'Nothing was asked yet.' : 'No flow fits.'}>{text === '' && <p><a href="#/start">Run the demo</a>, or write to an agent.</p>}</Empty> : <Loading what="the log" />) : (
+      <div className="page-head">
+        <h1>Flows</h1>
+        <p className="hint">A flow is one request and everything it caused.</p>
+        <input
+          type="search"
+          data-search
+          aria-label="Search flows"
+          placeholder="Search"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      {flows.length === 0 ? (
+        live.loaded().log ? (
+          <Empty title={text === '' ? 'Nothing was asked yet.' : 'No flow fits.'}>
+            {text === '' && (
+              <p>
+                <a href="#/start">Run the demo</a>, or write to an agent.
+              </p>
+            )}
+          </Empty>
+        ) : (
+          <Loading what="the log" />
+        )
+      ) : (
         <div className="table-scroll">
           <table className="table">
-            <thead><tr><th scope="col">Request</th><th scope="col">Agent</th><th scope="col">State</th><th scope="col" className="number">Calls</th><th scope="col" className="number">Tokens</th><th scope="col" className="number">Took</th><th scope="col" className="number">Begun</th></tr></thead>
-            <tbody>{flows.slice(0, shown).map((flow) => <FlowRow key={flow.id} flow={flow} ledger={live.ledger} now={now} />)}</tbody>
+            <thead>
+              <tr>
+                <th scope="col">Request</th>
+                <th scope="col">Agent</th>
+                <th scope="col">State</th>
+                <th scope="col" className="number">
+                  Calls
+                </th>
+                <th scope="col" className="number">
+                  Tokens
+                </th>
+                <th scope="col" className="number">
+                  Took
+                </th>
+                <th scope="col" className="number">
+                  Begun
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {flows.slice(0, shown).map((flow) => (
+                <FlowRow key={flow.id} flow={flow} ledger={live.ledger} now={now} />
+              ))}
+            </tbody>
           </table>
         </div>
       )}
-      {flows.length > shown && <button type="button" onClick={() => setShown(shown + shownStep)}>Show more ({flows.length - shown})</button>}
-      {live.readFrom() > 0 && <p className="hint">Older flows are in the log: <code>tieline calls</code> lists them, and a link to one opens it here.</p>}
+      {flows.length > shown && (
+        <button type="button" onClick={() => setShown(shown + shownStep)}>
+          Show more ({flows.length - shown})
+        </button>
+      )}
+      {live.readFrom() > 0 && (
+        <p className="hint">
+          Older flows are in the log: <code>tieline calls</code> lists them, and a link to one opens it here.
+        </p>
+      )}
     </section>
   )
 }
@@ -41,16 +96,36 @@ export function FlowsView() {
 function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: number }) {
   const root = ledger.turns.get(flow.turn)
   const calls = [...flow.calls].map((id) => ledger.calls.get(id))
-  const bad = calls.filter((call) => call !== undefined && call.outcome !== null && call.outcome !== 'completed').length
+  const bad = calls.filter(
+    (call) => call !== undefined && call.outcome !== null && call.outcome !== 'completed',
+  ).length
   return (
     <tr>
-      <td className="wide"><a className="flow-link" href={toFlow(flow.id)}><bdi>{flow.text === '' ? flow.id : flow.text}</bdi></a></td>
-      <td><Name>{flow.agent}</Name></td>
-      <td><OutcomeBadge outcome={root?.outcome ?? null} waiting={root?.startedAt === null} /></td>
-      <td className="number">{calls.length === 0 ? '' : calls.length}{bad > 0 && <span className="bad-note" title={`${bad} not completed`}> ✕{bad}</span>}</td>
+      <td className="wide">
+        <a className="flow-link" href={toFlow(flow.id)}>
+          <bdi>{flow.text === '' ? flow.id : flow.text}</bdi>
+        </a>
+      </td>
+      <td>
+        <Name>{flow.agent}</Name>
+      </td>
+      <td>
+        <OutcomeBadge outcome={root?.outcome ?? null} waiting={root?.startedAt === null} />
+      </td>
+      <td className="number">
+        {calls.length === 0 ? '' : calls.length}
+        {bad > 0 && (
+          <span className="bad-note" title={`${bad} not completed`}>
+            {' '}
+            ✕{bad}
+          </span>
+        )}
+      </td>
       <td className="number">{amount(flowTokens(ledger, flow))}</td>
       <td className="number">{duration((root?.endedAt ?? now) - flow.openedAt)}</td>
-      <td className="number" title={wholeTime(flow.openedAt)}>{age(now - flow.openedAt)}</td>
+      <td className="number" title={wholeTime(flow.openedAt)}>
+        {age(now - flow.openedAt)}
+      </td>
     </tr>
   )
 }

@@ -11,10 +11,18 @@ export function SessionsView({ session, query }: { session: string | null; query
     <div className={`split${session === null ? '' : ' has-choice'}`}>
       <h1 className="unseen">Sessions</h1>
       <SessionList chosen={session} query={query} onNew={() => setMaking(true)} />
-      {session !== null && <ConversationView key={session} id={session} at={numberIn(query.get('n'))} back={hrefOf(['sessions'])} />}
+      {session !== null && (
+        <ConversationView
+          key={session}
+          id={session}
+          at={numberIn(query.get('n'))}
+          back={hrefOf(['sessions'])}
+        />
+      )}
       {making && <NewSession onClose={() => setMaking(false)} />}
     </div>
   )
 }
 
-const numberIn = (text: string | null): number | null => (text !== null && /^\d+$/.test(text) ? Number(text) : null)
+const numberIn = (text: string | null): number | null =>
+  text !== null && /^\d+$/.test(text) ? Number(text) : null
