@@ -4,6 +4,7 @@
  * once the same rows in the same tables, which is what a message is on disk, and once only its text in a
  * table that is never looked at.
  */
+import { exchangeOf } from '../test/exchange-kit.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +35,8 @@ async function ours(directory: string): Promise<Lane> {
     onWarning: () => undefined,
   })
   const ids: SessionId[] = []
-  for (let n = 0; n < sessions; n += 1) ids.push(await line.exchange.clientSession(`bench-${n}`, directory))
+  for (let n = 0; n < sessions; n += 1)
+    ids.push(await exchangeOf(line.desks).clientSession(`bench-${n}`, directory))
   let sent = 0
   return {
     async run(endAt) {
@@ -43,7 +45,7 @@ async function ours(directory: string): Promise<Lane> {
         do {
           const n = (sent += 1)
           const [from, to] = [ids[n % sessions] as SessionId, ids[(n * 31 + 1) % sessions] as SessionId]
-          const answer = await line.exchange.mail.send(
+          const answer = await exchangeOf(line.desks).mail.send(
             { kind: 'session', session: from },
             { session: to, message: textOf(n) },
             null,
@@ -52,7 +54,7 @@ async function ours(directory: string): Promise<Lane> {
           // A full inbox is emptied a little, as its reader would.
           if ('code' in answer && answer.code === 'queue_full')
             for (let left = 500; left > 0; left -= 1)
-              await line.exchange.mail.accept({ kind: 'user' }, to, 'oldest', null)
+              await exchangeOf(line.desks).mail.accept({ kind: 'user' }, to, 'oldest', null)
         } while (performance.now() < endAt)
       }
       await Promise.all(Array.from({ length: concurrency }, lane))
@@ -134,10 +136,10 @@ function raw(directory: string, event: string): Lane {
 async function bytesOf(directory: string): Promise<string> {
   const line = await tieline({ cwd: directory, agents: {}, onWarning: () => undefined })
   const [from, to] = [
-    await line.exchange.clientSession('a', directory),
-    await line.exchange.clientSession('b', directory),
+    await exchangeOf(line.desks).clientSession('a', directory),
+    await exchangeOf(line.desks).clientSession('b', directory),
   ]
-  await line.exchange.mail.send(
+  await exchangeOf(line.desks).mail.send(
     { kind: 'session', session: from },
     { session: to, message: textOf(1) },
     null,

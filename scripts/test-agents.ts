@@ -3,6 +3,7 @@
  * protocol, its inspector, and Claude Code with a scripted model. No network but loopback, once they are
  * installed.
  */
+import { exchangeOf } from '../test/exchange-kit.ts'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -145,7 +146,7 @@ const claude = (how: string, entry: (world: World) => object): Check => ({
     writeFileSync(config, JSON.stringify({ mcpServers: { tieline: entry(world) } }))
     const [requestsBefore, callsBefore] = [
       fake.requests.length,
-      (await served.line.exchange.calls({ session: null, limit: 100 })).length,
+      (await exchangeOf(served.line.desks).calls({ session: null, limit: 100 })).length,
     ]
     const ran = await run(
       world,
@@ -173,9 +174,9 @@ const claude = (how: string, entry: (world: World) => object): Check => ({
         Array.isArray(body['tools']) ? (body['tools'] as { name: string }[]).map((tool) => tool.name) : [],
       )
     must(shown.includes('mcp__tieline__sub_agent'), 'the tool was hidden from the model', ran)
-    const calls = await served.line.exchange.calls({ session: null, limit: 100 })
+    const calls = await exchangeOf(served.line.desks).calls({ session: null, limit: 100 })
     const [newest] = calls
-    const record = newest === undefined ? null : await served.line.exchange.call(newest.call)
+    const record = newest === undefined ? null : await exchangeOf(served.line.desks).call(newest.call)
     must(
       calls.length === callsBefore + 1 &&
         record?.success === true &&

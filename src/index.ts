@@ -19,17 +19,9 @@ export type { Limits } from './model/limits.ts'
 export { explain, type Refusal, type RefusalCode } from './model/refusal.ts'
 export type { Explanation } from './runtime/explain.ts'
 export { ImportFault, type ExportHeader } from './runtime/export-log.ts'
-export type { CallRecord } from './runtime/record.ts'
+export type { CallRecord } from './wire/calls.ts'
+export type { Delta } from './wire/log.ts'
 export type { Replay } from './runtime/replay.ts'
 export { UnknownId } from './runtime/scope.ts'
-export type {
-  Delta,
-  Driver,
-  Steps,
-  Tool,
-  ToolAnswer,
-  ToolContext,
-  TurnInput,
-  TurnOutcome,
-} from './runtime/ports.ts'
+export type { Driver, Steps, Tool, ToolAnswer, ToolContext, TurnInput, TurnOutcome } from './runtime/ports.ts'
 export type { Run, RunResult } from './runtime/run.ts'

@@ -22,7 +22,7 @@ import { startHttp, type Door, type HttpLimits, type HttpServer } from './server
 import type { LogSink } from './server/log-sink.ts'
 import { tieline, type Tieline, type TielineOptions } from './tieline.ts'
 import { version } from './version.ts'
-import type { Numbers } from './server/answer-shapes.ts'
+import type { Numbers } from './wire/server.ts'
 import { mailView, type MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
 import { telemetryView, type TelemetryView } from './views/telemetry.ts'
@@ -76,7 +76,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     env: process.env,
     version,
     warn,
-    agent: (name) => line.exchange.agentsByName(name),
+    agent: (name) => line.agent(name),
   })
   // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work,
   // whatever it does.
@@ -96,14 +96,14 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     ...loaded.config.mail,
     tracing: loaded.config.tracing.enable,
     store: line.store,
-    mail: line.exchange.mail,
+    mail: line.desks.as({}).mail,
     clock: systemClock,
     warn,
   })
   try {
     const watched = views(line, telemetry, mail, () => http?.sockets() ?? 0)
     http = await startHttp({
-      exchange: line.exchange,
+      desks: line.desks,
       clock: systemClock,
       host,
       port: options.port ?? server.port,
@@ -114,7 +114,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
       doors: doorsOf(line, options, log),
       sockets: {
         '/ws/host': hostSocket({
-          exchange: line.exchange,
+          desks: line.desks,
           hub: line.hosts,
           mint: (session) => mintSessionToken(keys.secret, session),
           report: (fault) => warn(String(fault)),
@@ -195,7 +195,7 @@ function doorsOf(line: Tieline, options: ServeOptions, log: LogSink): Door[] {
   const ids = systemIds(() => systemClock.now())
   const report = (fault: unknown): void => log('error', 'mcp', { error: String(fault) })
   const mcp = mcpDoor({
-    exchange: line.exchange,
+    desks: line.desks,
     clock: systemClock,
     ids,
     version,
@@ -203,7 +203,7 @@ function doorsOf(line: Tieline, options: ServeOptions, log: LogSink): Door[] {
     report,
     ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }),
   })
-  return [lettaDoor({ exchange: line.exchange, clock: systemClock, ids }), mcp]
+  return [lettaDoor({ desks: line.desks, clock: systemClock, ids }), mcp]
 }
 
 /**
@@ -227,22 +227,19 @@ function views(
     }),
     lag: () => lag.look(),
   })
-  const deaf = line.exchange.subscribe(
-    line.exchange.lastSeq(),
-    { sessions: null },
-    {
-      events(events) {
-        metrics.events(events)
-        telemetry?.events(events)
-        mail?.events(events)
-      },
-      delta: () => undefined,
+  const { log } = line.desks.as({})
+  const unfollow = log.follow(log.lastSeq(), null, {
+    events(events) {
+      metrics.events(events)
+      telemetry?.events(events)
+      mail?.events(events)
     },
-  )
+    delta: () => undefined,
+  })
   const totals = totalsView({
     clock: systemClock,
     store: line.store,
-    exchange: line.exchange,
+    log,
     report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)),
   })
   return {
@@ -253,7 +250,7 @@ function views(
       return { ...sums, upTo: String(upTo), end: String(end) }
     },
     async close() {
-      deaf()
+      unfollow()
       totals.close()
       lag.stop()
       await telemetry?.close()

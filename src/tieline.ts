@@ -13,6 +13,7 @@ import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
 import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { agentMaker, agentsOf, checkTools, modelSettings, OptionsError, type AgentOptions } from './agents.ts'
 import { loadConfig, type Config } from './config.ts'
+import type { Agent } from './model/agent.ts'
 import type { OpeningMessage, StoredEvent } from './model/event.ts'
 import type { SessionRow } from './model/facts.ts'
 import { isSessionId, type TurnId } from './model/id.ts'
@@ -25,21 +26,19 @@ import { agentBook } from './runtime/agent-book.ts'
 import { alarmOf } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
 import { failQueued } from './runtime/ending.ts'
-import type { Exchange } from './runtime/exchange.ts'
+import { openDesks, type Desks } from './runtime/desk/desk.ts'
 import type { Line } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
 import { isDirectory } from './runtime/is-directory.ts'
 import type { Explanation } from './runtime/explain.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
-import type { ListedCall } from './runtime/listing.ts'
-import { openExchange } from './runtime/open-exchange.ts'
-import type { Agents, Clock, Delta, Summarise, Tool, Tools } from './runtime/ports.ts'
+import type { Agents, Clock, Summarise, Tool, Tools } from './runtime/ports.ts'
 import type { Replay } from './runtime/replay.ts'
 import type { ReplayPorts } from './runtime/replaying.ts'
 import { eventsOf, scopeOf } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
-import { recordOf, type CallRecord } from './runtime/record.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
+import { recordOf } from './runtime/record.ts'
 import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
 import { reportTo, tellHealth } from './runtime/report-faults.ts'
@@ -51,6 +50,8 @@ import { configured, configuredTools, settingProblems, toolSettingsDefault } fro
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { doorTools, standardTools } from './tools/standard.ts'
 import { version } from './version.ts'
+import type { ListedCall, CallRecord } from './wire/calls.ts'
+import type { Delta } from './wire/log.ts'
 
 export type TielineOptions = {
   agents?: Record<string, AgentOptions>
@@ -68,7 +69,7 @@ export type TielineOptions = {
   subagent?: string
   tools?: readonly Tool[]
   /**
-   * Somebody answers questions about tools under `ask`, through the exchange; otherwise such tools are
+   * Somebody answers questions about tools under `ask`, at the desk; otherwise such tools are
    * refused.
    */
   asks?: boolean
@@ -111,7 +112,8 @@ export type RecordedLog = {
 export type Tieline = {
   readonly log: RecordedLog
   /** What doors ask of the runtime. */
-  readonly exchange: Exchange
+  readonly desks: Desks
+  agent(name: string): Agent | undefined
   /** Connected programs that run turns. */
   readonly hosts: HostHub
   /** Gives an agent a task: a new session, or the next turn of the one in `options.session`. */
@@ -222,10 +224,9 @@ async function start(
     },
     options.resumeAfter ?? null,
   )
-  const exchange = openExchange({
+  const desks = openDesks({
     builtIn: [pacedModel],
     line: node.line,
-    lists: store.lists,
     book: agents,
     toolNames: toolbox.names,
     providers: settings.usable(),
@@ -245,7 +246,7 @@ async function start(
   hosts.onAttached((session) => void claimSession(node.line, session).catch(report))
   void putAway(node.line, store, warn)
   const close = async (): Promise<void> => {
-    exchange.stop()
+    desks.stop()
     await node.stop()
     alarm.stop()
     await toolbox.close()
@@ -253,8 +254,9 @@ async function start(
     await store.close()
   }
   return {
-    exchange,
+    desks,
     hosts,
+    agent: (name) => agents.get(name),
     log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
     run: (agent, task, run = {}) =>
       startRun(node.line, {

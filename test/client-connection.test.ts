@@ -1,4 +1,5 @@
 /** The client when connections break: requests that are tried again, and events that go on. */
+import { exchangeOf } from './exchange-kit.ts'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -131,7 +132,7 @@ describe('events', () => {
     onTestFinished(() => served.close())
     await client.sessions.send(sessionId, { message: 'after the restart' })
     await client.sessions.wait(sessionId)
-    const last = served.line.exchange.lastSeq()
+    const last = exchangeOf(served.line.desks).lastSeq()
     await expect.poll(() => read.at(-1), { timeout: 15_000 }).toBe(String(last))
     stop.abort()
     await reading

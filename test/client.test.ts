@@ -4,42 +4,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
-import type * as wire from '../src/client/answers.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { tielineClient } from '../src/client/client.ts'
-import type {
-  AgentView,
-  CreateAnswer,
-  FlowView,
-  HistoryEntry,
-  Question,
-  SendAnswer,
-  SessionView,
-  WaitEdge,
-} from '../src/runtime/exchange.ts'
-import type { ListedCall } from '../src/runtime/listing.ts'
-import type { MessageRecord } from '../src/runtime/mail-record.ts'
-import type { MailAnswer } from '../src/runtime/mail-port.ts'
-import type { Delta, SessionState } from '../src/runtime/ports.ts'
-import type { CallRecord } from '../src/runtime/record.ts'
+import type { LettaMessage } from '../src/client/letta-routes.ts'
 import { agents, refusalOf, scratch, started } from './client-kit.ts'
-
-test('what the server says and what the client expects are one shape', () => {
-  expectTypeOf<wire.Session>().toEqualTypeOf<SessionView>()
-  expectTypeOf<wire.SessionState>().toEqualTypeOf<SessionState>()
-  expectTypeOf<Omit<wire.CreatedSession, 'token'>>().toEqualTypeOf<CreateAnswer>()
-  expectTypeOf<wire.SentMessage>().toEqualTypeOf<SendAnswer>()
-  expectTypeOf<wire.HistoryEntry>().toEqualTypeOf<HistoryEntry>()
-  expectTypeOf<wire.ListedCall>().toEqualTypeOf<ListedCall>()
-  expectTypeOf<wire.CallRecord>().toEqualTypeOf<CallRecord>()
-  expectTypeOf<wire.Flow>().toEqualTypeOf<FlowView>()
-  expectTypeOf<wire.WaitEdge>().toEqualTypeOf<WaitEdge>()
-  expectTypeOf<wire.Question>().toEqualTypeOf<Question>()
-  expectTypeOf<wire.Agent>().toEqualTypeOf<AgentView>()
-  expectTypeOf<wire.Delta>().toEqualTypeOf<Delta>()
-  expectTypeOf<wire.MessageRecord>().toEqualTypeOf<MessageRecord>()
-  expectTypeOf<wire.SentMail>().toEqualTypeOf<MailAnswer>()
-})
 
 describe('sessions', () => {
   test('are made, written to, waited for, read, listed and archived', async () => {
@@ -191,7 +159,7 @@ describe('persistent agents', () => {
     const agent = await client.v1.createAgent({ name: 'Ada', system: 'You are Ada.' })
     const answer = await client.v1.send(agent.id, { content: 'hello' })
     expect(JSON.stringify(answer.messages)).toContain('hello')
-    const parts: wire.LettaMessage[] = []
+    const parts: LettaMessage[] = []
     for await (const part of client.v1.stream(agent.id, {
       messages: [{ role: 'user', content: 'and again' }],
     }))

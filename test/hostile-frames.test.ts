@@ -16,10 +16,10 @@ async function serveBoth(): Promise<Served> {
   const line = await tieline({ agents: { echo: { script: ({ task }) => `echo: ${task}` } } })
   onTestFinished(() => line.close())
   return serve({
-    exchange: line.exchange,
+    desks: line.desks,
     sockets: {
       '/ws/host': hostSocket({
-        exchange: line.exchange,
+        desks: line.desks,
         hub: line.hosts,
         mint: () => 'token',
         report: () => undefined,

@@ -1,8 +1,10 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { exchangeOf } from './exchange-kit.ts'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { Call, CallAnswer, Calls, Flow, FlowEvents, Waits } from '../src/server/answer-shapes.ts'
+import { CallRecord as Call, CallAnswer, Calls } from '../src/wire/calls.ts'
+import { Flow, FlowEvents, Waits } from '../src/wire/log.ts'
 import { mintSessionToken } from '../src/server/identity.ts'
 import { expectNo, expectShape, serve, until } from './http-kit.ts'
 
@@ -37,7 +39,7 @@ test('a call by a tool that the configuration turned off is refused with its own
 test('calls are read page by page, newest first, each once, with the names of agents; nobody reads the log for it', async () => {
   const served = await serve()
   const { post, get, line } = served
-  const made = await line.exchange.createAgent({
+  const made = await exchangeOf(line.desks).createAgent({
     name: 'helper',
     system: '',
     description: '',
@@ -121,7 +123,7 @@ describe('calls', () => {
     await get(`/api/sessions/${id}/wait`)
     const whole = await get(`/api/flows/${flow}/events`)
     expectShape(whole, 200, FlowEvents)
-    expect(whole.body).toMatchObject({ next: null, upTo: String(served.line.exchange.lastSeq()) })
+    expect(whole.body).toMatchObject({ next: null, upTo: String(exchangeOf(served.line.desks).lastSeq()) })
     expect(whole.body.events[0]).toMatchObject({
       seq: expect.stringMatching(/^\d+$/) as string,
       sessionId: id,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { exchangeOf } from './exchange-kit.ts'
 import { listen, serve, until, type Frame, type Listening, type Served } from './http-kit.ts'
 
 const clients = 200
@@ -67,7 +68,7 @@ test('a listener that does not read is dropped with its last number while the ot
   const quick = await listen(served.url)
   await until(() => slow.frames.length === 1 && quick.frames.length === 1)
   slow.ws.pause()
-  const begin = served.line.exchange.lastSeq()
+  const begin = exchangeOf(served.line.desks).lastSeq()
   let rounds = 0
   while (!served.logged.some(({ message }) => message === 'a slow client was dropped')) {
     await chat(served, id, 1)

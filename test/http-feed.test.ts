@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { exchangeOf } from './exchange-kit.ts'
 import { describe, expect, test } from 'vitest'
 import { mintSessionToken } from '../src/server/identity.ts'
 import { listen, serve, until, type Frame, type Served } from './http-kit.ts'
@@ -179,7 +180,7 @@ describe('the socket', () => {
     await until(() => socket.frames.length === 1)
     expect(socket.frames[0]).toEqual({
       type: 'subscribed',
-      after: String(served.line.exchange.lastSeq()),
+      after: String(exchangeOf(served.line.desks).lastSeq()),
       sessionIds: null,
     })
     for (const id of [one, other]) {
@@ -211,7 +212,7 @@ describe('the socket', () => {
     await until(() => socket.frames.length === 1)
     expect(socket.frames[0]).toMatchObject({
       type: 'subscribed',
-      after: String(served.line.exchange.lastSeq()),
+      after: String(exchangeOf(served.line.desks).lastSeq()),
     })
     await served.open('echo')
     await until(() => socket.events().length === 1)

@@ -1,4 +1,5 @@
 /** A real server on a port of its own over a real runtime in memory, and clients for it. */
+import { exchangeOf } from './exchange-kit.ts'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { expect, onTestFinished } from 'vitest'
@@ -81,7 +82,7 @@ export async function serve(more: Partial<HttpOptions> = {}, options: TielineOpt
   const logged: Logged[] = []
   const secret = Buffer.from('a secret for tests')
   const server = await startHttp({
-    exchange: line.exchange,
+    desks: line.desks,
     clock: systemClock,
     host: '127.0.0.1',
     port: 0,
@@ -118,7 +119,7 @@ export async function serve(more: Partial<HttpOptions> = {}, options: TielineOpt
     get: (path, headers) => ask('GET', path, undefined, headers),
     post: (path, body, headers) => ask('POST', path, body ?? {}, headers),
     async open(agent, fields = {}) {
-      const made = await line.exchange.createSession(
+      const made = await exchangeOf(line.desks).createSession(
         { kind: 'user' },
         {
           cwd: '/tmp',

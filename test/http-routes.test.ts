@@ -4,11 +4,11 @@ import {
   Cancelled,
   CreatedSession,
   History,
-  Sent,
+  SentMessage as Sent,
   Session,
   Sessions,
-  State,
-} from '../src/server/answer-shapes.ts'
+  SessionState as State,
+} from '../src/wire/sessions.ts'
 import { expectNo, expectShape, serve, until } from './http-kit.ts'
 
 describe('sessions', () => {

@@ -2,6 +2,7 @@
  * Readers who never read: what is kept for them is bounded for each and for all, and whoever reads is served
  * as before.
  */
+import { exchangeOf } from './exchange-kit.ts'
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { listen, serve, until } from './http-kit.ts'
@@ -24,7 +25,7 @@ test('a crowd that never reads is dropped as soon as all together hold too much,
   await until(() => dropped() >= 10, 'the slow ones to be dropped')
   expect((await served.get('/health')).status).toBe(200)
   const reader = await listen(served.url, '?after=0')
-  const last = served.line.exchange.lastSeq()
+  const last = exchangeOf(served.line.desks).lastSeq()
   await until(() => reader.events().at(-1)?.seq === String(last), 'every event to come')
   expect(reader.events()).toHaveLength(last)
   await reader.close()

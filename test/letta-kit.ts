@@ -1,13 +1,13 @@
 /** Letta's real client at the door of the real server and runtime, on a real socket. */
 import { Letta, type ClientOptions } from '@letta-ai/letta-client'
 import { lettaDoor } from '../src/adapters/letta/serve.ts'
-import type { Exchange } from '../src/runtime/exchange.ts'
 import type { Clock } from '../src/runtime/ports.ts'
 import { systemClock } from '../src/runtime/system-clock.ts'
 import { systemIds } from '../src/runtime/system-ids.ts'
 import { startHttp } from '../src/server/http.ts'
 import type { AgentOptions } from '../src/agents.ts'
 import { tieline, type Tieline } from '../src/tieline.ts'
+import type { Desks } from '../src/runtime/desk/desk.ts'
 
 export type LettaServer = {
   line: Tieline
@@ -26,7 +26,7 @@ export type LettaServerOptions = {
   token?: string
   dataDir?: string
   /** Stands between the door and the runtime. */
-  around?: (exchange: Exchange) => Exchange
+  around?: (desks: Desks) => Desks
 }
 
 export const secret = Buffer.alloc(32, 7)
@@ -37,12 +37,12 @@ export async function lettaServer(options: LettaServerOptions = {}): Promise<Let
     ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
   })
   const door = lettaDoor({
-    exchange: (options.around ?? ((exchange) => exchange))(line.exchange),
+    desks: (options.around ?? ((desks) => desks))(line.desks),
     clock: options.clock ?? systemClock,
     ids: systemIds(() => systemClock.now()),
   })
   const http = await startHttp({
-    exchange: line.exchange,
+    desks: line.desks,
     clock: systemClock,
     host: '127.0.0.1',
     port: 0,

@@ -1,4 +1,5 @@
 /** Clients that try again, go away and come back: one effect, one answer. */
+import { exchangeOf } from './exchange-kit.ts'
 import { AuthenticationError, PermissionDeniedError } from '@letta-ai/letta-client'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -116,8 +117,8 @@ describe('a retry', () => {
     runs[0]?.open()
     await until(
       async () =>
-        ((await server.line.exchange.history('ses_main-slow', null, 10)) as { messages: unknown[] }).messages
-          .length === 2,
+        ((await exchangeOf(server.line.desks).history('ses_main-slow', null, 10)) as { messages: unknown[] })
+          .messages.length === 2,
     )
     expect(textOf(await bodyOf(post(url, { content: 'think' })))).toBe('answer 1 to think')
     // It was delivered: the same words again are a new turn.
@@ -134,7 +135,8 @@ describe('a retry', () => {
     await running(1)
     const other = ask(server.client, 'slow', 'two')
     await until(
-      async () => ((await server.line.exchange.state('ses_main-slow')) as { queued: number }).queued === 1,
+      async () =>
+        ((await exchangeOf(server.line.desks).state('ses_main-slow')) as { queued: number }).queued === 1,
     )
     runs[0]?.open()
     const [a, b] = await Promise.all(answers)
@@ -242,11 +244,15 @@ describe('a client that goes away', () => {
     const server = await start({
       agents: { slow: agent },
       clock,
-      around: (exchange) => ({
-        ...exchange,
-        async agentSession(id) {
-          await new Promise<void>((resolve) => (found = resolve))
-          return exchange.agentSession(id)
+      around: (desks) => ({
+        ...desks,
+        as(asker) {
+          const { agents, sessions, log } = desks.as(asker)
+          const session = async (id: string) => {
+            await new Promise<void>((resolve) => (found = resolve))
+            return agents.session(id)
+          }
+          return { ...desks.as(asker), sessions, log, agents: { ...agents, session } }
         },
       }),
     })

@@ -5,8 +5,9 @@
 import { tmpdir } from 'node:os'
 import type { SessionId } from '../src/model/id.ts'
 import type { Json } from '../src/model/json.ts'
-import type { SendAsk, Who } from '../src/runtime/exchange.ts'
 import { world, type AgentSpec, type World, type WorldOptions } from './world.ts'
+import type { SendAsk } from './exchange-kit.ts'
+import type { Who } from '../src/runtime/desk/asker.ts'
 
 export const user: Who = { kind: 'user' }
 const place = { cwd: tmpdir(), model: null, title: '', parent: null, id: null, trace: null }

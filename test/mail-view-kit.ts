@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { AgentFS, type ToolCall } from 'agentfs-sdk'
 import { onTestFinished } from 'vitest'
 import type { SessionId } from '../src/model/id.ts'
-import type { MessageRecord } from '../src/runtime/mail-record.ts'
 import { systemClock } from '../src/runtime/system-clock.ts'
 import { mailView, type MailView, type MailViewDeps } from '../src/views/mail-view.ts'
 import { mailWorld, user, type MailWorld } from './mail-kit.ts'
+import type { MessageRecord } from '../src/wire/mail.ts'
 
 export type Messages = Record<string, MessageRecord>
 export type Seen = { messages: Messages; tools: ToolCall[]; captured: boolean }
@@ -46,7 +46,7 @@ export function mailDesk(w: MailWorld): MailDesk {
     cdc: true,
     tracing: true,
     store: w.store,
-    mail: w.exchange.mail,
+    mail: w.desks.as({}).mail,
     clock: systemClock,
     warn: (text) => warnings.push(text),
     ...more,

@@ -117,9 +117,9 @@ test('a place that cannot be written is warned about once, the others go on, and
   const open = await view({
     storage: 'files',
     mail: {
-      message: async (who, id) => {
+      get: async (id) => {
         if (id === 'two') throw new Error('planted')
-        return w.exchange.mail.message(who, id)
+        return w.desks.as({}).mail.get(id)
       },
     },
   })

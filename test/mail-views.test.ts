@@ -2,6 +2,7 @@
  * Mail as AgentFS databases and as files, opened by `agentfs-sdk` itself: equal to the record, kept up to
  * date, and the same again when it is gone.
  */
+import { exchangeOf } from './exchange-kit.ts'
 import {
   copyFileSync,
   existsSync,
@@ -260,7 +261,7 @@ test('the server keeps the databases that its configuration asks for', async () 
     agents: { a: { script: () => 'x' } },
     onWarning: (text) => warnings.push(text),
   })
-  const { exchange } = served.line
+  const exchange = exchangeOf(served.line.desks)
   const made = await exchange.createSession(user, {
     cwd: home,
     agent: 'a',

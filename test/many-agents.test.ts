@@ -1,4 +1,5 @@
 /** Agents made by API are bounded in number and size, and so is what every tool says of them. */
+import { exchangeOf } from './exchange-kit.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { lettaDoor } from '../src/adapters/letta/serve.ts'
 import { systemClock } from '../src/runtime/system-clock.ts'
@@ -13,11 +14,11 @@ async function served(agentsMadeMax: number) {
   })
   onTestFinished(() => line.close())
   const door = lettaDoor({
-    exchange: line.exchange,
+    desks: line.desks,
     clock: systemClock,
     ids: systemIds(() => systemClock.now()),
   })
-  const { url } = await serve({ exchange: line.exchange, doors: [door] })
+  const { url } = await serve({ desks: line.desks, doors: [door] })
   const make = (body: object, key?: string) =>
     askAt(url, 'POST', '/v1/agents', body, key === undefined ? {} : { 'idempotency-key': key })
   return { line, url, make }
@@ -45,7 +46,9 @@ test('as many as may be are made, however many ask in the same moment', async ()
   const { line } = await served(5)
   const ask = { description: '', system: '', model: null, tools: null, id: null }
   const made = await Promise.all(
-    Array.from({ length: 20 }, (_, index) => line.exchange.createAgent({ ...ask, name: `agent ${index}` })),
+    Array.from({ length: 20 }, (_, index) =>
+      exchangeOf(line.desks).createAgent({ ...ask, name: `agent ${index}` }),
+    ),
   )
   expect(made.filter((one) => !('code' in one))).toHaveLength(5)
 })
@@ -53,11 +56,15 @@ test('as many as may be are made, however many ask in the same moment', async ()
 test('an agent of a connected program counts too', async () => {
   const { line } = await served(1)
   const ask = { description: '', tools: [] }
-  expect(await line.exchange.hostAgent({ ...ask, name: 'one' })).toMatchObject({ name: 'one' })
-  expect(await line.exchange.hostAgent({ ...ask, name: 'one', description: 'changed' })).toMatchObject({
+  expect(await exchangeOf(line.desks).hostAgent({ ...ask, name: 'one' })).toMatchObject({ name: 'one' })
+  expect(
+    await exchangeOf(line.desks).hostAgent({ ...ask, name: 'one', description: 'changed' }),
+  ).toMatchObject({
     description: 'changed',
   })
-  expect(await line.exchange.hostAgent({ ...ask, name: 'two' })).toMatchObject({ code: 'too_many_agents' })
+  expect(await exchangeOf(line.desks).hostAgent({ ...ask, name: 'two' })).toMatchObject({
+    code: 'too_many_agents',
+  })
 })
 
 test('names, descriptions, prompts and lists of tools that are too long are refused by name', async () => {
@@ -84,7 +91,7 @@ test('names, descriptions, prompts and lists of tools that are too long are refu
 test('a thousand agents do not make the descriptions of the tools longer than forty do', async () => {
   const { line } = await served(1000)
   const create = (index: number) =>
-    line.exchange.createAgent({
+    exchangeOf(line.desks).createAgent({
       name: `agent ${index} ${'n'.repeat(150)}`,
       description: 'd'.repeat(2000),
       system: '',
@@ -94,13 +101,13 @@ test('a thousand agents do not make the descriptions of the tools longer than fo
     })
   for (let index = 0; index < 1000; index += 100)
     await Promise.all(Array.from({ length: 100 }, (_, more) => create(index + more)))
-  const session = await line.exchange.clientSession('a client', '/tmp')
-  const tools = await line.exchange.toolsFor({ kind: 'session', session })
+  const session = await exchangeOf(line.desks).clientSession('a client', '/tmp')
+  const tools = await exchangeOf(line.desks).toolsFor({ kind: 'session', session })
   const text = JSON.stringify(tools)
   expect(text.length).toBeLessThan(100_000)
   expect(text).toContain('echo (says it again)')
   expect(text).toContain('agent 999 ')
   expect(text).toContain('and 961 more, which you can call by their names too')
-  const unknown = await line.exchange.agent('nobody')
+  const unknown = await exchangeOf(line.desks).agent('nobody')
   expect(JSON.stringify(unknown).length).toBeLessThan(3000)
 }, 60_000)

@@ -1,14 +1,10 @@
-/**
- * A real server of our tools behind its door, and real clients of both revisions, for the tests of the MCP
- * door.
- */
 import { fastify, type FastifyInstance } from 'fastify'
 import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@modelcontextprotocol/client'
 import { mcpDoor, type McpDoorDeps } from '../src/adapters/mcp/serve.ts'
-import type { Who } from '../src/runtime/exchange.ts'
 import { systemClock } from '../src/runtime/system-clock.ts'
 import { systemIds } from '../src/runtime/system-ids.ts'
 import { tieline, type Tieline, type TielineOptions } from '../src/tieline.ts'
+import type { Who } from '../src/runtime/desk/asker.ts'
 
 export const revisions = ['2025-11-25', '2026-07-28'] as const
 export type Revision = (typeof revisions)[number]
@@ -34,7 +30,7 @@ export async function mcpWorld(
   const app = fastify({ forceCloseConnections: true })
   const faults: unknown[] = []
   const mount = mcpDoor({
-    exchange: line.exchange,
+    desks: line.desks,
     clock: systemClock,
     ids: systemIds(() => systemClock.now()),
     version: '1.2.3',

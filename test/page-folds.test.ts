@@ -2,11 +2,12 @@
  * What the page makes of events, without a browser: the same records however the log is read, and any moment
  * of a flow.
  */
+import { exchangeOf } from './exchange-kit.ts'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { StreamedEvent } from '../src/client/answers.ts'
+import type { StreamedEvent } from '../src/wire/log.ts'
 import { tieline, type Tieline } from '../src/tieline.ts'
 import { foldEvent } from '../web/src/live/fold-event.ts'
 import {
@@ -54,7 +55,7 @@ beforeAll(async () => {
       }),
     },
   })
-  const end = line.exchange.subscribe(
+  const end = exchangeOf(line.desks).subscribe(
     0,
     { sessions: null },
     {
@@ -67,7 +68,8 @@ beforeAll(async () => {
   )
   await line.run('planner', 'Build it.')
   await line.idle()
-  while (events.length < line.exchange.lastSeq()) await new Promise((resolve) => setImmediate(resolve))
+  while (events.length < exchangeOf(line.desks).lastSeq())
+    await new Promise((resolve) => setImmediate(resolve))
   end()
 })
 afterAll(() => line.close())
@@ -81,7 +83,7 @@ const folded = (list: readonly StreamedEvent[], newFrom = 0): Ledger => {
 
 describe('records', () => {
   test('say what the server says about sessions, whenever the page began to listen', async () => {
-    const { sessions } = await line.exchange.sessions({
+    const { sessions } = await exchangeOf(line.desks).sessions({
       dir: null,
       active: null,
       agent: null,
@@ -111,7 +113,7 @@ describe('records', () => {
 
   test('have the tokens, calls and outcomes of the log', async () => {
     const ledger = folded(events)
-    const listed = await line.exchange.calls({ session: null, limit: 50 })
+    const listed = await exchangeOf(line.desks).calls({ session: null, limit: 50 })
     expect(
       [...ledger.calls.values()]
         .map(({ id, outcome }) => ({ id, outcome }))
@@ -120,7 +122,7 @@ describe('records', () => {
       listed.map(({ call, outcome }) => ({ id: call, outcome })).toSorted((a, b) => a.id.localeCompare(b.id)),
     )
     const [flow] = ledger.flows.values()
-    const view = await line.exchange.flow(flow?.id ?? '')
+    const view = await exchangeOf(line.desks).flow(flow?.id ?? '')
     const spawned = [...ledger.turns.values()]
       .filter(({ call, id }) => call === null && id !== flow?.turn)
       .reduce((sum, turn) => sum + tokensOf(turn), 0)

@@ -2,6 +2,7 @@
  * One life of a process for `third-run.test.ts`: an agent that never gets past "poison". Says what runs and
  * what became of it.
  */
+import { exchangeOf } from './exchange-kit.ts'
 import { tieline } from '../src/tieline.ts'
 
 const [dataDir = '', task] = process.argv.slice(2)
@@ -24,7 +25,7 @@ process.once('SIGTERM', () => void line.close().then(() => process.exit(0)))
 
 const session = 'ses_clerk' as const
 if (task === 'poison')
-  await line.exchange.createSession(
+  await exchangeOf(line.desks).createSession(
     { kind: 'user' },
     {
       cwd: process.cwd(),
@@ -37,7 +38,7 @@ if (task === 'poison')
       trace: null,
     },
   )
-line.exchange.subscribe(
+exchangeOf(line.desks).subscribe(
   0,
   { sessions: null },
   {
@@ -50,7 +51,7 @@ line.exchange.subscribe(
   },
 )
 if (task !== undefined) {
-  const answer = await line.exchange
+  const answer = await exchangeOf(line.desks)
     .ask(session, task, { signal: new AbortController().signal, id: null, trace: null })
     .catch(() => null)
   if (answer !== null && !('code' in answer)) console.log(`answered ${answer.ended.output}`)

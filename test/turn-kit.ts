@@ -8,7 +8,8 @@ import type { StepKind, Usage } from '../src/model/event.ts'
 import { canonical, type Json } from '../src/model/json.ts'
 import { fullAuthority } from '../src/model/authority.ts'
 import { BudgetExhausted } from '../src/runtime/faults.ts'
-import type { Clock, Steps, ToolAnswer, ToolSpec, TurnInput } from '../src/runtime/ports.ts'
+import type { Clock, Steps, ToolAnswer, TurnInput } from '../src/runtime/ports.ts'
+import type { ToolSpec } from '../src/wire/tools.ts'
 
 export type RecordedStep = { kind: StepKind; name: string; request: Json; value: Json; usage: Usage | null }
 

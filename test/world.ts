@@ -14,8 +14,7 @@ import type { EventOf, EventType, StoredEvent } from '../src/model/event.ts'
 import type { Json } from '../src/model/json.ts'
 import { Limits } from '../src/model/limits.ts'
 import { agentBook } from '../src/runtime/agent-book.ts'
-import type { Exchange } from '../src/runtime/exchange.ts'
-import { openExchange } from '../src/runtime/open-exchange.ts'
+import { openDesks, type Desks } from '../src/runtime/desk/desk.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
 import type { Agents, Clock, Driver, Schemas, Tool } from '../src/runtime/ports.ts'
 import { startRun, type Run, type RunResult } from '../src/runtime/run.ts'
@@ -23,6 +22,7 @@ import type { SendRequest } from '../src/runtime/send.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { doorTools, standardTools } from '../src/tools/standard.ts'
 import { describeWorkspace } from '../src/tools/describe-workspace.ts'
+import { exchangeOf, type Exchange } from './exchange-kit.ts'
 
 export type AgentSpec = Partial<Omit<z.input<typeof Agent>, 'name' | 'driver'>> & {
   script?: ScriptedFunction
@@ -92,6 +92,7 @@ export type World = {
   addNode(): Promise<Node>
   events<T extends EventType>(type: T): Promise<(StoredEvent & { event: EventOf<T> })[]>
   faults: unknown[]
+  desks: Desks
   exchange: Exchange
 }
 
@@ -151,9 +152,9 @@ export async function world(options: WorldOptions): Promise<World> {
   const nodes: Node[] = []
   const node = await start()
   nodes.push(node)
-  const exchange = openExchange({
+  const desks = openDesks({
     line: node.line,
-    lists: store.lists,
+    builtIn: [],
     book: agents,
     toolNames: tools.map((tool) => tool.name),
     providers: [],
@@ -167,7 +168,8 @@ export async function world(options: WorldOptions): Promise<World> {
     nodes,
     node,
     faults,
-    exchange,
+    desks,
+    exchange: exchangeOf(desks),
     ...verbsOf(node, store, clock),
     addNode: async () => {
       const more = await start()

@@ -1,8 +1,8 @@
 /** A bare Fastify route with the same zod schemas and an answer of the same shape, and nothing behind it. */
 import { fastify } from 'fastify'
 import { validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { Post } from '../../src/server/message-routes.ts'
-import { IdPath } from '../../src/server/route.ts'
+import { IdPath } from '../../src/wire/scalars.ts'
+import { NewMessage } from '../../src/wire/sessions.ts'
 import type { BenchServer } from '../server-process.ts'
 
 export async function start(): Promise<BenchServer> {
@@ -11,7 +11,7 @@ export async function start(): Promise<BenchServer> {
   let count = 0
   app.post(
     '/api/sessions/:id/messages',
-    { schema: { params: IdPath, body: Post } },
+    { schema: { params: IdPath, body: NewMessage } },
     async (request, reply) => {
       const suffix = String(1_763_000_000_000_000 + (count += 1))
       return reply.code(202).send({

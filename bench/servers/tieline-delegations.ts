@@ -1,4 +1,5 @@
 /** `serve()` with many planners, each a persistent agent at `/v1/agents`, and one coder that they call. */
+import { exchangeOf } from '../../test/exchange-kit.ts'
 import { serve } from '../../src/serve.ts'
 import type { BenchServer } from '../server-process.ts'
 import { coderPrompt, instantModel, plannerPrompt, scratch } from '../work.ts'
@@ -38,7 +39,7 @@ export async function start(): Promise<BenchServer> {
     },
   })
   // Their sessions are there from the start, as those of agents that were made by API.
-  await Promise.all(names.map((name) => served.line.exchange.agentSession(name)))
+  await Promise.all(names.map((name) => exchangeOf(served.line.desks).agentSession(name)))
   return {
     url: served.url,
     facts: { agents: names },

@@ -21,22 +21,10 @@ export async function start(): Promise<BenchServer> {
     limitsOfHttp: noLimits,
     agents: { instant: { script: () => instantAnswer } },
   })
-  const { exchange, store } = served.line
+  const { desks, store } = served.line
   const made: SessionId[] = []
   const open = async (): Promise<SessionId> => {
-    const answer = await exchange.createSession(
-      { kind: 'user' },
-      {
-        cwd: workspace,
-        agent: 'instant',
-        model: null,
-        title: '',
-        parent: null,
-        initialMessage: null,
-        id: null,
-        trace: null,
-      },
-    )
+    const answer = await desks.as({}).sessions.create({ cwd: workspace, agent: 'instant' })
     if ('code' in answer) throw new Error(answer.code)
     return answer.sessionId
   }

@@ -1,8 +1,8 @@
 /** The rules of `src/model` themselves, and each of them with one guard switched off by wrapping it. */
-import { isRefusal, openCall, type OpenDecision } from '../../src/model/call.ts'
+import { openCall, type OpenDecision } from '../../src/model/call.ts'
 import { cancelTurn, endCall, endTurn } from '../../src/model/end.ts'
 import type { OpenFacts, TurnRow } from '../../src/model/facts.ts'
-import type { RefusalCode } from '../../src/model/refusal.ts'
+import { type RefusalCode, isRefusal } from '../../src/model/refusal.ts'
 import type { Guards } from './state.ts'
 
 export type Rules = {

@@ -1,10 +1,3 @@
-/**
- * The call protocol as pure steps: the actions of `calls/Calls.tla`, in the same order.
- * Decisions are made by the rules of `src/model`; what they record is folded by `fold.ts`. What is written
- * out here is what `src/runtime` does around them:
- * which transaction runs when, what a node keeps in memory, and what a crash takes away.
- */
-import { isRefusal } from '../../src/model/call.ts'
 import type { TurnResult } from '../../src/model/end.ts'
 import type { Event, Outcome } from '../../src/model/event.ts'
 import {
@@ -41,6 +34,7 @@ import {
   type Options,
   type State,
 } from './state.ts'
+import { isRefusal } from '../../src/model/refusal.ts'
 
 /** `events` is what the step appends to the log; a step of memory alone appends nothing. */
 export type ProtocolStep = {

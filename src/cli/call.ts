@@ -1,5 +1,5 @@
-/** `tieline call <agent> "<task>"`: one blocking call, as an agent would make it, from outside. */
-import type { CallAnswer, CreatedSession, NewCall } from '../client/answers.ts'
+import type { CallAnswer, NewCall } from '../wire/calls.ts'
+import type { CreatedSession } from '../wire/sessions.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import type { TielineClient } from '../client/client.ts'

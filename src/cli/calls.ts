@@ -1,5 +1,4 @@
-/** `tieline calls`: calls, newest first. */
-import type { ListedCall } from '../client/answers.ts'
+import type { ListedCall } from '../wire/calls.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { agoWords, timeWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'

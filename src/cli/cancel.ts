@@ -1,6 +1,6 @@
 /** `tieline cancel <id>`: ends what a session, a call or a whole flow does, with everything below it. */
 import type { TielineClient } from '../client/client.ts'
-import type { Flow } from '../client/answers.ts'
+import type { Flow } from '../wire/log.ts'
 import { turnOf, type CallId } from '../model/id.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ListedCall, MessageRecord } from '../client/answers.ts'
+import type { ListedCall } from '../wire/calls.ts'
+import type { MessageRecord } from '../wire/mail.ts'
 import { callLine } from './calls.ts'
 import { accepted, historyLines, withDraft } from './chat-commands.ts'
 

@@ -1,5 +1,6 @@
-/** The commands of the conversation: a slash and a word. What they print is worked out by pure functions. */
-import type { ListedCall, MessageRecord, Session } from '../client/answers.ts'
+import type { ListedCall } from '../wire/calls.ts'
+import type { MessageRecord } from '../wire/mail.ts'
+import type { Session } from '../wire/sessions.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { nearestOf } from '../model/nearest.ts'
 import { callLine } from './calls.ts'

@@ -1,8 +1,4 @@
-/**
- * One session as a person talks with it: messages go in, results come out, and a server that goes away is
- * found or started again.
- */
-import type { CreatedSession } from '../client/answers.ts'
+import type { CreatedSession } from '../wire/sessions.ts'
 import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import { awayMsMaxOf } from './connection.ts'

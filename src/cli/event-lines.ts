@@ -1,5 +1,4 @@
-/** Events as lines that a person reads: when, who, what. Pure. */
-import type { StreamedEvent } from '../client/answers.ts'
+import type { StreamedEvent } from '../wire/log.ts'
 import type { Event } from '../model/event.ts'
 import { turnOf } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'

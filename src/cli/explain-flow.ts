@@ -1,8 +1,5 @@
-/**
- * Why something stalled, or ended as it did, from what a running server tells: records of calls, and who
- * waits for whom. Pure.
- */
-import type { CallRecord, Flow, WaitEdge } from '../client/answers.ts'
+import type { CallRecord } from '../wire/calls.ts'
+import type { Flow, WaitEdge } from '../wire/log.ts'
 import { endWords, timeWords } from './amounts.ts'
 import { firstLine, oneLine } from './width.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CallRecord, Flow, WaitEdge } from '../client/answers.ts'
+import type { CallRecord } from '../wire/calls.ts'
+import type { Flow, WaitEdge } from '../wire/log.ts'
 import { explainFlows, explanationLines } from './explain-flow.ts'
 import { treeOfFlows } from './flow-tree.ts'
 import { callsOf } from './report.ts'

@@ -1,7 +1,5 @@
-/**
- * The tree of a flow from its record: what a server tells of it when nobody has followed its events. Pure.
- */
-import type { CallRecord, Flow } from '../client/answers.ts'
+import type { CallRecord } from '../wire/calls.ts'
+import type { Flow } from '../wire/log.ts'
 import { turnOf, type CallId } from '../model/id.ts'
 import { emptyTree, newNode, nodesOf, plant, type Tree, type TreeNode } from './tree.ts'
 

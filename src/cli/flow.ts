@@ -1,5 +1,4 @@
-/** `tieline flow <id>`: everything that one request caused, as a tree. */
-import type { Flow } from '../client/answers.ts'
+import type { Flow } from '../wire/log.ts'
 import type { TielineClient } from '../client/client.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { printJson, UsageError, wantsColour, type Command, type CommandInput } from './command.ts'

@@ -1,8 +1,5 @@
-/**
- * `tieline inbox [session]`: the messages that wait, of one session or of all; drafts, which a person changes
- * and releases; threads and dead letters.
- */
-import type { MessageRecord, Session } from '../client/answers.ts'
+import type { MessageRecord } from '../wire/mail.ts'
+import type { Session } from '../wire/sessions.ts'
 import type { TielineClient } from '../client/client.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, UsageError, wantsColour, type Command, type CommandInput } from './command.ts'

@@ -1,4 +1,5 @@
 /** How a server that a command started for itself ends: not under the hands of others. */
+import { isRefusal } from '../model/refusal.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import type { Served } from '../serve.ts'
 import { leftWords } from './amounts.ts'
@@ -46,15 +47,8 @@ const namedMax = 3
 
 /** Sessions of calls are not looked at: who called them is named. */
 async function workingNow(line: Served['line']): Promise<Working[]> {
-  const { sessions } = await line.exchange.sessions({
-    dir: null,
-    active: true,
-    agent: null,
-    parent: null,
-    archived: false,
-    cursor: null,
-    limit: namedMax,
-  })
+  const listed = await line.desks.as({}).sessions.list({ active: true, limit: namedMax })
+  const sessions = isRefusal(listed) ? [] : listed.sessions
   const turns = await Promise.all(sessions.map(({ id }) => line.store.sessionFacts(id)))
   return turns.flatMap(({ running }) =>
     running === null

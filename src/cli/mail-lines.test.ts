@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { MessageRecord } from '../client/answers.ts'
+import type { MessageRecord } from '../wire/mail.ts'
 import {
   acceptedLines,
   draftCount,

@@ -1,5 +1,4 @@
-/** Mail as lines for a person. Pure: what is known, how wide the terminal is, and what time it is come in. */
-import type { MessageRecord } from '../client/answers.ts'
+import type { MessageRecord } from '../wire/mail.ts'
 import { timeWords } from './amounts.ts'
 import { lineOf, segment, type Segment } from './segment.ts'
 import { firstLine, oneLine } from './width.ts'

@@ -1,12 +1,4 @@
-/**
- * A server for a command: one that was named, the one that owns the data directory, or one that is started
- * here and ends with the command.
- *
- * Several commands may begin at the same moment. The data directory has one owner; whoever loses the race
- * finds that owner's address a moment later, and connects to it.
- * The owner ends with its own work: then the others find the next one, or are it.
- */
-import type { Health } from '../client/answers.ts'
+import type { Health } from '../wire/server.ts'
 import { tielineClient, type TielineClient } from '../client/client.ts'
 import { ServerUnreachable, TielineError } from '../client/tieline-error.ts'
 import { systemClock } from '../runtime/system-clock.ts'

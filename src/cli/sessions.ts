@@ -1,5 +1,4 @@
-/** `tieline sessions`: sessions, newest first. */
-import type { Session } from '../client/answers.ts'
+import type { Session } from '../wire/sessions.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { agoWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'

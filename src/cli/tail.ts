@@ -1,6 +1,6 @@
 /** `tieline tail [session]`: events as they happen, one line each. */
 import { fstatSync } from 'node:fs'
-import type { StreamedEvent } from '../client/answers.ts'
+import type { StreamedEvent } from '../wire/log.ts'
 import type { TielineClient } from '../client/client.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, type Command, type CommandInput } from './command.ts'

@@ -6,7 +6,7 @@ import type { Json } from '../model/json.ts'
 import { plainLines } from './plain-lines.ts'
 import { rendered } from './terminal.ts'
 import { treeLines } from './tree-lines.ts'
-import type { Delta } from '../client/answers.ts'
+import type { Delta } from '../wire/log.ts'
 import { emptyTree, foldDelta, foldEvent, nodesOf, tokensOf, withoutClients, type Tree } from './tree.ts'
 import { displayWidth } from './width.ts'
 

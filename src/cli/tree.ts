@@ -1,8 +1,4 @@
-/**
- * Who calls whom: the events of one or more flows folded into a tree, one at a time. Pure; the same events
- * give the same tree.
- */
-import type { Delta } from '../client/answers.ts'
+import type { Delta } from '../wire/log.ts'
 import type { EventOf, Outcome, StoredEvent, Usage } from '../model/event.ts'
 import { turnOf } from '../model/id.ts'
 import type { Json } from '../model/json.ts'

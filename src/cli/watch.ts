@@ -1,8 +1,4 @@
-/**
- * Gives agents work over a client, and follows it: the events of what was asked for, and of everything that
- * it causes, until its turn has ended.
- */
-import type { StreamedEvent } from '../client/answers.ts'
+import type { StreamedEvent } from '../wire/log.ts'
 import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
 import type { EventOf, Outcome } from '../model/event.ts'

@@ -7,34 +7,22 @@
  * asked for.
  */
 import { hostConnection, type HostAsk, type HostConnection } from './host.ts'
+import type { AgentView } from '../wire/agents.ts'
+import type { CallAnswer, CallRecord, ListedCall, NewCall } from '../wire/calls.ts'
 import type {
-  Agent,
-  CallAnswer,
-  CallRecord,
   CreatedSession,
-  Flow,
-  FlowEvents,
-  Health,
   HistoryEntry,
-  ListedCall,
-  MessageRecord,
-  NewCall,
-  NewMail,
   NewMessage,
   NewSession,
-  Numbers,
-  Question,
-  SentMail,
   SentMessage,
-  ServerView,
   Session,
-  SessionsAsk,
   SessionState,
-  StreamedEvent,
-  ToolSpec,
-  TracedTool,
-  WaitEdge,
-} from './answers.ts'
+} from '../wire/sessions.ts'
+import type { Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
+import type { Health, Numbers, ServerView } from '../wire/server.ts'
+import type { MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
+import type { Question } from '../wire/questions.ts'
+import type { ToolSpec, NewTrace } from '../wire/tools.ts'
 import { eventStream, type EventsAsk, type OpenSocket } from './event-stream.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
@@ -55,6 +43,16 @@ export type ClientOptions = {
   /** Makes the WebSocket of the event stream; otherwise the global one is used. */
   openSocket?: OpenSocket
   surroundings?: Surroundings
+}
+
+export type SessionsAsk = {
+  dir?: string
+  active?: boolean
+  agent?: string
+  parent?: string
+  archived?: boolean
+  cursor?: string
+  limit?: number
 }
 
 export type TielineClient = {
@@ -97,7 +95,7 @@ export type TielineClient = {
       once?: Once,
     ): Promise<{ question: string; answer: 'allow' | 'deny' }>
   }
-  agents(once?: Once): Promise<Agent[]>
+  agents(once?: Once): Promise<AgentView[]>
   readonly tools: ToolRoutes
   /** Persistent agents under `/v1`. */
   readonly v1: LettaRoutes
@@ -142,7 +140,7 @@ export type ToolRoutes = {
     once?: Once,
   ): Promise<{ ok: boolean; value: Json }>
   /** What a tool of this program did in a session of its own. */
-  trace(session: string, traced: TracedTool, once?: Once): Promise<{ recorded: boolean }>
+  trace(session: string, traced: NewTrace, once?: Once): Promise<{ recorded: boolean }>
 }
 
 export type MailRoutes = {
@@ -247,7 +245,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
       answer: (id, answer, once) =>
         request('POST', `/api/questions/${encodeURIComponent(id)}`, { body: { answer }, ...once }),
     },
-    agents: async (once) => (await request<{ agents: Agent[] }>('GET', '/api/agents', once)).agents,
+    agents: async (once) => (await request<{ agents: AgentView[] }>('GET', '/api/agents', once)).agents,
     tools: toolRoutes(request),
     v1: lettaRoutes(request, settings),
     events: (ask = {}) => eventStream({ ...settings, openSocket, request }, ask),

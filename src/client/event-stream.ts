@@ -10,8 +10,8 @@
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { contained } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
-import { explain } from '../model/refusal.ts'
-import type { Delta, StreamedEvent } from './answers.ts'
+import { explain, isRefusal } from '../model/refusal.ts'
+import type { Delta, StreamedEvent } from '../wire/log.ts'
 import { urlOf, type Request, type RequestSettings } from './request.ts'
 import { TielineError, type ErrorBody } from './tieline-error.ts'
 
@@ -178,7 +178,7 @@ function socketUrl(
 function frameOf(data: unknown): Frame | null {
   if (typeof data !== 'string') return null
   const parsed = parseJson(data, 'frame', ownLimits)
-  if (!('code' in parsed)) return parsed.value as Frame | null
+  if (!isRefusal(parsed)) return parsed.value as Frame | null
   if (parsed.code === 'bad_input' && parsed.expected === 'JSON') return null
   throw new Error(`a frame could not be read: ${explain(parsed)}`)
 }

@@ -1,7 +1,36 @@
 /** Persistent agents under `/v1`: made, listed, asked, also as a stream. */
-import type { LettaAgent, LettaAnswer, LettaInput, LettaMessage, NewLettaAgent } from './answers.ts'
 import { eventData } from './event-data.ts'
 import { jsonOf, openStream, type Once, type Request, type RequestSettings } from './request.ts'
+
+/** An agent and its answers in Letta's shape; more fields than these may be there. */
+export type NewLettaAgent = {
+  name: string
+  system?: string
+  description?: string
+  model?: string
+  tools?: string[]
+}
+export type LettaAgent = {
+  id: string
+  name: string
+  system: string
+  description: string | null
+  model: string | null
+  [more: string]: unknown
+}
+export type LettaMessage = {
+  id: string
+  date: string
+  message_type: string
+  content?: unknown
+  [more: string]: unknown
+}
+export type LettaAnswer = {
+  messages: LettaMessage[]
+  stop_reason: { message_type: string; stop_reason: string } | string
+  usage: Record<string, unknown>
+}
+export type LettaInput = { content: string } | { messages: { role: string; content: string }[] }
 
 export type LettaRoutes = {
   createAgent(agent: NewLettaAgent, once?: Once): Promise<LettaAgent>

@@ -5,7 +5,7 @@
  * an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
-import { explain } from '../model/refusal.ts'
+import { explain, isRefusal } from '../model/refusal.ts'
 import type { Surroundings } from './surroundings.ts'
 import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
 
@@ -131,12 +131,12 @@ function answerOf(
   alsoTakes?: number,
 ): unknown {
   const parsed = body === '' ? null : parseJson(body, 'answer', ownLimits)
-  const value = parsed === null || 'code' in parsed ? null : parsed.value
+  const value = parsed === null || isRefusal(parsed) ? null : parsed.value
   if (
     (status >= 200 && status < 300) ||
     (status === alsoTakes && value !== null && errorOf(value) === null)
   ) {
-    if (parsed !== null && 'code' in parsed) throw badAnswer(url, status, body)
+    if (parsed !== null && isRefusal(parsed)) throw badAnswer(url, status, body)
     return value
   }
   const error = errorOf(value)
@@ -146,7 +146,7 @@ function answerOf(
 /** JSON of a server. One that is not ours, or not itself, may say anything. */
 export function jsonOf(text: string): unknown {
   const parsed = parseJson(text, 'frame', ownLimits)
-  if ('code' in parsed)
+  if (isRefusal(parsed))
     throw new TielineError(
       { code: 'not_tieline', message: `The server said what no Tieline server says: ${explain(parsed)}` },
       200,

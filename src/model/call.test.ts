@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Agent } from './agent.ts'
 import { allowsTool, mayUse } from './authority.ts'
-import { effectiveTimeoutMs, isRefusal, openCall, type OpenDecision } from './call.ts'
+import { effectiveTimeoutMs, openCall, type OpenDecision } from './call.ts'
 import type { Grant } from './event.ts'
 import { limitsDefault } from './limits.ts'
-import type { Refusal, RefusalCode } from './refusal.ts'
+import { type Refusal, type RefusalCode, isRefusal } from './refusal.ts'
 import {
   permitted,
   sessionRow,

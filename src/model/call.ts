@@ -30,7 +30,7 @@ import {
   subagentIterationsMax,
   type Limits,
 } from './limits.ts'
-import { agentUnknown, type Refusal } from './refusal.ts'
+import { type Refusal, agentUnknown, isRefusal } from './refusal.ts'
 import { byteLength } from './text.ts'
 
 export type OpenRequest = {
@@ -66,7 +66,6 @@ export type OpenWorld = {
 }
 
 export type OpenDecision = { grant: Grant; deadline: Millis } | Refusal
-export const isRefusal = (value: object): value is Refusal => 'code' in value
 
 /** The shortest deadline that leaves the caller time to use a partial result. */
 export const effectiveTimeoutMs = (requestedMs: number, callerLeftMs: number, limits: Limits): number =>

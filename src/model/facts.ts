@@ -1,4 +1,5 @@
 /** What the rules decide over: rows of the views, read inside the deciding transaction. */
+import { z } from 'zod'
 import type { Answer, EventOf, Grant, MailTarget, MessageSource, Outcome, SessionKind } from './event.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from './id.ts'
 
@@ -124,15 +125,17 @@ export type SendFacts = {
  * `queued`: its turn waits. `delivered`: its receiver has it. `answered`: and has replied. `declined`: nobody
  * will. `dead`: its receiver is gone.
  */
-export type MessageStatus =
-  | 'draft'
-  | 'ready'
-  | 'buffered'
-  | 'queued'
-  | 'delivered'
-  | 'answered'
-  | 'declined'
-  | 'dead'
+export const MessageStatus = z.enum([
+  'draft',
+  'ready',
+  'buffered',
+  'queued',
+  'delivered',
+  'answered',
+  'declined',
+  'dead',
+])
+export type MessageStatus = z.infer<typeof MessageStatus>
 
 export type MessageRow = {
   id: MessageId

@@ -111,6 +111,8 @@ const listedMax = 20
 const few = (names: readonly string[], between = ', '): string =>
   names.slice(0, listedMax).map(shorten).join(between) +
   (names.length > listedMax ? ` and ${names.length - listedMax} more` : '')
+/** Whether an answer is a refusal: nothing else that acts answer with has a `code`. */
+export const isRefusal = (answer: object): answer is Refusal => 'code' in answer
 
 const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>) => string } = {
   bad_input: (r) =>

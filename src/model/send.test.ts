@@ -8,6 +8,7 @@ import { Agent } from './agent.ts'
 import type { SendFacts, SessionFacts } from './facts.ts'
 import { limitsDefault } from './limits.ts'
 import { openMessage, type SendRequest, type SendWorld } from './send.ts'
+import { isRefusal } from './refusal.ts'
 
 type Case = { request: SendRequest; facts: SendFacts; world: SendWorld }
 
@@ -260,7 +261,7 @@ test('R7: whatever is granted lies within the sender: depth, tokens, tools', () 
           grant: { ...grantOf(allowed()), depth, tokensMax, authority: { tools, nested: true } },
         })
         const granted = judge(one)
-        if ('code' in granted) return
+        if (isRefusal(granted)) return
         expect(granted.depth).toBe(callback ? depth : depth + 1)
         expect(granted.authority.tools).toEqual(tools)
         expect(

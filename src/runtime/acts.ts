@@ -1,9 +1,7 @@
-/** What the tools of a turn may ask of the runtime, bound to that turn: nobody can act as somebody else. */
-import { isRefusal } from '../model/call.ts'
 import type { EventOf } from '../model/event.ts'
 import { callsBelow, isCallId, turnOf, type CallId, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import { callAgent, refusedResult } from './call.ts'
 import type { Line } from './line.ts'

@@ -5,12 +5,21 @@
 import type { Agent } from '../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../model/event.ts'
 import type { Millis, SessionId } from '../model/id.ts'
-import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
-import type { AgentView, CreateAgentAsk } from './exchange.ts'
+import { type Refusal, agentUnknown, badInput } from '../model/refusal.ts'
 import type { Line } from './line.ts'
 import type { Lists } from './lists-port.ts'
 import type { Agents, Driver, Hint } from './ports.ts'
 import { createdEvent, newSession } from './send.ts'
+import type { AgentView } from '../wire/agents.ts'
+
+export type CreateAgentAsk = {
+  name: string
+  system: string
+  description: string
+  model: string | null
+  tools: string[] | null
+  id: string | null
+}
 
 type Made = { agent: Agent; at: Millis }
 

@@ -1,15 +1,29 @@
 /** A user's message whose sender waits for the answer: what doors with blocking turns use. */
 import type { EventOf, StoredEvent } from '../model/event.ts'
-import type { SessionId, TurnId } from '../model/id.ts'
+import type { FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { Json } from '../model/json.ts'
 import { suffixOf } from '../model/mail.ts'
-import { explain, type Refusal } from '../model/refusal.ts'
+import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
-import type { AskAnswer, ToolUse } from './exchange.ts'
+import type { ToolUse } from './client-turn.ts'
 import type { Line } from './line.ts'
-import type { Delta } from './ports.ts'
 import { turnEnding } from './run.ts'
 import { readAll } from './scope.ts'
 import { send, type Sent } from './send.ts'
+import type { Delta } from '../wire/log.ts'
+
+/** What one blocking turn gave, for doors that answer with the conversation. */
+export type AskAnswer = {
+  turn: TurnId
+  flow: FlowId
+  session: SessionId
+  messageId: string
+  ended: EventOf<'turn.ended'>
+  usage: { input: number; output: number }
+  toolCalls: { id: string; name: string; input: Json; ok: boolean; output: Json; at: Millis }[]
+  startedAt: Millis
+  endedAt: Millis
+}
 
 export async function askTurn(
   line: Line,
@@ -32,7 +46,7 @@ export async function askTurn(
   const heard = hear(line, turn)
   try {
     const sent = await send(line, { to: { session }, text, id, trace: use.trace })
-    return 'code' in sent ? sent : await untilEnded(line, sent, heard.events, use.signal, startedAt)
+    return isRefusal(sent) ? sent : await untilEnded(line, sent, heard.events, use.signal, startedAt)
   } finally {
     heard.stop()
     if (tell !== null) line.deltaListeners.delete(tell)

@@ -3,7 +3,7 @@
  * outcome by the deadline (R4).
  * The rules are in `model/call.ts`; here are their facts, their keys, and what follows a yes.
  */
-import { isRefusal, openCall, type OpenDecision, type OpenRequest } from '../model/call.ts'
+import { openCall, type OpenDecision, type OpenRequest } from '../model/call.ts'
 import type { Manifest } from '../model/context.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
 import type { Event, EventOf, Notices } from '../model/event.ts'
@@ -11,7 +11,7 @@ import type { OpenFacts, SessionRow } from '../model/facts.ts'
 import type { Boundary } from '../model/frame.ts'
 import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import { explain, type Refusal } from '../model/refusal.ts'
+import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'

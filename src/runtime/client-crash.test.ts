@@ -6,8 +6,9 @@ import { expect, test } from 'vitest'
 import type { Event } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import { world, type World, type WorldOptions } from '../../test/world.ts'
-import type { ToolUse, Who } from './exchange.ts'
 import type { Store, ToolAnswer, Tx } from './ports.ts'
+import type { ToolUse } from './client-turn.ts'
+import type { Who } from './desk/asker.ts'
 
 const use = (more: Partial<ToolUse> = {}): ToolUse => ({
   signal: new AbortController().signal,

@@ -4,7 +4,8 @@
 import { expect, test } from 'vitest'
 import type { Json } from '../model/json.ts'
 import { world, type World } from '../../test/world.ts'
-import type { ToolUse, Who } from './exchange.ts'
+import type { ToolUse } from './client-turn.ts'
+import type { Who } from './desk/asker.ts'
 import type { Tool, ToolAnswer } from './ports.ts'
 
 const use = (more: Partial<ToolUse> = {}): ToolUse => ({

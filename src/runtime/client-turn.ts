@@ -12,21 +12,29 @@ import { externalAgent, type Agent } from '../model/agent.ts'
 import { fullAuthority } from '../model/authority.ts'
 import type { EventOf, ToolAsk } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
-import { canonical, type Json } from '../model/json.ts'
-import type { Refusal } from '../model/refusal.ts'
-import { countGently } from '../model/text.ts'
-import { clientDriver, useTool, type Work } from './client-driver.ts'
+import { type FlowId, type SessionId, type TurnId, callsBelow } from '../model/id.ts'
+import { type Json, canonical } from '../model/json.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-mark.ts'
+import { countGently } from '../model/text.ts'
+import { type Work, clientDriver, useTool } from './client-driver.ts'
+import type { Who } from './desk/asker.ts'
 import { cancel } from './ending.ts'
-import type { ToolUse, Who } from './exchange.ts'
 import { storeRefusal } from './faults.ts'
-import { starting, type Line } from './line.ts'
-import type { Driver, SessionState, ToolAnswer } from './ports.ts'
+import { type Line, starting } from './line.ts'
+import type { Driver, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
 import { turnRowOf, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
 import { stateOf } from './state.ts'
+import type { SessionState } from '../wire/sessions.ts'
+
+export type ToolUse = {
+  /** Aborts when the client has gone: what it asked for is cancelled. */
+  signal: AbortSignal
+  id: string | null
+  trace: string | null
+}
 
 /**
  * Who acts between turns: a client by its own session, or a session that a connected program runs, as its own
@@ -79,7 +87,7 @@ async function callingSession(line: Line, { session }: Client): Promise<SessionR
     { kind: 'user' },
     id.slice(4),
   )
-  if ('code' in made)
+  if (isRefusal(made))
     throw new Error(`the session for the calls of ${session.id} could not be made: ${made.code}`)
   return made
 }
@@ -119,7 +127,7 @@ export async function waitInOwnTurn(
     },
     false,
   )
-  return 'code' in answer || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
+  return isRefusal(answer) || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
 }
 
 /**

@@ -9,7 +9,7 @@ import { wantsMessages, type ContextFilter, type Entry, type Manifest } from '..
 import { boundaryFor, frameCall, frameLines, frameUnder, type Boundary } from '../model/frame.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { countGently } from '../model/text.ts'
 import type { Line } from './line.ts'
 import { entryText } from './loop.ts'
@@ -47,7 +47,7 @@ export async function buildContext(
     filter?.include_workspace === true
       ? await line.describeWorkspace(caller.session.cwd, filter.workspace_files)
       : null
-  if (workspace !== null && 'code' in workspace) return workspace
+  if (workspace !== null && isRefusal(workspace)) return workspace
   if (workspace !== null)
     parts['workspace'] = await countGently(line.count, frameLines(boundary, workspace.text))
   const summary = filter?.include_summary === true ? await summaryOf(line, caller) : null

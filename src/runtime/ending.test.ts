@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { valueOf, world } from '../../test/world.ts'
 import type { ScriptedFunction, ScriptedTurn } from '../adapters/scripted/run-function.ts'
 import { cancel } from './ending.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const forever = (turn: ScriptedTurn): Promise<never> =>
   new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
@@ -157,7 +158,7 @@ test('cancel ends the turn, every call below it and their drivers, and queued in
   const run = w.ask('boss', 'go')
   await w.rest()
   const sent = await run.accepted
-  if ('code' in sent) throw new Error(sent.code)
+  if (isRefusal(sent)) throw new Error(sent.code)
   const later = w.ask('', 'later', { session: sent.session })
   await w.rest()
   expect(await w.until(cancel(w.node.line, sent.turn, 'cancelled', 'enough'))).toBe(true)

@@ -14,6 +14,7 @@ import { opensTurn } from '../model/opening.ts'
 import type { Store } from './ports.ts'
 import { redactorOf } from './redact.ts'
 import { readAll, scopeOf, type LogReader, type Scope } from './scope.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 export const exportFormat = 1
 
@@ -213,5 +214,5 @@ function lineOf(line: string, number: number): z.infer<typeof ExportLine> {
 function jsonOf(line: string): unknown {
   const parsed = parseJson(line, 'line', ownLimits)
   // Not JSON is told like any other line that is wrong.
-  return 'code' in parsed ? undefined : parsed.value
+  return isRefusal(parsed) ? undefined : parsed.value
 }

@@ -6,10 +6,10 @@
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import type { FeedFilter, FeedSink } from './exchange.ts'
 import type { Line } from './line.ts'
-import type { Delta, Hint } from './ports.ts'
+import type { Hint } from './ports.ts'
 import { sayingOf } from './running.ts'
+import type { Delta } from '../wire/log.ts'
 
 /**
  * A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first
@@ -22,6 +22,13 @@ const pageSizeMax = 256
  * else up.
  */
 const catchingAtOnceMax = 2
+
+export type FeedFilter = {
+  /** Null is all. */
+  sessions: readonly SessionId[] | null
+}
+/** May throw or be slow: it is given what is there and must not await. */
+export type FeedSink = { events(events: readonly StoredEvent[]): void; delta(delta: Delta): void }
 
 type Listener = {
   cursor: number

@@ -1,7 +1,7 @@
 /** Forking a session without writing to it: the act behind the doors. What a fork is, is in `fork-row.ts`. */
 import type { SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
 import { forkOf } from './fork-row.ts'
 import type { Line } from './line.ts'
@@ -59,11 +59,11 @@ export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Pro
       tx.now,
       line.agents.get(from.agent)?.driver === 'host',
     )
-    if ('code' in forked) return forked
+    if (isRefusal(forked)) return forked
     tx.append(createdEvent(forked.row, own?.flow ?? null), ...forked.events)
     return forked.row
   })
-  if ('code' in made || ask.id === null) return made
+  if (isRefusal(made) || ask.id === null) return made
   const {
     events: [forked],
   } = await line.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)

@@ -16,7 +16,6 @@ import type { Lists } from './lists-port.ts'
 import type {
   Agents,
   Clock,
-  Delta,
   DescribeWorkspace,
   Driver,
   Ids,
@@ -27,6 +26,7 @@ import type {
 } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
+import type { Delta } from '../wire/log.ts'
 
 export type LinePorts = {
   store: Store

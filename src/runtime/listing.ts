@@ -1,26 +1,10 @@
 /** Calls for lists, newest first: from the rows of calls, each with its two events. */
-import type { Outcome, StoredEvent } from '../model/event.ts'
+import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
 import type { CallPage, Lists } from './lists-port.ts'
 import type { Store } from './ports.ts'
-
-/** `outcome` is null while a call is pending. Agents that a door made have an id, and a name besides. */
-export type ListedCall = {
-  call: string
-  flow: string | null
-  caller: string
-  callerName: string
-  agent: string
-  agentName: string
-  tool: string
-  task: string
-  outcome: Outcome | null
-  error: string | null
-  tokensUsed: number
-  createdAt: number
-  durationMs: number | null
-}
+import type { ListedCall } from '../wire/calls.ts'
 
 export type CallsFilter = {
   session: SessionId | null

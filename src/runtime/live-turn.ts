@@ -4,7 +4,7 @@
  */
 import type { Json } from '../model/json.ts'
 import { cancel } from './ending.ts'
-import type { ToolUse } from './exchange.ts'
+import type { ToolUse } from './client-turn.ts'
 import type { Line } from './line.ts'
 import type { ToolAnswer } from './ports.ts'
 import type { Running } from './running.ts'

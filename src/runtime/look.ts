@@ -4,11 +4,12 @@ import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { callOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Refusal } from '../model/refusal.ts'
-import type { FlowView, HistoryEntry, SessionsAsk, SessionView } from './exchange.ts'
 import type { Line } from './line.ts'
 import type { Lists, SessionListing } from './lists-port.ts'
 import { recordOf } from './record.ts'
 import { agentNameOf, outcomeOf, statusOf } from './state.ts'
+import type { Session, HistoryEntry } from '../wire/sessions.ts'
+import type { Flow } from '../wire/log.ts'
 
 const candidatesMax = 10
 
@@ -31,7 +32,7 @@ export async function findSession(line: Line, lists: Lists, given: string): Prom
 export async function viewOfListing(
   line: Line,
   { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
-): Promise<SessionView> {
+): Promise<Session> {
   const turn = lastTurn === null ? null : await line.store.turn(lastTurn)
   return {
     id: row.id,
@@ -52,12 +53,22 @@ export async function viewOfListing(
   }
 }
 
+export type SessionsAsk = {
+  dir: string | null
+  active: boolean | null
+  agent: string | null
+  parent: SessionId | null
+  archived: boolean
+  cursor: string | null
+  limit: number
+}
+
 /** The cursor is where the last page ended. */
 export async function listSessions(
   line: Line,
   lists: Lists,
   ask: SessionsAsk,
-): Promise<{ sessions: SessionView[]; next: string | null }> {
+): Promise<{ sessions: Session[]; next: string | null }> {
   const { dir, active, agent, parent, archived, cursor, limit } = ask
   const before = cursor === null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
   const found = await lists.listing(
@@ -78,7 +89,7 @@ export async function listSessions(
   }
 }
 
-export async function viewOfSession(line: Line, row: SessionRow): Promise<SessionView> {
+export async function viewOfSession(line: Line, row: SessionRow): Promise<Session> {
   const facts = await line.store.sessionFacts(row.id)
   const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(row.id, [row.entries])
   const parent = row.parent === null ? null : await line.store.session(row.parent)
@@ -153,7 +164,7 @@ async function senderAgent(line: Line, session: SessionId | null): Promise<strin
 const turnsMax = 10_000
 
 /** One root request with all its calls; tokens and time are rolled up. */
-export async function flowOf(line: Line, id: string): Promise<FlowView | null> {
+export async function flowOf(line: Line, id: string): Promise<Flow | null> {
   const rows = await line.store.turns({ flow: id as FlowId }, turnsMax)
   const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
   const opened = root === undefined ? null : await line.store.event(root.openedSeq)
@@ -190,7 +201,7 @@ export async function flowOf(line: Line, id: string): Promise<FlowView | null> {
 }
 
 /** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<FlowView['messages']> {
+async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<Flow['messages']> {
   const messages = await Promise.all(
     rows.map(async (row) => {
       const opened = (await line.store.event(row.openedSeq))?.event

@@ -13,7 +13,8 @@ import type { Usage } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import { countGently, preview, type CountTokens } from '../model/text.ts'
 import { BudgetExhausted, ProviderFault } from './faults.ts'
-import type { ModelAnswer, Steps, ToolSpec, TurnInput, TurnOutcome } from './ports.ts'
+import type { ModelAnswer, Steps, TurnInput, TurnOutcome } from './ports.ts'
+import type { ToolSpec } from '../wire/tools.ts'
 
 /**
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the

@@ -1,6 +1,6 @@
 /** What a turn, or a client outside, may do with mail: list sessions, write, look into inboxes, accept. */
 import type { MessageFacts, SessionRow } from '../model/facts.ts'
-import type { Refusal } from '../model/refusal.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Line } from './line.ts'
 import { findSession, listSessions } from './look.ts'
 import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
@@ -48,11 +48,11 @@ export function mailActsOf(
     sendMail: (ask, key) => sendMail(line, { ...writer, act: actOf(key) }, ask),
     async readInbox({ session, replies, limit }) {
       const of = await inboxOf(session)
-      return 'code' in of ? of : readInbox(line, reader, of.id, replies, limit)
+      return isRefusal(of) ? of : readInbox(line, reader, of.id, replies, limit)
     },
     async acceptMail({ session, which, replies }, key) {
       const of = await inboxOf(session)
-      return 'code' in of ? of : acceptOne(line, reader, of, which, replies, actOf(key))
+      return isRefusal(of) ? of : acceptOne(line, reader, of, which, replies, actOf(key))
     },
   }
 }
@@ -67,6 +67,6 @@ export async function acceptOne(
   act: string | null,
 ): Promise<MessageFacts | null | Refusal> {
   const accepted = await acceptMail(line, reader, { session, which, replies, act })
-  if ('code' in accepted) return accepted
+  if (isRefusal(accepted)) return accepted
   return accepted.message === null ? null : line.lists.mail.message(accepted.message)
 }

@@ -18,7 +18,7 @@ import {
   taken,
   type Which,
 } from '../model/mail.ts'
-import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
+import { type Refusal, agentUnknown, badInput, isRefusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
 import { isThere, type Line } from './line.ts'
 import type { Notice } from './mail-port.ts'
@@ -108,7 +108,7 @@ export async function acceptMail(
             tx.append(...buffered)
             return work(tx)
           })
-    if ('code' in accepted) return accepted
+    if (isRefusal(accepted)) return accepted
     const { start, message } = accepted
     if (start !== null)
       line.start(turnRowOf(start.delivered, start.started, start.at), start.row, start.delivered, null)
@@ -260,7 +260,7 @@ export async function threadOf(
   limit: number,
 ): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
   const known = await findMail(line, reader, id)
-  if ('code' in known) return known
+  if (isRefusal(known)) return known
   const all = await line.lists.mail.thread(id, after, limit)
   const seen = await Promise.all(
     all.map(async (one) =>

@@ -1,11 +1,12 @@
 /**
  * The part of the ports that is about mail: what is asked for, what is answered, and what lists there are.
  */
-import type { MessageFacts, MessageStatus } from '../model/facts.ts'
+import type { MessageFacts } from '../model/facts.ts'
 import type { Boundary } from '../model/frame.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
 import type { Which } from '../model/mail.ts'
 import type { Refusal } from '../model/refusal.ts'
+import type { SentMail } from '../wire/mail.ts'
 
 /** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
 export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
@@ -50,15 +51,6 @@ export type MailAsk = {
 }
 /** One draft. `read` is its `updated_at` as it was read: one that was changed since is left as it is. */
 export type DraftAsk = { id: string; read: string | null }
-
-export type MailAnswer = {
-  id: string
-  session: SessionId | null
-  status: MessageStatus
-  draft: boolean
-  buffered: boolean
-}
-
 export type SessionSummary = {
   id: SessionId
   agent: string
@@ -76,7 +68,7 @@ export type SessionSummary = {
 export type MailActs = {
   /** Sessions that are not a call's own, newest first. `dir` null is anywhere. */
   listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
-  sendMail(ask: MailAsk, key: string): Promise<MailAnswer | Refusal>
+  sendMail(ask: MailAsk, key: string): Promise<SentMail | Refusal>
   /** `session` null is one's own. */
   readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<
     | {

@@ -1,27 +1,7 @@
 /** A message as everybody outside sees it: the same keys in every state. */
-import type { MessageFacts, MessageStatus } from '../model/facts.ts'
-import type { MessageSource } from '../model/event.ts'
-import type { SessionId } from '../model/id.ts'
+import type { MessageFacts } from '../model/facts.ts'
 import { nanosOf } from '../model/mail.ts'
-
-/** Times are nanoseconds since 1970 as decimal texts. */
-export type MessageRecord = {
-  id: string
-  created_at: string
-  updated_at: string
-  from: SessionId | null
-  to: SessionId | null
-  'in-reply-to': string | null
-  draft: boolean
-  buffered: boolean
-  accepted_at: string | null
-  /** Null unless another session than `to` accepted it. */
-  accepted_by: SessionId | null
-  initial: string
-  message: string
-  source: MessageSource
-  status: MessageStatus
-}
+import type { MessageRecord } from '../wire/mail.ts'
 
 export const recordOfMessage = (known: MessageFacts): MessageRecord => ({
   id: known.id,

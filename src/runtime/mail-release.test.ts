@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { as, letter, mailWorld, user } from '../../test/mail-kit.ts'
 import type { SessionId } from '../model/id.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const plan = (read: string | null = null) => ({ id: 'plan', read })
 
@@ -235,9 +236,10 @@ test('M3: a change and a release at the same moment: what was changed in time is
     ])
     const known = await w.ok(w.exchange.mail.message(user, id))
     const isTold = round % 2 === 0
-    const expected =
-      'code' in revised ? ['old', false, 'sent'] : ['new', isTold, isTold ? 'message_changed' : 'sent']
-    expect([known.message, known.draft, 'code' in released ? released.code : 'sent']).toEqual(expected)
+    const expected = isRefusal(revised)
+      ? ['old', false, 'sent']
+      : ['new', isTold, isTold ? 'message_changed' : 'sent']
+    expect([known.message, known.draft, isRefusal(released) ? released.code : 'sent']).toEqual(expected)
   }
 })
 

@@ -1,10 +1,3 @@
-/**
- * Writing mail: drafts, revisions, sending, replying. What is sent passes the rules of any message
- * (`send.ts`); to a session that is there it waits in the inbox until it is accepted,
- * to a new session or a fork it is delivered at once, and a reply goes straight to whoever wrote what it
- * answers.
- */
-import { isRefusal } from '../model/call.ts'
 import type { MailTarget } from '../model/event.ts'
 import type { MessageFacts, SessionRow } from '../model/facts.ts'
 
@@ -20,16 +13,17 @@ import {
   userSession,
   type Draft,
 } from '../model/mail.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { userDesk } from './desk.ts'
 import { elaborate } from './elaborate.ts'
 import type { Line } from './line.ts'
 import { findSession } from './look.ts'
-import type { DraftAsk, MailAnswer, MailAsk } from './mail-port.ts'
+import type { DraftAsk, MailAsk } from './mail-port.ts'
 import { recordOfMessage } from './mail-record.ts'
 import { assertOurs } from './running.ts'
 import { authorOf, ownerOf, post, type Released, type SendRequest, type Sender } from './send.ts'
+import type { SentMail } from '../wire/mail.ts'
 
 /** Who writes. `act` is the act's own id: tried again, it has one effect. */
 export type Writer = {
@@ -48,7 +42,7 @@ export async function sendMail(
   writer: Writer,
   ask: MailAsk,
   seen?: number,
-): Promise<MailAnswer | Refusal> {
+): Promise<SentMail | Refusal> {
   const problem = problemOf(line, ask)
   if (problem !== null) return problem
   const owner = ownerOf(writer.sender)
@@ -80,7 +74,7 @@ export async function sendMail(
   const drawn = ask.id === undefined && writer.act === null
   const sent = await sendDraft(line, writer, draft, drawn, seen)
   if (
-    !('code' in sent) ||
+    !isRefusal(sent) ||
     sent.code !== 'session_unknown' ||
     target.kind !== 'session' ||
     sent.session !== target.session
@@ -88,7 +82,7 @@ export async function sendMail(
     return sent
   // It was no whole id after all.
   const found = await findSession(line, line.lists, target.session)
-  return 'code' in found
+  return isRefusal(found)
     ? found
     : found.id === target.session
       ? sent
@@ -139,7 +133,7 @@ async function targetOf(
   if (session !== undefined && isSessionId(session) && draft !== true) return { kind: 'session', session }
   const named =
     session === undefined || session === 'new' ? null : await findSession(line, line.lists, session)
-  if (named !== null && 'code' in named) return named
+  if (named !== null && isRefusal(named)) return named
   if (named !== null) return { kind: 'session', session: named.id }
   if (inReplyTo !== null) {
     const answered = await line.lists.mail.message(inReplyTo)
@@ -222,11 +216,11 @@ async function sendDraft(
   draft: Draft,
   drawn: boolean,
   seen: number | undefined,
-): Promise<MailAnswer | Refusal> {
+): Promise<SentMail | Refusal> {
   const { target, inReplyTo, text } = draft
   if (target.kind === 'session' && target.session === userSession) await userDesk(line)
   const to = receiverOf(line, writer, target)
-  if ('code' in to) return to
+  if (isRefusal(to)) return to
   const inbox =
     target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
   const request: SendRequest = {
@@ -243,7 +237,7 @@ async function sendDraft(
     ...(seen === undefined ? {} : { seen }),
   }
   const posted = await post(line, request)
-  if ('code' in posted) return posted
+  if (isRefusal(posted)) return posted
   if (posted.again) return answerOf(line, posted.message)
   const status =
     posted.status === 'buffered'
@@ -278,7 +272,7 @@ function receiverOf(
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
 }
 
-async function answerOf(line: Line, id: string): Promise<MailAnswer> {
+async function answerOf(line: Line, id: string): Promise<SentMail> {
   const known = await line.lists.mail.message(id)
   const status = known?.status ?? 'draft'
   return {
@@ -296,9 +290,9 @@ export async function reviseMail(
   writer: Writer,
   ask: DraftAsk,
   message: string,
-): Promise<MailAnswer | Refusal> {
+): Promise<SentMail | Refusal> {
   const known = await seenDraft(line, ask)
-  return 'code' in known
+  return isRefusal(known)
     ? known
     : sendMail(
         line,
@@ -309,10 +303,10 @@ export async function reviseMail(
 }
 
 /** Sends a draft as it is, once; a second try has the same answer. */
-export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Promise<MailAnswer | Refusal> {
+export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Promise<SentMail | Refusal> {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const known = await seenDraft(line, ask)
-    if ('code' in known) return known
+    if (isRefusal(known)) return known
     if (known.status !== 'draft')
       return known.owner === ownerOf(writer.sender)
         ? answerOf(line, known.id)
@@ -324,7 +318,7 @@ export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Pr
       { id: known.id, message: known.text, draft: false },
       known.updatedSeq,
     )
-    if (!('code' in sent) || sent.code !== 'message_changed') return sent
+    if (!isRefusal(sent) || sent.code !== 'message_changed') return sent
   }
   return { code: 'message_changed', message: ask.id }
 }

@@ -6,7 +6,9 @@ import { expect, test } from 'vitest'
 import type { SessionId } from '../model/id.ts'
 import { limitsDefault } from '../model/limits.ts'
 import { world, type World } from '../../test/world.ts'
-import type { SendAsk, Who } from './exchange.ts'
+import { isRefusal } from '../model/refusal.ts'
+import type { SendAsk } from '../../test/exchange-kit.ts'
+import type { Who } from './desk/asker.ts'
 
 const user: Who = { kind: 'user' }
 const place = { cwd: tmpdir(), model: null, title: '', parent: null, id: null, trace: null }
@@ -25,7 +27,7 @@ const letter = (to: SessionId, text: string, more: Partial<SendAsk> = {}): SendA
 
 async function session(w: World, agent: string, initialMessage: string | null = null): Promise<SessionId> {
   const made = await w.exchange.createSession(user, { ...place, agent, initialMessage })
-  if ('code' in made) throw new Error(made.code)
+  if (isRefusal(made)) throw new Error(made.code)
   return made.sessionId
 }
 
@@ -530,7 +532,7 @@ test('an orphan is listed as one and can be adopted, but not by its own child', 
     initialMessage: null,
     parent: old,
   })
-  const child = 'code' in made ? ('ses_none' as const) : made.sessionId
+  const child = isRefusal(made) ? ('ses_none' as const) : made.sessionId
   await w.store.transact([`session:${old}`], async (tx) =>
     tx.append({ type: 'session.archived', session: old, turn: null, cause: 'idle' }),
   )

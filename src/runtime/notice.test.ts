@@ -8,12 +8,13 @@ import { valueOf, world, type World } from '../../test/world.ts'
 import type { ScriptedTurn } from '../adapters/scripted/run-function.ts'
 import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const place = { cwd: tmpdir(), model: null, title: '', parent: null, id: null, trace: null }
 
 async function session(w: World, agent: string, initialMessage: string | null = null): Promise<SessionId> {
   const made = await w.exchange.createSession({ kind: 'user' }, { ...place, agent, initialMessage })
-  return 'code' in made ? 'ses_none' : made.sessionId
+  return isRefusal(made) ? 'ses_none' : made.sessionId
 }
 
 const resting = (w: World, id: SessionId) =>

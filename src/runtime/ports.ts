@@ -22,6 +22,8 @@ import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } fro
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { InboxAsk, MailActs } from './mail-port.ts'
+import type { SessionState } from '../wire/sessions.ts'
+import type { ToolSpec } from '../wire/tools.ts'
 import type { StoreHealth } from './store-health.ts'
 
 export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
@@ -160,9 +162,6 @@ export class NeedsKeys extends Error {
 /** These events cannot be written; nothing of them was. */
 export class AppendFault extends Error {}
 
-/** What a model is shown of a tool. */
-export type ToolSpec = { name: string; description: string; input: Json }
-
 /** `read` may be repeated after a crash; `write` may not; `call` records itself as a call. */
 export type ToolEffect = 'read' | 'write' | 'call'
 
@@ -181,6 +180,8 @@ export type Tool = {
   /** Why the configuration keeps it from everybody: it is not shown, and says no when it is used. */
   disabled?: string
   describe(turn: TurnContext): ToolSpec
+  /** Its input as the configuration leaves it: with its defaults, and with what it fixes. */
+  settle?(input: Json): { input: Json } | Refusal
   /**
    * Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after
    * `signal` aborts.
@@ -260,19 +261,6 @@ export type SpawnRequest = {
   agent: string | null
   model: string | null
 }
-
-export type SessionState = {
-  sessionId: SessionId
-  status: 'idle' | 'streaming' | 'error'
-  cwd: string
-  /** A turn runs or waits. */
-  isActive: boolean
-  lastMessage: { role: 'user' | 'assistant'; content: string; timestamp: string } | null
-  queued: number
-  parent: SessionId | null
-  depth: number
-}
-
 /** What tools may ask of the runtime, bound to one turn. */
 export type Acts = MailActs & {
   call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
@@ -304,17 +292,6 @@ export type Acts = MailActs & {
     limit: number,
   ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
 }
-
-/** A piece of a turn as it happens. In memory only; offset and epoch tell a rerun from a continuation. */
-export type Delta = {
-  session: SessionId
-  turn: TurnId
-  epoch: number
-  step: number
-  offset: number
-  text: string
-}
-
 /** One request to a model and its answer, as recorded. */
 export type ModelAnswer = {
   text: string

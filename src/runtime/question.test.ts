@@ -43,7 +43,7 @@ test('a tool under ask waits for a person, who is told who asks, for what, on wh
     path: ['planner', 'coder'],
   })
   expect(ran).toEqual([])
-  expect(await w.exchange.answer(question?.id ?? '', 'allow', 'the user')).toEqual({
+  expect(await w.exchange.answer(question?.id ?? '', 'allow')).toEqual({
     question: question?.id,
     answer: 'allow',
   })
@@ -57,14 +57,14 @@ test('the first answer counts, a second one learns what it was; a no tells the m
   const run = w.ask('coder', 'x')
   await w.rest()
   const id = (await w.exchange.questions())[0]?.id ?? ''
-  const answers = await Promise.all([w.exchange.answer(id, 'deny', 'a'), w.exchange.answer(id, 'allow', 'b')])
+  const answers = await Promise.all([w.exchange.answer(id, 'deny'), w.exchange.answer(id, 'allow')])
   expect(answers).toEqual([
     { question: id, answer: 'deny' },
-    { code: 'question_answered', question: id, answer: 'deny', by: 'a' },
+    { code: 'question_answered', question: id, answer: 'deny', by: 'user' },
   ])
   expect((await w.until(run)).output).toContain('tool_disabled')
   expect(ran.splice(0)).toEqual([])
-  expect(await w.exchange.answer('question_none', 'allow', 'a')).toMatchObject({ code: 'question_unknown' })
+  expect(await w.exchange.answer('question_none', 'allow')).toMatchObject({ code: 'question_unknown' })
 })
 
 test('no answer by the deadline is a no, while there is still time to say so', async () => {
@@ -114,7 +114,7 @@ test('several questions at once are a queue, and each gets its own answer', asyn
   const questions = await w.exchange.questions()
   expect(questions.length).toBe(4)
   for (const { id, input } of questions)
-    await w.exchange.answer(id, (input as { what: string }).what === 'b' ? 'deny' : 'allow', 'me')
+    await w.exchange.answer(id, (input as { what: string }).what === 'b' ? 'deny' : 'allow')
   expect((await w.until(run)).output).toBe('[true,false,true,true]')
   expect(ran.splice(0).toSorted()).toEqual(['{"what":"a"}', '{"what":"a"}', '{"what":"c"}'])
 })
@@ -128,7 +128,7 @@ test('a turn that was cancelled asks no longer; an answer then is refused', asyn
   await w.until(run)
   await w.rest()
   expect(await w.exchange.questions()).toEqual([])
-  expect(await w.exchange.answer(id, 'allow', 'late')).toMatchObject({ code: 'call_ended' })
+  expect(await w.exchange.answer(id, 'allow')).toMatchObject({ code: 'call_ended' })
 })
 
 test('after the death of a node the question stands as it was: answered once, asked once', async () => {
@@ -141,7 +141,7 @@ test('after the death of a node the question stands as it was: answered once, as
   await w.pass(10_000)
   const questions = await w.exchange.questions()
   expect(questions.length).toBe(1)
-  await w.exchange.answer(questions[0]?.id ?? '', 'allow', 'me')
+  await w.exchange.answer(questions[0]?.id ?? '', 'allow')
   await w.pass(5000)
   expect((await w.events('question.asked')).length).toBe(1)
   expect((await w.events('turn.ended'))[0]?.event).toMatchObject({ outcome: 'completed' })
@@ -158,7 +158,7 @@ test('a run with a question replays without asking anybody', async () => {
   const w = await world({ agents: { coder: careful }, tools: [danger], asks: true })
   const run = w.ask('coder', 'x')
   await w.rest()
-  await w.exchange.answer((await w.exchange.questions())[0]?.id ?? '', 'allow', 'me')
+  await w.exchange.answer((await w.exchange.questions())[0]?.id ?? '', 'allow')
   await w.until(run)
   ran.length = 0
   const sent = (await w.events('message.sent'))[0]?.event

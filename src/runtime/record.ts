@@ -1,48 +1,12 @@
 /** The record of a call, from the log: everything that is not in the caller's context. */
-import type { EventOf, Outcome } from '../model/event.ts'
-import type { Manifest } from '../model/context.ts'
+import type { EventOf } from '../model/event.ts'
 import { isCallId, turnOf } from '../model/id.ts'
-import type { Json } from '../model/json.ts'
-import { explain, type Refusal } from '../model/refusal.ts'
+import { explain } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { Store } from './ports.ts'
+import type { CallRecord } from '../wire/calls.ts'
 
 const previewPoints = 200
-
-export type CallRecord = {
-  call: string
-  flow: string | null
-  tool: string
-  caller: string
-  callerSession: string
-  target: string
-  targetSession: string | null
-  task: string
-  taskHash: string
-  input: Json
-  requested: Json
-  outcome: Outcome | null
-  success: boolean
-  output: string
-  output_preview: string
-  outputBytes: number
-  truncated: boolean
-  errors: string[]
-  toolCalls: string[]
-  tokensUsed: number
-  iterations: number
-  depth: number
-  path: string[]
-  allowedTools: string[] | null
-  nested: boolean
-  tokensMax: number | null
-  deadline: number | null
-  created_at: number
-  endedAt: number | null
-  durationMs: number | null
-  context: Manifest | null
-  refusal: Refusal | null
-}
 
 export async function recordOf(store: Store, id: string): Promise<CallRecord | null> {
   if (!isCallId(id)) return null

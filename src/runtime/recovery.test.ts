@@ -5,6 +5,7 @@ import { cancel } from './ending.ts'
 import { listCalls } from './listing.ts'
 import type { Driver, Tool } from './ports.ts'
 import { recordOf } from './record.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 /** A node that is gone without a word: it hears, says and does nothing more. */
 function freeze(w: World): void {
@@ -220,7 +221,7 @@ test('what a call has used is on record also where it was ended before anybody c
   const other = await w.addNode()
   const [opened] = await w.events('call.opened')
   const sent = await run.accepted
-  if ('code' in sent || opened === undefined) throw new Error('nothing was opened')
+  if (isRefusal(sent) || opened === undefined) throw new Error('nothing was opened')
   await cancel(other.line, sent.turn, 'cancelled', 'asked by the user')
   await w.pass(12_000)
   const [ended] = await w.events('call.ended')
@@ -253,7 +254,7 @@ test('queued inputs of a busy session run one at a time and in order, also when 
   const first = w.ask('a', 'first')
   await w.rest()
   const sent = await first.accepted
-  if ('code' in sent) throw new Error(sent.code)
+  if (isRefusal(sent)) throw new Error(sent.code)
   const rest = ['second', 'third', 'fourth'].map((task) => w.ask('', task, { session: sent.session }))
   const results = await w.until(Promise.all([first, ...rest]))
   expect(results.map(({ output }) => output)).toEqual(['first', 'second', 'third', 'fourth'])

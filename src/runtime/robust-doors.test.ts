@@ -4,8 +4,9 @@ import { expect, test } from 'vitest'
 import { mailWorld } from '../../test/mail-kit.ts'
 import { world, type World } from '../../test/world.ts'
 import type { SessionId } from '../model/id.ts'
-import type { Who } from './exchange.ts'
 import { framePeer } from '../model/frame.ts'
+import { isRefusal } from '../model/refusal.ts'
+import type { Who } from './desk/asker.ts'
 
 const user: Who = { kind: 'user' }
 const never = new AbortController().signal
@@ -25,7 +26,7 @@ const make = async (
     id,
     trace: null,
   })
-  if ('code' in made) throw new Error(made.code)
+  if (isRefusal(made)) throw new Error(made.code)
   return made.sessionId
 }
 
@@ -50,7 +51,7 @@ test('of two adoptions that would make a ring one is refused', async () => {
   const w = await world({ agents: { coder: {} } })
   const [a, b] = [await make(w, 'coder'), await make(w, 'coder')]
   const both = await Promise.all([w.exchange.adopt(a, b), w.exchange.adopt(b, a)])
-  expect(both.filter((answer) => 'code' in answer)).toMatchObject([{ code: 'bad_input', field: 'parent' }])
+  expect(both.filter((answer) => isRefusal(answer))).toMatchObject([{ code: 'bad_input', field: 'parent' }])
 })
 
 test('a client that was deleted can do nothing more', async () => {

@@ -1,7 +1,7 @@
 /** One root request as its sender holds it: awaited for its result, iterated for its events. */
 import type { EventOf, Outcome, StoredEvent } from '../model/event.ts'
 import { turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
-import { explain, type Refusal } from '../model/refusal.ts'
+import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
 import { storeRefusal } from './faults.ts'
 import { listen, type Line } from './line.ts'
@@ -37,7 +37,7 @@ export function startRun(line: Line, request: SendRequest): Run {
     return refusal
   })
   const result = accepted.then((sent) => {
-    if ('code' in sent) return refused(sent)
+    if (isRefusal(sent)) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
     if (sent.status === 'queued' && request.timeoutMs !== undefined)
       line.alarm.after(
@@ -57,11 +57,11 @@ export function startRun(line: Line, request: SendRequest): Run {
     finally: (done) => result.finally(done),
     async cancel(cause = 'asked by the user') {
       const sent = await accepted
-      return 'code' in sent ? false : cancel(line, sent.turn, 'cancelled', cause)
+      return isRefusal(sent) ? false : cancel(line, sent.turn, 'cancelled', cause)
     },
     async *[Symbol.asyncIterator]() {
       const sent = await accepted
-      if (!('code' in sent)) yield* follow(line, sent.turn, after)
+      if (!isRefusal(sent)) yield* follow(line, sent.turn, after)
     },
   }
 }

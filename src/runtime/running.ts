@@ -14,8 +14,9 @@ import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
 import { msLeft } from './kept-time.ts'
 import type { Line } from './line.ts'
-import { AppendFault, type Acts, type Delta, type Key, type Tool, type Tx } from './ports.ts'
+import { AppendFault, type Acts, type Key, type Tool, type Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
+import type { Delta } from '../wire/log.ts'
 
 export type Running = {
   readonly row: TurnRow

@@ -5,7 +5,6 @@
 import { fingerprint } from '../model/fingerprint.ts'
 import type { Boundary } from '../model/frame.ts'
 import { externalAgent, type Agent } from '../model/agent.ts'
-import { isRefusal } from '../model/call.ts'
 import type { Event, EventOf, Grant, MessageSource, Notices } from '../model/event.ts'
 import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../model/id.ts'
@@ -20,7 +19,7 @@ import {
   type Author,
   type Draft,
 } from '../model/mail.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { type Refusal, badInput, isRefusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-mark.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
 import { byteLength, countGently } from '../model/text.ts'
@@ -112,7 +111,7 @@ export async function send(
   request: Omit<SendRequest, 'inbox' | 'draft'>,
 ): Promise<Sent | Refusal> {
   const posted = await post(line, request)
-  if ('code' in posted) return posted
+  if (isRefusal(posted)) return posted
   return posted.turn === null || posted.status === 'buffered'
     ? { code: 'message_already_sent', message: posted.message }
     : { ...posted, turn: posted.turn, status: posted.status }
@@ -188,7 +187,7 @@ type Decided = {
 async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> {
   const decided = await line.store.transact(keysOf(sending), (tx) => decide(tx, line, sending))
   if (decided === 'known') return sentBefore(line, sending)
-  if ('code' in decided) return decided
+  if (isRefusal(decided)) return decided
   const { row, sent, started, at } = decided
   if (started !== null) line.start(turnRowOf(sent, started, at), row, sent, null)
   else if (sent.turn !== null && sent.deadline !== null) keepTime(line, sent.turn, sent.deadline)
@@ -206,12 +205,12 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
   const draft = await draftOf(tx, sending, turn)
-  if (draft === 'known' || 'code' in draft) return draft
+  if (draft === 'known' || isRefusal(draft)) return draft
   const answered = await answeredBy(tx, sending)
-  if (answered !== null && 'code' in answered) return answered
+  if (answered !== null && isRefusal(answered)) return answered
   const facts = await factsOf(tx, line, sending)
   const fresh = await freshOf(tx, line, sending)
-  if (fresh !== null && 'code' in fresh) return fresh
+  if (fresh !== null && isRefusal(fresh)) return fresh
   const row = facts.target.session ?? fresh?.row ?? null
   const agent =
     row === null ? undefined : row.kind === 'external' ? externalAgent : line.agents.get(row.agent)

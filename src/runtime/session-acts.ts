@@ -3,16 +3,17 @@ import { resolve } from 'node:path'
 import { fingerprint } from '../model/fingerprint.ts'
 import type { SessionRow } from '../model/facts.ts'
 import { isSessionId, type SessionId } from '../model/id.ts'
-import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
+import { type Refusal, agentUnknown, badInput, isRefusal } from '../model/refusal.ts'
 import { isDirectory } from './is-directory.ts'
 import type { Line } from './line.ts'
 import { mailActsOf } from './mail-acts.ts'
 import type { MailActs } from './mail-port.ts'
-import type { Acts, Key, SessionState, SpawnRequest } from './ports.ts'
-import { assertOurs, commit, flush, timeLeft, type Running } from './running.ts'
+import type { Acts, Key, SpawnRequest } from './ports.ts'
+import { type Running, assertOurs, commit, flush, timeLeft } from './running.ts'
 import { post, send, type Sender } from './send.ts'
 import { createSession } from './sessions.ts'
 import { isResting, stateOf, untilResting } from './state.ts'
+import type { SessionState } from '../wire/sessions.ts'
 
 type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
 
@@ -46,7 +47,7 @@ export async function sendTo(
   id: string | null,
 ): ReturnType<Acts['send']> {
   const target = await sessionNamed(line, to)
-  if ('code' in target) return target
+  if (isRefusal(target)) return target
   const sent = await post(line, {
     to: { session: target.id },
     text,
@@ -54,7 +55,7 @@ export async function sendTo(
     inbox: 'auto',
     id: id === null ? null : `msg_${id}`,
   })
-  return 'code' in sent ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
+  return isRefusal(sent) ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
 }
 
 /**
@@ -76,7 +77,7 @@ export async function spawn(
   const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
   if (request.initialMessage === null) {
     const row = await createSession(line, to, sender, id)
-    return 'code' in row ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
+    return isRefusal(row) ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
   }
   const sent = await send(line, {
     to,
@@ -84,7 +85,7 @@ export async function spawn(
     sender,
     id: id === null ? null : `msg_${id}`,
   })
-  return 'code' in sent ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
+  return isRefusal(sent) ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */
@@ -96,7 +97,7 @@ export async function sessionNamed(line: Line, id: string): Promise<SessionRow |
 
 export async function stateNamed(line: Line, id: string): Promise<SessionState | Refusal> {
   const row = await sessionNamed(line, id)
-  return 'code' in row ? row : stateOf(line, row.id)
+  return isRefusal(row) ? row : stateOf(line, row.id)
 }
 
 /**
@@ -110,7 +111,7 @@ async function waitAsTurn(
   timeoutMs: number,
 ): Promise<SessionState | Refusal> {
   const state = await stateNamed(line, id)
-  if ('code' in state || isResting(state)) return state
+  if (isRefusal(state) || isResting(state)) return state
   const target = state.sessionId
   if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
   const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))

@@ -2,11 +2,10 @@
 import type { Outcome } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
-import type { Refusal } from '../model/refusal.ts'
-import type { SessionStatus } from './exchange.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Line } from './line.ts'
-import type { SessionState } from './ports.ts'
 import { isoTime } from './system-clock.ts'
+import type { SessionStatus, SessionState } from '../wire/sessions.ts'
 
 /** Cancelled on purpose is no error. */
 const errors: ReadonlySet<Outcome> = new Set(['failed', 'timed_out', 'budget_exhausted', 'lost'])
@@ -62,7 +61,7 @@ export async function untilResting(
     for (;;) {
       const news = new Promise<void>((resolve) => (wake = resolve))
       const state = await stateOf(line, session)
-      if ('code' in state || isResting(state) || line.clock.elapsed() >= end || signal.aborted) return state
+      if (isRefusal(state) || isResting(state) || line.clock.elapsed() >= end || signal.aborted) return state
       await Promise.race([news, nap(line, Math.min(end - line.clock.elapsed(), lookAgainMs), signal)])
     }
   } finally {

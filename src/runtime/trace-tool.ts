@@ -8,8 +8,8 @@ import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { clientOf } from './client-turn.ts'
-import type { TracedTool } from './exchange.ts'
 import type { Line } from './line.ts'
+import type { TracedTool } from '../wire/tools.ts'
 
 const bytesMax = 64 * 1024
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { world } from '../../test/world.ts'
 import type { Tool } from './ports.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const seen: (string | null)[] = []
 const outside: Tool = {
@@ -49,7 +50,7 @@ test('without an exporter the incoming trace is handed on as it came, down the t
   await w.until(
     w.exchange.waitForSession(
       { kind: 'user' },
-      'code' in made ? 'ses_none' : made.sessionId,
+      isRefusal(made) ? 'ses_none' : made.sessionId,
       10_000,
       new AbortController().signal,
     ),

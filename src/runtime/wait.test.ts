@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest'
 import { world, type World } from '../../test/world.ts'
 import type { SessionId } from '../model/id.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const place = { cwd: '/tmp', model: null, title: '', parent: null, id: null, trace: null }
 
 async function session(w: World, agent: string, initialMessage: string | null = null): Promise<SessionId> {
   const made = await w.exchange.createSession({ kind: 'user' }, { ...place, agent, initialMessage })
-  return 'code' in made ? 'ses_none' : made.sessionId
+  return isRefusal(made) ? 'ses_none' : made.sessionId
 }
 
 const resting = (w: World, id: SessionId) =>

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import type { Exchange, FeedSink } from '../runtime/exchange.ts'
-import type { Delta } from '../runtime/ports.ts'
 import { follow, type Follower } from './feed-follow.ts'
 import { framesOf, type Frame } from './feed-frame.ts'
-import { reachOf } from './reach.ts'
+import { sightOf } from '../runtime/desk/sight.ts'
+import type { LogDesk } from '../runtime/desk/log.ts'
+import type { SessionRow } from '../model/facts.ts'
+import type { Delta } from '../wire/log.ts'
+import type { FeedSink } from '../runtime/feed.ts'
 
 const notice = (seq: number, session: SessionId = 'ses_1', bytes = 10): StoredEvent => ({
   seq,
@@ -27,9 +29,9 @@ function logOf(events: StoredEvent[], paging: 'at once' | 'later' = 'later') {
     delta(delta: Delta) {
       for (const { sink } of sinks) sink.delta(delta)
     },
-    exchange: {
+    log: {
       lastSeq: () => events.at(-1)?.seq ?? 0,
-      subscribe(after: number, _filter: unknown, sink: FeedSink) {
+      follow(after: number, _sessions: unknown, sink: FeedSink) {
         const one = { sink, cursor: after, catching: true }
         log.subscriptions += 1
         sinks.add(one)
@@ -42,7 +44,7 @@ function logOf(events: StoredEvent[], paging: 'at once' | 'later' = 'later') {
         else queueMicrotask(catchUp)
         return () => sinks.delete(one)
       },
-    } satisfies Pick<Exchange, 'lastSeq' | 'subscribe'>,
+    } satisfies Pick<LogDesk, 'lastSeq' | 'follow'>,
   }
   return log
 }
@@ -88,9 +90,9 @@ function following(
     outlet,
     faults,
     follower: follow({
-      exchange: log.exchange,
+      log: log.log,
       frames: framesOf(),
-      reach: null,
+      sight: null,
       bufferedBytesMax: 1_000_000,
       outlet,
       fault: (fault) => faults.push(fault),
@@ -220,11 +222,11 @@ describe('what only some may see', () => {
     ses_otherchild: 'ses_other',
   }
   let asked = 0
-  const findSession: Exchange['findSession'] = async (id) => {
+  const session = async (id: SessionId): Promise<SessionRow | null> => {
     asked += 1
     const parent = parents[id]
     return parent === undefined
-      ? { code: 'session_unknown', session: id }
+      ? null
       : ({
           id: id as SessionId,
           agent: 'a',
@@ -240,7 +242,7 @@ describe('what only some may see', () => {
           model: null,
         } as never)
   }
-  const reach = () => reachOf({ findSession }, { kind: 'session', session: 'ses_own' })
+  const sight = () => sightOf({ session }, { kind: 'session', session: 'ses_own' })
   const sessions: SessionId[] = [
     'ses_other',
     'ses_own',
@@ -253,7 +255,7 @@ describe('what only some may see', () => {
   test('is found out once for each session, and order holds while it is', async () => {
     const events = numbers(1, 60).map((seq) => notice(seq, sessions[seq % sessions.length]))
     const log = logOf(events.slice(0, 30))
-    const { outlet, follower } = following(log, { reach: reach() })
+    const { outlet, follower } = following(log, { sight: sight() })
     asked = 0
     follower.start(0, null)
     for (const event of events.slice(30)) {
@@ -271,7 +273,7 @@ describe('what only some may see', () => {
 
   test('is read again from the log where more came than could wait', async () => {
     const log = logOf([notice(1, 'ses_other')])
-    const { outlet, follower } = following(log, { reach: reach() })
+    const { outlet, follower } = following(log, { sight: sight() })
     follower.start(0, null)
     await Promise.resolve()
     for (const seq of numbers(2, 1500))
@@ -282,7 +284,7 @@ describe('what only some may see', () => {
 
   test('a session that comes later is known by its parent, without asking', async () => {
     const log = logOf([], 'at once')
-    const { outlet, follower } = following(log, { reach: reach() })
+    const { outlet, follower } = following(log, { sight: sight() })
     follower.start(0, null)
     asked = 0
     const created = (seq: number, session: SessionId, parent: SessionId | null): StoredEvent => ({
@@ -319,8 +321,8 @@ describe('what only some may see', () => {
   test('a look-up that fails ends the listener, and shows nothing', async () => {
     const log = logOf([notice(1, 'ses_other')])
     const { outlet, follower, faults } = following(log, {
-      reach: reachOf(
-        { findSession: () => Promise.reject(new Error('disk')) },
+      sight: sightOf(
+        { session: () => Promise.reject(new Error('disk')) },
         { kind: 'session', session: 'ses_own' },
       ),
     })

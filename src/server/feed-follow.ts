@@ -7,10 +7,10 @@
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import type { Exchange } from '../runtime/exchange.ts'
-import type { Delta } from '../runtime/ports.ts'
+import type { LogDesk } from '../runtime/desk/log.ts'
+import type { Sight } from '../runtime/desk/sight.ts'
 import type { Frame, Frames } from './feed-frame.ts'
-import type { Reach } from './reach.ts'
+import type { Delta } from '../wire/log.ts'
 
 export type Outlet = {
   /** `sent` is called, later, when the kernel has taken it, or when it never will. */
@@ -28,10 +28,10 @@ export type Follower = {
 }
 
 export type FollowOptions = {
-  exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>
+  log: Pick<LogDesk, 'follow' | 'lastSeq'>
   frames: Frames
   /** Null sees everything. */
-  reach: Reach | null
+  sight: Sight | null
   bufferedBytesMax: number
   outlet: Outlet
   fault: (fault: unknown) => void
@@ -86,21 +86,17 @@ class LogFollower implements Follower {
     this.stop()
     // Nobody is followed: there is nothing to come.
     if (this.#sessions?.length === 0) return
-    const { exchange } = this.#options
+    const { log } = this.#options
     const round = this.#round
-    this.#target = exchange.lastSeq()
-    const unsubscribe = exchange.subscribe(
-      this.#cursor,
-      { sessions: this.#sessions },
-      {
-        events: (events) => {
-          if (round === this.#round) this.#guard(() => this.#take(events))
-        },
-        delta: (delta) => {
-          if (round === this.#round) this.#guard(() => this.#delta(delta))
-        },
+    this.#target = log.lastSeq()
+    const unsubscribe = log.follow(this.#cursor, this.#sessions, {
+      events: (events) => {
+        if (round === this.#round) this.#guard(() => this.#take(events))
       },
-    )
+      delta: (delta) => {
+        if (round === this.#round) this.#guard(() => this.#delta(delta))
+      },
+    })
     // It may have been told so much while it subscribed that it stopped again.
     if (round === this.#round) this.#unsubscribe = unsubscribe
     else unsubscribe()
@@ -125,7 +121,7 @@ class LogFollower implements Follower {
     const round = this.#round
     for (const [index, stored] of events.entries()) {
       if (stored.seq <= this.#cursor) continue // F1
-      const visible = this.#options.reach?.known(stored.event) ?? (this.#options.reach === null ? true : null)
+      const visible = this.#options.sight?.known(stored.event) ?? (this.#options.sight === null ? true : null)
       if (visible === null) return this.#learn(events.slice(index), round)
       if (visible) this.#send(stored)
       else this.#cursor = stored.seq
@@ -148,7 +144,7 @@ class LogFollower implements Follower {
       if (this.#waiting === null) this.#resume()
       else this.#behind = true
     }
-    this.#options.reach?.learn(first.event.session).then(goOn, (fault: unknown) => {
+    this.#options.sight?.learn(first.event.session).then(goOn, (fault: unknown) => {
       if (round !== this.#round) return
       this.stop()
       this.#options.fault(fault)
@@ -177,8 +173,8 @@ class LogFollower implements Follower {
 
   /** Deltas are not in the log: whoever cannot take them now reads the whole text when the turn has ended. */
   #delta(delta: Delta): void {
-    const { outlet, frames, reach } = this.#options
-    if (outlet.buffered() < catchUpBytes && (reach === null || reach.sees(delta.session)))
+    const { outlet, frames, sight } = this.#options
+    if (outlet.buffered() < catchUpBytes && (sight === null || sight.sees(delta.session)))
       outlet.send(frames.delta(delta))
   }
 }

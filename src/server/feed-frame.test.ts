@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { StoredEvent } from '../model/event.ts'
-import type { Delta } from '../runtime/ports.ts'
 import { framesOf } from './feed-frame.ts'
+import type { Delta } from '../wire/log.ts'
 
 let written = 0
 const stored = (seq: number, text = ''): StoredEvent => ({

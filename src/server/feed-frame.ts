@@ -1,6 +1,6 @@
 /** Events as they go out. Each is written as text once, however many listen. */
 import type { StoredEvent } from '../model/event.ts'
-import type { Delta } from '../runtime/ports.ts'
+import type { Delta } from '../wire/log.ts'
 
 /** One piece of a feed in the two dialects; each is made when somebody first needs it. */
 export type Frame = {

@@ -8,14 +8,14 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { z } from 'zod'
 import { inletLimits, parseJson } from '../model/bounded-json.ts'
 import { contained, faultText } from '../model/contained.ts'
-import { badInput, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { type Refusal, badInput, isRefusal, refusalOfZod } from '../model/refusal.ts'
 import { hostFrameBytesMax } from '../model/limits.ts'
-import type { Who } from '../runtime/exchange.ts'
+import type { Who } from '../runtime/desk/asker.ts'
 import { tooManyListeners, type Feed } from './feed.ts'
 import type { Follower } from './feed-follow.ts'
 import { pathOf, type LogSink } from './log-sink.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { isRefusal, wireNo, wireNoOf, type WireNo } from './wire-error.ts'
+import { wireNo, wireNoOf, type WireNo } from './wire-error.ts'
 
 const frameBytesMax = 64 * 1024
 const badFramesMax = 10
@@ -321,7 +321,7 @@ class Conversation {
 
 function subscribeOf(text: string): z.infer<typeof Subscribe> | Refusal {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: frameBytesMax })
-  if ('code' in given) return given
+  if (isRefusal(given)) return given
   const parsed = Subscribe.safeParse(given.value)
   return parsed.success ? parsed.data : refusalOfZod(parsed.error, given.value)
 }

@@ -5,8 +5,9 @@ import { contained, faultText } from '../model/contained.ts'
 import { tooManyListeners, type Feed, type Listener } from './feed.ts'
 import type { Outlet } from './feed-follow.ts'
 import { headersOf } from './response-headers.ts'
-import { answer, notYours, shapes, whoOf, type App, type Deps } from './route.ts'
-import { isRefusal } from './wire-error.ts'
+import { answer, whoOf, type App, type Deps } from './route.ts'
+import { isRefusal } from '../model/refusal.ts'
+import { WireError } from './wire-error.ts'
 
 const namedMax = 200
 const Query = z.strictObject({
@@ -32,13 +33,18 @@ const description =
   'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id. Whoever comes in the middle of a step is first given what it has said so far, as one delta.'
 
 export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: number): void {
-  const schema = shapes(
-    { summary: 'Live events, resumable', description, tag: 'events', querystring: Query },
-    { 200: { description: 'a stream', content: { 'text/event-stream': { schema: z.string() } } } },
-  )
+  const schema = {
+    summary: 'Live events, resumable',
+    description,
+    tags: ['events'],
+    querystring: Query,
+    response: {
+      200: { description: 'a stream', content: { 'text/event-stream': { schema: z.string() } } },
+      '4xx': WireError,
+    },
+  }
   app.get('/api/events', { schema, exposeHeadRoute: false }, async (request, reply) => {
     const who = whoOf(request)
-    if (who.kind === 'turn') return answer(reply, 403, notYours(who, 'follow events'))
     const resumed = request.headers['last-event-id']
     const after = feed.startOf(
       request.query.after ?? (typeof resumed === 'string' && resumed !== '' ? resumed : null),

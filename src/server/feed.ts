@@ -4,15 +4,13 @@
 import { callEach, faultText } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
-import type { Exchange, Who } from '../runtime/exchange.ts'
+import type { Who } from '../runtime/desk/asker.ts'
+import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { framesOf } from './feed-frame.ts'
 import { follow, type Follower, type Outlet } from './feed-follow.ts'
 import { gatherWrites, type GatheredWrites } from './gather-writes.ts'
 import type { LogSink } from './log-sink.ts'
-import { coversSession, reachOf } from './reach.ts'
-import { isRefusal } from './wire-error.ts'
-
 export type Listener = {
   /** Every quarter of a minute. */
   beat(): void
@@ -37,7 +35,7 @@ export type Feed = {
 }
 
 export type FeedOptions = {
-  exchange: Exchange
+  desks: Desks
   clock: Clock
   log: LogSink
   listenersMax: number
@@ -48,7 +46,7 @@ export type FeedOptions = {
 }
 
 export function feedOf({
-  exchange,
+  desks,
   clock,
   log,
   listenersMax,
@@ -113,17 +111,12 @@ export function feedOf({
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    follow: (who, outlet) =>
-      follow({
-        exchange,
-        frames,
-        reach: reachOf(exchange, who),
-        bufferedBytesMax,
-        outlet: counted(outlet),
-        fault,
-      }),
-    find: (who, named) => findAll(exchange, who, named),
-    startOf: (after) => startOf(exchange.lastSeq(), after),
+    follow(who, outlet) {
+      const { log } = desks.as({ who })
+      return follow({ log, frames, sight: log.sight(), bufferedBytesMax, outlet: counted(outlet), fault })
+    },
+    find: (who, named) => desks.as({ who }).log.named(named),
+    startOf: (after) => startOf(desks.as({}).log.lastSeq(), after),
     end() {
       callEach(
         fault,
@@ -131,28 +124,6 @@ export function feedOf({
       )
     },
   }
-}
-
-async function findAll(
-  exchange: Exchange,
-  who: Who,
-  named: readonly string[] | null,
-): Promise<{ sessions: SessionId[] | null } | Refusal> {
-  if (named === null) return { sessions: null }
-  const sessions: SessionId[] = []
-  for (const name of named) {
-    const found = await exchange.findSession(name)
-    if (isRefusal(found)) return found
-    if (!(await coversSession(exchange, who, found.id)))
-      return {
-        code: 'not_allowed',
-        agent: 'The token of a session',
-        what: `see the events of ${found.id}`,
-        allowed: ['its own session', 'the sessions below it'],
-      }
-    sessions.push(found.id)
-  }
-  return { sessions }
 }
 
 /**

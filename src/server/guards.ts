@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { Refusal } from '../model/refusal.ts'
-import type { Who } from '../runtime/exchange.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
+import type { Who } from '../runtime/desk/asker.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { hostGuard, type HostGuard } from './host-guard.ts'
 import { nameOf, type Identity } from './identity.ts'
@@ -13,7 +13,7 @@ import { pathOf, type LogSink } from './log-sink.ts'
 import { rateLimit, type RateLimit } from './rate-limit.ts'
 import { headersOf } from './response-headers.ts'
 import { say, type App } from './route.ts'
-import { isRefusal, wireNo, wireNoOf, type WireNo } from './wire-error.ts'
+import { wireNo, wireNoOf, type WireNo } from './wire-error.ts'
 
 export type Guards = {
   readonly rate: RateLimit

@@ -1,6 +1,6 @@
 /**
  * The HTTP server: guards first, then groups of routes, then the doors of other protocols. Every rule is
- * behind the exchange.
+ * behind the desk.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -10,9 +10,8 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { contained, faultText } from '../model/contained.ts'
 import { refusalOfZod } from '../model/refusal.ts'
-import type { Exchange } from '../runtime/exchange.ts'
+import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
-import { agentRoutes } from './agent-routes.ts'
 import { describeApi, docsRoutes } from './api-docs.ts'
 import { callRoutes } from './call-routes.ts'
 import { feedOf } from './feed.ts'
@@ -25,14 +24,13 @@ import { jsonBodies } from './json-body.ts'
 import { knownRoutes } from './known-routes.ts'
 import { pathOf, type LogSink } from './log-sink.ts'
 import { mailRoutes } from './mail-routes.ts'
-import { messageRoutes } from './message-routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { questionRoutes } from './question-routes.ts'
-import { say, shapes, type App, type Deps } from './route.ts'
+import { say, type App, type Deps } from './route.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
-import { RefusedInput, wireNo, wireNoOfError } from './wire-error.ts'
+import { RefusedInput, WireError, wireNo, wireNoOfError } from './wire-error.ts'
 
 /**
  * Other protocols mount themselves with this, in a scope of their own. Their routes need a token too, unless
@@ -71,7 +69,7 @@ export const httpLimitsDefault: HttpLimits = {
 }
 
 export type HttpOptions = {
-  exchange: Exchange
+  desks: Desks
   clock: Clock
   host: string
   port: number
@@ -272,16 +270,7 @@ async function mount(app: App, deps: Deps, guard: Guards, pageDir: string | null
         )
   })
   const describe = describeApi(app, deps.version)
-  for (const routes of [
-    sessionRoutes,
-    messageRoutes,
-    mailRoutes,
-    callRoutes,
-    questionRoutes,
-    agentRoutes,
-    toolRoutes,
-    statusRoutes,
-  ])
+  for (const routes of [sessionRoutes, mailRoutes, callRoutes, questionRoutes, toolRoutes, statusRoutes])
     routes(app, deps)
   pageRoutes(app, deps, pageDir)
   docsRoutes(app, describe)
@@ -293,7 +282,14 @@ function socketRoute(app: App): void {
     'A WebSocket. The server sends `{ type: "subscribed", after, sessionIds }`, `{ type: "event", seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text }` and `{ type: "error", error }`; the client may send `{ type: "subscribe", sessionIds?, after? }`, again and again. Without it, every event that it may see comes from now on. `?after`, `?session` and `?token` do the same at once.'
   app.get(
     '/ws',
-    { schema: shapes({ summary: 'Live events over a WebSocket', description, tag: 'events' }, {}) },
+    {
+      schema: {
+        summary: 'Live events over a WebSocket',
+        description,
+        tags: ['events'],
+        response: { '4xx': WireError },
+      },
+    },
     async (_request, reply) =>
       say(
         reply,

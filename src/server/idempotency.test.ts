@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Who } from '../runtime/exchange.ts'
 import { actIdOf } from './idempotency.ts'
+import type { Who } from '../runtime/desk/asker.ts'
 
 const idOf = (
   key: string | undefined,

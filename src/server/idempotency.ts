@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { badInput, type Refusal } from '../model/refusal.ts'
-import type { Who } from '../runtime/exchange.ts'
+import type { Who } from '../runtime/desk/asker.ts'
 import { nameOf } from './identity.ts'
 
 const keyCharsMax = 255

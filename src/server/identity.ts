@@ -8,7 +8,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { Refusal } from '../model/refusal.ts'
-import type { Who } from '../runtime/exchange.ts'
+import type { Who } from '../runtime/desk/asker.ts'
 import { pathOf } from './log-sink.ts'
 
 /** A request as far as it says who sends it: Fastify's and Node's both fit. */

@@ -1,44 +1,17 @@
 /** Permission questions: a person answers, never an agent. */
-import { z } from 'zod'
-import { Answered, Questions } from './answer-shapes.ts'
-import { actIdOf } from './idempotency.ts'
-import { answer, IdPath, onlyUser, shapes, whoOf, type App, type Deps } from './route.ts'
-import { isRefusal } from './wire-error.ts'
+import { Answered, NewAnswer, Questions } from '../wire/questions.ts'
+import { IdPath } from '../wire/scalars.ts'
+import { routesOf, type App, type Deps } from './route.ts'
 
-const tag = 'questions'
-
-export function questionRoutes(app: App, { exchange }: Deps): void {
-  app.get(
-    '/api/questions',
-    { schema: shapes({ summary: 'Open questions', tag }, { 200: Questions }) },
-    async (request, reply) =>
-      answer(
-        reply,
-        200,
-        onlyUser(whoOf(request), 'see the questions for the user') ?? {
-          questions: await exchange.questions(),
-        },
-      ),
+export function questionRoutes(app: App, deps: Deps): void {
+  const route = routesOf(app, deps, 'questions')
+  route('GET', '/api/questions', { summary: 'Open questions', answers: { 200: Questions } }, ({ desk }) =>
+    desk.questions.list(),
   )
-
-  const Post = z.strictObject({ answer: z.enum(['allow', 'deny']) })
-  app.post(
+  route(
+    'POST',
     '/api/questions/:id',
-    {
-      schema: shapes(
-        { summary: 'Answer a question, once', tag, params: IdPath, body: Post },
-        { 200: Answered },
-      ),
-    },
-    async (request, reply) => {
-      const who = whoOf(request)
-      const act = actIdOf(request, who)
-      const refusal = isRefusal(act) ? act : onlyUser(who, 'answer for the user')
-      return answer(
-        reply,
-        200,
-        refusal ?? (await exchange.answer(request.params.id, request.body.answer, 'user')),
-      )
-    },
+    { summary: 'Answer a question, once', params: IdPath, body: NewAnswer, answers: { 200: Answered } },
+    ({ desk, params, body }) => desk.questions.answer(params.id, body.answer),
   )
 }

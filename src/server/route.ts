@@ -1,28 +1,31 @@
 /**
- * What every group of routes gets, and the few steps that all of them take. A group is one file
- * `<group>-routes.ts` with a function `(app, deps) => void`.
+ * What every group of routes is made of. A group is one file `<group>-routes.ts` with a function
+ * `(app, deps) => void`; a route is a path, its shapes, and one call of the desk.
  */
 import type {
   FastifyBaseLogger,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
+  HTTPMethods,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { contained, faultText } from '../model/contained.ts'
-import type { SessionRow } from '../model/facts.ts'
-import type { Refusal } from '../model/refusal.ts'
-import type { Exchange, Who } from '../runtime/exchange.ts'
+import { isRefusal } from '../model/refusal.ts'
+import type { Asker, Who } from '../runtime/desk/asker.ts'
+import type { Desk, Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
-import type { Numbers } from './answer-shapes.ts'
+import type { Numbers } from '../wire/server.ts'
+import { clientNameOf } from './client-name.ts'
+import { actIdOf } from './idempotency.ts'
 import type { Identity } from './identity.ts'
 import type { LogSink } from './log-sink.ts'
-import { coversSession } from './reach.ts'
-import { isRefusal, wireNoOf, WireError, type WireNo } from './wire-error.ts'
+import { orStopping, stopping, stoppingAnswer } from './or-stopping.ts'
+import { wireNoOf, WireError, type WireNo } from './wire-error.ts'
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -33,7 +36,7 @@ export type App = FastifyInstance<
 >
 
 export type Deps = {
-  exchange: Exchange
+  desks: Desks
   clock: Clock
   identity: Identity
   log: LogSink
@@ -66,6 +69,95 @@ export function whoOf(request: FastifyRequest): Who {
   return request.who
 }
 
+/** A request as the desk knows it: who asks, the id of the act, and whether the asker is still there. */
+export function askerOf(
+  { identity, cwd }: Pick<Deps, 'identity' | 'cwd'>,
+  request: FastifyRequest,
+  act: string | null,
+  signal: AbortSignal,
+): Asker {
+  const client = { name: clientNameOf(request.headers['user-agent']), cwd }
+  return {
+    who: whoOf(request),
+    act,
+    signal,
+    trace: traceOf(request),
+    open: identity.mode === 'open',
+    client,
+  }
+}
+
+type Shape<T> = z.ZodType<T> | undefined
+type Asked<P, Q, B> = {
+  desk: Desk
+  params: P
+  query: Q
+  body: B
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+type Route<P, Q, B> = {
+  summary: string
+  description?: string
+  params?: Shape<P>
+  query?: Shape<Q>
+  body?: Shape<B>
+  /** What it answers with; the first status is the usual one. */
+  answers: Record<number, z.ZodType>
+  /** What this request was answered with, where it is not the usual. */
+  status?: (answer: object, body: B) => number
+  /**
+   * When the server stops while somebody waits here: the wait ends with what is known, or the work goes on when
+   * the server runs again and the asker is told so.
+   */
+  whenStopping?: 'waitEnds' | 'workGoesOn'
+}
+
+/**
+ * `run` answers with a value or a Refusal; a null was answered already. A refusal has the status of its code,
+ * at every route.
+ */
+export const routesOf =
+  (app: App, deps: Deps, tag: string) =>
+  <P, Q, B>(
+    method: HTTPMethods,
+    url: string,
+    { summary, description, params, query, body, answers, status, whenStopping }: Route<P, Q, B>,
+    run: (asked: Asked<P, Q, B>) => Promise<object | null>,
+  ): void => {
+    const usual = Number(Object.keys(answers)[0] ?? 200)
+    app.route({
+      method,
+      url,
+      schema: {
+        summary,
+        tags: [tag],
+        ...(description === undefined ? {} : { description }),
+        ...(params === undefined ? {} : { params }),
+        ...(query === undefined ? {} : { querystring: query }),
+        ...(body === undefined ? {} : { body }),
+        response: { ...answers, '4xx': WireError },
+      },
+      async handler(request, reply) {
+        const act = actIdOf(request, whoOf(request))
+        if (isRefusal(act)) return answer(reply, usual, act)
+        const signal = whenGone(reply, whenStopping === 'waitEnds' ? deps.closing : undefined)
+        const desk = deps.desks.as(askerOf(deps, request, act.id, signal))
+        const asked = { desk, params: request.params, query: request.query, body: request.body } as {
+          desk: Desk
+          params: P
+          query: Q
+          body: B
+        }
+        const work = run({ ...asked, request, reply })
+        const given = await (whenStopping === 'workGoesOn' ? orStopping(deps.closing, work) : work)
+        if (given === stopping) return say(reply, stoppingAnswer)
+        return given === null ? reply : answer(reply, status?.(given, asked.body) ?? usual, given)
+      },
+    })
+  }
+
 /** Sends a value, or a refusal in the one shape with its own status. */
 export const answer = (reply: FastifyReply, status: number, value: object): FastifyReply =>
   isRefusal(value) ? say(reply, wireNoOf(value)) : reply.code(status).send(value)
@@ -79,36 +171,6 @@ export function say(reply: FastifyReply, no: WireNo): FastifyReply {
     .serializer(JSON.stringify)
     .send(no.body)
 }
-
-/** The session of a path or body, by id or unique part, if `who` may see it. */
-export async function openSession(
-  { exchange }: Deps,
-  who: Who,
-  idOrPart: string,
-): Promise<SessionRow | Refusal> {
-  const found = await exchange.findSession(idOrPart)
-  if (isRefusal(found) || who.kind === 'user') return found
-  return (await coversSession(exchange, who, found.id)) ? found : notYours(who, `see session ${found.id}`)
-}
-
-export const notYours = (who: Who, what: string): Refusal =>
-  who.kind === 'turn'
-    ? {
-        code: 'not_allowed',
-        agent: 'The token of a turn',
-        what,
-        allowed: ['the tools of its turn, at /mcp or POST /api/calls'],
-      }
-    : {
-        code: 'not_allowed',
-        agent: 'The token of a session',
-        what,
-        allowed: ['its own session', 'the sessions below it'],
-      }
-
-/** For what belongs to the user alone. */
-export const onlyUser = (who: Who, what: string): Refusal | null =>
-  who.kind === 'user' ? null : notYours(who, what)
 
 /** Aborts when the client has gone before its answer was sent, or with `also`. */
 export function whenGone(reply: FastifyReply, also?: AbortSignal): AbortSignal {
@@ -135,26 +197,3 @@ export function traceOf(request: FastifyRequest): string | null {
     ? trace
     : null
 }
-
-type Requested = {
-  summary: string
-  tag: string
-  description?: string
-  params?: z.ZodType
-  querystring?: z.ZodType
-  body?: z.ZodType
-}
-
-/**
- * A route's schemas: what comes in is checked by them; what goes out is described by them, and tests hold it.
- */
-export function shapes<const R extends Requested>(
-  { tag, ...requested }: R,
-  answers: Record<string, unknown>,
-): Omit<R, 'tag'> & { tags: string[]; response: unknown } {
-  return { ...requested, tags: [tag], response: { ...answers, '4xx': WireError } }
-}
-
-export const IdPath = z.strictObject({
-  id: z.string().min(1).max(200).describe('an id, or a part that only one has'),
-})

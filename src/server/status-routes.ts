@@ -1,87 +1,74 @@
-/** Whether the server lives, and what it counts. */
-import { z } from 'zod'
+/** Whether the server lives, who it is, and what it counts. */
+import { Health, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
 import type { StoreHealth } from '../runtime/store-health.ts'
-import { Health, Numbers, Server } from './answer-shapes.ts'
-import { answer, onlyUser, say, shapes, whoOf, type App, type Deps } from './route.ts'
-import { wireNo } from './wire-error.ts'
+import { routesOf, say, type App, type Deps } from './route.ts'
+import { wireNo, WireError } from './wire-error.ts'
 
 const tag = 'status'
-
 /** Everybody may ask for it, so it does not name the directory. */
-function storeStatus(health: StoreHealth): Health['store'] {
+function showStore(health: StoreHealth): Health['store'] {
   if (health.state === 'ok') return { status: 'ok', reason: null, cure: null, freeBytes: null, since: null }
   const { reason, cure, freeBytes } = health.refusal
   return { status: 'unavailable', reason, cure, freeBytes, since: health.since }
 }
 
-export function statusRoutes(
-  app: App,
-  { exchange, clock, version, startedAt, metrics, numbers, cwd, identity }: Deps,
-): void {
+const nothingCounted = wireNo('not_found', 'This server counts nothing.')
+
+export function statusRoutes(app: App, deps: Deps): void {
+  const { desks, clock, version, startedAt, metrics, numbers, cwd, identity } = deps
   const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.elapsed() - startedAt) / 1000))
-  const described = { summary: 'Whether the server lives, and whether it can record anything', tag }
-  app.get(
-    '/health',
-    { config: { public: true }, schema: shapes(described, { 200: Health, 503: Health }) },
-    async (_request, reply) => {
-      const store = storeStatus(exchange.storeHealth())
-      return reply
-        .code(store.status === 'ok' ? 200 : 503)
-        .send({ status: store.status, version, uptimeSeconds: uptimeSeconds(), store })
-    },
-  )
-
-  app.get(
-    '/api/server',
-    { schema: shapes({ summary: 'What this server is, and where it works', tag }, { 200: Server }) },
-    async (request, reply) =>
-      answer(
-        reply,
-        200,
-        onlyUser(whoOf(request), 'see the server') ?? {
-          version,
-          uptimeSeconds: uptimeSeconds(),
-          cwd,
-          auth: identity.mode,
-        },
-      ),
-  )
-
-  const description =
-    'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before somebody asks for the first time; then a long log takes a moment, and `complete` is false.'
-  const Since = z.strictObject({
-    since: z.coerce.number().int().min(0).optional().describe('milliseconds since 1970'),
+  const schema = {
+    summary: 'Whether the server lives, and whether it can record anything',
+    tags: [tag],
+    response: { 200: Health, 503: Health, '4xx': WireError },
+  }
+  app.get('/health', { config: { public: true }, schema }, async (_request, reply) => {
+    const health = desks.health()
+    return reply
+      .code(health.state === 'ok' ? 200 : 503)
+      .send({ status: health.state, version, uptimeSeconds: uptimeSeconds(), store: showStore(health) })
   })
-  app.get(
+  const route = routesOf(app, deps, tag)
+  route(
+    'GET',
+    '/api/server',
+    { summary: 'What this server is, and where it works', answers: { 200: ServerView } },
+    async ({ desk }) =>
+      desk.onlyUser('see the server') ?? {
+        version,
+        uptimeSeconds: uptimeSeconds(),
+        cwd,
+        auth: identity.mode,
+      },
+  )
+  route(
+    'GET',
     '/api/numbers',
     {
-      schema: shapes(
-        {
-          summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies',
-          description,
-          tag,
-          querystring: Since,
-        },
-        { 200: Numbers },
-      ),
+      summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies',
+      description:
+        'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before somebody asks for the first time; then a long log takes a moment, and `complete` is false.',
+      query: NumbersQuery,
+      answers: { 200: Numbers },
     },
-    async (request, reply) => {
-      const refusal = onlyUser(whoOf(request), 'read the numbers')
-      if (refusal !== null) return answer(reply, 403, refusal)
-      return numbers === null
-        ? say(reply, wireNo('not_found', 'This server counts nothing.'))
-        : answer(reply, 200, await numbers(request.query.since ?? null))
+    async ({ desk, query, reply }) => {
+      const refusal = desk.onlyUser('read the numbers')
+      if (refusal !== null || numbers !== null)
+        return refusal ?? (await numbers?.(query.since ?? null)) ?? null
+      say(reply, nothingCounted)
+      return null
     },
   )
-
-  app.get(
+  route(
+    'GET',
     '/metrics',
-    { schema: shapes({ summary: 'Counters, as Prometheus reads them', tag }, {}) },
-    async (request, reply) => {
-      const refusal = onlyUser(whoOf(request), 'read the metrics')
-      if (refusal !== null) return answer(reply, 403, refusal)
-      if (metrics === null) return say(reply, wireNo('not_found', 'This server counts nothing.'))
-      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics())
+    { summary: 'Counters, as Prometheus reads them', answers: {} },
+    async ({ desk, reply }) => {
+      const refusal = desk.onlyUser('read the metrics')
+      if (refusal !== null) return refusal
+      if (metrics === null) say(reply, nothingCounted)
+      else void reply.type('text/plain; version=0.0.4; charset=utf-8').send(await metrics())
+      return null
     },
   )
 }

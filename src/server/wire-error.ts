@@ -46,8 +46,6 @@ export const wireNo = (
   headers: Record<string, string> = noHeaders,
 ): WireNo => ({ status: wireStatusOf[code], body: { error: { code, message } }, headers })
 
-export const isRefusal = (answer: object): answer is Refusal => 'code' in answer
-
 /**
  * What Fastify and Node throw, by their codes; everything else that is not a client's mistake is a bug of
  * ours.

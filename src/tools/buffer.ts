@@ -10,6 +10,7 @@ import { preview } from '../model/text.ts'
 import { boundaryFor, framePeer } from '../model/frame.ts'
 import { recordOfMessage } from '../runtime/mail-record.ts'
 import { sessionTool } from './session-tools.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const listedMax = 50
 const previewPoints = 200
@@ -47,7 +48,7 @@ export const buffer = sessionTool({
     const of = { session: session ?? null, replies }
     if (accept === false) {
       const page = await acts.readInbox({ ...of, limit: listedMax })
-      return 'code' in page
+      return isRefusal(page)
         ? page
         : {
             messages: page.messages.map((one) => shown(one, true)),
@@ -60,7 +61,7 @@ export const buffer = sessionTool({
     }
     const message = await acts.acceptMail({ ...of, which: whichOf(accept) }, stepKey)
     if (message === null) return { message: null, accepted: false, instruction: nothingWaits }
-    if ('code' in message) return message
+    if (isRefusal(message)) return message
     return {
       message: shown(message, false),
       accepted: true,

@@ -1,10 +1,12 @@
 /** What the configuration says about tools, for every tool alike. */
+import { exchangeOf } from '../../test/exchange-kit.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Json } from '../model/json.ts'
 import { tieline, type TielineOptions } from '../tieline.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 const user = { kind: 'user' } as const
 const use = { signal: new AbortController().signal, id: null, trace: null }
@@ -18,19 +20,19 @@ async function configured(tools: object, more: Partial<TielineOptions> = {}) {
     await line.close()
     rmSync(directory, { recursive: true, force: true })
   })
-  const client = await line.exchange.clientSession('test', directory)
+  const client = await exchangeOf(line.desks).clientSession('test', directory)
   const who = { kind: 'session', session: client } as const
-  const specs = await line.exchange.toolsFor(who)
+  const specs = await exchangeOf(line.desks).toolsFor(who)
   return {
     line,
     directory,
     client,
     spec: (name: string) =>
-      ('code' in specs ? undefined : specs.find((tool) => tool.name === name)) as
+      (isRefusal(specs) ? undefined : specs.find((tool) => tool.name === name)) as
         | { input: { properties: Record<string, Json>; required?: string[] } }
         | undefined,
     use: async (name: string, input: Json) => {
-      const answer = await line.exchange.useTool(who, name, input, use)
+      const answer = await exchangeOf(line.desks).useTool(who, name, input, use)
       return 'value' in answer ? (answer.value as Record<string, Json>) : answer
     },
   }
@@ -46,7 +48,7 @@ test('a locked parameter is not shown and cannot be set; it holds whatever is as
     { locked: { 'list-session': { dir: '.' } } },
     { agents: { coder: { script: () => 'ok' } } },
   )
-  await line.exchange.createSession(user, {
+  await exchangeOf(line.desks).createSession(user, {
     cwd: '/',
     agent: 'coder',
     model: null,
@@ -81,7 +83,7 @@ test('a default holds where nothing is given, is shown, and need not be given', 
   expect(spec('send-message')?.input.properties['draft']).toMatchObject({ default: true })
   expect(spec('send-message')?.input.required).toEqual([])
   expect(await useTool('send-message', {})).toMatchObject({ status: 'draft' })
-  const made = await line.exchange.createSession(user, {
+  const made = await exchangeOf(line.desks).createSession(user, {
     cwd: '/',
     agent: 'coder',
     model: null,

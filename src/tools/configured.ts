@@ -6,9 +6,10 @@ import { externalAgent } from '../model/agent.ts'
 import { allowsTool, fullAuthority } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { Json } from '../model/json.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer, ToolContext, ToolSpec } from '../runtime/ports.ts'
+import { badInput, isRefusal, type Refusal } from '../model/refusal.ts'
+import type { Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
 import { refused } from './answer.ts'
+import type { ToolSpec } from '../wire/tools.ts'
 
 type Parameters = Readonly<Record<string, Readonly<Record<string, Json>>>>
 export type ToolSettings = {
@@ -33,19 +34,20 @@ export function configured(tool: Tool, { enable, defaults, locked }: ToolSetting
     : { ...tool, disabled: 'it is not enabled in the configuration' }
   const [byDefault, fixed] = [defaults[tool.name] ?? {}, locked[tool.name] ?? {}]
   if (Object.keys(byDefault).length + Object.keys(fixed).length === 0) return on
+  const settle = (input: Json): { input: Json } | Refusal => {
+    if (!isRecord(input)) return { input }
+    const set = Object.keys(fixed).find((name) => Object.hasOwn(input, name))
+    return set === undefined
+      ? { input: { ...byDefault, ...input, ...fixed } }
+      : badInput(set, input[set], 'nothing, because the configuration fixes it,')
+  }
   return {
     ...on,
+    settle,
     describe: (turn) => described(tool.describe(turn), byDefault, fixed),
     run(input, context) {
-      const set = isRecord(input) ? Object.keys(fixed).find((name) => Object.hasOwn(input, name)) : undefined
-      if (set !== undefined && isRecord(input))
-        return no(
-          tool,
-          badInput(set, input[set], 'nothing, because the configuration fixes it,'),
-          input,
-          context,
-        )
-      return tool.run(isRecord(input) ? { ...byDefault, ...input, ...fixed } : input, context)
+      const settled = settle(input)
+      return isRefusal(settled) ? no(tool, settled, input, context) : tool.run(settled.input, context)
     },
   }
 }

@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, realpath, rename, stat, symlink, writeFile, c
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { explain } from '../model/refusal.ts'
-import { inTurn, isRefusal, replaceFile, resolveInside, withFile, type Inside } from './containment.ts'
+import { explain, isRefusal } from '../model/refusal.ts'
+import { inTurn, replaceFile, resolveInside, withFile, type Inside } from './containment.ts'
 import { makeWorkspace } from './workspace-contract.ts'
 
 const live = new AbortController().signal

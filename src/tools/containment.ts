@@ -24,7 +24,7 @@ import {
 } from 'node:fs'
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { systemIds } from '../runtime/system-ids.ts'
 
@@ -35,8 +35,6 @@ export type Inside = { path: string; shown: string; exists: boolean }
 
 /** As many links in a row as Linux follows. */
 const linksMax = 40
-
-export const isRefusal = (value: object): value is Refusal => 'code' in value
 
 export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
   const root = rootOf(cwd)
@@ -225,7 +223,7 @@ export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
 }
 
 export const errnoOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  error instanceof Error && isRefusal(error) && typeof error.code === 'string' ? error.code : undefined
 
 /** Nothing is there; ENOTDIR says so of a path that goes on below a file. */
 const isMissing = (error: unknown): boolean => errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR'

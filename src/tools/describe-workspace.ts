@@ -5,10 +5,10 @@
 import { readSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
-import type { Refusal } from '../model/refusal.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { DescribeWorkspace } from '../runtime/ports.ts'
-import { isRefusal, refusalOfFs, resolveInside, withFile } from './containment.ts'
+import { refusalOfFs, resolveInside, withFile } from './containment.ts'
 import { readManifests } from './manifest.ts'
 
 const field = 'context.workspace_files'

@@ -3,18 +3,10 @@ import { readFileSync } from 'node:fs'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
-import {
-  inTurn,
-  isRefusal,
-  replaceFile,
-  resolveInside,
-  withFile,
-  type Inside,
-  type Version,
-} from './containment.ts'
+import { type Inside, type Version, inTurn, replaceFile, resolveInside, withFile } from './containment.ts'
 import { splitGently } from './split-text.ts'
 
 const bytesMax = 4_194_304

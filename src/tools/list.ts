@@ -2,9 +2,9 @@
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { badInput } from '../model/refusal.ts'
+import { badInput, isRefusal } from '../model/refusal.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { errnoOf, isRefusal, resolveInside } from './containment.ts'
+import { errnoOf, resolveInside } from './containment.ts'
 
 const entriesMax = 500
 /** Names read of one directory: they are sorted before the first ones are taken. */

@@ -4,6 +4,7 @@
  */
 import { parse as parseToml } from 'smol-toml'
 import { parseJson } from '../model/bounded-json.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 export type Project = { name: string | null; stack: string[] }
 
@@ -211,7 +212,7 @@ const allOf = (text: string, pattern: RegExp): string[] =>
 function json(text: string): unknown {
   const parsed = parseJson(text, 'manifest')
   // People break manifests while they work on them; that it is there still tells the language.
-  return 'code' in parsed ? null : parsed.value
+  return isRefusal(parsed) ? null : parsed.value
 }
 
 function toml(text: string): unknown {

@@ -1,6 +1,6 @@
 /** `read_output`: the rest of an answer that was too long to be shown. */
 import { z } from 'zod'
-import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
 import { jsonSchemaOf, once } from './answer.ts'
 
@@ -33,7 +33,7 @@ export const readOutput: Tool = {
     if (!parsed.success) return no('', refusalOfZod(parsed.error, input))
     const { call_id: call, offset, limit } = parsed.data
     const read = await context.acts.readOutput(call, offset, Math.min(limit ?? limitDefault, limitMax))
-    if ('code' in read) return no(call, read)
+    if (isRefusal(read)) return no(call, read)
     return {
       ok: true,
       value: {

@@ -2,10 +2,10 @@
 import { read as readCallback, readSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { badInput, type Refusal } from '../model/refusal.ts'
+import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength, cutBytes } from '../model/text.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { isRefusal, resolveInside, withFile } from './containment.ts'
+import { resolveInside, withFile } from './containment.ts'
 
 const shownBytesMax = 51_200
 const linesDefault = 2000

@@ -1,12 +1,12 @@
 /** `search`: lines that match a regular expression. */
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
-import { badInput } from '../model/refusal.ts'
+import { badInput, isRefusal } from '../model/refusal.ts'
 import { ownFile } from '../own-files.ts'
 import type { ToolAnswer } from '../runtime/ports.ts'
 import { workerPool } from '../runtime/worker-pool.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { isRefusal, resolveInside } from './containment.ts'
+import { resolveInside } from './containment.ts'
 import type { Match, SearchEnd, SearchOrder } from './search-worker.ts'
 
 const matchesDefault = 100

@@ -2,10 +2,11 @@
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
-import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
-import type { SessionState, Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/ports.ts'
+import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
+import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/ports.ts'
 import { jsonSchemaOf, once } from './answer.ts'
 import { whoMayBeCalled } from './calling.ts'
+import type { SessionState } from '../wire/sessions.ts'
 
 const errorOf = (refusal: Refusal): Json => ({ code: refusal.code, message: explain(refusal) })
 
@@ -45,7 +46,7 @@ export function sessionTool<Input extends z.ZodType>({
       const parsed = input.safeParse(given)
       if (!parsed.success) return no(refusalOfZod(parsed.error, given), given)
       const answer = await run(parsed.data, context)
-      return 'code' in answer && typeof answer['code'] === 'string'
+      return isRefusal(answer) && typeof answer['code'] === 'string'
         ? no(answer as Refusal, given)
         : { ok: true, value: { ...answer, error: null } }
     },
@@ -89,7 +90,7 @@ function shownState(
   state: SessionState | Refusal,
   { shownTokens }: ToolContext,
 ): Record<string, Json> | Refusal {
-  if ('code' in state) return state
+  if (isRefusal(state)) return state
   const unitsMax = shownTokens * 4
   const last = state.lastMessage
   return {
@@ -155,7 +156,7 @@ const waitForSession = sessionTool({
       await context.acts.waitForSession(id, Math.min(seconds ?? waitSecondsDefault, waitSecondsMax) * 1000),
       context,
     )
-    if ('code' in state) return state
+    if (isRefusal(state)) return state
     return {
       ...state,
       next:

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { parseJson } from '../model/bounded-json.ts'
 import { Json } from '../model/json.ts'
-import { refusalOfZod } from '../model/refusal.ts'
+import { refusalOfZod, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import { subagentIterationsDefault } from '../model/limits.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
@@ -183,5 +183,5 @@ const malformed = (why: string): Worded => ({
 function parse(output: string): z.output<typeof Final> | null {
   const parsed = parseJson(output, 'answer')
   // Text that only looks like JSON is malformed, and is reported as that.
-  return 'code' in parsed ? null : (Final.safeParse(parsed.value).data ?? null)
+  return isRefusal(parsed) ? null : (Final.safeParse(parsed.value).data ?? null)
 }

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
-import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
 import { jsonSchemaOf, once } from './answer.ts'
@@ -38,7 +38,7 @@ export function waitForCallTool(count: CountTokens): Tool {
       const { call_id: call } = parsed.data
       const seconds = Math.min(parsed.data.timeout_seconds ?? waitSecondsDefault, waitSecondsMax)
       const waited = await context.acts.waitForCall(call, seconds * 1000)
-      if ('code' in waited) return no(call, waited)
+      if (isRefusal(waited)) return no(call, waited)
       if ('partial' in waited)
         return {
           ok: true,

@@ -1,9 +1,9 @@
 /** `write`: creates or replaces a whole file. */
 import { z } from 'zod'
-import { badInput } from '../model/refusal.ts'
+import { badInput, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
-import { inTurn, isRefusal, replaceFile, resolveInside } from './containment.ts'
+import { inTurn, replaceFile, resolveInside } from './containment.ts'
 
 const bytesMax = 4_194_304
 

@@ -5,13 +5,14 @@
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { MessageId, SessionId } from '../model/id.ts'
-import type { Exchange } from '../runtime/exchange.ts'
+import type { MailDesk } from '../runtime/desk/mail.ts'
 import type { Clock, Store } from '../runtime/ports.ts'
 import { agentFsStorage, findAgentFs } from './agentfs-storage.ts'
 import { logNameOf, readCursor, writeCursor, type MailCursor } from './mail-cursor.ts'
 import { mailFiles } from './mail-files.ts'
 import { mailTypes, toolTypes, touchedBy, type Touched } from './mail-fold.ts'
 import { isFileName, type MailStorage } from './mail-storage.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 export type MailViewDeps = {
   storage: 'sqlite' | 'agentfs' | 'files'
@@ -21,7 +22,7 @@ export type MailViewDeps = {
   /** Uses of tools are written down too, where the storage has a log for them. */
   tracing: boolean
   store: Pick<Store, 'read' | 'lastSeq'>
-  mail: Pick<Exchange['mail'], 'message'>
+  mail: Pick<MailDesk, 'get'>
   clock: Pick<Clock, 'sleep'>
   warn: (text: string) => void
   /** Another name of the package. */
@@ -288,8 +289,8 @@ async function textsOf(
 ): Promise<{ id: MessageId; text: string }[]> {
   const texts: { id: MessageId; text: string }[] = []
   for (const id of messages) {
-    const record = await deps.mail.message({ kind: 'user' }, id)
-    if ('code' in record || record.to !== session || record.draft || !isFileName(record.id)) continue
+    const record = await deps.mail.get(id)
+    if (isRefusal(record) || record.to !== session || record.draft || !isFileName(record.id)) continue
     const isTalk =
       record.from === null &&
       record['in-reply-to'] === null &&

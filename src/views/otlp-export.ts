@@ -8,6 +8,7 @@ import { parseJson } from '../model/bounded-json.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { otlpRequest, type Span } from './otlp-json.ts'
 import type { TelemetrySettings } from './telemetry-settings.ts'
+import { isRefusal } from '../model/refusal.ts'
 
 export type OtlpExport = {
   add(spans: readonly Span[]): void
@@ -172,7 +173,7 @@ async function startOf(response: Response): Promise<string> {
 function rejectedOf(answer: string): number {
   const parsed = parseJson(answer, 'answer')
   // What else a collector says after a yes is of no importance.
-  if ('code' in parsed) return 0
+  if (isRefusal(parsed)) return 0
   const rejected = Number(
     (parsed.value as { partialSuccess?: { rejectedSpans?: string | number } } | null)?.partialSuccess
       ?.rejectedSpans ?? 0,

@@ -36,7 +36,7 @@ async function opened(): Promise<{
   const view = totalsView({
     clock: w.clock,
     store: w.store,
-    exchange: w.exchange,
+    log: w.desks.as({}).log,
     report: (fault) => {
       throw fault
     },
@@ -137,7 +137,7 @@ test('a shorter time is counted by the minute, and nothing of it is kept for mor
   const view = totalsView({
     clock: { now: () => time, elapsed: () => time, sleep: async () => undefined },
     store,
-    exchange: { subscribe: () => () => undefined },
+    log: { follow: () => () => undefined },
     report: (fault) => {
       throw fault
     },

@@ -6,7 +6,7 @@
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { turnOf, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
-import type { Exchange } from '../runtime/exchange.ts'
+import type { LogDesk } from '../runtime/desk/log.ts'
 import type { Clock, Store } from '../runtime/ports.ts'
 import { boundedMap } from './bounded-map.ts'
 import { namelessCodes } from './metrics.ts'
@@ -36,7 +36,7 @@ export type TotalsView = {
 export type TotalsDeps = {
   clock: Clock
   store: Pick<Store, 'read' | 'lastSeq'>
-  exchange: Pick<Exchange, 'subscribe'>
+  log: Pick<LogDesk, 'follow'>
   report: (fault: unknown) => void
 }
 
@@ -117,7 +117,7 @@ class LogTotals implements TotalsView {
   }
 
   async #catchUp(): Promise<void> {
-    const { store, clock, exchange } = this.#deps
+    const { store, clock, log } = this.#deps
     for (;;) {
       const { events } = await store.read(this.#cursor, {}, sliceEvents)
       this.#take(events)
@@ -126,11 +126,10 @@ class LogTotals implements TotalsView {
     }
     if (this.#stopped.signal.aborted) return
     this.#state = 'complete'
-    this.#unsubscribe = exchange.subscribe(
-      this.#cursor,
-      { sessions: null },
-      { events: (events) => this.#take(events), delta: () => undefined },
-    )
+    this.#unsubscribe = log.follow(this.#cursor, null, {
+      events: (events) => this.#take(events),
+      delta: () => undefined,
+    })
   }
 
   #take(events: readonly StoredEvent[]): void {

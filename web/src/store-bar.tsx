@@ -1,6 +1,6 @@
 /** Says when the server cannot record anything: no event could tell the page so, since none is recorded. */
 import { useEffect, useState } from 'react'
-import type { Health } from '../../src/client/answers.ts'
+import type { Health } from '../../src/wire/server.ts'
 import { after } from './browser-clock.ts'
 import { useLook } from './live/use-live.ts'
 

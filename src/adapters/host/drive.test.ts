@@ -4,6 +4,7 @@ import { world, type World } from '../../../test/world.ts'
 import { hostDriver } from './drive.ts'
 import type { ToHost } from './frames.ts'
 import { hostHub, type Host, type HostHub } from './hub.ts'
+import { isRefusal } from '../../model/refusal.ts'
 
 type Program = Host & { frames: ToHost[] }
 
@@ -37,7 +38,7 @@ async function hosted(): Promise<{ w: World; hub: HostHub; session: `ses_${strin
       trace: null,
     },
   )
-  return { w, hub, session: 'code' in made ? 'ses_none' : made.sessionId }
+  return { w, hub, session: isRefusal(made) ? 'ses_none' : made.sessionId }
 }
 
 test('a program that goes away for good loses its running turn after the grace time, not before', async () => {

@@ -1,16 +1,15 @@
 /** One connected program: reads its frames, registers its sessions, passes on what its turns say. */
 import type { WebSocket } from 'ws'
 import { inletLimits, parseJson } from '../../model/bounded-json.ts'
-import { isRefusal } from '../../model/call.ts'
 import { contained } from '../../model/contained.ts'
 import type { SessionId } from '../../model/id.ts'
 import { hostFrameBytesMax } from '../../model/limits.ts'
-import { badInput, explain, refusalOfZod, type Refusal } from '../../model/refusal.ts'
-import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { type Refusal, badInput, explain, isRefusal, refusalOfZod } from '../../model/refusal.ts'
+import type { Who } from '../../runtime/desk/asker.ts'
+import type { Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/faults.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
-
 const badFramesMax = 10
 const idShownMax = 1000
 const policyCode = 1008
@@ -24,7 +23,7 @@ const unreadBytesMax = 32 * 1024 * 1024
 const tryLaterCode = 1013
 
 export type HostSocketDeps = {
-  exchange: Exchange
+  desks: Desks
   hub: HostHub
   /** A token that acts as that session. */
   mint(session: SessionId): string
@@ -148,7 +147,7 @@ class Program {
     tools,
     opens,
   }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
-    const known = await this.#deps.exchange.hostAgent({ name: agent, description, tools })
+    const known = await this.#deps.desks.as({}).agents.connect({ name: agent, description, tools })
     if (isRefusal(known)) return this.#refuse(known, { type: 'hello' })
     this.#agent = known.id
     this.#name = agent
@@ -193,36 +192,23 @@ class Program {
   /** A program may give its sessions other titles as they go on. */
   async #open(session: HostedSession): Promise<{ id: SessionId } | Refusal> {
     const opened = await this.#known(session)
-    const refusal =
-      isRefusal(opened) || session.title === ''
-        ? null
-        : await this.#deps.exchange.rename(opened.id, session.title)
-    return refusal ?? opened
+    return isRefusal(opened) || session.title === ''
+      ? opened
+      : this.#deps.desks.as({}).sessions.rename(opened.id, session.title)
   }
 
   async #known({ id, title, cwd, parent, as }: HostedSession): Promise<{ id: SessionId } | Refusal> {
     if (this.#agent === null) return badInput('type', 'session', '"hello" first')
     if (as != null) return this.#made(as)
     const above: SessionId | null = parent == null ? null : `ses_${hostedId(this.#name, parent)}`
-    const made = await this.#deps.exchange.createSession(
-      { kind: 'user' },
-      {
-        cwd,
-        agent: this.#agent,
-        model: null,
-        title,
-        parent: above,
-        initialMessage: null,
-        id: hostedId(this.#name, id),
-        trace: null,
-      },
-    )
+    const { sessions } = this.#deps.desks.as({ act: hostedId(this.#name, id) })
+    const made = await sessions.create({ cwd, agent: this.#agent, title, parent: above })
     return isRefusal(made) ? made : { id: made.sessionId }
   }
 
   /** One that was made here: a program brings only what its own agent has. */
   async #made(given: SessionId): Promise<{ id: SessionId } | Refusal> {
-    const known = await this.#deps.exchange.sessionView(given)
+    const known = await this.#deps.desks.as({}).sessions.get(given)
     if (isRefusal(known)) return known
     return known.agent === this.#agent
       ? { id: known.id }

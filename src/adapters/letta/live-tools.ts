@@ -4,7 +4,7 @@
  */
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { StoredEvent } from '../../model/event.ts'
-import type { Exchange } from '../../runtime/exchange.ts'
+import type { LogDesk } from '../../runtime/desk/log.ts'
 import { type LettaMessage, toolCallMessage, toolMessages, type ToolUsed } from './wire.ts'
 
 type Called = Pick<ToolUsed, 'id' | 'name' | 'input' | 'at'>
@@ -14,7 +14,7 @@ type Called = Pick<ToolUsed, 'id' | 'name' | 'input' | 'at'>
  * function ends it.
  */
 export function followTools(
-  exchange: Pick<Exchange, 'subscribe' | 'lastSeq'>,
+  log: Pick<LogDesk, 'follow' | 'lastSeq'>,
   session: SessionId,
   id: string,
   show: (message: LettaMessage) => void,
@@ -28,7 +28,7 @@ export function followTools(
         for (const message of messagesOf(turn, one, calls)) show(message)
     }
   }
-  return exchange.subscribe(exchange.lastSeq(), { sessions: [session] }, { events, delta: () => undefined })
+  return log.follow(log.lastSeq(), [session], { events, delta: () => undefined })
 }
 
 /** With the same ids and words that the turn's answer has, so that a stream shows each once. */

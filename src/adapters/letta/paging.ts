@@ -3,10 +3,11 @@
  * asked for. An id that is not there gives an empty page, which ends a client's walk.
  */
 import type { SessionId } from '../../model/id.ts'
-import type { Refusal } from '../../model/refusal.ts'
-import type { AgentView, Exchange } from '../../runtime/exchange.ts'
+import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import type { SessionDesk } from '../../runtime/desk/sessions.ts'
 import type { ListQuery } from './requests.ts'
 import { entryMessage, entryNumber, type LettaMessage } from './wire.ts'
+import type { AgentView } from '../../wire/agents.ts'
 
 /** Agents made by API, oldest first; ids decide between those of one moment. */
 export function agentsPage(views: readonly AgentView[], query: ListQuery): AgentView[] {
@@ -34,7 +35,7 @@ const walksBack = (query: ListQuery): boolean => query.before !== undefined && q
  * never read as a whole.
  */
 export async function messagesPage(
-  exchange: Pick<Exchange, 'history'>,
+  sessions: Pick<SessionDesk, 'history'>,
   session: SessionId,
   query: ListQuery,
 ): Promise<LettaMessage[] | Refusal> {
@@ -44,8 +45,11 @@ export async function messagesPage(
   if (low === null || high === null) return []
   const fromOldest = (query.order === 'asc') !== walksBack(query)
   const end = Math.min(high ?? Infinity, fromOldest ? (low ?? 0) + query.limit + 1 : Infinity)
-  const page = await exchange.history(session, end === Infinity ? null : end, query.limit)
-  if ('code' in page) return page
+  const page = await sessions.history(session, {
+    before: end === Infinity ? undefined : end,
+    limit: query.limit,
+  })
+  if (isRefusal(page)) return page
   const messages = page.messages
     .filter(({ n }) => n > (low ?? 0))
     .map((entry) => entryMessage(session, entry))

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { badInput, type Refusal, refusalOfZod } from '../../model/refusal.ts'
+import { badInput, type Refusal, refusalOfZod, isRefusal } from '../../model/refusal.ts'
 
 const listMax = 1000
 
@@ -30,7 +30,7 @@ type Wanted = {
 
 export function readNewAgent(body: unknown): Wanted | Refusal {
   const parsed = readObject(NewAgent, body)
-  if ('code' in parsed) return parsed
+  if (isRefusal(parsed)) return parsed
   const { name, system, description, model, tools, memory_blocks: blocks } = parsed.data
   // Letta keeps memory blocks in the prompt; here they are part of it from the beginning, so that what a
   // client says about a persona has its effect.
@@ -70,7 +70,7 @@ export type Input = { text: string; streaming: boolean; tokens: boolean; pings: 
 
 export function readInput(body: unknown): Input | Refusal {
   const parsed = readObject(TurnInput, body)
-  if ('code' in parsed) return parsed
+  if (isRefusal(parsed)) return parsed
   const { content, input, messages, streaming, stream_tokens: tokens, include_pings: pings } = parsed.data
   const given =
     messages?.map((message, index) => ({ field: `messages.${index}.content`, value: message.content })) ??

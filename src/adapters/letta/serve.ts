@@ -6,8 +6,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { contained, faultText } from '../../model/contained.ts'
 import { canonical } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
-import type { Refusal } from '../../model/refusal.ts'
-import type { AskAnswer, Exchange, Who } from '../../runtime/exchange.ts'
+import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import type { AskAnswer } from '../../runtime/ask-turn.ts'
+import type { Who } from '../../runtime/desk/asker.ts'
+import type { Desks } from '../../runtime/desk/desk.ts'
 import type { Clock, Ids } from '../../runtime/ports.ts'
 import { followTools } from './live-tools.ts'
 import { agentsPage, messagesPage } from './paging.ts'
@@ -26,7 +28,7 @@ import { type Piece, streamTurn } from './stream.ts'
 import { turnsInFlight, type Place, type StartTurn, type TurnsInFlight } from './turns-in-flight.ts'
 import { agentState, lettaAnswer } from './wire.ts'
 
-export type LettaDeps = { exchange: Exchange; clock: Clock; ids: Ids }
+export type LettaDeps = { desks: Desks; clock: Clock; ids: Ids }
 export type Identity = { of(request: FastifyRequest): Who | Refusal }
 
 /** A client that went away may come back within this time; then its turn is cancelled. */
@@ -65,7 +67,7 @@ export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Ide
  * calling.
  */
 function notTheUser(who: Who | Refusal): Refusal | null {
-  if ('code' in who) return who
+  if (isRefusal(who)) return who
   return who.kind === 'user'
     ? null
     : {
@@ -77,7 +79,7 @@ function notTheUser(who: Who | Refusal): Refusal | null {
 }
 
 function mount(scope: FastifyInstance, door: Door): void {
-  const { exchange } = door
+  const { desks } = door
   const route = (method: HTTPMethods, url: string, docs: Docs, handle: Handle): void => {
     // Letta's clients end the paths of lists with a slash. What comes in is read here, so that a wrong field
     // is named; the schemas only describe it.
@@ -97,7 +99,7 @@ function mount(scope: FastifyInstance, door: Door): void {
     word: (value: T) => unknown,
   ): Promise<unknown> => {
     const value = await given
-    return 'code' in value ? refuse(reply, value as Refusal) : word(value)
+    return isRefusal(value) ? refuse(reply, value as Refusal) : word(value)
   }
   route(
     'POST',
@@ -105,11 +107,11 @@ function mount(scope: FastifyInstance, door: Door): void {
     { summary: 'Make a persistent agent', body: NewAgent },
     async ({ body, headers }, reply) => {
       const agent = readNewAgent(body)
-      if ('code' in agent) return refuse(reply, agent)
+      if (isRefusal(agent)) return refuse(reply, agent)
       const act = readActId('/v1/agents', headers['idempotency-key'])
-      return 'code' in act
+      return isRefusal(act)
         ? refuse(reply, act)
-        : answer(reply, exchange.createAgent({ ...agent, ...act }), agentState)
+        : answer(reply, desks.as({ act: act.id }).agents.create(agent), agentState)
     },
   )
   route(
@@ -118,14 +120,19 @@ function mount(scope: FastifyInstance, door: Door): void {
     { summary: 'Persistent agents, page by page', querystring: ListQuery },
     async ({ query }, reply) => {
       const list = readListQuery(query, agentsLimit)
-      return 'code' in list ? refuse(reply, list) : agentsPage(await exchange.agents(), list).map(agentState)
+      return isRefusal(list)
+        ? refuse(reply, list)
+        : agentsPage((await desks.as({}).agents.list()).agents, list).map(agentState)
     },
   )
   route('GET', '/v1/agents/:id', { summary: 'One agent, by id or name' }, ({ params }, reply) =>
-    answer(reply, exchange.agent(params.id), agentState),
+    answer(reply, desks.as({}).agents.get(params.id), agentState),
   )
   route('DELETE', '/v1/agents/:id', { summary: 'Delete an agent' }, ({ params }, reply) =>
-    answer(reply, exchange.deleteAgent(params.id), ({ id }) => ({ id, message: `Agent ${id} was deleted.` })),
+    answer(reply, desks.as({}).agents.delete(params.id), ({ id }) => ({
+      id,
+      message: `Agent ${id} was deleted.`,
+    })),
   )
   route(
     'GET',
@@ -133,11 +140,12 @@ function mount(scope: FastifyInstance, door: Door): void {
     { summary: 'The conversation of an agent, page by page', querystring: ListQuery },
     async ({ params, query }, reply) => {
       const list = readListQuery(query, messagesLimit)
-      if ('code' in list) return refuse(reply, list)
-      const session = await exchange.agentSession(params.id)
-      return typeof session === 'string'
-        ? answer(reply, messagesPage(exchange, session, list), (page) => page)
-        : refuse(reply, session)
+      if (isRefusal(list)) return refuse(reply, list)
+      const { agents, sessions } = desks.as({})
+      const main = await agents.session(params.id)
+      return isRefusal(main)
+        ? refuse(reply, main)
+        : answer(reply, messagesPage(sessions, main.session, list), (page) => page)
     },
   )
   for (const [url, streaming] of [
@@ -166,11 +174,12 @@ async function ask(
   reply: FastifyReply,
 ): Promise<unknown> {
   const input = readInput(request.body)
-  if ('code' in input) return refuse(reply, input)
+  if (isRefusal(input)) return refuse(reply, input)
   const act = readActId(route, request.headers['idempotency-key'])
-  if ('code' in act) return refuse(reply, act)
-  const session = await door.exchange.agentSession(request.params.id)
-  if (typeof session !== 'string') return refuse(reply, session)
+  if (isRefusal(act)) return refuse(reply, act)
+  const main = await door.desks.as({}).agents.session(request.params.id)
+  if (isRefusal(main)) return refuse(reply, main)
+  const { session } = main
   const streams = streaming || input.streaming
   const place = door.flights.attach(
     canonical([route, session, act.id, request.body]),
@@ -181,7 +190,7 @@ async function ask(
 }
 
 function turnStart(
-  { exchange, ids }: Door,
+  { desks, ids }: Door,
   session: SessionId,
   { text }: Input,
   live: boolean,
@@ -190,10 +199,11 @@ function turnStart(
 ): StartTurn<Asked, Piece> {
   return async (signal, emit) => {
     const id = actId ?? `msg_${ids.next()}`
-    if (!live) return exchange.ask(session, text, { signal, id, trace })
-    const deaf = followTools(exchange, session, id, (message) => emit({ message }))
+    const { agents, log } = desks.as({ signal, act: id, trace })
+    if (!live) return agents.ask(session, text)
+    const deaf = followTools(log, session, id, (message) => emit({ message }))
     try {
-      return await exchange.ask(session, text, { signal, id, trace, onDelta: (delta) => emit({ delta }) })
+      return await agents.ask(session, text, (delta) => emit({ delta }))
     } finally {
       deaf()
     }
@@ -217,7 +227,7 @@ function leaveWhenDone({ raw }: FastifyReply, place: Place<Asked, Piece>): void 
 async function block(door: Door, place: Place<Asked, Piece>, reply: FastifyReply): Promise<unknown> {
   const answer = await untilClosing(door, place.answer)
   if (answer === 'closing') return stopping(reply)
-  return 'code' in answer ? refuse(reply, answer) : lettaAnswer(answer)
+  return isRefusal(answer) ? refuse(reply, answer) : lettaAnswer(answer)
 }
 
 async function stream(
@@ -228,7 +238,7 @@ async function stream(
 ): Promise<unknown> {
   const out = await untilClosing(door, streamTurn(place, input, door.clock))
   if (out === 'closing') return stopping(reply)
-  if ('code' in out) return refuse(reply, out)
+  if (isRefusal(out)) return refuse(reply, out)
   const close = (): void => void out.destroy()
   door.atClose.add(close)
   out.once(

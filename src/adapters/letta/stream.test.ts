@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Refusal } from '../../model/refusal.ts'
-import type { AskAnswer } from '../../runtime/exchange.ts'
+import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { testClock } from '../../../test/turn-kit.ts'
 import { type Piece, streamTurn } from './stream.ts'
 import { type LettaMessage, toolMessages, type ToolUsed } from './wire.ts'
+import type { AskAnswer } from '../../runtime/ask-turn.ts'
 
 const turn = 'turn_1'
 const delta = (step: number, offset: number, text: string, epoch = 1): Piece => ({
@@ -61,7 +61,7 @@ async function read(
     { tokens, pings: true },
     testClock(1),
   )
-  if ('code' in out) return [out.code]
+  if (isRefusal(out)) return [out.code]
   let text = ''
   for await (const chunk of out) text += String(chunk)
   const lines = text

@@ -4,13 +4,14 @@
  */
 import { PassThrough, type Readable } from 'node:stream'
 import { contained } from '../../model/contained.ts'
-import { explain, type Refusal } from '../../model/refusal.ts'
-import type { AskAnswer } from '../../runtime/exchange.ts'
+import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
+import type { AskAnswer } from '../../runtime/ask-turn.ts'
 import { storeRefusal } from '../../runtime/faults.ts'
-import type { Clock, Delta } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/ports.ts'
 import type { Input } from './requests.ts'
 import type { Place } from './turns-in-flight.ts'
 import { closingMessages, endOf, isoDate, type LettaMessage, message, toolMessages } from './wire.ts'
+import type { Delta } from '../../wire/log.ts'
 
 /** What a turn shows while it runs: text as it is said, tools as they are called and come back. */
 export type Piece = { delta: Delta } | { message: LettaMessage }
@@ -60,7 +61,7 @@ export async function streamTurn(
     begin()
   }).catch(broke)
   const first = await Promise.race([place.answer, begun])
-  if (first !== 'begun' && 'code' in first) {
+  if (first !== 'begun' && isRefusal(first)) {
     out.destroy()
     return first
   }
@@ -118,7 +119,7 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
       }
     },
     end(answer: AskAnswer | Refusal): void {
-      if ('code' in answer)
+      if (isRefusal(answer))
         send({ message_type: 'error_message', run_id: '', error_type: answer.code, message: explain(answer) })
       else {
         for (const used of answer.toolCalls) for (const one of toolMessages(answer.turn, used)) tool(one)

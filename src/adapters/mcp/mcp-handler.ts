@@ -7,8 +7,9 @@ import { createMcpHandler, ProtocolErrorCode, type McpHttpHandler } from '@model
 import { z } from 'zod'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import { contained } from '../../model/contained.ts'
-import { explain, type Refusal } from '../../model/refusal.ts'
-import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
+import type { Who } from '../../runtime/desk/asker.ts'
+import type { LogDesk } from '../../runtime/desk/log.ts'
 import type { McpDoorDeps, McpIdentity } from './serve.ts'
 import { connectionId, programIn } from './server-client.ts'
 import { serverFor, type Asker, type FactoryDeps } from './server-factory.ts'
@@ -16,7 +17,6 @@ import { inflightCalls, type Inflight } from './server-inflight.ts'
 import { progressMsDefault } from './server-progress.ts'
 import { isBlocking } from './server-tools.ts'
 import { within } from './stdio-transport.ts'
-
 const connectionHeader = 'mcp-session-id'
 const stopMsMax = 500
 
@@ -43,7 +43,7 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
   const quick = createMcpHandler(make, { onerror })
   const streamed = createMcpHandler(make, { onerror, responseMode: 'sse', bus: quick.bus })
   factory.fixtures = deps.fixtures?.(quick.notify) ?? null
-  const unsubscribe = toldOfAgents(deps.exchange, quick)
+  const unsubscribe = toldOfAgents(deps.desks.as({}).log, quick)
   return {
     handle,
     async close() {
@@ -59,7 +59,7 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
     // Whoever left before anything was begun has asked for nothing.
     if (reply.raw.destroyed) return reply.hijack()
     const who = identity.of(request)
-    if ('code' in who) return reply.code(401).send({ error: { code: who.code, message: explain(who) } })
+    if (isRefusal(who)) return reply.code(401).send({ error: { code: who.code, message: explain(who) } })
     const gone = new AbortController()
     const closed = new Promise<void>((resolve) =>
       reply.raw.once(
@@ -119,18 +119,14 @@ function begun(response: Response): Response {
 }
 
 /** What callers see of the tools names the agents that there are, so a new agent is news. */
-function toldOfAgents(exchange: Exchange, mcp: McpHttpHandler): () => void {
-  return exchange.subscribe(
-    exchange.lastSeq(),
-    { sessions: null },
-    {
-      events: (events) => {
-        if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted'))
-          mcp.notify.toolsChanged()
-      },
-      delta: () => undefined,
+function toldOfAgents(log: LogDesk, mcp: McpHttpHandler): () => void {
+  return log.follow(log.lastSeq(), null, {
+    events: (events) => {
+      if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted'))
+        mcp.notify.toolsChanged()
     },
-  )
+    delta: () => undefined,
+  })
 }
 
 const Message = z.object({

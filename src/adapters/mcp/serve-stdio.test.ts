@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { exchangeOf } from '../../../test/exchange-kit.ts'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -144,7 +145,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     const w = await open()
     const { client } = await connect(revision, { CLAUDE_CODE_SESSION_ID: 'conversation-1' })
     await client.listTools()
-    const { sessions } = await w.line.exchange.sessions({
+    const { sessions } = await exchangeOf(w.line.desks).sessions({
       dir: directory,
       active: null,
       agent: 'external',

@@ -16,7 +16,7 @@ import { eventData } from '../../client/event-data.ts'
 import { inletLimits, ownLimits, parseJson } from '../../model/bounded-json.ts'
 import { boundedLines } from '../../model/bounded-lines.ts'
 import { contained } from '../../model/contained.ts'
-import { explain, type Refusal } from '../../model/refusal.ts'
+import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { clientMetaKey, keyMetaKey, type ClientMeta } from './client-meta.ts'
 
 /** Where clients tell their processes which conversation they belong to. */
@@ -169,7 +169,7 @@ function relayOf(deps: McpStdioDeps) {
   return {
     take(line: string): void {
       const parsed = parseJson(line, 'message')
-      if ('code' in parsed) return refuse(parsed)
+      if (isRefusal(parsed)) return refuse(parsed)
       if (!isObject(parsed.value))
         return deps.report('a line of the input is no message, and was passed over')
       const message: Message = parsed.value
@@ -305,7 +305,7 @@ const nameIn = (info: unknown): string | null =>
 
 function objectIn(text: string): Message | null {
   const parsed = parseJson(text, 'message', ownLimits)
-  return !('code' in parsed) && isObject(parsed.value) ? parsed.value : null
+  return !isRefusal(parsed) && isObject(parsed.value) ? parsed.value : null
 }
 
 function wasRefused(error: unknown): boolean {

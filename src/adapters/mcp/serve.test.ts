@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { exchangeOf } from '../../../test/exchange-kit.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import {
@@ -148,7 +149,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     expect(await use('list-session', { dir: null })).toMatchObject({
       sessions: expect.arrayContaining([expect.objectContaining({ id: made['sessionId'] })]),
     })
-    const own = await w.line.exchange.clientSession('a-client', process.cwd())
+    const own = await exchangeOf(w.line.desks).clientSession('a-client', process.cwd())
     const other = await w.connect(revision, { name: 'other' })
     expect(
       check('send-message', await callTool(other, 'send-message', { session: own, message: 'hello' })),
@@ -223,7 +224,7 @@ test('a new agent is news for whoever listens', async () => {
   const changed = Promise.withResolvers<void>()
   client.setNotificationHandler('notifications/tools/list_changed', () => changed.resolve())
   const subscription = await client.listen({ toolsListChanged: true })
-  await w.line.exchange.createAgent({
+  await exchangeOf(w.line.desks).createAgent({
     name: 'newcomer',
     system: '',
     description: 'New here',
@@ -242,9 +243,15 @@ test('a new agent is news for whoever listens', async () => {
 
 test('a fault is told in general, and reported whole', async () => {
   const w = await open((line) => ({
-    exchange: {
-      ...line.exchange,
-      useTool: () => Promise.reject(new Error('the disk is full at /var/secret')),
+    desks: {
+      ...line.desks,
+      as: (asker) => ({
+        ...line.desks.as(asker),
+        tools: {
+          ...line.desks.as(asker).tools,
+          use: () => Promise.reject(new Error('the disk is full at /var/secret')),
+        },
+      }),
     },
   }))
   const client = await w.connect('2026-07-28')

@@ -7,13 +7,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Refusal } from '../../model/refusal.ts'
-import type { Exchange, Who } from '../../runtime/exchange.ts'
+import type { Who } from '../../runtime/desk/asker.ts'
+import type { Desks } from '../../runtime/desk/desk.ts'
 import type { Clock, Ids } from '../../runtime/ports.ts'
 import type { McpHandler } from './mcp-handler.ts'
 import type { Fixtures } from './server-factory.ts'
 
 export type McpDoorDeps = {
-  exchange: Exchange
+  desks: Desks
   clock: Clock
   ids: Ids
   version: string

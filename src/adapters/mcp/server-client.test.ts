@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { exchangeOf } from '../../../test/exchange-kit.ts'
 import type { Client } from '@modelcontextprotocol/client'
 import {
   callTool,
@@ -48,7 +49,7 @@ describe.each(revisions)('over revision %s', (revision) => {
       await own(await w.connect(revision, { name: 'codex' }), { threadId: 'thread-2', sessionId: 's' }),
     ]
     expect(new Set([first, ...others]).size).toBe(5)
-    const view = await w.line.exchange.sessionView(first as SessionId)
+    const view = await exchangeOf(w.line.desks).sessionView(first as SessionId)
     expect(view).toMatchObject({ agent: 'external', kind: 'external', cwd: process.cwd() })
   })
 
@@ -59,7 +60,7 @@ describe.each(revisions)('over revision %s', (revision) => {
       headers: { 'x-tieline-cwd': encodeURIComponent('/tmp') },
     })
     await client.listTools()
-    const { sessions } = await w.line.exchange.sessions({
+    const { sessions } = await exchangeOf(w.line.desks).sessions({
       dir: '/tmp',
       active: null,
       agent: 'external',
@@ -73,7 +74,7 @@ describe.each(revisions)('over revision %s', (revision) => {
 
   test('whoever has a token of a session acts as that session', async () => {
     const w = await open()
-    const session = await w.line.exchange.clientSession('somebody', process.cwd())
+    const session = await exchangeOf(w.line.desks).clientSession('somebody', process.cwd())
     const client = await w.connect(revision, {
       headers: { [whoHeader]: whoText({ kind: 'session', session }) },
     })
@@ -107,7 +108,7 @@ describe.each(revisions)('over revision %s', (revision) => {
       arguments: { agent_name: 'echo', task: 'y' },
       _meta: { traceparent: 'nonsense' },
     })
-    const record = await w.line.exchange.call(fieldsIn(result)['call_id'] as string)
+    const record = await exchangeOf(w.line.desks).call(fieldsIn(result)['call_id'] as string)
     const { events } = await w.line.store.read(0, { types: ['message.sent'] }, 100)
     const traces = events.flatMap(({ event }) => (event.type === 'message.sent' ? [event.trace] : []))
     expect(record?.outcome).toBe('completed')
@@ -120,7 +121,7 @@ test('a server that was started anew goes on with the clients of the old one', a
   const said = await post(w, jsonRpc('tools/list', {}, 2), { 'mcp-session-id': 'old-client.42' })
   expect(said.status).toBe(200)
   expect(await said.text()).toContain('sub_agent')
-  const { sessions } = await w.line.exchange.sessions({
+  const { sessions } = await exchangeOf(w.line.desks).sessions({
     dir: null,
     active: null,
     agent: 'external',

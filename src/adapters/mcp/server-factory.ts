@@ -1,5 +1,5 @@
 /**
- * One MCP server for one request: lists the tools that the exchange offers to whoever asks, and uses them for
+ * One MCP server for one request: lists the tools that the desk offers to whoever asks, and uses them for
  * it.
  */
 import { createHash } from 'node:crypto'
@@ -16,8 +16,9 @@ import {
 } from '@modelcontextprotocol/server'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
-import { explain, type Refusal } from '../../model/refusal.ts'
-import type { Exchange, Who } from '../../runtime/exchange.ts'
+import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
+import type { Who } from '../../runtime/desk/asker.ts'
+import type { Desk, Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { keyMetaKey } from './client-meta.ts'
@@ -48,7 +49,7 @@ export type Fixtures = {
 }
 
 export type FactoryDeps = {
-  exchange: Exchange
+  desks: Desks
   clock: Clock
   version: string
   /** Where clients work that do not say where they do. */
@@ -77,10 +78,10 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
     instructions,
   })
   server.setRequestHandler('tools/list', async (_request, ctx) => {
-    const specs = await listTools(asker, ctx, deps).catch(refusalIn)
-    if ('code' in specs)
-      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(specs), { code: specs.code })
-    return { tools: [...specs.map(toolOf), ...(fixtures?.tools ?? [])] }
+    const listed = await listTools(asker, ctx, deps).catch(refusalIn)
+    if (isRefusal(listed))
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(listed), { code: listed.code })
+    return { tools: [...listed.tools.map(toolOf), ...(fixtures?.tools ?? [])] }
   })
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const { params } = request
@@ -92,7 +93,7 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
 }
 
 const listTools = async (asker: Asker | null, ctx: ServerContext, deps: FactoryDeps) =>
-  deps.exchange.toolsFor(await whoAsks(asker, ctx, deps))
+  deps.desks.as({ who: await whoAsks(asker, ctx, deps) }).tools.list()
 
 function refusalIn(fault: unknown): Refusal {
   const refusal = storeRefusal(fault)
@@ -110,7 +111,9 @@ async function whoAsks(
   if (asker.who.kind !== 'user') return asker.who
   const program = programOf(ctx.mcpReq.envelope) ?? asker.program
   const client = clientOf({ meta: ctx.mcpReq._meta, headers: asker.headers, program }, deps.cwd)
-  return { kind: 'session', session: await deps.exchange.clientSession(client.name, client.cwd) }
+  const actor = await deps.desks.as({ client }).tools.actor()
+  if (isRefusal(actor)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(actor))
+  return actor
 }
 
 async function callTool(
@@ -119,11 +122,11 @@ async function callTool(
   ctx: ServerContext,
   deps: FactoryDeps,
 ): Promise<CallToolResult> {
-  const { exchange, clock, progressMs, inflight } = deps
+  const { desks, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
   const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
-  if ('code' in who) return resultOf(refusedAnswer(name, input, who))
-  if (!isOurs(name) && !(await offers(exchange, who, name)))
+  if (isRefusal(who)) return resultOf(refusedAnswer(name, input, who))
+  if (!isOurs(name) && !(await offers(desks.as({ who }), name)))
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin(
     { who: JSON.stringify(asker?.who), connection: asker?.connection ?? null, id: ctx.mcpReq.id },
@@ -131,17 +134,19 @@ async function callTool(
   )
   const token = ctx.mcpReq._meta?.progressToken
   try {
-    const id = actOf(asker, ctx, who, name)
-    const work = untilStopping(
-      running.stopping,
-      exchange.useTool(who, name, input, { signal: running.signal, id, trace: traceOf(ctx.mcpReq._meta) }),
-    )
+    const desk = desks.as({
+      who,
+      signal: running.signal,
+      act: actOf(asker, ctx, who, name),
+      trace: traceOf(ctx.mcpReq._meta),
+    })
+    const work = untilStopping(running.stopping, desk.tools.use(name, input))
     const answer = await (token === undefined
       ? work
       : withProgress(work, {
           clock,
           everyMs: progressMs,
-          describe: () => whoWorks(exchange, sessionOf(who), name, input),
+          describe: () => whoWorks(desks.as({}), sessionOf(who), name, input),
           tell: (progress) =>
             ctx.mcpReq.notify({
               method: 'notifications/progress',
@@ -149,7 +154,7 @@ async function callTool(
             }),
         }))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
-    return resultOf('code' in answer ? refusedAnswer(name, input, answer) : answer)
+    return resultOf(isRefusal(answer) ? refusedAnswer(name, input, answer) : answer)
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has
     // the rest.
@@ -196,10 +201,10 @@ function actOf(asker: Asker | null, ctx: ServerContext, who: Who, name: string):
         .digest('base64url')
 }
 
-async function offers(exchange: Exchange, who: Who, name: string): Promise<boolean> {
-  const specs = await exchange.toolsFor(who)
-  return !('code' in specs) && specs.some((spec) => spec.name === name)
+async function offers(desk: Desk, name: string): Promise<boolean> {
+  const listed = await desk.tools.list()
+  return !isRefusal(listed) && listed.tools.some((tool) => tool.name === name)
 }
 
-/** The exchange does not say in which session a turn runs, and nothing but a message depends on it. */
+/** The desk does not say in which session a turn runs, and nothing but a message depends on it. */
 const sessionOf = (who: Who): SessionId | null => (who.kind === 'session' ? who.session : null)

@@ -1,3 +1,4 @@
+import { exchangeOf } from '../../../test/exchange-kit.ts'
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -111,9 +112,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     busy.finish('done')
     await expect
       .poll(async () =>
-        (await w.line.exchange.calls({ session: null, limit: 5, before: null })).map(
-          ({ outcome }) => outcome,
-        ),
+        (await exchangeOf(w.line.desks).calls({ session: null, limit: 5 })).map(({ outcome }) => outcome),
       )
       .toEqual(['completed'])
   })

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Exchange, WaitEdge } from '../../runtime/exchange.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { whoWorks, withProgress, type Progress } from './server-progress.ts'
+import type { WaitEdge } from '../../wire/log.ts'
+import type { Desk } from '../../runtime/desk/desk.ts'
 
 /** A clock that shows what it is told to, and lets a sleeper go when it is told to. */
 function handClock() {
@@ -100,31 +101,34 @@ const edge = (waiter: string, target: string, agent: string, call: string): Wait
 })
 
 /** Only what is asked of it here. */
-const exchangeWith = (edges: WaitEdge[], call: object | null = null): Exchange =>
-  ({ waits: async () => edges, call: async () => call }) as unknown as Exchange
+const deskWith = (edges: WaitEdge[], call: object | null = null): Desk =>
+  ({
+    log: { waits: async () => ({ waits: edges }) },
+    calls: { get: async () => call ?? { code: 'call_unknown', call: '' } },
+  }) as unknown as Desk
 
 test.each([
   [
     'the agents below the one that was called',
-    exchangeWith([edge('me', 'p', 'planner', '1'), edge('p', 'c', 'coder', '2')]),
+    deskWith([edge('me', 'p', 'planner', '1'), edge('p', 'c', 'coder', '2')]),
     { agent_name: 'planner' },
     'planner -> coder are at work',
   ],
   [
     'the one that was called, of several',
-    exchangeWith([edge('me', 'a', 'one', '1'), edge('me', 'b', 'two', '2')]),
+    deskWith([edge('me', 'a', 'one', '1'), edge('me', 'b', 'two', '2')]),
     { agent_name: 'one' },
     'one is at work',
   ],
   [
     'the one that was asked for, before it has begun',
-    exchangeWith([]),
+    deskWith([]),
     { agent_id: 'helper' },
     'helper is at work',
   ],
   [
     'the target of a call that was named',
-    exchangeWith([edge('t', 'c', 'coder', '2')], {
+    deskWith([edge('t', 'c', 'coder', '2')], {
       call: 'call_1',
       target: 'tester',
       targetSession: 'ses_t',
@@ -132,15 +136,15 @@ test.each([
     { call_id: 'call_1' },
     'tester -> coder are at work',
   ],
-  ['the tool, where nothing is known', exchangeWith([]), {}, 'subagent is at work'],
-])('progress names %s', async (_what, exchange, input, words) =>
-  expect(await whoWorks(exchange, 'ses_me', 'subagent', input as Record<string, string>)).toBe(words),
+  ['the tool, where nothing is known', deskWith([]), {}, 'subagent is at work'],
+])('progress names %s', async (_what, desk, input, words) =>
+  expect(await whoWorks(desk, 'ses_me', 'subagent', input as Record<string, string>)).toBe(words),
 )
 
 test('a ring of waits ends', async () =>
   expect(
     await whoWorks(
-      exchangeWith([edge('me', 'a', 'a', '1'), edge('a', 'b', 'b', '2'), edge('b', 'a', 'a', '3')]),
+      deskWith([edge('me', 'a', 'a', '1'), edge('a', 'b', 'b', '2'), edge('b', 'a', 'a', '3')]),
       'ses_me',
       'x',
       {},

@@ -1,8 +1,9 @@
 /** Signs of life for a client that waits: without them some give a call up after a minute. */
-import type { Exchange } from '../../runtime/exchange.ts'
+import type { Desk } from '../../runtime/desk/desk.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
+import { isRefusal } from '../../model/refusal.ts'
 
 export const progressMsDefault = 5000
 /** No path is longer than the depth that any server allows. */
@@ -47,14 +48,16 @@ export async function withProgress<T>(
 
 /** Who works while this caller waits: the agents from its callee down. */
 export async function whoWorks(
-  exchange: Exchange,
+  desk: Desk,
   session: SessionId | null,
   name: string,
   input: Readonly<Record<string, Json>>,
 ): Promise<string> {
   const wanted = wantedIn(input)
-  const call = typeof input['call_id'] === 'string' ? await exchange.call(input['call_id']) : null
-  const edges = await exchange.waits()
+  const found = typeof input['call_id'] === 'string' ? await desk.calls.get(input['call_id']) : null
+  const call = found === null || isRefusal(found) ? null : found
+  const waiting = await desk.log.waits()
+  const edges = isRefusal(waiting) ? [] : waiting.waits
   const own = edges.filter((edge) => (call === null ? edge.waiter === session : edge.call === call.call))
   const first = own.findLast((edge) => edge.targetAgent === wanted || edge.target === wanted) ?? own.at(-1)
   const target = first?.target ?? call?.targetSession ?? null

@@ -2,8 +2,8 @@
  * Our tools as MCP clients list them: what a client wants to know about a tool besides its name and input.
  */
 import type { Tool } from '@modelcontextprotocol/server'
-import type { ToolSpec } from '../../runtime/ports.ts'
 import { outputSchemas } from './output-schemas.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
 
 type Manner = {
   title: string

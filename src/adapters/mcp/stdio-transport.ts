@@ -9,7 +9,7 @@ import { parseJSONRPCMessage, serializeMessage, type Transport } from '@modelcon
 import { inletLimits, parseJson } from '../../model/bounded-json.ts'
 import { boundedLines } from '../../model/bounded-lines.ts'
 import { contained } from '../../model/contained.ts'
-import { explain } from '../../model/refusal.ts'
+import { explain, isRefusal } from '../../model/refusal.ts'
 import type { Clock } from '../../runtime/ports.ts'
 
 /**
@@ -49,7 +49,7 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
     if (line.trim() === '') return
     const parsed = parseJson(line, 'message', { ...inletLimits, bytesMax: mcpMessageBytesMax })
     // Servers print other things too: what is no message is reported and passed over.
-    if ('code' in parsed) return report(new Error(explain(parsed)))
+    if (isRefusal(parsed)) return report(new Error(explain(parsed)))
     contained(report, () => transport.onmessage?.(parseJSONRPCMessage(parsed.value)))()
   })
 

@@ -8,6 +8,7 @@ import { secretMark } from '../../model/secret-mark.ts'
 import { preview } from '../../model/text.ts'
 import type { ProviderFaultCode } from '../../runtime/faults.ts'
 import { BadStream, Stalled, StreamError } from './receive.ts'
+import { isRefusal } from '../../model/refusal.ts'
 
 export type Broken = {
   code: ProviderFaultCode
@@ -96,7 +97,7 @@ const plain = (code: ProviderFaultCode, detail: string): Broken => ({
 
 function causeOf(error: Error): string {
   const cause = error.cause
-  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+  const code = cause instanceof Error && isRefusal(cause) && typeof cause.code === 'string' ? cause.code : ''
   const words =
     cause instanceof Error && cause.message !== '' && !error.message.includes(cause.message)
       ? `${error.message} (${cause.message})`

@@ -12,7 +12,7 @@ import type { Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/loop.ts'
-import type { ToolSpec } from '../../runtime/ports.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
 
 export type WireRequest = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'maxOutputTokens' | 'headers'>
 

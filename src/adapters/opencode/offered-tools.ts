@@ -1,8 +1,4 @@
-/**
- * Our tools as opencode takes them: plain objects. Which there are, and what they say of themselves, the
- * server tells.
- */
-import type { ToolSpec } from '../../client/answers.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
 import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
 import type { Json } from '../../model/json.ts'
 import type { DeliveredTurns } from './delivered-turns.ts'

@@ -2,6 +2,7 @@
 import { parseJson } from '../../model/bounded-json.ts'
 import type { Json } from '../../model/json.ts'
 import type { ScriptState } from './script.ts'
+import { isRefusal } from '../../model/refusal.ts'
 
 const roots = ['agent', 'task', 'prompt', 'input', 'iteration', 'result', 'results'] as const
 
@@ -78,5 +79,5 @@ function fieldOf(value: Json | undefined, name: string): Json | undefined {
 
 function parsed(text: string): Json | undefined {
   const found = parseJson(text, 'result')
-  return 'code' in found ? undefined : (found.value as Json)
+  return isRefusal(found) ? undefined : (found.value as Json)
 }

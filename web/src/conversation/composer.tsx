@@ -1,6 +1,6 @@
 /** The box to write in: at once or queued, only if idle, or into the inbox. */
 import { useState } from 'react'
-import type { SentMessage } from '../../../src/client/answers.ts'
+import type { SentMessage } from '../../../src/wire/sessions.ts'
 import { useLive } from '../live/use-live.ts'
 import { Problem } from '../parts/states.tsx'
 

@@ -4,7 +4,7 @@
  */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
-import type { HistoryEntry } from '../../../src/client/answers.ts'
+import type { HistoryEntry } from '../../../src/wire/sessions.ts'
 import type { NoticeFact, TurnFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
 import { useLook } from '../live/use-live.ts'

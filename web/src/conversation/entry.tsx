@@ -1,6 +1,6 @@
 /** One entry of a conversation: what was asked, or what was answered, with what happened in between. */
 import { useState } from 'react'
-import type { HistoryEntry } from '../../../src/client/answers.ts'
+import type { HistoryEntry } from '../../../src/wire/sessions.ts'
 import { hrefOf, toFlow } from '../address.ts'
 import { clockTime, plural, wholeTime } from '../amounts.ts'
 import type { NoticeFact } from '../live/ledger.ts'

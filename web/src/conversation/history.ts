@@ -1,8 +1,5 @@
-/**
- * The entries of one conversation, in pages that are read when they come into sight. New ones come with the
- * events of their turns.
- */
-import type { HistoryEntry, StreamedEvent } from '../../../src/client/answers.ts'
+import type { HistoryEntry } from '../../../src/wire/sessions.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { Live } from '../live/live.ts'
 
 export type History = {

@@ -3,7 +3,7 @@
  * than what the page has read, new ones as they come.
  */
 import { useEffect, useState } from 'react'
-import type { FlowEvents as FlowPage, StreamedEvent } from '../../../src/client/answers.ts'
+import type { FlowEvents as FlowPage, StreamedEvent } from '../../../src/wire/log.ts'
 import { useLook } from '../live/use-live.ts'
 import type { Live } from '../live/live.ts'
 import { flowFilter } from './flow-filter.ts'

@@ -1,5 +1,4 @@
-/** Which events belong to a flow. */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 
 /** Turns join it by the message or call that opened them, so events must come in order. */

@@ -1,6 +1,6 @@
 /** One request and everything it caused: live, or as it was at any event. */
 import { useCallback, useMemo } from 'react'
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { changeQuery, hrefOf } from '../address.ts'
 import { amount, clockTime, duration, firstLine, plural } from '../amounts.ts'
 import { useNow } from '../browser-clock.ts'

@@ -1,8 +1,4 @@
-/**
- * A flow as it stood after some of its events: who ran when, what each waited for, what it cost. The same
- * fold shows the present and any moment of the past.
- */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { Event, EventOf, EventType, OpeningMessage, Outcome } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 

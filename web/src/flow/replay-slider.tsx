@@ -1,6 +1,6 @@
 /** The slider through the events of a flow: the picture as it was after any of them. */
 import { useEffect, useState } from 'react'
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { after } from '../browser-clock.ts'
 import { duration } from '../amounts.ts'
 import { eventWords } from './event-words.ts'

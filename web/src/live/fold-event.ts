@@ -1,5 +1,4 @@
-/** One event into the records. The answer names what changed, for whoever looks at it. */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { Event, EventOf, EventType } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 import { firstLine } from '../amounts.ts'

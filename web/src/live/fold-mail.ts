@@ -1,5 +1,4 @@
-/** Messages between sessions, from draft to answer, as the events tell it. */
-import type { MessageRecord } from '../../../src/client/answers.ts'
+import type { MessageRecord } from '../../../src/wire/mail.ts'
 import type { Event, EventOf } from '../../../src/model/event.ts'
 import { nanosOf } from '../../../src/model/mail.ts'
 import type { Ledger, MailFact } from './ledger.ts'

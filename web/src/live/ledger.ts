@@ -1,11 +1,5 @@
-/**
- * What the page knows: records of sessions, turns, calls and flows, folded from the events of the log.
- *
- * The log may be read from the middle, so a record can begin with any of its events; what a list of the
- * server said about a session goes before what is older than the list.
- * Texts are kept short here; whole inputs and outputs are in the details of a turn (`turn-details.ts`).
- */
-import type { MessageRecord, Session } from '../../../src/client/answers.ts'
+import type { MessageRecord } from '../../../src/wire/mail.ts'
+import type { Session } from '../../../src/wire/sessions.ts'
 import type { MessageSource, Outcome, SessionKind } from '../../../src/model/event.ts'
 import type { Refusal } from '../../../src/model/refusal.ts'
 import type { Json } from '../../../src/model/json.ts'

@@ -1,14 +1,4 @@
-/**
- * The one store of the page. Lists are read once; from then on every change comes as an event, over a stream
- * that is taken up again where it broke.
- *
- * L1  The stream stands before the lists are read, so nothing falls between the two.
- * L2  What is older is read first, newest part only, for counts, flows and notices; what comes meanwhile
- * waits, so that everything is folded in order.
- * L3  A server with another log (its cursor is behind ours) means that all we know is wrong: everything is
- * read anew.
- */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
 import { TielineError } from '../../../src/client/tieline-error.ts'
 import { foldEvent } from './fold-event.ts'

@@ -1,5 +1,4 @@
-/** Reads a piece of the log that lies in the past, and ends at its end. */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { TielineClient } from '../../../src/client/client.ts'
 import { after } from '../browser-clock.ts'
 

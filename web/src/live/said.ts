@@ -1,9 +1,4 @@
-/**
- * Text as it streams, by turn. It is in no log: the server says first what was said before the page listened,
- * and the whole text comes when the turn has ended.
- */
-import type { Delta } from '../../../src/client/answers.ts'
-
+import type { Delta } from '../../../src/wire/log.ts'
 /** `gap`: the beginning, or a piece, was not heard. */
 export type Said = { epoch: number; step: number; text: string; gap: boolean }
 

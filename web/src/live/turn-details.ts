@@ -1,8 +1,4 @@
-/**
- * What happened inside turns, whole: what the model said, which tools ran with what, whom they called. Kept
- * for turns that run and for the newest that have ended; older ones are read again from the log.
- */
-import type { StreamedEvent } from '../../../src/client/answers.ts'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { Event, EventOf, Outcome } from '../../../src/model/event.ts'
 import type { Json } from '../../../src/model/json.ts'
 import type { Refusal } from '../../../src/model/refusal.ts'

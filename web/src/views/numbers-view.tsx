@@ -3,7 +3,7 @@
  * there was, how long calls take.
  */
 import { useEffect, useMemo, useState } from 'react'
-import type { Numbers, TokenAmounts } from '../../../src/client/answers.ts'
+import type { Numbers, TokenAmounts } from '../../../src/wire/server.ts'
 import type { Outcome } from '../../../src/model/event.ts'
 import { changeQuery, toFlow } from '../address.ts'
 import { amount, clockTime, duration, plural, wholeTime } from '../amounts.ts'

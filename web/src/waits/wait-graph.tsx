@@ -1,5 +1,4 @@
-/** The wait-for graph as a picture. Sessions are boxes; an arrow goes from who waits to whom it waits for. */
-import type { WaitEdge } from '../../../src/client/answers.ts'
+import type { WaitEdge } from '../../../src/wire/log.ts'
 import { duration, shortId } from '../amounts.ts'
 import { Arrows, curve, cut } from '../flow/call-graph.tsx'
 import { layered } from '../flow/layered.ts'

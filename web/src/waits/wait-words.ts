@@ -1,5 +1,4 @@
-/** Why nothing happens, in words: who waits, and what stands at the end of each wait. */
-import type { WaitEdge } from '../../../src/client/answers.ts'
+import type { WaitEdge } from '../../../src/wire/log.ts'
 import { duration } from '../amounts.ts'
 import { called, statusOf, type Ledger } from '../live/ledger.ts'
 

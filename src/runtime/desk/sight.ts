@@ -1,41 +1,37 @@
-/** Which sessions somebody may see: the user all, a session itself and whatever was created below it. */
-import type { Event } from '../model/event.ts'
-import type { SessionId } from '../model/id.ts'
-import type { Exchange, Who } from '../runtime/exchange.ts'
-import { isRefusal } from './wire-error.ts'
+/** Which sessions an asker may see: the user all, a session itself and those that were created below it. */
+import type { Event } from '../../model/event.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import type { SessionId } from '../../model/id.ts'
+import type { Who } from './asker.ts'
 
 /** Parents are few; a longer chain than this would be a ring. */
 const generationsMax = 100
 const rememberedMax = 10_000
 
-export async function coversSession(
-  exchange: Pick<Exchange, 'findSession'>,
-  who: Who,
-  session: SessionId,
-): Promise<boolean> {
+type Sessions = { session(id: SessionId): Promise<SessionRow | null> }
+
+export async function sees(store: Sessions, who: Who, session: SessionId): Promise<boolean> {
   if (who.kind === 'user') return true
-  if (who.kind === 'turn') return false
-  return (await lineTo(exchange, who.session, session)).found
+  return who.kind === 'session' && (await climb(store, session, who.session)).found
 }
 
 /** From a session up to an ancestor, or to where its line ends. */
-async function lineTo(
-  exchange: Pick<Exchange, 'findSession'>,
-  ancestor: SessionId,
+async function climb(
+  store: Sessions,
   session: SessionId,
-): Promise<{ found: boolean; line: SessionId[] }> {
-  const line: SessionId[] = []
-  for (let at: SessionId | null = session; at !== null && line.length < generationsMax;) {
-    if (at === ancestor) return { found: true, line }
-    line.push(at)
-    const row = await exchange.findSession(at)
-    at = isRefusal(row) ? null : row.parent
+  ancestor: SessionId,
+): Promise<{ found: boolean; passed: SessionId[] }> {
+  const passed: SessionId[] = []
+  for (let at: SessionId | null = session; at !== null && passed.length < generationsMax;) {
+    if (at === ancestor) return { found: true, passed }
+    passed.push(at)
+    at = (await store.session(at))?.parent ?? null
   }
-  return { found: false, line }
+  return { found: false, passed }
 }
 
 /** The same for a stream of events, which asks about the same few sessions again and again. */
-export type Reach = {
+export type Sight = {
   /** Whether the session of an event may be seen; null where it must be looked up first. */
   known(event: Event): boolean | null
   sees(session: SessionId): boolean
@@ -43,7 +39,7 @@ export type Reach = {
 }
 
 /** Null for the user, who sees everything. */
-export function reachOf(exchange: Pick<Exchange, 'findSession'>, who: Who): Reach | null {
+export function sightOf(store: Sessions, who: Who): Sight | null {
   if (who.kind === 'user') return null
   const own = who.kind === 'session' ? who.session : null
   const remembered = new Map<SessionId, boolean>()
@@ -64,9 +60,9 @@ export function reachOf(exchange: Pick<Exchange, 'findSession'>, who: Who): Reac
     },
     sees: (session) => recall(session) === true,
     async learn(session) {
-      const { found, line } =
-        own === null ? { found: false, line: [session] } : await lineTo(exchange, own, session)
-      for (const one of line) remember(one, found)
+      const { found, passed } =
+        own === null ? { found: false, passed: [session] } : await climb(store, session, own)
+      for (const one of passed) remember(one, found)
     },
   }
 }

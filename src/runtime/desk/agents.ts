@@ -1,0 +1,137 @@
+/** Agents, as anybody may ask for them. */
+import type { Agent } from '../../model/agent.ts'
+import type { SessionId } from '../../model/id.ts'
+import { agentDescriptionMax, agentPromptBytesMax, agentTitleMax, agentToolsMax } from '../../model/limits.ts'
+import { agentUnknown, badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { byteLength } from '../../model/text.ts'
+import type { AgentView } from '../../wire/agents.ts'
+import type { Delta } from '../../wire/log.ts'
+import {
+  createAgent,
+  hostAgent,
+  mainSession,
+  viewOf,
+  type AgentBook,
+  type CreateAgentAsk,
+} from '../agent-book.ts'
+import { askTurn, type AskAnswer } from '../ask-turn.ts'
+import { archiveSession, createSession } from '../sessions.ts'
+import { onlyUser, type Asker } from './asker.ts'
+import type { DeskParts } from './parts.ts'
+
+export type AgentDesk = {
+  list(): Promise<{ agents: AgentView[] }>
+  /** By id, then by the name of an agent made by API, then by a configured name. */
+  get(idOrName: string): Promise<AgentView | Refusal>
+  create(agent: Omit<CreateAgentAsk, 'id'>): Promise<AgentView | Refusal>
+  /** The agent of a connected program, made at its first hello. */
+  connect(ask: { name: string; description: string; tools: readonly string[] }): Promise<AgentView | Refusal>
+  delete(id: string): Promise<AgentView | Refusal>
+  /** Its main session, made at first use. */
+  session(idOrName: string): Promise<{ session: SessionId } | Refusal>
+  /** Sends to a session as the user and waits for the end of the turn; an asker that has gone cancels it. */
+  ask(session: SessionId, text: string, onDelta?: (delta: Delta) => void): Promise<AskAnswer | Refusal>
+}
+
+const asUser = 'act as the user'
+
+export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker): AgentDesk {
+  const { line, book, cwd } = parts
+  return {
+    async list() {
+      const agents = book
+        .names()
+        .flatMap((name) => book.get(name) ?? [])
+        .map((agent) => show(book, agent))
+      // An agent may know whom it can call, not how they were told to behave.
+      return { agents: who.kind === 'user' ? agents : agents.map((agent) => ({ ...agent, system: '' })) }
+    },
+    async get(idOrName) {
+      const agent = book.resolve?.(idOrName)
+      return onlyUser(who, asUser) ?? (agent === undefined ? unknown(book, idOrName) : show(book, agent))
+    },
+    create: async (agent) =>
+      onlyUser(who, asUser) ??
+      sizeProblem(agent) ??
+      agentProblem(parts, agent) ??
+      createAgent(line, book, { ...agent, id: act }, cwd),
+    connect: async (ask) => onlyUser(who, asUser) ?? hostAgent(line, book, ask, cwd),
+    delete: async (id) => onlyUser(who, asUser) ?? deleteAgent(parts, id),
+    session: async (idOrName) => onlyUser(who, asUser) ?? findMainSession(parts, idOrName),
+    ask: async (session, text, onDelta) =>
+      onlyUser(who, asUser) ??
+      askTurn(line, session, text, { signal, id: act, trace, ...(onDelta === undefined ? {} : { onDelta }) }),
+  }
+}
+
+const unknown = (book: AgentBook, agent: string): Refusal => agentUnknown(agent, book.names())
+
+/** R11: it is kept in memory, and shown to every agent that may call it. */
+function sizeProblem({
+  name,
+  description,
+  system,
+  model,
+  tools,
+}: Omit<CreateAgentAsk, 'id'>): Refusal | null {
+  if (name.length > agentTitleMax) return badInput('name', name, `at most ${agentTitleMax} characters`)
+  if (description.length > agentDescriptionMax)
+    return badInput('description', description, `at most ${agentDescriptionMax} characters`)
+  if ((model ?? '').length > agentTitleMax)
+    return badInput('model', model, `at most ${agentTitleMax} characters`)
+  if ((tools ?? []).length > agentToolsMax)
+    return badInput('tools', `${tools?.length} tools`, `at most ${agentToolsMax}`)
+  const bytes = byteLength(system)
+  return bytes > agentPromptBytesMax
+    ? { code: 'too_large', field: 'system', bytes, bytesMax: agentPromptBytesMax }
+    : null
+}
+
+function show(book: AgentBook, agent: Agent): AgentView {
+  const made = book.made(agent.name)
+  return viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
+}
+
+/** A tool or a provider that nobody has would never be there. With no provider at all the offline demo answers. */
+function agentProblem(
+  { toolNames, providers, builtIn }: DeskParts,
+  { tools, model }: Omit<CreateAgentAsk, 'id'>,
+): Refusal | null {
+  const wrong = (tools ?? []).findIndex((tool) => !tool.endsWith('*') && !toolNames.includes(tool))
+  if (wrong >= 0) return badInput(`tools.${wrong}`, tools?.[wrong], `one of ${toolNames.join(', ')}`)
+  if (model === null || builtIn.includes(model) || providers.length === 0) return null
+  return model.includes('/') && providers.includes(model.split('/')[0] ?? '')
+    ? null
+    : badInput('model', model, `"provider/model" with one of the providers ${providers.join(', ')}`)
+}
+
+async function deleteAgent({ line, book }: DeskParts, id: string): Promise<AgentView | Refusal> {
+  const made = book.made(id)
+  if (made === undefined)
+    return book.get(id) === undefined
+      ? unknown(book, id)
+      : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
+  const session = mainSession(id)
+  await archiveSession(line, line.lists, session)
+  await line.store.transact([`session:${session}`], async (tx) =>
+    tx.append({ type: 'agent.deleted', session, turn: null, agent: id }),
+  )
+  return viewOf(made.agent, 'api', made.at)
+}
+
+async function findMainSession(
+  { line, book, cwd }: DeskParts,
+  idOrName: string,
+): Promise<{ session: SessionId } | Refusal> {
+  const agent = book.resolve?.(idOrName)
+  if (agent === undefined) return unknown(book, idOrName)
+  const session = mainSession(agent.name)
+  if ((await line.store.session(session)) !== null) return { session }
+  const made = await createSession(
+    line,
+    { agent: agent.name, cwd, title: agent.title ?? agent.name },
+    { kind: 'user' },
+    session.slice(4),
+  )
+  return isRefusal(made) ? made : { session: made.id }
+}

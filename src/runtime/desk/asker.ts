@@ -1,0 +1,47 @@
+/** Who asks something of the runtime, and how. */
+import type { SessionId, TurnId } from '../../model/id.ts'
+import type { Refusal } from '../../model/refusal.ts'
+
+/**
+ * As a door has checked it: the user of this machine, one session (by its capability token, or by a name that
+ * is believed), or one live turn of an agent that we drive.
+ */
+export type Who = { kind: 'user' } | { kind: 'session'; session: SessionId } | { kind: 'turn'; turn: TurnId }
+
+/** One request. */
+export type Asker = {
+  who: Who
+  /** The id of this act: a retry with the same id has one effect. */
+  act: string | null
+  /** Aborts when the asker has gone: what it asked for is cancelled. */
+  signal: AbortSignal
+  /** The W3C `traceparent` that came with the request. */
+  trace: string | null
+  /** Nobody has a token here, so a session is believed by its name, if somebody can be behind that name. */
+  open: boolean
+  /** The program that asks for the user: what it calls itself, and where it works. */
+  client: { name: string; cwd?: string } | null
+}
+
+/** One text for each identity, for what is counted or hashed by it. */
+export const nameWho = (who: Who): string =>
+  who.kind === 'user' ? 'user' : who.kind === 'session' ? `session:${who.session}` : `turn:${who.turn}`
+
+export const refuseAsker = (who: Who, what: string): Refusal =>
+  who.kind === 'turn'
+    ? {
+        code: 'not_allowed',
+        agent: 'The token of a turn',
+        what,
+        allowed: ['the tools of its turn, at /mcp or POST /api/calls'],
+      }
+    : {
+        code: 'not_allowed',
+        agent: 'The token of a session',
+        what,
+        allowed: ['its own session', 'the sessions below it'],
+      }
+
+/** For what belongs to the user alone. */
+export const onlyUser = (who: Who, what: string): Refusal | null =>
+  who.kind === 'user' ? null : refuseAsker(who, what)

@@ -1,0 +1,92 @@
+/** Calls, as anybody may ask for them. */
+import { Outcome } from '../../model/event.ts'
+import type { Json } from '../../model/json.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { CallAnswer, CallRecord, Calls, NewCall } from '../../wire/calls.ts'
+import { listCalls } from '../listing.ts'
+import { recordOf } from '../record.ts'
+import { refuseAsker, type Asker } from './asker.ts'
+import type { Gate } from './gate.ts'
+import type { DeskParts } from './parts.ts'
+import { useTool } from './use-tool.ts'
+
+/** A call that was not allowed is on record too. */
+export type RefusedCall = Refusal & { call_id?: string }
+
+export type CallDesk = {
+  /** Blocks until the callee has ended, whatever its outcome, unless it goes on in the background. */
+  open(call: NewCall): Promise<CallAnswer | RefusedCall>
+  get(id: string): Promise<CallRecord | Refusal>
+  /** Newest first, one page; a page may be short. */
+  list(ask?: {
+    session?: string | undefined
+    limit?: number | undefined
+    cursor?: string | undefined
+  }): Promise<Calls | Refusal>
+}
+
+const pageDefault = 50
+
+export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
+  const { line } = parts
+  return {
+    async open({ from, agent, ...rest }) {
+      const who = await gate.actor('from', from ?? null)
+      if (isRefusal(who)) return who
+      const input = { agent_name: agent, ...rest } as Json
+      const used = await useTool(parts, { ...asker, who }, 'sub_agent', input)
+      if (isRefusal(used)) return used
+      const value = fieldsIn(used.value)
+      if (value['outcome'] === 'refused') return refusedCall(parts, value)
+      return 'call_id' in value ? (value as CallAnswer) : stoppedAnswer(agent, value)
+    },
+    async get(id) {
+      const record = await recordOf(line.store, id)
+      const sessions = record === null ? [] : [record.callerSession, record.targetSession]
+      for (const session of sessions)
+        if (session?.startsWith('ses_') === true && (await gate.sees(session as `ses_${string}`)))
+          return record as CallRecord
+      return { code: 'call_unknown', call: id }
+    },
+    async list({ session, limit = pageDefault, cursor } = {}) {
+      const given = session ?? (asker.who.kind === 'session' ? asker.who.session : null)
+      if (given === null && asker.who.kind !== 'user') return refuseAsker(asker.who, 'list calls')
+      const row = given === null ? null : await gate.find(given)
+      if (row !== null && isRefusal(row)) return row
+      const { calls, next } = await listCalls(
+        { store: line.store, lists: line.lists, nameOf: (name) => line.agents.get(name)?.title ?? name },
+        { session: row?.id ?? null, limit, before: cursor === undefined ? null : Number(cursor) },
+      )
+      return { calls, next: next === null ? null : String(next) }
+    },
+  }
+}
+
+type Fields = Record<string, Json>
+
+const fieldsIn = (value: Json): Fields =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) ? value : {}
+
+/** The client's own turn ended before its call could answer: it was cancelled, or its time was over. */
+function stoppedAnswer(agent: string, value: Fields): CallAnswer {
+  const error = fieldsIn(value['error'] ?? null)
+  const message = typeof error['message'] === 'string' ? error['message'] : 'the request was stopped'
+  return {
+    agent_name: agent,
+    success: false,
+    output: '',
+    tool_calls: [],
+    tokens_used: 0,
+    duration_seconds: 0,
+    errors: [message],
+    call_id: '',
+    outcome: Outcome.catch('cancelled').parse(error['code']),
+    truncated: false,
+  }
+}
+
+async function refusedCall({ line }: DeskParts, value: Fields): Promise<RefusedCall> {
+  const call = typeof value['call_id'] === 'string' ? value['call_id'] : ''
+  const refusal = (await recordOf(line.store, call))?.refusal
+  return refusal == null ? { code: 'call_unknown', call } : { ...refusal, call_id: call }
+}

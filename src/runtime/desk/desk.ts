@@ -1,0 +1,85 @@
+/**
+ * The one face of the runtime. `runtime.as(asker)` gives a desk with six nouns; each method takes a typed request
+ * and answers with a typed value or a Refusal. What is acknowledged is durable (R2). Doors translate to and from
+ * this, and reach nothing else.
+ */
+import type { Refusal } from '../../model/refusal.ts'
+import { feedOf } from '../feed.ts'
+import type { StoreHealth } from '../store-health.ts'
+import { agentDesk, type AgentDesk } from './agents.ts'
+import { onlyUser, type Asker } from './asker.ts'
+import { callDesk, type CallDesk } from './calls.ts'
+import { openGate } from './gate.ts'
+import { logDesk, type LogDesk } from './log.ts'
+import { mailDesk, type MailDesk } from './mail.ts'
+import type { DeskParts } from './parts.ts'
+import { questionDesk, type QuestionDesk } from './questions.ts'
+import { sessionDesk, type SessionDesk } from './sessions.ts'
+import { toolDesk, type ToolDesk } from './tools.ts'
+
+export type Desk = {
+  readonly calls: CallDesk
+  readonly sessions: SessionDesk
+  readonly mail: MailDesk
+  readonly questions: QuestionDesk
+  readonly agents: AgentDesk
+  readonly tools: ToolDesk
+  readonly log: LogDesk
+  /** For what is kept outside of the runtime and belongs to the user alone. */
+  onlyUser(what: string): Refusal | null
+}
+
+export type Desks = {
+  /** Whatever is left out is nothing: the user, once, without a trace, for as long as it takes. */
+  as(asker: Partial<Asker>): Desk
+  /** Whether anything can be recorded: everybody may know. */
+  health(): StoreHealth
+  stop(): void
+}
+
+const never = new AbortController().signal
+
+export function openDesks(parts: DeskParts): Desks {
+  const feed = feedOf(parts.line)
+  return {
+    as(given) {
+      const asker: Asker = {
+        who: { kind: 'user' },
+        act: null,
+        signal: never,
+        trace: null,
+        open: true,
+        client: null,
+        ...given,
+      }
+      const gate = openGate(parts, asker)
+      // Most requests need one noun.
+      return {
+        get calls() {
+          return callDesk(parts, asker, gate)
+        },
+        get sessions() {
+          return sessionDesk(parts, asker, gate)
+        },
+        get mail() {
+          return mailDesk(parts, asker, gate)
+        },
+        get questions() {
+          return questionDesk(parts, asker)
+        },
+        get agents() {
+          return agentDesk(parts, asker)
+        },
+        get tools() {
+          return toolDesk(parts, asker, gate)
+        },
+        get log() {
+          return logDesk(parts, feed, asker, gate)
+        },
+        onlyUser: (what) => onlyUser(asker.who, what),
+      }
+    },
+    health: () => parts.line.store.health(),
+    stop: () => feed.stop(),
+  }
+}

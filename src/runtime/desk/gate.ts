@@ -1,0 +1,190 @@
+/**
+ * The gate in front of every act: who asks, what they may see, as whom they may act, and whether the tool that
+ * stands for the act is theirs to use. A model that uses a tool and a program that asks over HTTP pass the same
+ * checks, so no door can do what another could not.
+ */
+import { externalAgent } from '../../model/agent.ts'
+import { fullAuthority, mayUse } from '../../model/authority.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import type { SessionId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { actorOf, type Actor } from '../client-turn.ts'
+import type { Line } from '../line.ts'
+import { findSession } from '../look.ts'
+import type { Tool } from '../ports.ts'
+import type { Sender } from '../send.ts'
+import { createSession } from '../sessions.ts'
+import { stateOf } from '../state.ts'
+import { refuseAsker, type Asker, type Who } from './asker.ts'
+import type { DeskParts } from './parts.ts'
+import { sees } from './sight.ts'
+
+export type Gate = {
+  readonly who: Who
+  /** The same gate for somebody else, whom the asker may speak for. */
+  as(who: Who): Gate
+  /** The session by its id or a unique part of it, if the asker may see it. */
+  find(idOrPart: string): Promise<SessionRow | Refusal>
+  /** The same for what may reach any session: the rules of the act decide whether it does. */
+  findAny(idOrPart: string): Promise<SessionRow | Refusal>
+  sees(session: SessionId): Promise<boolean>
+  /** Who acts: a turn that runs here, a client, or the user. */
+  sender(): Promise<Sender | Refusal>
+  /**
+   * As whom the asker speaks when a request names a session; null for the user's own words. A token speaks for
+   * its own session alone.
+   */
+  speaker(field: string, given: string | null): Promise<SessionId | null | Refusal>
+  /** As which session or turn the asker acts: the one that is named, its own, or a session of its client. */
+  actor(field: string, given: string | null): Promise<Exclude<Who, { kind: 'user' }> | Refusal>
+  /**
+   * Whether the asker may do what a tool does: `fields` as the configuration leaves them, with its defaults and
+   * what it fixes. The user may do everything, and is bound by no default.
+   */
+  admit<T extends object>(tool: string, fields: T): Promise<T | Refusal>
+}
+
+export function openGate(parts: DeskParts, asker: Asker): Gate {
+  const { line } = parts
+  const { who } = asker
+  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> => findSession(line, line.lists, idOrPart)
+  const speaker = (field: string, given: string | null): Promise<SessionId | null | Refusal> =>
+    findSpeaker(parts, asker, field, given)
+  return {
+    who,
+    as: (other) => openGate(parts, { ...asker, who: other }),
+    async find(idOrPart) {
+      const found = await findAny(idOrPart)
+      if (isRefusal(found) || (await sees(line.store, who, found.id))) return found
+      return refuseAsker(who, `see session ${found.id}`)
+    },
+    findAny,
+    sees: (session) => sees(line.store, who, session),
+    sender: () => findSender(parts, who),
+    speaker,
+    async actor(field, given) {
+      if (who.kind === 'turn' && given === null) return who
+      const session = await speaker(field, given)
+      if (session !== null && typeof session === 'object') return session
+      return { kind: 'session', session: session ?? (await clientSession(line, asker.client, parts.cwd)) }
+    },
+    async admit(tool, fields) {
+      if (who.kind === 'user') return fields
+      const actor = await findActor(parts, who)
+      if (!isRefusal(actor)) return admitActor(parts, actor, tool, fields)
+      const resting = await findResting(parts, who)
+      return resting === null ? actor : admitActor(parts, resting, tool, fields)
+    },
+  }
+}
+
+/** A session that has no turn now may still look into its inbox: its agent's tools decide, as in a turn. */
+async function findResting({ line }: DeskParts, who: Who): Promise<Actor | null> {
+  const session = who.kind === 'session' ? await line.store.session(who.session) : null
+  const agent = session === null || session.archived === 'deleted' ? null : line.agents.get(session.agent)
+  return session === null || agent == null ? null : { kind: 'client', session, agent }
+}
+
+/** The external session of a client, made at first use: one for each kind of client. */
+export async function clientSession(line: Line, client: Asker['client'], cwd: string): Promise<SessionId> {
+  const name = (client?.name ?? '').replaceAll(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 100) || 'client'
+  const id: SessionId = `ses_client-${name}`
+  if ((await line.store.session(id)) !== null) return id
+  const made = await createSession(
+    line,
+    { agent: externalAgent.name, cwd: client?.cwd ?? cwd, title: name },
+    { kind: 'user' },
+    id.slice(4),
+  )
+  if (isRefusal(made) && made.code !== 'bad_input')
+    throw new Error(`a session for ${name} could not be made: ${made.code}`)
+  return id
+}
+
+export async function findActor(parts: DeskParts, who: Who): Promise<Actor | Refusal> {
+  if (who.kind === 'user') return badInput('from', undefined, 'the session that asks')
+  const session = who.kind === 'session' ? await parts.line.store.session(who.session) : null
+  if (who.kind === 'session' && (session === null || session.archived === 'deleted'))
+    return { code: 'session_unknown', session: who.session }
+  return actorOf(parts.line, who, session)
+}
+
+async function findSender(parts: DeskParts, who: Who): Promise<Sender | Refusal> {
+  if (who.kind === 'user') return { kind: 'user' }
+  const actor = await findActor(parts, who)
+  if (isRefusal(actor) || actor.kind === 'turn') return actor
+  return { kind: 'client', session: actor.session.id, agent: actor.agent }
+}
+
+/**
+ * Without tokens there is no proof, so a name is believed only where somebody can be behind it: a session with
+ * a live turn, or a client outside.
+ */
+async function findSpeaker(
+  { line }: DeskParts,
+  { who, open }: Asker,
+  field: string,
+  given: string | null,
+): Promise<SessionId | null | Refusal> {
+  if (who.kind === 'turn') return refuseAsker(who, `name another session (${field})`)
+  if (given === null) return who.kind === 'session' ? who.session : null
+  const found = await findSession(line, line.lists, given)
+  if (isRefusal(found)) return found
+  if (who.kind === 'session')
+    return found.id === who.session
+      ? found.id
+      : notAs(`The token of session ${who.session}`, `act as ${found.id} (${field})`, `${field} left out`)
+  if (!open)
+    return notAs(
+      'The token of the server',
+      `act as session ${found.id} (${field})`,
+      'the token of that session',
+    )
+  if (found.kind === 'external') return found.id
+  const state = await stateOf(line, found.id)
+  return !isRefusal(state) && state.isActive
+    ? found.id
+    : notAs(
+        'A request without a token',
+        `act as session ${found.id} (${field}), which has no live turn and is not external`,
+        'a session that is running now',
+      )
+}
+
+const notAs = (agent: string, what: string, allowed: string): Refusal => ({
+  code: 'not_allowed',
+  agent,
+  what,
+  allowed: [allowed],
+})
+
+/** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
+export function isOffered({ line }: DeskParts, actor: Actor, tool: Tool): boolean {
+  if (tool.disabled !== undefined) return false
+  if (actor.kind === 'turn')
+    return mayUse(actor.running.row.grant.authority, actor.running.agent.tools, tool.name)
+  return (
+    (tool.name !== 'subagent' || line.subagent !== null) &&
+    mayUse(fullAuthority, actor.agent.tools, tool.name)
+  )
+}
+
+/** What a tool that is not offered says. */
+export function notOffered(tool: Tool | undefined, name: string): Refusal {
+  const why =
+    tool?.disabled ??
+    (name === 'subagent' ? 'no agent is configured for it; set [subagent] agent' : 'it is not offered here')
+  return { code: 'tool_disabled', tool: name, why }
+}
+
+function admitActor<T extends object>(parts: DeskParts, actor: Actor, name: string, fields: T): T | Refusal {
+  const tool = parts.doorTools.find((one) => one.name === name)
+  if (tool === undefined || !isOffered(parts, actor, tool)) return notOffered(tool, name)
+  const agent = actor.kind === 'turn' ? actor.running.agent : actor.agent
+  // A question belongs to a turn: the agent's own tool asks it, and waits for the answer.
+  if (agent.ask.includes(name))
+    return { code: 'tool_disabled', tool: name, why: `a person is asked first: use the tool ${name} itself` }
+  const settled = tool.settle?.(fields as Json) ?? { input: fields as Json }
+  return isRefusal(settled) ? settled : (settled.input as T)
+}

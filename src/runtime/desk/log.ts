@@ -1,0 +1,108 @@
+/** The log, as anybody may read it: everybody sees the events of the sessions that they may see, and no others. */
+import type { StoredEvent } from '../../model/event.ts'
+import type { SessionId } from '../../model/id.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { Flow, FlowEvents, Waits } from '../../wire/log.ts'
+import type { Feed, FeedSink } from '../feed.ts'
+import { flowEventsOf } from '../flow-events.ts'
+import { flowOf } from '../look.ts'
+import { onlyUser, refuseAsker, type Asker } from './asker.ts'
+import type { Gate } from './gate.ts'
+import type { DeskParts } from './parts.ts'
+import { sightOf, type Sight } from './sight.ts'
+
+export type LogDesk = {
+  /** One root request with everything that it caused; null where there is none, or none that may be seen. */
+  flow(id: string): Promise<Flow | null>
+  /** The events of a flow, oldest first, a page at a time. */
+  flowEvents(id: string, ask: { after?: number | undefined; limit: number }): Promise<FlowEvents | null>
+  /** Who waits for whom now. */
+  waits(): Promise<Waits | Refusal>
+  /** The newest event's number. */
+  lastSeq(): number
+  /** The sessions that are named, if the asker may follow them. */
+  named(sessions: readonly string[] | null): Promise<{ sessions: SessionId[] | null } | Refusal>
+  /** What the asker sees of a stream of events; null is everything. */
+  sight(): Sight | null
+  /** Every event after `after`, in order, without gaps, then each as it is committed. The answer ends it. */
+  follow(after: number, sessions: readonly SessionId[] | null, sink: FeedSink): () => void
+}
+
+export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
+  const { line } = parts
+  return {
+    async flow(id) {
+      const flow = await flowOf(line, id)
+      if (flow === null || !(await gate.sees(flow.root.session))) return null
+      return who.kind === 'user' ? flow : { ...flow, calls: await seenCalls(gate, flow.calls) }
+    },
+    async flowEvents(id, { after, limit }) {
+      const page = await flowEventsOf(line.store, id, after ?? 0, limit)
+      if (page === null || !(await seesRoot(parts, gate, id))) return null
+      const events = await seenEvents(sightOf(line.store, who), page.events)
+      return {
+        events: events.map(({ seq, at, event }) => ({
+          seq: String(seq),
+          at,
+          sessionId: event.session,
+          event,
+        })),
+        next: page.next === null ? null : String(page.next),
+        upTo: String(page.upTo),
+      }
+    },
+    async waits() {
+      const refusal = onlyUser(who, 'see who waits for whom')
+      if (refusal !== null) return refusal
+      const rows = await line.lists.waits(line.clock.now())
+      return { waits: rows.map((row) => ({ ...row, kind: row.call === null ? 'wait' : 'call' })) }
+    },
+    lastSeq: () => line.store.lastSeq(),
+    async named(given) {
+      if (who.kind === 'turn') return refuseAsker(who, 'follow events')
+      if (given === null) return { sessions: null }
+      const sessions: SessionId[] = []
+      for (const name of given) {
+        const found = await gate.find(name)
+        if (isRefusal(found)) return found
+        sessions.push(found.id)
+      }
+      return { sessions }
+    },
+    sight: () => sightOf(line.store, who),
+    follow: (after, sessions, sink) => feed.subscribe(after, { sessions }, sink),
+  }
+}
+
+/** The root's first event says in which session a flow began. */
+async function seesRoot({ line }: DeskParts, gate: Gate, flow: string): Promise<boolean> {
+  if (gate.who.kind === 'user') return true
+  const first = (await flowEventsOf(line.store, flow, 0, 1))?.events[0]?.event
+  return first !== undefined && gate.sees(first.session)
+}
+
+async function seenCalls(gate: Gate, calls: Flow['calls']): Promise<Flow['calls']> {
+  const seen: Flow['calls'] = []
+  for (const call of calls) {
+    const sessions = [call.callerSession, call.targetSession] as (SessionId | null)[]
+    for (const session of sessions)
+      if (session !== null && (await gate.sees(session))) {
+        seen.push(call)
+        break
+      }
+  }
+  return seen
+}
+
+async function seenEvents(
+  sight: Sight | null,
+  events: readonly StoredEvent[],
+): Promise<readonly StoredEvent[]> {
+  if (sight === null) return events
+  const seen: StoredEvent[] = []
+  for (const stored of events) {
+    if (sight.known(stored.event) === null) await sight.learn(stored.event.session)
+    if (sight.sees(stored.event.session)) seen.push(stored)
+  }
+  return seen
+}

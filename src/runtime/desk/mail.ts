@@ -1,0 +1,186 @@
+/** Mail, as anybody may ask for it. */
+import type { MessageFacts, SessionRow } from '../../model/facts.ts'
+import type { Which } from '../../model/mail.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../../wire/mail.ts'
+import { acceptOne } from '../mail-acts.ts'
+import { declineMail, findMail, readInbox, threadOf, type Reader } from '../mail-inbox.ts'
+import type { MailAsk } from '../mail-port.ts'
+import { recordOfMessage } from '../mail-record.ts'
+import { releaseMail, releasing, reviseMail, sendMail, type Writer } from '../mail.ts'
+import { readAll } from '../scope.ts'
+import { onlyUser, refuseAsker, type Asker } from './asker.ts'
+import type { Gate } from './gate.ts'
+import type { DeskParts } from './parts.ts'
+
+type Page = { before?: number | undefined }
+type Changing = { from?: string | undefined; ifUpdatedAt?: string | undefined }
+
+export type MailDesk = {
+  send(mail: NewMail): Promise<SentMail | Refusal>
+  /** Changes a draft; its owner may, and the user. */
+  revise(id: string, change: Changing & { message: string }): Promise<MessageRecord | Refusal>
+  /** Sends a draft, once. Released by the user, it is still from the session that wrote it. */
+  release(id: string, change?: Changing): Promise<SentMail | Refusal>
+  decline(id: string, change?: { from?: string | undefined }): Promise<MessageRecord | Refusal>
+  /** What waits for a session, oldest first; `total` counts also what this page has no room for. */
+  inbox(session: string, ask?: { replies?: boolean | undefined }): Promise<Inbox | Refusal>
+  /** `oldest`, `newest`, an id, or a place in the inbox that counts from 1. */
+  accept(session: string, which: string | number): Promise<AcceptedMail | Refusal>
+  /** What became of a message, for its sender, its receiver, those above them, and the user. */
+  get(id: string): Promise<MessageRecord | Refusal>
+  /** A message with all that it answers and all that answer it, oldest first. */
+  thread(id: string, ask?: { after?: number | undefined }): Promise<MailPage | Refusal>
+  /** Of one session, or of all (null); the newest first. */
+  drafts(session: string | null, ask?: Page): Promise<MailPage | Refusal>
+  /** Messages whose receiver is gone; the newest first. */
+  deadLetters(ask?: Page): Promise<MailPage | Refusal>
+}
+
+const deadPerPage = 100
+const inboxPerPage = 200
+const draftsPerPage = 200
+const threadPerPage = 500
+const noticesMax = 100
+
+export const parseWhich = (given: string | number | boolean): Which =>
+  given === true || given === 'oldest' || given === ''
+    ? { kind: 'oldest' }
+    : given === 'newest'
+      ? { kind: 'newest' }
+      : { kind: 'named', name: String(given) }
+
+export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
+  const { line, cwd } = parts
+  const { who, act, trace } = asker
+  const reader = readerOf(parts, asker)
+  const found = async <T>(
+    id: string,
+    look: (row: SessionRow) => Promise<T | Refusal>,
+  ): Promise<T | Refusal> => {
+    const row = await gate.find(id)
+    return isRefusal(row) ? row : look(row)
+  }
+  /** As whom a request writes: the user, or the session that a token or a believed name speaks for. */
+  const speaker = async (given: string | undefined): Promise<Gate | Refusal> => {
+    const session = await gate.speaker('from', given ?? null)
+    if (session !== null && typeof session === 'object') return session
+    return session === null ? gate : gate.as({ kind: 'session', session })
+  }
+  const writer = async (as: Gate): Promise<Writer | Refusal> => {
+    const sender = await as.sender()
+    if (isRefusal(sender)) return sender
+    const session = as.who.kind === 'session' ? await line.store.session(as.who.session) : null
+    return { sender, session, act, trace, cwd }
+  }
+  /** M3: the user may change and send what any session has drafted; it stays that session's. */
+  const changer = async (as: Gate, id: string): Promise<Writer | Refusal> => {
+    const releasedFor = as.who.kind === 'user' ? await releasing(line, id) : null
+    return releasedFor === null ? writer(as) : { ...releasedFor, act, trace, cwd }
+  }
+  const record = async (id: string): Promise<MessageRecord | Refusal> => {
+    const known = await findMail(line, reader, id)
+    return isRefusal(known) ? known : recordOfMessage(known)
+  }
+  return {
+    async send({ from, ...mail }) {
+      const as = await speaker(from)
+      const asked = isRefusal(as) ? as : await as.admit('send-message', withoutUndefined(mail))
+      if (isRefusal(as) || isRefusal(asked)) return isRefusal(as) ? as : (asked as Refusal)
+      const by = await writer(as)
+      return isRefusal(by) ? by : sendMail(line, by, asked as MailAsk)
+    },
+    async revise(id, { from, message, ifUpdatedAt }) {
+      const as = await speaker(from)
+      if (isRefusal(as)) return as
+      const asked = await as.admit('send-message', { id, message })
+      const by = isRefusal(asked) ? asked : await changer(as, id)
+      const revised = isRefusal(by)
+        ? by
+        : await reviseMail(line, by, { id, read: ifUpdatedAt ?? null }, message)
+      return isRefusal(revised) ? revised : record(id)
+    },
+    async release(id, { from, ifUpdatedAt } = {}) {
+      const as = await speaker(from)
+      if (isRefusal(as)) return as
+      const asked = await as.admit('send-message', { id, draft: false })
+      const by = isRefusal(asked) ? asked : await changer(as, id)
+      return isRefusal(by) ? by : releaseMail(line, by, { id, read: ifUpdatedAt ?? null })
+    },
+    async decline(id, { from } = {}) {
+      const as = await speaker(from)
+      if (isRefusal(as)) return as
+      const asked = await as.admit('buffer', {})
+      if (isRefusal(asked)) return asked
+      return (await declineMail(line, readerOf(parts, { ...asker, who: as.who }), id)) ?? record(id)
+    },
+    inbox: (session, { replies } = {}) =>
+      found(session, async (row) => {
+        const page = await readInbox(line, reader, row.id, replies ?? null, inboxPerPage)
+        if (isRefusal(page)) return page
+        const notices = await noticesOf(parts, row)
+        return { messages: page.messages.map(recordOfMessage), total: page.total, notices }
+      }),
+    accept: (session, which) =>
+      found(session, async (row) => {
+        const asked = await gate.admit('buffer', { accept: which })
+        const accepted = isRefusal(asked)
+          ? asked
+          : await acceptOne(line, reader, row, parseWhich(which), null, act)
+        if (accepted === null) return { message: null, accepted: false }
+        return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
+      }),
+    get: record,
+    async thread(id, { after } = {}) {
+      const thread = await threadOf(line, reader, id, after ?? 0, threadPerPage)
+      if (isRefusal(thread)) return thread
+      return { messages: thread.messages.map(recordOfMessage), next: thread.next }
+    },
+    async drafts(session, { before } = {}) {
+      if (session === null) {
+        const refusal = onlyUser(who, 'see all drafts')
+        return refusal ?? draftPage(parts, null, before)
+      }
+      return found(session, (row) => draftPage(parts, row, before))
+    },
+    async deadLetters({ before } = {}) {
+      if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
+      const dead = pageOf(await line.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
+      return who.kind === 'user'
+        ? dead
+        : { ...dead, messages: dead.messages.filter((one) => one.from === who.session) }
+    },
+  }
+}
+
+function readerOf({ line }: DeskParts, { who }: Asker): Reader {
+  if (who.kind === 'user') return { session: null, running: null }
+  if (who.kind === 'session') return { session: who.session, running: null }
+  const running = line.running.get(who.turn) ?? null
+  return { session: running?.row.session ?? 'ses_', running }
+}
+
+const withoutUndefined = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+
+const pageOf = (found: readonly MessageFacts[], limit: number): MailPage => ({
+  messages: found.map(recordOfMessage),
+  next: found.length === limit ? (found.at(-1)?.updatedSeq ?? null) : null,
+})
+
+const draftPage = async (
+  { line }: DeskParts,
+  row: SessionRow | null,
+  before: number | undefined,
+): Promise<MailPage> =>
+  pageOf(await line.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
+
+/** What it was told that nobody asked for, newest last. */
+async function noticesOf({ line }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
+  const stored = await readAll(line.store, 0, { sessions: [id], types: ['notice.raised'] })
+  return stored
+    .slice(-noticesMax)
+    .flatMap(({ seq, at, event }) =>
+      event.type === 'notice.raised' ? [{ seq: String(seq), at, about: event.about, text: event.text }] : [],
+    )
+}

@@ -1,0 +1,18 @@
+/** What the desk is built from. */
+import type { AgentBook } from '../agent-book.ts'
+import type { Line } from '../line.ts'
+import type { Tool } from '../ports.ts'
+
+export type DeskParts = {
+  line: Line
+  book: AgentBook
+  /** All that an agent can be given. */
+  toolNames: readonly string[]
+  /** Providers whose models can be used, and models that need none. */
+  providers: readonly string[]
+  builtIn: readonly string[]
+  /** Tools that clients outside may use. */
+  doorTools: readonly Tool[]
+  /** Where sessions work that name no directory. */
+  cwd: string
+}

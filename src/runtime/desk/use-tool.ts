@@ -1,0 +1,177 @@
+/** Tools at a door: which an asker is offered, and one use of one. */
+import { fullAuthority } from '../../model/authority.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import type { SessionId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import { agentUnknown, isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
+import { readOutput, waitAsClient } from '../acts.ts'
+import { callableOf } from '../callable.ts'
+import { inOwnTurn, useInOwnTurn, type Actor, type Client, type ToolUse } from '../client-turn.ts'
+import type { Line } from '../line.ts'
+import { useInTurn } from '../live-turn.ts'
+import { mailActsOf } from '../mail-acts.ts'
+import type { Acts, ToolAnswer, ToolContext, TurnContext } from '../ports.ts'
+import { keyOf } from '../recorded.ts'
+import type { Running } from '../running.ts'
+import { newSession } from '../send.ts'
+import { sendTo, spawn, stateNamed } from '../session-acts.ts'
+import { untilResting } from '../state.ts'
+import { refusedAnswer } from '../steps.ts'
+import type { Asker, Who } from './asker.ts'
+import { findActor, isOffered, notOffered } from './gate.ts'
+import type { DeskParts } from './parts.ts'
+
+/** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
+function anySessionOf({ line, book, cwd }: DeskParts, name: string): Actor | Refusal {
+  const agent = book.resolve?.(name)
+  if (agent === undefined) return agentUnknown(name, book.names())
+  return {
+    kind: 'client',
+    agent,
+    session: newSession({ agent: agent.name, cwd }, 'the one that you are in' as SessionId, line.clock.now()),
+  }
+}
+
+/** The tools that a door offers to `who`, described for it; with an agent, those that any session of it has. */
+export async function listTools(parts: DeskParts, who: Who, agent?: string): Promise<ToolSpec[] | Refusal> {
+  const actor = agent === undefined ? await findActor(parts, who) : anySessionOf(parts, agent)
+  if (isRefusal(actor)) return actor
+  const context =
+    actor.kind === 'turn' ? contextOf(parts.line, actor.running) : clientContext(parts.line, actor)
+  return parts.doorTools.filter((tool) => isOffered(parts, actor, tool)).map((tool) => tool.describe(context))
+}
+
+/**
+ * A tool that only reads needs no turn of its own. What calls has one, so that it has a place in a flow and a
+ * record; so has what waits, where others could wait for the one who waits; and what a person is asked about.
+ */
+export async function useTool(
+  parts: DeskParts,
+  asker: Asker,
+  name: string,
+  input: Json,
+): Promise<ToolAnswer | Refusal> {
+  const { line } = parts
+  const use: ToolUse = { signal: asker.signal, id: asker.act, trace: asker.trace }
+  const actor = await findActor(parts, asker.who)
+  if (isRefusal(actor)) return actor
+  if (actor.kind === 'turn') return useInTurn(line, actor.running, name, input, use)
+  const tool = parts.doorTools.find((one) => one.name === name)
+  if (tool === undefined || !isOffered(parts, actor, tool)) return refuseHere(parts, name, input, actor, use)
+  const waits = tool.waits === true && actor.session.kind !== 'external'
+  if (tool.effect === 'call' || waits || actor.agent.ask.includes(name))
+    return useInOwnTurn(line, actor, name, input, use)
+  return tool.run(input, {
+    ...clientContext(line, actor),
+    signal: use.signal,
+    acts: clientActs(line, actor.session, use),
+    stepKey: use.id ?? line.ids.next(),
+    shownTokens: line.limits.resultShownTokens,
+  })
+}
+
+/**
+ * In its own shape where there is such a tool at all; a call that was not allowed is on record, like any
+ * other.
+ */
+async function refuseHere(
+  { line, doorTools }: DeskParts,
+  name: string,
+  input: Json,
+  client: Client,
+  use: ToolUse,
+): Promise<ToolAnswer | Refusal> {
+  const tool = doorTools.find((one) => one.name === name)
+  const refusal = notOffered(tool, name)
+  if (tool?.refuse === undefined) return refusedAnswer(refusal)
+  const refuse = (more: Pick<ToolContext, 'acts' | 'stepKey'> & Partial<ToolContext>): Promise<ToolAnswer> =>
+    tool.refuse?.(refusal, input, { ...context, ...more }) ?? Promise.resolve(refusedAnswer(refusal))
+  const context = {
+    ...clientContext(line, client),
+    signal: use.signal,
+    shownTokens: line.limits.resultShownTokens,
+  }
+  if (tool.effect !== 'call') return refuse({ acts: clientActs(line, client.session, use), stepKey: '' })
+  return inOwnTurn(line, client, { tool: name, input }, use, async (turn) => {
+    const running = line.running.get(turn)
+    return running === undefined
+      ? refusedAnswer(refusal)
+      : refuse({ turn: running.row, acts: running.acts, stepKey: keyOf('tool', name, input) })
+  })
+}
+
+const contextOf = (line: Line, running: Running): TurnContext => ({
+  turn: running.row,
+  session: running.session,
+  agent: running.agent,
+  callable: callableOf(line, running.agent),
+})
+
+/** A client between its turns: nothing of this row is stored. */
+function clientContext(line: Line, { session, agent }: Client): TurnContext {
+  const turn: TurnRow = {
+    id: 'turn_none',
+    session: session.id,
+    flow: 'flow_none',
+    state: 'ended',
+    call: null,
+    node: null,
+    epoch: 0,
+    deadline: 0,
+    stopping: null,
+    openedAt: 0,
+    openedSeq: 0,
+    endedSeq: null,
+    tokensUsed: 0,
+    tokensBelow: 0,
+    grant: {
+      agent: agent.name,
+      depth: 0,
+      subagentDepth: 0,
+      path: [],
+      authority: fullAuthority,
+      tokensMax: null,
+      maxIterations: 1,
+    },
+  }
+  return { turn, session, agent, callable: callableOf(line, agent) }
+}
+
+const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
+
+function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
+  const { signal } = use
+  return {
+    call: needsTurn,
+    refuse: needsTurn,
+    waitForCall: (call, timeoutMs) => waitAsClient(line, session.id, call, timeoutMs, signal),
+    readOutput: (call, offset, limit) => readOutput(line, session.id, call, offset, limit),
+    send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use.id),
+    spawn: (request) => spawnFor(line, session, request, use.id),
+    ...mailActsOf(
+      line,
+      session,
+      { sender: { kind: 'client', session: session.id }, session, trace: use.trace, cwd: session.cwd },
+      { session: session.id, running: null },
+      () => use.id,
+    ),
+    state: (id) => stateNamed(line, id),
+    async waitForSession(id, timeoutMs) {
+      const state = await stateNamed(line, id)
+      return isRefusal(state) ? state : untilResting(line, state.sessionId, timeoutMs, signal)
+    },
+  }
+}
+
+/** A client outside has no definition of its own to spawn: the first agent stands in. */
+async function spawnFor(
+  line: Line,
+  session: SessionRow,
+  request: Parameters<Acts['spawn']>[0],
+  id: string | null,
+): ReturnType<Acts['spawn']> {
+  const agent = request.agent ?? (session.kind === 'external' ? line.agents.names()[0] : session.agent)
+  if (agent === undefined) return { code: 'agent_unknown', agent: '', known: [] }
+  return spawn(line, { kind: 'client', session: session.id }, session, { ...request, agent }, id)
+}

@@ -1,0 +1,25 @@
+/** Agents as everybody outside sees them. */
+import { z } from 'zod'
+import { SessionId } from '../model/id.ts'
+import { millis } from './scalars.ts'
+
+export const AgentView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    driver: z.string(),
+    model: z.string().nullable(),
+    tools: z.array(z.string()),
+    allowSubAgentCalls: z.boolean(),
+    mayCall: z.array(z.string()).nullable(),
+    origin: z.enum(['configured', 'api', 'built-in']),
+    session: SessionId.nullable(),
+    system: z.string(),
+    createdAt: millis.nullable(),
+  })
+  .meta({ id: 'Agent' })
+export type AgentView = z.infer<typeof AgentView>
+
+export const Agents = z.object({ agents: z.array(AgentView) })
+export type Agents = z.infer<typeof Agents>

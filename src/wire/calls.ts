@@ -1,0 +1,126 @@
+/** Calls: one agent asks another, and the record of it. */
+import { z } from 'zod'
+import { ContextFilter, Manifest } from '../model/context.ts'
+import { Outcome } from '../model/event.ts'
+import { allowedToolsMax } from '../model/limits.ts'
+import type { Refusal } from '../model/refusal.ts'
+import { AnyJson, count, IdText, millis, pageSize } from './scalars.ts'
+
+const listMax = 500
+
+export const NewCall = z.strictObject({
+  from: IdText.optional().describe("the session that calls; without it a session of the client's own"),
+  agent: IdText.describe('which agent'),
+  task: z
+    .string()
+    .min(1, 'a text that says what to do')
+    .refine((text) => text.isWellFormed(), 'text without halves of surrogate pairs'),
+  context: ContextFilter.partial()
+    .optional()
+    .describe("what it should see of the caller's conversation; nothing by default"),
+  input: AnyJson.optional(),
+  max_context_tokens: z.number().int().min(0).optional(),
+  allowed_tools: z
+    .array(z.string().max(200))
+    .max(allowedToolsMax, `at most ${allowedToolsMax} tools`)
+    .optional(),
+  allow_nested_calls: z.boolean().optional(),
+  timeout_seconds: z.number().min(0).optional(),
+  max_tokens: z.number().int().min(0).optional(),
+  output_schema: AnyJson.optional(),
+  background: z.boolean().optional().describe('answer at once with the call_id'),
+})
+export type NewCall = z.input<typeof NewCall>
+
+/** The result of `sub_agent`: the same keys in every outcome, null while it runs in the background. */
+export const CallAnswer = z
+  .object({
+    agent_name: z.string(),
+    success: z.boolean(),
+    output: z.string(),
+    tool_calls: z.array(z.string()),
+    tokens_used: count,
+    duration_seconds: z.number(),
+    errors: z.array(z.string()),
+    call_id: z.string(),
+    outcome: Outcome.nullable().describe('null: still running'),
+    truncated: z.boolean(),
+  })
+  .meta({ id: 'CallResult' })
+export type CallAnswer = z.infer<typeof CallAnswer>
+
+export const ListedCall = z
+  .object({
+    call: z.string(),
+    flow: z.string().nullable(),
+    caller: z.string(),
+    callerName: z.string().describe('what people call it'),
+    agent: z.string(),
+    agentName: z.string(),
+    tool: z.string(),
+    task: z.string(),
+    outcome: Outcome.nullable().describe('null while it is pending'),
+    error: z.string().nullable(),
+    tokensUsed: count,
+    createdAt: millis,
+    durationMs: z.number().nullable(),
+  })
+  .meta({ id: 'ListedCall' })
+export type ListedCall = z.infer<typeof ListedCall>
+
+const cursor = z
+  .string()
+  .regex(/^\d{1,15}$/, '`next` of the page before')
+  .optional()
+  .describe('`next` of the page before')
+export const CallsQuery = z.strictObject({
+  session: IdText.optional().describe('calls of this session alone'),
+  limit: pageSize(listMax),
+  cursor,
+})
+export const CallsPage = CallsQuery.omit({ session: true })
+export const Calls = z.object({
+  calls: z.array(ListedCall),
+  next: z.string().nullable().describe('`cursor` of the next page, which may be short; null at the end'),
+})
+export type Calls = z.infer<typeof Calls>
+
+export const CallRecord = z
+  .object({
+    call: z.string(),
+    flow: z.string().nullable(),
+    tool: z.string(),
+    caller: z.string(),
+    callerSession: z.string(),
+    target: z.string(),
+    targetSession: z.string().nullable(),
+    task: z.string(),
+    taskHash: z.string(),
+    input: AnyJson,
+    requested: AnyJson,
+    outcome: Outcome.nullable(),
+    success: z.boolean(),
+    output: z.string(),
+    output_preview: z.string(),
+    outputBytes: count,
+    truncated: z.boolean(),
+    errors: z.array(z.string()),
+    toolCalls: z.array(z.string()),
+    tokensUsed: count,
+    iterations: count,
+    depth: count,
+    path: z.array(z.string()),
+    allowedTools: z.array(z.string()).nullable(),
+    nested: z.boolean(),
+    tokensMax: z.number().nullable(),
+    deadline: z.number().nullable(),
+    created_at: millis,
+    endedAt: z.number().nullable(),
+    durationMs: z.number().nullable(),
+    context: Manifest.nullable(),
+    refusal: z
+      .custom<Refusal | null>()
+      .describe('why it was refused: a code and what belongs to it; null where it was not'),
+  })
+  .meta({ id: 'Call' })
+export type CallRecord = z.infer<typeof CallRecord>

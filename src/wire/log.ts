@@ -1,0 +1,98 @@
+/** The log as it is read from outside: events, flows, and who waits for whom. */
+import { z } from 'zod'
+import { Outcome, type Event } from '../model/event.ts'
+import { CallId, FlowId, SessionId, TurnId } from '../model/id.ts'
+import { CallRecord } from './calls.ts'
+import { count, millis } from './scalars.ts'
+
+const eventsMax = 1000
+
+/** One event as it reaches a client; `seq` is a cursor that can be handed back. */
+export const StreamedEvent = z
+  .object({
+    seq: z.string(),
+    at: millis,
+    sessionId: SessionId,
+    event: z.custom<Event>().describe('what happened: its `type`, and what belongs to it'),
+  })
+  .meta({ id: 'Event' })
+export type StreamedEvent = z.infer<typeof StreamedEvent>
+
+/** A piece of a turn as it happens; epoch, step and offset tell a rerun from a continuation. */
+export type Delta = {
+  session: SessionId
+  turn: TurnId
+  epoch: number
+  step: number
+  offset: number
+  text: string
+}
+
+export const FlowEventsQuery = z.strictObject({
+  after: z
+    .string()
+    .regex(/^\d{1,16}$/, 'the `next` of the page before')
+    .transform(Number)
+    .optional()
+    .describe('`next` of the page before; without it from the beginning'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((limit) => Math.min(limit, eventsMax))
+    .default(eventsMax)
+    .describe(`at most ${eventsMax}`),
+})
+export const FlowEvents = z.object({
+  events: z.array(StreamedEvent),
+  next: z.string().nullable().describe('`after` of the next page; a page may be empty and not the last'),
+  upTo: z.string().describe('the newest event of the log when this was read: go on from there on the stream'),
+})
+export type FlowEvents = z.infer<typeof FlowEvents>
+
+export const Flow = z
+  .object({
+    flow: FlowId,
+    root: z.object({
+      turn: TurnId,
+      session: SessionId,
+      agent: z.string(),
+      text: z.string(),
+      outcome: Outcome.nullable(),
+      openedAt: millis,
+      endedAt: millis.nullable(),
+    }),
+    calls: z.array(CallRecord),
+    tokensUsed: count,
+    messages: z
+      .array(
+        z.object({
+          turn: TurnId,
+          session: SessionId,
+          agent: z.string(),
+          from: SessionId.nullable(),
+          text: z.string(),
+          outcome: Outcome.nullable(),
+          tokensUsed: count,
+          openedAt: millis,
+        }),
+      )
+      .describe('what agents wrote to each other in it: each runs a turn that nobody waits for'),
+    durationMs: z.number(),
+  })
+  .meta({ id: 'Flow' })
+export type Flow = z.infer<typeof Flow>
+
+export const WaitEdge = z.object({
+  waiter: SessionId,
+  waiterAgent: z.string(),
+  target: SessionId,
+  targetAgent: z.string(),
+  kind: z.enum(['call', 'wait']),
+  call: CallId.nullable(),
+  since: millis,
+  until: millis,
+})
+export type WaitEdge = z.infer<typeof WaitEdge>
+export const Waits = z.object({ waits: z.array(WaitEdge) })
+export type Waits = z.infer<typeof Waits>
