@@ -1,24 +1,20 @@
-/**
- * One-way appends: messages to sessions through the store's transactions, against raw inserts of the same
- * bytes in batches.
- */
+/** Appends through the transactions of the store, against raw batched inserts of the same bytes. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { EventOf } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { sqliteStore } from '../src/store/sqlite.ts'
+import { createRawLane, measureLanes, type Lane } from './lanes.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Part } from './report.ts'
-import { median } from './round.ts'
+import { formatNumber, formatRatio, type Part } from './report.ts'
 
 const rounds = 5
 const concurrency = 128
 const rawBatch = 100
 
-/** An event that only the log keeps: no view changes with it. */
-const step = (session: SessionId, n: number): EventOf<'step.started'> => ({
+/** An event that changes no view. */
+const createStep = (session: SessionId, n: number): EventOf<'step.started'> => ({
   type: 'step.started',
   session,
   turn: 'turn_bench',
@@ -28,10 +24,8 @@ const step = (session: SessionId, n: number): EventOf<'step.started'> => ({
   input: `Something is about to happen that must be on record first, number ${n}. `.repeat(4),
 })
 
-type Lane = { run(endAt: number): Promise<number>; close(): Promise<void> }
-
-/** `concurrency` writers, one event per transaction, each waits until its event is durable. */
-function ours(directory: string): Lane {
+/** `concurrency` writers, one event per transaction; each waits until its event is durable. */
+function createOwnLane(directory: string): Lane {
   const store = sqliteStore({ directory, now: () => Date.now() })
   return {
     async run(endAt) {
@@ -39,7 +33,7 @@ function ours(directory: string): Lane {
       const lane = async (_: unknown, index: number): Promise<void> => {
         const session: SessionId = `ses_append-${index}`
         do {
-          await store.transact([`session:${session}`], async (tx) => tx.append(step(session, events)))
+          await store.transact([`session:${session}`], async (tx) => tx.append(createStep(session, events)))
           events += 1
         } while (performance.now() < endAt)
       }
@@ -50,53 +44,26 @@ function ours(directory: string): Lane {
   }
 }
 
-function raw(directory: string): Lane {
-  const db = new DatabaseSync(join(directory, 'raw.db'))
-  db.exec(
-    'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; create table log (seq integer primary key, at integer not null, event text not null) strict',
-  )
-  const [begin, commit, insert] = [
-    db.prepare('begin immediate'),
-    db.prepare('commit'),
-    db.prepare('insert into log (at, event) values (?, ?)'),
-  ]
-  return {
-    async run(endAt) {
-      let events = 0
-      do {
-        begin.run()
-        for (let index = 0; index < rawBatch; index += 1)
-          insert.run(Date.now(), JSON.stringify([step('ses_append-1', events + index)]))
-        commit.run()
-        events += rawBatch
-      } while (performance.now() < endAt)
-      return events
-    },
-    close: async () => db.close(),
-  }
-}
-
 export async function appends(progress: Progress, seconds: number): Promise<Part> {
   progress.part('appends', rounds)
   const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-append-'))
-  const lanes = { ours: ours(join(directory, 'ours')), raw: raw(directory) }
-  const rates = { ours: [] as number[], raw: [] as number[] }
   try {
-    for (let round = 0; round < rounds; round += 1) {
-      for (const name of ['ours', 'raw'] as const) {
-        const from = performance.now()
-        const events = await lanes[name].run(from + seconds * 500)
-        rates[name].push((events / (performance.now() - from)) * 1000)
-      }
-      progress.step(
-        `${number(rates.ours.at(-1) ?? null)} events/s against ${number(rates.raw.at(-1) ?? null)}`,
-      )
+    const lanes = {
+      ours: createOwnLane(join(directory, 'ours')),
+      raw: createRawLane(join(directory, 'raw.db'), rawBatch, (n) =>
+        JSON.stringify([createStep('ses_append-1', n)]),
+      ),
     }
+    const rates = await measureLanes(lanes, { rounds, seconds: seconds / 2 }, ({ ours, raw }) =>
+      progress.step(`${formatNumber(ours)} events/s against ${formatNumber(raw)}`),
+    )
+    return buildPart(rates)
   } finally {
-    await Promise.all(Object.values(lanes).map((lane) => lane.close()))
     rmSync(directory, { recursive: true, force: true })
   }
-  const [oursRate, rawRate] = [median(rates.ours), median(rates.raw)]
+}
+
+function buildPart({ ours, raw }: Record<'ours' | 'raw', number>): Part {
   return {
     name: 'appends',
     checks: [],
@@ -108,10 +75,10 @@ export async function appends(progress: Progress, seconds: number): Promise<Part
         rows: [
           [
             `Tieline, ${concurrency} writers, one event each, all durable`,
-            number(oursRate),
-            times(oursRate / rawRate),
+            formatNumber(ours),
+            formatRatio(ours / raw),
           ],
-          [`raw insert, ${rawBatch} rows per commit`, number(rawRate), times(1)],
+          [`raw insert, ${rawBatch} rows per commit`, formatNumber(raw), formatRatio(1)],
         ],
       },
     ],

@@ -1,24 +1,16 @@
-/**
- * The floor of anything durable: events of a given size in `node:sqlite`, FULL, with group commit, and
- * nothing else.
- */
+/** The lower bound for anything durable: events of a given size in SQLite, with group commit and nothing else. */
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openRawLog } from './lanes.ts'
 
 export type BareAppend = {
-  /** Settles when so many events are on disk. */
+  /** Resolves when this many events are on disk. */
   append: (count: number) => Promise<void>
   commits: () => number
   close: () => void
 }
 
-export function bareAppend(directory: string, eventBytes: number): BareAppend {
-  const db = new DatabaseSync(join(directory, 'bare.db'))
-  db.exec(
-    'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; create table log (seq integer primary key, at integer not null, event text not null) strict',
-  )
-  const [begin, commit] = [db.prepare('begin immediate'), db.prepare('commit')]
-  const insert = db.prepare('insert into log (at, event) values (?, ?)')
+export function createBareAppend(directory: string, eventBytes: number): BareAppend {
+  const { begin, commit, insert, close } = openRawLog(join(directory, 'bare.db'))
   const event = JSON.stringify({ type: 'step.ended', text: 'x'.repeat(Math.max(1, eventBytes - 32)) })
   let queue: { count: number; done: () => void }[] = []
   let commits = 0
@@ -39,6 +31,6 @@ export function bareAppend(directory: string, eventBytes: number): BareAppend {
         queue.push({ count, done })
       }),
     commits: () => commits,
-    close: () => db.close(),
+    close,
   }
 }

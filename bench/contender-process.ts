@@ -1,7 +1,4 @@
-/**
- * A contender alone in a process, so that heaps do not disturb each other. Told by messages what to run: `{
- * concurrency, seconds }`, or 'end'.
- */
+/** Runs one contender in a process of its own, so that heaps do not disturb each other. The parent sends orders. */
 import { runRound } from './round.ts'
 import type { Contender } from './work.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Context building at 1,000, 10,000 and 100,000 messages: what a filtered selection costs as the history
- * grows.
- */
+/** What a filtered selection of context costs at 1,000, 10,000 and 100,000 messages. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,30 +8,27 @@ import type { SessionId } from '../src/model/id.ts'
 import type { EntrySelect } from '../src/runtime/ports.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Check, type Part } from './report.ts'
+import { formatNumber, formatRatio, requireAtMost, type Check, type Part } from './report.ts'
 import { median } from './round.ts'
 
 const sizes = [1000, 10_000, 100_000]
-/** Turns that are written together and have one time, half an hour apart. */
+/** Turns that are written together at one time; groups are half an hour apart. */
 const turnsPerGroup = 15
 const tokensMax = 4000
 const minuteMs = 60_000
 const repeats = 40
 
-/** A thousand different words, most of them rare, so that an index has something to do. */
-const vocabulary = Array.from(
-  { length: 1000 },
-  (_, index) =>
-    `${['build', 'server', 'token', 'budget', 'socket', 'parser', 'branch', 'review', 'deadline', 'cache'][index % 10]}${index}`,
-)
+const stems = 'build server token budget socket parser branch review deadline cache'.split(' ')
+/** A thousand different words, most of them rare, so that an index matters. */
+const vocabulary = Array.from({ length: 1000 }, (_, index) => `${stems[index % stems.length]}${index}`)
 
-/** The text of an entry depends on its number alone: every run and every size sees the same words. */
-function textOf(n: number, total: number): string {
+/** The text of an entry depends only on its number, so that every run sees the same words. */
+function writeText(n: number, total: number): string {
   const words = Array.from(
     { length: 24 },
     (_, index) => vocabulary[(n * 7919 + index * 104_729) % vocabulary.length],
   )
-  // Three entries in the older half have the rare word; every third has the common one.
+  // Three entries in the older half contain the rare word; every third contains the common one.
   const rare =
     n === Math.floor(total / 4) || n === Math.floor(total / 3) || n === Math.floor(total / 2)
       ? ' zeppelin'
@@ -51,7 +45,7 @@ const filters: Record<string, EntrySelect['filter']> = {
   'age: one hour': { max_age_seconds: 3600 },
 }
 
-const grant = (session: SessionId): Grant => ({
+const createGrant = (session: SessionId): Grant => ({
   agent: 'planner',
   depth: 0,
   subagentDepth: 0,
@@ -61,8 +55,8 @@ const grant = (session: SessionId): Grant => ({
   maxIterations: 16,
 })
 
-/** One turn: what was asked and what was answered, two entries. */
-function turnEvents(
+/** One turn adds two entries: the question and the answer. */
+function createTurnEvents(
   session: SessionId,
   first: number,
   total: number,
@@ -70,7 +64,7 @@ function turnEvents(
   count: (text: string) => number,
 ): Event[] {
   const turn = `turn_${session}-${String(first).padStart(8, '0')}` as const
-  const [asked, answered] = [textOf(first, total), textOf(first + 1, total)]
+  const [asked, answered] = [writeText(first, total), writeText(first + 1, total)]
   return [
     {
       type: 'message.sent',
@@ -87,7 +81,7 @@ function turnEvents(
       tokens: count(asked),
       deadline: null,
       trace: null,
-      grant: grant(session),
+      grant: createGrant(session),
     },
     {
       type: 'turn.ended',
@@ -113,10 +107,7 @@ function turnEvents(
   ]
 }
 
-/**
- * Fills a session through the store's own transactions, about a message a minute, the newest now; the store's
- * clock is moved to the time of each group.
- */
+/** Fills a session through the store with about a message per minute. The clock moves with each group. */
 async function fill(
   store: SqliteStore,
   clock: { now: number },
@@ -144,7 +135,7 @@ async function fill(
     clock.now = now - Math.max(0, total + 1 - first - 2 * turnsPerGroup) * minuteMs
     const group: Promise<unknown>[] = []
     for (let n = first; n <= total && n < first + 2 * turnsPerGroup; n += 2) {
-      const events = turnEvents(session, n, total, clock.now, count)
+      const events = createTurnEvents(session, n, total, clock.now, count)
       group.push(
         store.transact([`session:${session}`, `flow:flow_${session}-${n}`], async (tx) =>
           tx.append(...events),
@@ -171,37 +162,37 @@ export async function context(progress: Progress): Promise<Part> {
     const rows: string[][] = []
     const checks: Check[] = []
     for (const [name, filter] of Object.entries(filters)) {
-      const ms = await interleaved(store, filter, now).catch((fault: unknown) => broken(fault))
+      const ms = await measureInterleaved(store, filter, now).catch((fault: unknown) => reportBroken(fault))
       const [small, , large] = ms.map(({ medianMs }) => medianMs)
       rows.push([
         name,
-        ...ms.map(({ medianMs }) => number(medianMs)),
-        times((large ?? Number.NaN) / (small ?? Number.NaN)),
+        ...ms.map(({ medianMs }) => formatNumber(medianMs)),
+        formatRatio((large ?? Number.NaN) / (small ?? Number.NaN)),
         ms.map(({ passed }) => passed).join(' / '),
       ])
-      checks.push({
-        name: `context, ${name}: time from 100,000 messages`,
-        figure: large ?? Number.NaN,
-        relation: '<=',
-        limit: 2,
-        unit: ' ms',
-      })
-      // Below a twentieth of a millisecond the ratio of two times says nothing but noise.
+      checks.push(
+        requireAtMost(`context, ${name}: time from 100,000 messages`, large ?? Number.NaN, 2, ' ms'),
+      )
+      // Below 0.05 ms the ratio of two times is only noise.
       if ((large ?? 0) > 0.05)
-        checks.push({
-          name: `context, ${name}: 100,000 against 1,000`,
-          figure: (large ?? Number.NaN) / (small ?? Number.NaN),
-          relation: '<=',
-          limit: 1.2,
-          unit: '×',
-        })
+        checks.push(
+          requireAtMost(
+            `context, ${name}: 100,000 against 1,000`,
+            (large ?? Number.NaN) / (small ?? Number.NaN),
+            1.2,
+            '×',
+          ),
+        )
     }
     progress.step('measured')
     return {
       name: 'context',
       checks,
       notes: [
-        `Selections within ${tokensMax} tokens from a store on disk, warm. The ratio is checked only for times above 0.05 ms.`,
+        [
+          `Selections within ${tokensMax} tokens from a warm store on disk.`,
+          'The ratio is only checked for times above 0.05 ms.',
+        ].join(' '),
       ],
       tables: [
         {
@@ -217,13 +208,13 @@ export async function context(progress: Progress): Promise<Part> {
   }
 }
 
-/** A selection that breaks fails its figures and no others. */
-function broken(fault: unknown): { medianMs: number; passed: number }[] {
+/** A selection that throws fails only its own figures. */
+function reportBroken(fault: unknown): { medianMs: number; passed: number }[] {
   console.error(`\ncontext: ${fault instanceof Error ? fault.message : String(fault)}`)
   return sizes.map(() => ({ medianMs: Number.NaN, passed: 0 }))
 }
 
-async function interleaved(
+async function measureInterleaved(
   store: SqliteStore,
   filter: EntrySelect['filter'],
   now: number,
@@ -234,7 +225,7 @@ async function interleaved(
     for (const [index, size] of sizes.entries()) {
       const from = performance.now()
       const page = await store.entries(`ses_${size}`, { filter, now, tokensMax })
-      // The first ten warm up.
+      // The first ten are warm-up.
       if (repeat >= 10) taken[index]?.push(performance.now() - from)
       passed[index] = page.entries.length
     }

@@ -1,14 +1,20 @@
-/**
- * Delegations per second, latency, CPU and commits: ours, two rivals and the bare log, each in its own
- * process, in alternating rounds.
- */
-import { fork, type ChildProcess } from 'node:child_process'
+/** Rate, latency, CPU and commits of delegations: ours, two other SDKs and the bare log, in alternating rounds. */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Order } from './contender-process.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Check, type Part, type Table } from './report.ts'
-import { median, type Round } from './round.ts'
+import {
+  formatNumber,
+  formatRatio,
+  requireAtLeast,
+  requireAtMost,
+  type Check,
+  type Part,
+  type Table,
+} from './report.ts'
+import { takeMedians, type Round } from './round.ts'
+import { openChannel } from './server-rival.ts'
 
 const file = fileURLToPath(new URL('contender-process.ts', import.meta.url))
 const contenders = ['tieline', 'ai-sdk', 'openai-agents', 'bare-log'] as const
@@ -31,32 +37,17 @@ async function startRival(name: Name, eventBytes: number): Promise<Rival> {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, BENCH_EVENT_BYTES: String(Math.round(eventBytes)) },
   })
-  await answerOf(child, name)
+  const { ready, ask } = openChannel<string, Order>(child, name)
+  await ready
   return {
     name,
-    async run(order) {
-      child.send(order)
-      return (await answerOf(child, name)) as Round
-    },
+    run: (order) => ask(order),
     async end() {
       const exit = once(child, 'exit')
       child.send('end')
       await exit
     },
   }
-}
-
-/** The next message of a child; its death is an error and not a wait without end. */
-function answerOf(child: ChildProcess, name: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const died = (code: number | null): void =>
-      reject(new Error(`the process of ${name} ended (${code ?? 'by a signal'})`))
-    child.once('exit', died)
-    child.once('message', (message) => {
-      child.off('exit', died)
-      resolve(message)
-    })
-  })
 }
 
 export async function delegations(progress: Progress, seconds: number): Promise<Part> {
@@ -68,22 +59,21 @@ export async function delegations(progress: Progress, seconds: number): Promise<
     for (const name of contenders) {
       const rival = await startRival(name, eventBytes)
       rivals.push(rival)
-      // The machine's caches and the compiler are warm before anything counts. Ours is first, so that the
-      // bare log can write as many bytes.
+      // Warm up the caches and the compiler. Ours runs first, so that the bare log can write as many bytes.
       const warm = await rival.run({ concurrency: 32, seconds: warmSeconds })
       if (warm.logBytes !== null) eventBytes = warm.logBytes / eventsPerDelegation
       progress.step(`${name} is warm`)
     }
     const results = new Map<number, Map<Name, Round>>()
     for (const concurrency of concurrencies)
-      results.set(concurrency, await interleaved(rivals, concurrency, seconds, progress))
-    return partOf(results, eventBytes)
+      results.set(concurrency, await measureInterleaved(rivals, concurrency, seconds, progress))
+    return buildPart(results, eventBytes)
   } finally {
     await Promise.all(rivals.map((rival) => rival.end()))
   }
 }
 
-async function interleaved(
+async function measureInterleaved(
   rivals: readonly Rival[],
   concurrency: number,
   seconds: number,
@@ -94,26 +84,10 @@ async function interleaved(
     for (const rival of rivals) {
       const result = await rival.run({ concurrency, seconds })
       all.get(rival.name)?.push(result)
-      progress.step(`concurrency ${concurrency}, ${rival.name}: ${number(result.perSecond)}/s`)
+      progress.step(`concurrency ${concurrency}, ${rival.name}: ${formatNumber(result.perSecond)}/s`)
     }
   }
-  return new Map([...all].map(([name, list]) => [name, medians(list)]))
-}
-
-function medians(list: readonly Round[]): Round {
-  const of = (pick: (round: Round) => number | null): number =>
-    median(list.map((round) => pick(round) ?? Number.NaN))
-  const nullable = (pick: (round: Round) => number | null): number | null =>
-    list.some((round) => pick(round) === null) ? null : of(pick)
-  return {
-    perSecond: of((round) => round.perSecond),
-    p50Ms: of((round) => round.p50Ms),
-    p99Ms: of((round) => round.p99Ms),
-    cpuUs: of((round) => round.cpuUs),
-    commits: nullable((round) => round.commits),
-    logBytes: nullable((round) => round.logBytes),
-    done: of((round) => round.done),
-  }
+  return new Map([...all].map(([name, list]) => [name, takeMedians(list)]))
 }
 
 const columns = [
@@ -127,17 +101,17 @@ const columns = [
   'commits each',
 ]
 
-function tableOf(concurrency: number, results: ReadonlyMap<Name, Round>): Table {
+function buildTable(concurrency: number, results: ReadonlyMap<Name, Round>): Table {
   const base = results.get('ai-sdk')
   const rows = [...results].map(([name, round]) => [
     titles[name],
-    number(round.perSecond),
-    times(round.perSecond / (base?.perSecond ?? Number.NaN)),
-    number(round.p50Ms),
-    number(round.p99Ms),
-    number(round.cpuUs),
-    times(round.cpuUs / (base?.cpuUs ?? Number.NaN)),
-    number(round.commits),
+    formatNumber(round.perSecond),
+    formatRatio(round.perSecond / (base?.perSecond ?? Number.NaN)),
+    formatNumber(round.p50Ms),
+    formatNumber(round.p99Ms),
+    formatNumber(round.cpuUs),
+    formatRatio(round.cpuUs / (base?.cpuUs ?? Number.NaN)),
+    formatNumber(round.commits),
   ])
   return {
     title: `Delegations, concurrency ${concurrency} (median of ${rounds} alternating rounds)`,
@@ -146,7 +120,7 @@ function tableOf(concurrency: number, results: ReadonlyMap<Name, Round>): Table 
   }
 }
 
-function partOf(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>, eventBytes: number): Part {
+function buildPart(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>, eventBytes: number): Part {
   const get = (concurrency: number, name: Name): Round => {
     const round = results.get(concurrency)?.get(name)
     if (round === undefined) throw new Error(`${name} was not measured at ${concurrency}`)
@@ -159,49 +133,31 @@ function partOf(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>, eventByt
     get(1, 'bare-log'),
   ]
   const checks: Check[] = [
-    {
-      name: 'concurrency 32: rate against AI SDK',
-      figure: ours32.perSecond / sdk.perSecond,
-      relation: '>=',
-      limit: 2,
-      unit: '×',
-    },
-    {
-      name: 'concurrency 32: CPU against AI SDK',
-      figure: ours32.cpuUs / sdk.cpuUs,
-      relation: '<=',
-      limit: 0.5,
-      unit: '×',
-    },
-    {
-      name: 'concurrency 32: commits per delegation',
-      figure: ours32.commits ?? Number.NaN,
-      relation: '<=',
-      limit: 0.5,
-      unit: '',
-    },
-    {
-      name: 'concurrency 1: time (p50) against the bare log with six waits',
-      figure: ours1.p50Ms / bare.p50Ms,
-      relation: '<=',
-      limit: 1.5,
-      unit: '×',
-    },
-    // The heartbeat of the node commits once a second too, which is not part of any delegation.
-    {
-      name: 'concurrency 1: commits per delegation',
-      figure: Math.floor((ours1.commits ?? Number.NaN) * 10) / 10,
-      relation: '<=',
-      limit: 6,
-      unit: '',
-    },
+    requireAtLeast('concurrency 32: rate against AI SDK', ours32.perSecond / sdk.perSecond, 2, '×'),
+    requireAtMost('concurrency 32: CPU against AI SDK', ours32.cpuUs / sdk.cpuUs, 0.5, '×'),
+    requireAtMost('concurrency 32: commits per delegation', ours32.commits ?? Number.NaN, 0.5),
+    requireAtMost(
+      'concurrency 1: time (p50) against the bare log with six waits',
+      ours1.p50Ms / bare.p50Ms,
+      1.5,
+      '×',
+    ),
+    // The heartbeat of the node commits once a second, which is not part of a delegation.
+    requireAtMost(
+      'concurrency 1: commits per delegation',
+      Math.floor((ours1.commits ?? Number.NaN) * 10) / 10,
+      6,
+    ),
   ]
   return {
     name: 'delegations',
-    tables: [...results].map(([concurrency, list]) => tableOf(concurrency, list)),
+    tables: [...results].map(([concurrency, list]) => buildTable(concurrency, list)),
     checks,
     notes: [
-      `The bare log writes ${eventsPerDelegation} events of ${number(eventBytes)} bytes per delegation: as many bytes as Tieline's log.`,
+      [
+        `The bare log writes ${eventsPerDelegation} events of ${formatNumber(eventBytes)} bytes per delegation,`,
+        "which is as many bytes as Tieline's log.",
+      ].join(' '),
     ],
   }
 }

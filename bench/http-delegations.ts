@@ -1,12 +1,17 @@
-/**
- * A delegation over HTTP, as a client of `POST /v1/agents/:id/messages` sees it, against a raw server that
- * only writes as much.
- */
+/** Delegations through `POST /v1/agents/:id/messages`, against a raw server that only writes as many bytes. */
 import { expectStatus, runLoad } from './http-load.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Check, type Part, type Table } from './report.ts'
-import { median } from './round.ts'
-import { costOf, startRival, type Cost, type Rival } from './server-rival.ts'
+import {
+  formatNumber,
+  formatRatio,
+  requireAtLeast,
+  requireAtMost,
+  type Check,
+  type Part,
+  type Table,
+} from './report.ts'
+import { takeMedians } from './round.ts'
+import { measureCost, startRival, type Cost, type Rival } from './server-rival.ts'
 import type { WireClient } from './wire-client.ts'
 import { nextUserTask, plannerAnswer } from './work.ts'
 
@@ -19,8 +24,8 @@ const titles: Record<Name, string> = { tieline: 'Tieline', raw: 'raw node:http, 
 
 type Asked = { ask: (client: WireClient) => Promise<void>; bytes: () => number }
 
-/** Planners in turn, so that none is asked twice at once. */
-function asker(agents: readonly string[]): Asked {
+/** Rotates through the planners, so that none has two requests at once. */
+function createAsker(agents: readonly string[]): Asked {
   let count = 0
   let bytes = 0
   return {
@@ -48,8 +53,8 @@ export async function httpDelegations(progress: Progress, seconds: number): Prom
   try {
     const tieline = await startRival('tieline-delegations')
     started.push(tieline)
-    const ours = asker(tieline.facts['agents'] ?? [])
-    const sizes = await sizesOf(tieline, ours)
+    const ours = createAsker(tieline.facts['agents'] ?? [])
+    const sizes = await measureSizes(tieline, ours)
     progress.step('tieline is warm')
     const raw = await startRival('raw-delegations', {
       BENCH_EVENTS: String(sizes.events),
@@ -57,7 +62,7 @@ export async function httpDelegations(progress: Progress, seconds: number): Prom
       BENCH_ANSWER_BYTES: String(Math.round(sizes.answerBytes)),
     })
     started.push(raw)
-    const theirs = asker(tieline.facts['agents'] ?? [])
+    const theirs = createAsker(tieline.facts['agents'] ?? [])
     await runLoad(raw.url, { concurrency: 32, seconds: warmSeconds, ask: theirs.ask })
     progress.step('raw is warm')
     const rivals: Record<Name, { rival: Rival; asked: Asked }> = {
@@ -66,17 +71,15 @@ export async function httpDelegations(progress: Progress, seconds: number): Prom
     }
     const results = new Map<number, Record<Name, Cost>>()
     for (const concurrency of concurrencies)
-      results.set(concurrency, await interleaved(rivals, concurrency, seconds, progress))
-    return partOf(results, sizes)
+      results.set(concurrency, await measureInterleaved(rivals, concurrency, seconds, progress))
+    return buildPart(results, sizes)
   } finally {
     await Promise.all(started.map((rival) => rival.end()))
   }
 }
 
-/**
- * The compiler and the caches are warm before anything counts, and the raw server is told how much to write.
- */
-async function sizesOf(tieline: Rival, { ask, bytes }: Asked): Promise<Sizes> {
+/** Warms up Tieline and measures how much the raw server has to write. */
+async function measureSizes(tieline: Rival, { ask, bytes }: Asked): Promise<Sizes> {
   const before = await tieline.log()
   const { done } = await runLoad(tieline.url, { concurrency: 32, seconds: warmSeconds, ask })
   const after = await tieline.log()
@@ -84,7 +87,7 @@ async function sizesOf(tieline: Rival, { ask, bytes }: Asked): Promise<Sizes> {
   return { events, eventBytes: (after.bytes - before.bytes) / done / events, answerBytes: bytes() }
 }
 
-async function interleaved(
+async function measureInterleaved(
   rivals: Record<Name, { rival: Rival; asked: Asked }>,
   concurrency: number,
   seconds: number,
@@ -94,38 +97,28 @@ async function interleaved(
   for (let round = 0; round < rounds; round += 1) {
     for (const name of names) {
       const { rival, asked } = rivals[name]
-      const cost = await costOf(rival, () => runLoad(rival.url, { concurrency, seconds, ask: asked.ask }))
+      const cost = await measureCost(rival, () =>
+        runLoad(rival.url, { concurrency, seconds, ask: asked.ask }),
+      )
       all[name].push(cost)
-      progress.step(`concurrency ${concurrency}, ${name}: ${number(cost.perSecond)}/s`)
+      progress.step(`concurrency ${concurrency}, ${name}: ${formatNumber(cost.perSecond)}/s`)
     }
   }
-  return { tieline: medianCost(all.tieline), raw: medianCost(all.raw) }
+  return { tieline: takeMedians(all.tieline), raw: takeMedians(all.raw) }
 }
 
-export function medianCost(list: readonly Cost[]): Cost {
-  const of = (pick: (cost: Cost) => number): number => median(list.map(pick))
-  return {
-    perSecond: of((cost) => cost.perSecond),
-    p50Ms: of((cost) => cost.p50Ms),
-    p99Ms: of((cost) => cost.p99Ms),
-    cpuUs: of((cost) => cost.cpuUs),
-    done: of((cost) => cost.done),
-    commits: list.some(({ commits }) => commits === null) ? null : of((cost) => cost.commits ?? Number.NaN),
-  }
-}
-
-function tableOf(concurrency: number, results: Record<Name, Cost>): Table {
+function buildTable(concurrency: number, results: Record<Name, Cost>): Table {
   const rows = names.map((name) => {
     const { perSecond, p50Ms, p99Ms, cpuUs, commits } = results[name]
     return [
       titles[name],
-      number(perSecond),
-      times(perSecond / results.raw.perSecond),
-      number(p50Ms),
-      times(p50Ms / results.raw.p50Ms),
-      number(p99Ms),
-      number(cpuUs),
-      number(commits),
+      formatNumber(perSecond),
+      formatRatio(perSecond / results.raw.perSecond),
+      formatNumber(p50Ms),
+      formatRatio(p50Ms / results.raw.p50Ms),
+      formatNumber(p99Ms),
+      formatNumber(cpuUs),
+      formatNumber(commits),
     ]
   })
   return {
@@ -135,7 +128,7 @@ function tableOf(concurrency: number, results: Record<Name, Cost>): Table {
   }
 }
 
-function partOf(
+function buildPart(
   results: ReadonlyMap<number, Record<Name, Cost>>,
   { events, eventBytes, answerBytes }: Sizes,
 ): Part {
@@ -144,27 +137,29 @@ function partOf(
     return result === undefined ? Number.NaN : pick(result.tieline) / pick(result.raw)
   }
   const checks: Check[] = [
-    {
-      name: 'delegation over HTTP, concurrency 1: time (p50) against the raw server',
-      figure: ratio(1, (cost) => cost.p50Ms),
-      relation: '<=',
-      limit: 1.5,
-      unit: '×',
-    },
-    {
-      name: 'delegation over HTTP, concurrency 32: rate against the raw server',
-      figure: ratio(32, (cost) => cost.perSecond),
-      relation: '>=',
-      limit: 0.5,
-      unit: '×',
-    },
+    requireAtMost(
+      'delegation over HTTP, concurrency 1: time (p50) against the raw server',
+      ratio(1, (cost) => cost.p50Ms),
+      1.5,
+      '×',
+    ),
+    requireAtLeast(
+      'delegation over HTTP, concurrency 32: rate against the raw server',
+      ratio(32, (cost) => cost.perSecond),
+      0.5,
+      '×',
+    ),
   ]
   return {
     name: 'http-delegations',
-    tables: [...results].map(([concurrency, list]) => tableOf(concurrency, list)),
+    tables: [...results].map(([concurrency, list]) => buildTable(concurrency, list)),
     checks,
     notes: [
-      `The raw server writes ${events} events of ${number(eventBytes)} bytes and answers with ${number(answerBytes)} bytes: as many as Tieline. CPU is that of the server's process; the client is in another, on kept connections.`,
+      [
+        `The raw server writes ${events} events of ${formatNumber(eventBytes)} bytes`,
+        `and answers with ${formatNumber(answerBytes)} bytes, as Tieline does.`,
+        'CPU is that of the server process. The client is another process and keeps its connections open.',
+      ].join(' '),
     ],
   }
 }

@@ -1,13 +1,10 @@
-/**
- * A blocking caller that goes away: how long until the request of the agent below it, at a real model's end
- * of a real connection, is aborted.
- */
+/** How long it takes until the model request of a callee is aborted after its blocking caller has disconnected. */
 import { fakeModel, type FakeModel } from '../test/fake-model.ts'
 import type { Progress } from './progress.ts'
-import { number, type Part } from './report.ts'
+import { formatNumber, requireAtMost, type Part } from './report.ts'
 import { median } from './round.ts'
 import { startRival } from './server-rival.ts'
-import { wireClient } from './wire-client.ts'
+import { connectClient } from './wire-client.ts'
 
 const tries = 10
 const abortMsMax = 50
@@ -29,13 +26,13 @@ export async function httpDisconnect(progress: Progress): Promise<Part> {
   const server = await startRival('tieline-calls', { BENCH_MODEL_URL: model.url })
   const taken: Record<'worker' | 'boss', number[]> = { worker: [], boss: [] }
   try {
-    // The first request loads what a provider needs, and is not counted.
-    await abortMs(server.url, model, 'worker')
+    // The first request loads the provider and is not counted.
+    await measureAbortMs(server.url, model, 'worker')
     for (let n = 0; n < tries; n += 1) {
       for (const agent of ['worker', 'boss'] as const) {
-        const ms = await abortMs(server.url, model, agent)
+        const ms = await measureAbortMs(server.url, model, agent)
         taken[agent].push(ms)
-        progress.step(`${agent}: ${number(ms)} ms`)
+        progress.step(`${agent}: ${formatNumber(ms)} ms`)
       }
     }
   } finally {
@@ -44,13 +41,16 @@ export async function httpDisconnect(progress: Progress): Promise<Part> {
   }
   const row = (title: string, list: readonly number[]): string[] => [
     title,
-    number(median(list)),
-    number(Math.max(...list)),
+    formatNumber(median(list)),
+    formatNumber(Math.max(...list)),
   ]
   return {
     name: 'http-disconnect',
     notes: [
-      'From the moment that the caller breaks its connection to the moment that the model sees its own broken. Both ends are in one process, by one clock.',
+      [
+        'From the moment the caller drops its connection to the moment the model sees its own connection drop.',
+        'Both ends are in one process and share a clock.',
+      ].join(' '),
     ],
     tables: [
       {
@@ -63,21 +63,20 @@ export async function httpDisconnect(progress: Progress): Promise<Part> {
       },
     ],
     checks: [
-      {
-        name: 'a caller that goes away: the request below is aborted after',
-        figure: Math.max(...taken.worker, ...taken.boss),
-        relation: '<=',
-        limit: abortMsMax,
-        unit: ' ms',
-      },
+      requireAtMost(
+        'a caller that goes away: the request below is aborted after',
+        Math.max(...taken.worker, ...taken.boss),
+        abortMsMax,
+        ' ms',
+      ),
     ],
   }
 }
 
-async function abortMs(url: string, model: FakeModel, agent: 'worker' | 'boss'): Promise<number> {
+async function measureAbortMs(url: string, model: FakeModel, agent: 'worker' | 'boss'): Promise<number> {
   const asked = (): number => model.requests.filter(({ system }) => system.includes('worker')).length
   const before = asked()
-  const client = await wireClient(url)
+  const client = await connectClient(url)
   const answer = client
     .post(
       '/api/calls',

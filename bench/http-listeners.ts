@@ -1,23 +1,20 @@
-/**
- * A thousand WebSocket clients follow one session: what others notice of it, and whether each client gets
- * every event once and in order.
- */
+/** A thousand WebSocket clients follow one session: what others notice, and whether each gets every event. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expectStatus, runLoad, type Loaded } from './http-load.ts'
 import type { Compared, ListenersOrder } from './listeners-process.ts'
 import { nextMessage, postInTurn } from './message-work.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Check, type Part } from './report.ts'
+import { formatNumber, formatRatio, requireAtMost, type Part, type Table } from './report.ts'
 import { median } from './round.ts'
-import { messagesOf, startRival, type Rival } from './server-rival.ts'
-import { wireClient } from './wire-client.ts'
+import { openChannel, startRival, type Rival } from './server-rival.ts'
+import { connectClient } from './wire-client.ts'
 
 const listeners = 1000
 const rounds = 3
-/** Gentle, so that latency is seen and not a queue: each connection rests between two messages. */
+/** Each connection pauses between messages, so that latency is measured and not a queue. */
 const others = { concurrency: 4, pauseMs: 10 }
-/** The followed session gets a message this often; three events of each go to every client. */
+/** How often the followed session gets a message, of which every client receives three events. */
 const followedMs = 200
 const breakMs = 100
 const brokenAtOnce = 5
@@ -29,7 +26,7 @@ type Listeners = { ask: <T>(order: ListenersOrder) => Promise<T>; end(): void }
 
 async function startListeners(): Promise<Listeners> {
   const child = fork(file, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const { ready, ask } = messagesOf<string, ListenersOrder>(child, 'the listeners')
+  const { ready, ask } = openChannel<string, ListenersOrder>(child, 'the listeners')
   await ready
   return { ask, end: () => child.disconnect() }
 }
@@ -42,29 +39,29 @@ export async function httpListeners(progress: Progress, seconds: number): Promis
   const post = postInTurn(rest)
   const [without, withThem, compared]: [Loaded[], Loaded[], Compared[]] = [[], [], []]
   const work = (): Promise<Loaded> =>
-    followedLoad(server.url, followed, () => runLoad(server.url, { ...others, seconds, ask: post }))
+    runWhileFollowed(server.url, followed, () => runLoad(server.url, { ...others, seconds, ask: post }))
   try {
     await work()
     for (let round = 0; round < rounds; round += 1) {
       without.push(await work())
-      progress.step(`nobody listens: ${number(without.at(-1)?.p50Ms ?? null)} ms`)
-      const result = await listened(server, clients, followed, work)
+      progress.step(`nobody listens: ${formatNumber(without.at(-1)?.p50Ms ?? null)} ms`)
+      const result = await measureWithListeners(server, clients, followed, work)
       withThem.push(result.loaded)
       compared.push(result.compared)
       progress.step(
-        `${listeners} listen: ${number(result.loaded.p50Ms)} ms, ${result.compared.missing} missing`,
+        `${listeners} listen: ${formatNumber(result.loaded.p50Ms)} ms, ${result.compared.missing} missing`,
       )
     }
   } finally {
     clients.end()
     await server.end()
   }
-  return partOf(without, withThem, compared)
+  return buildPart(without, withThem, compared)
 }
 
-/** Somebody works in the followed session meanwhile. */
-async function followedLoad(url: string, followed: string, load: () => Promise<Loaded>): Promise<Loaded> {
-  const client = await wireClient(url)
+/** Sends messages to the followed session while the load runs. */
+async function runWhileFollowed(url: string, followed: string, load: () => Promise<Loaded>): Promise<Loaded> {
+  const client = await connectClient(url)
   let busy: Promise<unknown> = Promise.resolve()
   const say = async (): Promise<unknown> =>
     expectStatus(
@@ -83,7 +80,7 @@ async function followedLoad(url: string, followed: string, load: () => Promise<L
   }
 }
 
-async function listened(
+async function measureWithListeners(
   server: Rival,
   clients: Listeners,
   followed: string,
@@ -101,7 +98,7 @@ async function listened(
   const loaded = await work()
   going = false
   await breaking
-  await rested(server.url, followed)
+  await waitUntilIdle(server.url, followed)
   const compared = await clients.ask<Compared>({
     what: 'compare',
     seqs: await server.seqs(followed, after),
@@ -111,30 +108,17 @@ async function listened(
   return { loaded, compared }
 }
 
-async function rested(url: string, session: string): Promise<void> {
-  const client = await wireClient(url)
+async function waitUntilIdle(url: string, session: string): Promise<void> {
+  const client = await connectClient(url)
   expectStatus(await client.get(`/api/sessions/${session}/wait?timeoutMs=10000`), 200, '"isActive":false')
   client.destroy()
 }
 
-function partOf(
+function buildPart(
   without: readonly Loaded[],
   withThem: readonly Loaded[],
   compared: readonly Compared[],
 ): Part {
-  const of = (list: readonly Loaded[], pick: (loaded: Loaded) => number): number => median(list.map(pick))
-  const base = { p50: of(without, ({ p50Ms }) => p50Ms), p99: of(without, ({ p99Ms }) => p99Ms) }
-  const row = (title: string, list: readonly Loaded[]): string[] => {
-    const [p50, p99] = [of(list, ({ p50Ms }) => p50Ms), of(list, ({ p99Ms }) => p99Ms)]
-    return [
-      title,
-      number(of(list, ({ perSecond }) => perSecond)),
-      number(p50),
-      times(p50 / base.p50),
-      number(p99),
-      times(p99 / base.p99),
-    ]
-  }
   const sum = (pick: (one: Compared) => number): number =>
     compared.reduce((total, one) => total + pick(one), 0)
   const [expected, missing, disordered, foreign] = [
@@ -143,40 +127,31 @@ function partOf(
     sum((one) => one.disordered),
     sum((one) => one.foreign),
   ]
-  const checks: Check[] = [
-    {
-      name: `${listeners} listeners: events that a client missed`,
-      figure: missing + (expected === 0 ? Number.NaN : 0),
-      relation: '<=',
-      limit: 0,
-      unit: '',
-    },
-    {
-      name: `${listeners} listeners: events doubled, out of order or of others`,
-      figure: disordered + foreign,
-      relation: '<=',
-      limit: 0,
-      unit: '',
-    },
-    {
-      name: `${listeners} listeners: time (p50) of messages to other sessions against none`,
-      figure: of(withThem, ({ p50Ms }) => p50Ms) / base.p50,
-      relation: '<=',
-      limit: 2,
-      unit: '×',
-    },
-  ]
+  const [base, loaded] = [takeLatencies(without), takeLatencies(withThem)]
   return {
     name: 'http-listeners',
-    checks,
+    checks: [
+      requireAtMost(
+        `${listeners} listeners: events that a client missed`,
+        missing + (expected === 0 ? Number.NaN : 0),
+        0,
+      ),
+      requireAtMost(
+        `${listeners} listeners: events doubled, out of order or of others`,
+        disordered + foreign,
+        0,
+      ),
+      requireAtMost(
+        `${listeners} listeners: time (p50) of messages to other sessions against none`,
+        loaded.p50 / base.p50,
+        2,
+        '×',
+      ),
+    ],
     tables: [
+      buildLatencyTable(base, loaded),
       {
-        title: `Messages to other sessions while ${listeners} WebSocket clients follow one (median of ${rounds} alternating rounds)`,
-        columns: ['', 'per second', 'p50 ms', 'ratio', 'p99 ms', 'ratio'],
-        rows: [row('nobody listens', without), row(`${listeners} listen`, withThem)],
-      },
-      {
-        title: 'What the listeners got',
+        title: 'What the listeners received',
         columns: [
           'events',
           'missing',
@@ -198,7 +173,36 @@ function partOf(
       },
     ],
     notes: [
-      `The followed session gets a message every ${followedMs} ms in both. ${brokenAtOnce} clients break their connections every ${breakMs} ms or so and come back where they stopped. Server, listeners and those who work are three processes; with fewer cores they disturb each other.`,
+      [
+        `Either way the followed session gets a message every ${followedMs} ms.`,
+        `About every ${breakMs} ms, ${brokenAtOnce} clients drop their connections and resume where they stopped.`,
+        'The server, the listeners and the load are three processes, which compete on fewer than three cores.',
+      ].join(' '),
     ],
+  }
+}
+
+type Latencies = { perSecond: number; p50: number; p99: number }
+
+const takeLatencies = (list: readonly Loaded[]): Latencies => ({
+  perSecond: median(list.map(({ perSecond }) => perSecond)),
+  p50: median(list.map(({ p50Ms }) => p50Ms)),
+  p99: median(list.map(({ p99Ms }) => p99Ms)),
+})
+
+function buildLatencyTable(base: Latencies, loaded: Latencies): Table {
+  const row = (title: string, { perSecond, p50, p99 }: Latencies): string[] => [
+    title,
+    formatNumber(perSecond),
+    formatNumber(p50),
+    formatRatio(p50 / base.p50),
+    formatNumber(p99),
+    formatRatio(p99 / base.p99),
+  ]
+  const what = `Messages to other sessions while ${listeners} WebSocket clients follow one`
+  return {
+    title: `${what} (median of ${rounds} alternating rounds)`,
+    columns: ['', 'per second', 'p50 ms', 'ratio', 'p99 ms', 'ratio'],
+    rows: [row('nobody listens', base), row(`${listeners} listen`, loaded)],
   }
 }

@@ -1,17 +1,17 @@
-/** Load on a server: so many connections, each with one request after the other, for so long. */
+/** Load on a server: several connections, each with one request after another. */
 import { quantile } from './round.ts'
-import { wireClient, type WireAnswer, type WireClient } from './wire-client.ts'
+import { connectClient, type WireAnswer, type WireClient } from './wire-client.ts'
 
 export type Load = {
   concurrency: number
   seconds: number
-  /** Asks once, and throws if the answer is not the expected one. */
+  /** Sends one request, and throws if the answer is unexpected. */
   ask: (client: WireClient) => Promise<void>
-  /** Between two requests of a connection, so that latency is seen and not a queue. */
+  /** A pause between two requests of a connection, so that latency is measured and not a queue. */
   pauseMs?: number
 }
 
-/** Latencies are in the order in which the answers came, with the time since the start. */
+/** Samples are in the order of the answers, with the time since the start. */
 export type Loaded = {
   done: number
   elapsedMs: number
@@ -25,7 +25,7 @@ export async function runLoad(
   url: string,
   { concurrency, seconds, ask, pauseMs = 0 }: Load,
 ): Promise<Loaded> {
-  const clients = await Promise.all(Array.from({ length: concurrency }, () => wireClient(url)))
+  const clients = await Promise.all(Array.from({ length: concurrency }, () => connectClient(url)))
   const samples: Loaded['samples'] = []
   const startedAt = performance.now()
   const endAt = startedAt + seconds * 1000
@@ -56,9 +56,7 @@ export async function runLoad(
 }
 
 export function expectStatus(answer: WireAnswer, status: number, has = ''): WireAnswer {
-  if (answer.status !== status || !answer.body.includes(has))
-    throw new Error(
-      `${status}${has === '' ? '' : ` with "${has}"`} was expected, and ${answer.status} came: ${answer.body.slice(0, 300)}`,
-    )
-  return answer
+  if (answer.status === status && answer.body.includes(has)) return answer
+  const expected = has === '' ? `${status}` : `${status} with "${has}"`
+  throw new Error(`expected ${expected}, got ${answer.status}: ${answer.body.slice(0, 300)}`)
 }

@@ -1,7 +1,4 @@
-/**
- * From starting `tieline serve` to its first answer, in fresh processes with fresh data; the built program is
- * measured, as users have it.
- */
+/** The time from starting the built `tieline serve` to its first answer, in new processes with new data. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -10,9 +7,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Progress } from './progress.ts'
-import { number, type Part } from './report.ts'
+import { formatNumber, requireAtMost, type Part } from './report.ts'
 import { median } from './round.ts'
-import { wireClient } from './wire-client.ts'
+import { connectClient } from './wire-client.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const rounds = 5
@@ -25,10 +22,7 @@ app.get('/health', async () => ({ status: 'ok' }))
 console.log(JSON.stringify({ url: await app.listen({ host: '127.0.0.1', port: 0 }) }))
 process.on('SIGTERM', () => process.exit(0))`
 
-/**
- * Null where it cannot be built now; then the sources are measured, which are stripped of their types at each
- * start.
- */
+/** Returns null, or why the build failed. Then the sources are measured, whose types are stripped at each start. */
 async function build(): Promise<string | null> {
   return promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root, timeout: 120_000 }).then(
     () => null,
@@ -36,8 +30,8 @@ async function build(): Promise<string | null> {
   )
 }
 
-/** Spawned until the first 200 of /health. What it prints when it listens says where. */
-async function startMs(args: readonly string[]): Promise<number> {
+/** From the spawn to the first 200 of /health. The first line of output has the address. */
+async function measureStartMs(args: readonly string[]): Promise<number> {
   const from = performance.now()
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   try {
@@ -47,7 +41,7 @@ async function startMs(args: readonly string[]): Promise<number> {
       if (text.includes('\n')) break
     }
     const { url } = JSON.parse(text) as { url: string }
-    const client = await wireClient(url)
+    const client = await connectClient(url)
     const { status } = await client.get('/health')
     const ms = performance.now() - from
     client.destroy()
@@ -72,13 +66,13 @@ export async function httpStart(progress: Progress): Promise<Part> {
   try {
     for (let round = 0; round < rounds; round += 1) {
       const serve = [program, 'serve', '--port', '0', '--json', '--data-dir', join(directory, String(round))]
-      take('tieline', await startMs(serve))
-      take('again', await startMs(serve))
-      take('fastify', await startMs(['--input-type=module', '-e', bareFastify]))
+      take('tieline', await measureStartMs(serve))
+      take('again', await measureStartMs(serve))
+      take('fastify', await measureStartMs(['--input-type=module', '-e', bareFastify]))
       const from = performance.now()
       await promisify(execFile)(process.execPath, ['-e', '0'])
       take('node', performance.now() - from)
-      progress.step(`${number(taken['tieline']?.at(-1) ?? Number.NaN)} ms`)
+      progress.step(`${formatNumber(taken['tieline']?.at(-1) ?? Number.NaN)} ms`)
     }
   } finally {
     rmSync(directory, { recursive: true, force: true })
@@ -89,26 +83,25 @@ export async function httpStart(progress: Progress): Promise<Part> {
     ['bare Fastify with one route', 'fastify'],
     ['node -e 0, until it has ended', 'node'],
   ] as const
+  const failure =
+    problem === null ? [] : [`The build failed (${problem})${built ? ', so this is an earlier one' : ''}.`]
   return {
     name: 'http-start',
-    notes: [
-      `Measured of ${program}, with a warm file cache.${problem === null ? '' : ` It could not be built now (${problem})${built ? ', so this is an earlier build' : ''}.`}`,
-    ],
+    notes: [[`Measured with ${program} and a warm file cache.`, ...failure].join(' ')],
     tables: [
       {
         title: `Start of the server until the first 200 of /health (median of ${rounds} fresh processes)`,
         columns: ['', 'ms'],
-        rows: rows.map(([title, name]) => [title, number(median(taken[name] ?? []))]),
+        rows: rows.map(([title, name]) => [title, formatNumber(median(taken[name] ?? []))]),
       },
     ],
     checks: [
-      {
-        name: 'start of the server until /health answers',
-        figure: median(taken['tieline'] ?? []),
-        relation: '<=',
-        limit: startMsMax,
-        unit: ' ms',
-      },
+      requireAtMost(
+        'start of the server until /health answers',
+        median(taken['tieline'] ?? []),
+        startMsMax,
+        ' ms',
+      ),
     ],
   }
 }

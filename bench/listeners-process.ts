@@ -1,21 +1,15 @@
-/**
- * Many WebSocket clients in one process, apart from the server and from those who work. Told by messages what
- * to do.
- */
+/** Many WebSocket clients in one process, apart from the server and the load. The parent sends orders. */
 import WebSocket from 'ws'
 
 export type ListenersOrder =
   | { what: 'open'; url: string; session: string; count: number; after: number }
-  /** Breaks so many connections, without a word; each comes back where it stopped. */
+  /** Drops this many connections; each resumes where it stopped. */
   | { what: 'break'; count: number }
-  /** Waits until everybody has the last of these, and compares. */
+  /** Waits until every client has the last of these, and compares. */
   | { what: 'compare'; seqs: number[]; patienceMs: number }
   | { what: 'close' }
 
-/**
- * Of all clients together. Disordered: a number that was not greater than the one before, which is also how a
- * doubled one shows.
- */
+/** Sums over all clients. `disordered` counts numbers that did not grow, duplicates included. */
 export type Compared = {
   clients: number
   expected: number
@@ -53,7 +47,7 @@ class Client {
       )
       this.#ws = ws
       ws.on('message', (data: Buffer) => {
-        // What a broken connection still held is read again by the next one.
+        // The next connection reads again what the dropped one still held.
         if (this.#ws !== ws) return
         const frame = JSON.parse(data.toString()) as { type: string; seq?: string }
         if (frame.type === 'subscribed') resolve()
@@ -94,7 +88,7 @@ async function answer(order: ListenersOrder): Promise<Compared | null> {
   switch (order.what) {
     case 'open':
       clients = Array.from({ length: order.count }, () => new Client(order.url, order.session, order.after))
-      // Not all in one moment: the queue of a listening socket is finite.
+      // In groups, since the queue of a listening socket is finite.
       for (let first = 0; first < clients.length; first += 50)
         await Promise.all(clients.slice(first, first + 50).map((client) => client.open()))
       return null

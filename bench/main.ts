@@ -1,7 +1,4 @@
-/**
- * `npm run bench`: runs the parts one after another, prints their tables, and says of each required figure
- * whether it is met.
- */
+/** `npm run bench`: runs the parts one after another, prints their tables and checks the required figures. */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { appends } from './appends.ts'
@@ -14,8 +11,8 @@ import { httpMessages } from './http-messages.ts'
 import { httpStart } from './http-start.ts'
 import { mail } from './mail.ts'
 import { memory } from './memory.ts'
-import { progressOn, type Progress } from './progress.ts'
-import { checkText, isMet, tableText, type Part } from './report.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { renderCheck, isMet, renderTable, type Part } from './report.ts'
 import { stalls } from './stalls.ts'
 import { startup } from './startup.ts'
 import { tokens } from './tokens.ts'
@@ -40,12 +37,15 @@ const secondsDefault = 1.5
 
 const help = `npm run bench -- [options]
 
-  --only <part>   only this part; may be given several times. Parts: ${Object.keys(parts).join(', ')}
-  --seconds <n>   length of one timed round (default ${secondsDefault}); there are five rounds of each contender
-  --json          the results as JSON on stdout, instead of tables
-  --help          this text
+  --only <part>   run only this part; repeat it for several
+  --seconds <n>   length of one timed round (default ${secondsDefault}); most parts run five rounds each
+  --json          print the results as JSON instead of tables
+  --help          print this help
 
-The whole takes about ten minutes; half of that are the stalls. With --only http-messages --seconds 60 it is also checked that p99 and memory stay as they are. Progress is on stderr. The exit status is 1 if a required figure was not met.`
+Parts: ${Object.keys(parts).join(', ')}
+
+A full run takes about ten minutes, half of it for the stalls. Use --only http-messages --seconds 60 to also check that p99 and
+memory stay flat over time. Progress goes to stderr. The exit status is 1 if a required figure is not met.`
 
 const { values } = parseArgs({
   options: {
@@ -56,14 +56,14 @@ const { values } = parseArgs({
   },
 })
 
-function chosen(): [string, Run][] {
+function chooseParts(): [string, Run][] {
   const unknown = values.only?.find((name) => parts[name] === undefined)
   if (unknown !== undefined)
     throw new Error(`--only: there is no part "${unknown}"; there are ${Object.keys(parts).join(', ')}`)
   return Object.entries(parts).filter(([name]) => values.only?.includes(name) ?? true)
 }
 
-function secondsOf(): number {
+function parseSeconds(): number {
   const seconds = Number(values.seconds)
   if (!(seconds > 0 && seconds <= 60))
     throw new Error(`--seconds: "${values.seconds}" is not a number above 0 and up to 60`)
@@ -71,14 +71,14 @@ function secondsOf(): number {
 }
 
 async function main(): Promise<void> {
-  const progress = progressOn(process.stderr)
+  const progress = createProgress(process.stderr)
   const done: Part[] = []
-  const seconds = secondsOf()
-  for (const [, run] of chosen()) {
+  const seconds = parseSeconds()
+  for (const [, run] of chooseParts()) {
     const part = await run(progress, seconds)
     done.push(part)
     progress.end()
-    if (!values.json) console.log(`${[...part.tables.map(tableText), ...part.notes].join('\n\n')}\n`)
+    if (!values.json) console.log(`${[...part.tables.map(renderTable), ...part.notes].join('\n\n')}\n`)
   }
   const checks = done.flatMap((part) => part.checks)
   const machine = {
@@ -103,7 +103,10 @@ async function main(): Promise<void> {
     )
   else
     console.log(
-      `Required figures (${machine.cores} cores, ${machine.cpu}, Node ${machine.node}, ${machine.date.slice(0, 10)})\n${checks.map(checkText).join('\n')}`,
+      [
+        `Required figures (${machine.cores} cores, ${machine.cpu}, Node ${machine.node}, ${machine.date.slice(0, 10)})`,
+        ...checks.map(renderCheck),
+      ].join('\n'),
     )
   if (!checks.every(isMet)) process.exitCode = 1
 }

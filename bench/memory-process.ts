@@ -1,7 +1,4 @@
-/**
- * What an idle session costs: 100,000 of them are made through the store, and the process is weighed before
- * and after.
- */
+/** Measures the memory and disk use of 100,000 idle sessions. */
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +32,7 @@ type Weight = { rssBytes: number; heapBytes: number; diskBytes: number }
 
 export type MemoryResult = { sessions: number; before: Weight; after: Weight; reopenMs: number }
 
-/** Runs in a process of its own, so that nothing else is weighed. */
+/** Runs in a process of its own, so that nothing else is measured. */
 async function measure(): Promise<MemoryResult> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

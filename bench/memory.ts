@@ -1,10 +1,10 @@
-/** Memory and disk per idle session, weighed in a process of its own. */
+/** Memory and disk per idle session, measured in a process of its own. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { MemoryResult } from './memory-process.ts'
 import type { Progress } from './progress.ts'
-import { number, type Part } from './report.ts'
+import { formatNumber, type Part } from './report.ts'
 
 const file = fileURLToPath(new URL('memory-process.ts', import.meta.url))
 
@@ -15,13 +15,16 @@ export async function memory(progress: Progress): Promise<Part> {
   })
   const { sessions, before, after, reopenMs } = JSON.parse(stdout) as MemoryResult
   progress.step(`${sessions} sessions`)
-  const mb = (bytes: number): string => number(bytes / 1024 / 1024)
-  const each = (from: number, to: number): string => number((to - from) / sessions)
+  const mb = (bytes: number): string => formatNumber(bytes / 1024 / 1024)
+  const each = (from: number, to: number): string => formatNumber((to - from) / sessions)
   return {
     name: 'memory',
     checks: [],
     notes: [
-      `Opening the store again with ${sessions.toLocaleString('en')} sessions took ${number(reopenMs)} ms. What grows outside the JavaScript heap was not taken apart; SQLite's page cache may hold up to 64 MB of it.`,
+      [
+        `Reopening the store with ${sessions.toLocaleString('en')} sessions took ${formatNumber(reopenMs)} ms.`,
+        "Growth outside the JavaScript heap is not broken down; up to 64 MB of it may be SQLite's page cache.",
+      ].join(' '),
     ],
     tables: [
       {

@@ -9,7 +9,7 @@ export type Progress = {
 
 const barWidth = 24
 
-export function progressOn(stream: NodeJS.WriteStream): Progress {
+export function createProgress(stream: NodeJS.WriteStream): Progress {
   let name = ''
   let steps = 1
   let done = 0
@@ -29,12 +29,9 @@ export function progressOn(stream: NodeJS.WriteStream): Progress {
         return
       }
       const full = Math.round((done / steps) * barWidth)
-      stream.write(
-        `${clear}${seconds} s  ${name.padEnd(12)} ${'█'.repeat(full)}${'░'.repeat(barWidth - full)} ${done}/${steps} ${what}`.slice(
-          0,
-          clear.length + Math.max(40, stream.columns - 1),
-        ),
-      )
+      const bar = `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`
+      const text = `${seconds} s  ${name.padEnd(12)} ${bar} ${done}/${steps} ${what}`
+      stream.write(clear + text.slice(0, Math.max(40, stream.columns - 1)))
     },
     end() {
       if (stream.isTTY) stream.write(clear)

@@ -1,4 +1,4 @@
-/** One timed round of a contender: how many delegations, how long each took, what they cost. */
+/** One timed round of a contender, and statistics over rounds. */
 import type { Contender } from './work.ts'
 
 export type Round = {
@@ -53,4 +53,16 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1
     ? (sorted[middle] ?? Number.NaN)
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
+}
+
+/** The median of every figure; null where one of the list has none. */
+export function takeMedians<T extends Readonly<Record<keyof T, number | null>>>(list: readonly T[]): T {
+  const [first] = list
+  if (first === undefined) throw new Error('nothing was measured')
+  const takeMedian = (name: keyof T): number | null => {
+    const values = list.map((one): number | null => one[name])
+    return values.every((value) => value !== null) ? median(values) : null
+  }
+  const names = Object.keys(first) as (keyof T)[]
+  return Object.fromEntries(names.map((name) => [name, takeMedian(name)])) as T
 }

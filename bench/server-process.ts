@@ -1,18 +1,18 @@
-/** A server of the bench alone in a process. Told by messages what to do; each is answered by one. */
+/** Runs one server in a process of its own. The parent sends orders, and each gets one answer. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { runRound, type Round } from './round.ts'
 import type { Contender } from './work.ts'
 
-/** What runs here: something that listens, or, with `one`, something that is timed in the process. */
+/** Something that listens or, with `one`, something that is timed inside the process. */
 export type BenchServer = {
   url: string
-  /** Whatever its part of the bench needs to know. */
+  /** What the parent needs to know, such as ids. */
   facts?: Record<string, string[]>
   commits?(): number | null
-  /** Bytes and events of the log so far. */
+  /** The size of the log so far. */
   log?(): { bytes: number; events: number }
-  /** The numbers of a session's events after one, in order. */
+  /** The sequence numbers of a session's events after the given one. */
   seqs?(session: string, after: number): Promise<number[]>
   one?: Contender['one']
   close(): Promise<void>
@@ -27,7 +27,7 @@ export type Order =
   | { what: 'seqs'; session: string; after: number }
   | { what: 'round'; concurrency: number; seconds: number }
   | { what: 'end' }
-/** The first message of the process. */
+/** The first message from the process. */
 export type Ready = { url: string; facts: Record<string, string[]> }
 
 const starts: Record<string, () => Promise<{ start(): Promise<BenchServer> }>> = {

@@ -1,4 +1,4 @@
-/** The other end of a `server-process.ts`: starts it, asks it, ends it. */
+/** The parent of a `server-process.ts`: starts it, sends orders, ends it. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -22,10 +22,9 @@ export async function startRival(name: string, env: Record<string, string> = {})
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, ...env },
   })
-  const { ask, ready } = messagesOf<Ready, Order>(child, name)
-  const told = await ready
+  const { ask, ready } = openChannel<Ready, Order>(child, name)
   return {
-    ...told,
+    ...(await ready),
     usage: () => ask({ what: 'usage' }),
     log: () => ask({ what: 'log' }),
     weigh: () => ask({ what: 'weigh' }),
@@ -39,8 +38,8 @@ export async function startRival(name: string, env: Record<string, string> = {})
   }
 }
 
-/** One answer for each order; the death of the process is an error and not a wait without end. */
-export function messagesOf<First, Asked>(
+/** One answer for each order. If the process dies, the promise rejects instead of hanging. */
+export function openChannel<First, Asked>(
   child: ReturnType<typeof fork>,
   name: string,
 ): { ready: Promise<First>; ask: <T>(order: Asked) => Promise<T> } {
@@ -73,8 +72,8 @@ export type Cost = {
   done: number
 }
 
-/** Runs a load against a server, and says what each request cost it. */
-export async function costOf(rival: Rival, load: () => Promise<Loaded>): Promise<Cost> {
+/** Runs a load against a server and measures the cost of each request. */
+export async function measureCost(rival: Rival, load: () => Promise<Loaded>): Promise<Cost> {
   const before = await rival.usage()
   const { perSecond, p50Ms, p99Ms, done } = await load()
   const after = await rival.usage()

@@ -1,7 +1,4 @@
-/**
- * Import time, cold start and install size, each in fresh processes; the package is packed and installed as a
- * user would.
- */
+/** Import time, cold start and install size. The package is packed and installed as a user would do it. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Progress } from './progress.ts'
-import { number, times, type Check, type Part, type Table } from './report.ts'
+import { formatNumber, formatRatio, requireAtMost, type Check, type Part, type Table } from './report.ts'
 import { median } from './round.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -20,11 +17,18 @@ const installMbMax = 80
 const importScript = (what: string): string =>
   `const from = performance.now(); await import(${JSON.stringify(what)}); console.log(performance.now() - from)`
 
-/** The clock of a process starts with it, so this includes the start of Node itself. */
+/** The clock starts with the process, so this includes the start of Node. */
 const oursCold = (what: string, data: string): string => `
 const { tieline } = await import(${JSON.stringify(what)})
 const line = await tieline({ dataDir: ${JSON.stringify(data)}, agents: {
-  planner: { tools: ['sub_agent'], allowSubAgentCalls: true, script: async (turn) => JSON.stringify((await turn.tool('sub_agent', { agent_name: 'coder', task: 'Say it.' })).value) },
+  planner: {
+    tools: ['sub_agent'],
+    allowSubAgentCalls: true,
+    script: async (turn) => {
+      const answer = await turn.tool('sub_agent', { agent_name: 'coder', task: 'Say it.' })
+      return JSON.stringify(answer.value)
+    },
+  },
   coder: { script: () => 'Said.' },
 } })
 const result = await line.run('planner', 'Have it said.')
@@ -39,7 +43,7 @@ await contender.one()
 console.log(performance.now())
 await contender.close()`
 
-async function timed(script: string, cwd: string): Promise<number> {
+async function timeScript(script: string, cwd: string): Promise<number> {
   const { stdout } = await run(process.execPath, ['--no-warnings', '--input-type=module', '-e', script], {
     cwd,
     timeout: 60_000,
@@ -47,10 +51,7 @@ async function timed(script: string, cwd: string): Promise<number> {
   return Number(stdout.trim().split('\n').at(-1))
 }
 
-/**
- * Packs and installs into `directory`. Without a network the built files of this tree are measured instead,
- * and the size is not.
- */
+/** Packs and installs into `directory`. Without a network, the built files are measured instead of the package. */
 async function install(
   directory: string,
   progress: Progress,
@@ -75,7 +76,10 @@ async function install(
       specifier: pathToFileURL(file).href,
       cwd: root,
       installKb: null,
-      note: `The package could not be packed and installed (${reason}), so ${file} was measured and the install size was not.`,
+      note: [
+        `The package could not be packed and installed (${reason}).`,
+        `So ${file} was measured, and the install size was not.`,
+      ].join(' '),
     }
   }
 }
@@ -87,7 +91,7 @@ export async function startup(progress: Progress): Promise<Part> {
     const ours = await install(directory, progress)
     const taken: Record<string, number[]> = {}
     const take = async (name: string, script: string, cwd: string): Promise<void> =>
-      void (taken[name] ??= []).push(await timed(script, cwd))
+      void (taken[name] ??= []).push(await timeScript(script, cwd))
     for (let round = 0; round < rounds; round += 1) {
       await take('import tieline', importScript(ours.specifier), ours.cwd)
       await take('import ai', importScript('ai'), root)
@@ -101,13 +105,16 @@ export async function startup(progress: Progress): Promise<Part> {
       await take('first delegation, OpenAI Agents SDK', rivalCold('openai-agents'), root)
       progress.step('fresh processes')
     }
-    return partOf(Object.fromEntries(Object.entries(taken).map(([name, list]) => [name, median(list)])), ours)
+    return buildPart(
+      Object.fromEntries(Object.entries(taken).map(([name, list]) => [name, median(list)])),
+      ours,
+    )
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
-function partOf(
+function buildPart(
   ms: Readonly<Record<string, number>>,
   { installKb, note }: { installKb: number | null; note: string | null },
 ): Part {
@@ -118,31 +125,19 @@ function partOf(
     {
       title: `Start, ms in fresh processes (median of ${rounds}, alternating)`,
       columns: ['', 'ms', 'of AI SDK'],
-      rows: Object.keys(ms).map((name) => [name, number(at(name)), times(at(name) / base(name))]),
+      rows: Object.keys(ms).map((name) => [name, formatNumber(at(name)), formatRatio(at(name) / base(name))]),
     },
   ]
   const checks: Check[] = [
-    {
-      name: 'import time against `ai`',
-      figure: at('import tieline') / at('import ai'),
-      relation: '<=',
-      limit: 1.5,
-      unit: '×',
-    },
+    requireAtMost('import time against `ai`', at('import tieline') / at('import ai'), 1.5, '×'),
   ]
   if (installKb !== null) {
     tables.push({
       title: 'Install size',
       columns: ['', 'MB'],
-      rows: [['node_modules of a user, without development dependencies', number(installKb / 1024)]],
+      rows: [['node_modules of a user, without development dependencies', formatNumber(installKb / 1024)]],
     })
-    checks.push({
-      name: 'install size',
-      figure: installKb / 1024,
-      relation: '<=',
-      limit: installMbMax,
-      unit: ' MB',
-    })
+    checks.push(requireAtMost('install size', installKb / 1024, installMbMax, ' MB'))
   }
   return { name: 'startup', tables, checks, notes: note === null ? [] : [note] }
 }

@@ -1,20 +1,17 @@
-/**
- * How many tokens a delegation costs the caller's context and the child's, ours against AI SDK's, for the
- * same answer.
- */
+/** How many tokens a delegation adds to the context of the caller and the callee, compared with AI SDK. */
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import { tieline } from '../src/index.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
 import type { Progress } from './progress.ts'
-import { number, times, type Part } from './report.ts'
-import { coderPrompt, instantModel, nextUserTask, plannerPrompt, scratch } from './work.ts'
+import { formatNumber, formatRatio, requireAtMost, type Part } from './report.ts'
+import { coderPrompt, createInstantModel, nextUserTask, plannerPrompt, createScratch } from './work.ts'
 
 type Seen = LanguageModelV4CallOptions
 
-/** What the planner reads of its tool: the content of the result alone, as a provider puts it on the wire. */
-function toolResultText(seen: readonly Seen[]): string {
+/** What the planner reads of its tool: only the content of the result, as a provider sends it. */
+function extractToolResult(seen: readonly Seen[]): string {
   const message = seen.at(-1)?.prompt.at(-1)
   if (message?.role !== 'tool') throw new Error('the planner was not given a result')
   const [part] = message.content
@@ -27,22 +24,22 @@ function toolResultText(seen: readonly Seen[]): string {
       : ''
 }
 
-const textsOf = (seen: Seen | undefined): string[] =>
+const extractTexts = (seen: Seen | undefined): string[] =>
   (seen?.prompt ?? []).map((message) =>
     typeof message.content === 'string'
       ? message.content
       : message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
   )
 
-function taskOf(input: unknown): string {
+function extractTask(input: unknown): string {
   if (typeof input === 'object' && input !== null && 'task' in input && typeof input.task === 'string')
     return input.task
   throw new Error('the planner made no call')
 }
 
-/** With a long history of the caller: none of it may reach the child unasked. */
+/** The caller has a long history, none of which may reach the callee unasked. */
 async function ours(): Promise<{ result: string; child: string[]; task: string }> {
-  const { workspace, remove } = scratch()
+  const { workspace, remove } = createScratch()
   const planner: Seen[] = []
   const coder: Seen[] = []
   const keep =
@@ -56,9 +53,13 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
         prompt: plannerPrompt,
         tools: ['sub_agent'],
         allowSubAgentCalls: true,
-        languageModel: instantModel('planner', keep(planner)),
+        languageModel: createInstantModel('planner', keep(planner)),
       },
-      coder: { prompt: coderPrompt, tools: ['read'], languageModel: instantModel('coder', keep(coder)) },
+      coder: {
+        prompt: coderPrompt,
+        tools: ['read'],
+        languageModel: createInstantModel('coder', keep(coder)),
+      },
     },
   })
   try {
@@ -68,7 +69,11 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
     const asked = planner.at(-1)?.prompt.findLast((message) => message.role === 'assistant')
     const call =
       asked?.role === 'assistant' ? asked.content.find((part) => part.type === 'tool-call') : undefined
-    return { result: toolResultText(planner), child: textsOf(coder.at(-2)), task: taskOf(call?.input) }
+    return {
+      result: extractToolResult(planner),
+      child: extractTexts(coder.at(-2)),
+      task: extractTask(call?.input),
+    }
   } finally {
     await line.close()
     remove()
@@ -77,7 +82,7 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
 
 async function aiSdk(): Promise<string> {
   const planner: Seen[] = []
-  const coderModel = instantModel('coder')
+  const coderModel = createInstantModel('coder')
   const read = tool({
     description: 'Reads a file.',
     inputSchema: z.object({ path: z.string() }),
@@ -91,7 +96,7 @@ async function aiSdk(): Promise<string> {
         .text,
   })
   await generateText({
-    model: instantModel(
+    model: createInstantModel(
       'planner',
       (options) => void planner.push({ ...options, prompt: structuredClone(options.prompt) }),
     ),
@@ -99,7 +104,7 @@ async function aiSdk(): Promise<string> {
     tools: { sub_agent: subAgent },
     stopWhen: isStepCount(8),
   })
-  return toolResultText(planner)
+  return extractToolResult(planner)
 }
 
 export async function tokens(progress: Progress): Promise<Part> {
@@ -114,29 +119,22 @@ export async function tokens(progress: Progress): Promise<Part> {
     name: 'tokens',
     notes: [`What our planner's model reads: ${mine.result}`],
     checks: [
-      {
-        name: "the caller's context grows against AI SDK's",
-        figure: result / theirs,
-        relation: '<=',
-        limit: 1.5,
-        unit: '×',
-      },
-      {
-        name: 'tokens that the child receives beyond prompt and task',
-        figure: child - needed,
-        relation: '<=',
-        limit: 15,
-        unit: '',
-      },
+      requireAtMost("the caller's context grows against AI SDK's", result / theirs, 1.5, '×'),
+      requireAtMost('tokens that the child receives beyond prompt and task', child - needed, 15),
     ],
     tables: [
       {
         title: 'Tokens (o200k_base) of one delegation',
         columns: ['', 'Tieline', 'AI SDK 7', 'ratio'],
         rows: [
-          ['result that the planner reads', number(result), number(theirs), times(result / theirs)],
-          ['child: prompt and task', number(needed), '', ''],
-          ['child: everything it receives', number(child), '', ''],
+          [
+            'result that the planner reads',
+            formatNumber(result),
+            formatNumber(theirs),
+            formatRatio(result / theirs),
+          ],
+          ['child: prompt and task', formatNumber(needed), '', ''],
+          ['child: everything it receives', formatNumber(child), '', ''],
         ],
       },
     ],

@@ -1,6 +1,6 @@
 /**
- * The cheapest client that is still HTTP/1.1: one kept connection, one request at a time. A heavier one would
- * slow the fastest server most, and so flatter ours.
+ * A minimal HTTP/1.1 client: one persistent connection, one request at a time. A heavier client would slow
+ * down the fastest server most, and so flatter ours.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -10,13 +10,13 @@ export type WireAnswer = { status: number; body: string }
 export type WireClient = {
   post(path: string, body: string): Promise<WireAnswer>
   get(path: string): Promise<WireAnswer>
-  /** Breaks the connection, whatever waits. */
+  /** Drops the connection, even during a request. */
   destroy(): void
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
 
-export async function wireClient(url: string): Promise<WireClient> {
+export async function connectClient(url: string): Promise<WireClient> {
   const { hostname, port, host } = new URL(url)
   const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
   await once(socket, 'connect')
@@ -30,13 +30,14 @@ export async function wireClient(url: string): Promise<WireClient> {
   socket.on('close', () => fail(new Error('the connection was closed')))
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-    const answer = answerIn(received)
+    const answer = parseAnswer(received)
     if (answer === null) return
     received = received.subarray(answer.end)
     const { resolve } = waiting ?? { resolve: () => undefined }
     waiting = null
     resolve(answer)
   })
+  const head = `host: ${host}\r\ncontent-type: application/json`
   const send = (text: string): Promise<WireAnswer> =>
     new Promise((resolve, reject) => {
       if (waiting !== null) return reject(new Error('this connection is waiting for an answer'))
@@ -46,16 +47,14 @@ export async function wireClient(url: string): Promise<WireClient> {
     })
   return {
     post: (path, body) =>
-      send(
-        `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      ),
+      send(`POST ${path} HTTP/1.1\r\n${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
     get: (path) => send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`),
     destroy: () => socket.destroy(),
   }
 }
 
-/** Null while it is not there as a whole. Every server of the bench says how long its answers are. */
-function answerIn(bytes: Buffer): (WireAnswer & { end: number }) | null {
+/** Null until the whole answer is there. Every server of the bench sends a content length. */
+function parseAnswer(bytes: Buffer): (WireAnswer & { end: number }) | null {
   const head = bytes.indexOf(headEnd)
   if (head === -1) return null
   const text = bytes.toString('latin1', 0, head)

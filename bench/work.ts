@@ -1,7 +1,4 @@
-/**
- * The common work of the delegation bench: one hand-over, four instant model answers, one read. Every
- * contender gets these same texts.
- */
+/** The work of the delegation benches: one delegation, four instant model answers, one read, the same texts for all. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,11 +18,12 @@ const coderTask = 'Read config.txt and say which port the server listens on.'
 export const fileName = 'config.txt'
 export const fileText = 'name = example\nhost = 127.0.0.1\nport = 8283\nlog = info\n'
 
-/** About a hundred tokens, as an answer of a coder usually has. */
+/** About a hundred tokens, a usual length for such an answer. */
 export const coderAnswer = [
   'The server listens on port 8283, as `config.txt` says in its third line (`port = 8283`).',
   'The host is 127.0.0.1, so it can only be reached from the same machine.',
-  'Nothing else in the file changes the port: `log = info` only sets how much is written to the log, and `name` is shown in the page title.',
+  'Nothing else in the file changes the port: `log = info` only sets how much is written to the log,',
+  'and `name` is shown in the page title.',
   'If you want another port, change that line and restart the server, since the file is read once at the start.',
 ].join(' ')
 export const plannerAnswer =
@@ -33,8 +31,8 @@ export const plannerAnswer =
 
 export type Role = 'planner' | 'coder'
 
-/** Every text of a run is a new one, as in life: a cache of whole texts must not make a bench look good. */
-export function textsOf(role: Role): { task(): string; final(): string } {
+/** Every text is new, so that caching whole texts cannot make a figure look good. */
+export function createTexts(role: Role): { task(): string; final(): string } {
   let count = 0
   return {
     task: () => `${coderTask} This is request ${(count += 1)}.`,
@@ -52,12 +50,12 @@ const usage: LanguageModelV4Usage = {
 const stop: LanguageModelV4FinishReason = { unified: 'stop', raw: 'stop' }
 const toolCalls: LanguageModelV4FinishReason = { unified: 'tool-calls', raw: 'tool_calls' }
 
-/** A model in the process that answers at once. `seen` is told every request. */
-export function instantModel(
+/** A model inside the process that answers at once. `seen` receives every request. */
+export function createInstantModel(
   role: Role,
   seen: (options: LanguageModelV4CallOptions) => void = () => undefined,
 ): LanguageModelV4 {
-  const texts = textsOf(role)
+  const texts = createTexts(role)
   const call = (): LanguageModelV4Content => ({
     type: 'tool-call',
     toolCallId: `id-${role}`,
@@ -104,21 +102,18 @@ export function instantModel(
   }
 }
 
-/**
- * One contender in its own process. `one` does the common work once and throws if the answer is not the
- * expected one.
- */
+/** One contender. `one` does the work once, and throws if the answer is unexpected. */
 export type Contender = {
   one(): Promise<void>
-  /** Commits so far; null where nothing is durable. */
+  /** Commits so far; null if nothing is durable. */
   commits(): number | null
-  /** Bytes of the log so far, where there is one to size the bare log by. */
+  /** Bytes of the log so far, which size the bare log. */
   logBytes?(): number
   close(): Promise<void>
 }
 
-/** A fresh directory with the file that is read, and a place for data beside it. */
-export function scratch(): { workspace: string; data: string; remove: () => void } {
+/** Creates a directory with the file that is read, and another one for data. */
+export function createScratch(): { workspace: string; data: string; remove: () => void } {
   const data = mkdtempSync(join(tmpdir(), 'tieline-bench-data-'))
   const workspace = mkdtempSync(join(tmpdir(), 'tieline-bench-work-'))
   writeFileSync(join(workspace, fileName), fileText)

@@ -1,11 +1,11 @@
-/** One agent calls another, and the record says what was passed. */
+/** One agent calls another, and the record shows what was passed. */
 import assert from 'node:assert/strict'
 import { tieline } from '../src/index.ts'
 
 await using line = await tieline({
   agents: {
-    // With a model: { model: 'anthropic/claude-…', prompt: '…' }. A script stands in for it here, so that
-    // this runs anywhere.
+    // With a model this would be { model: 'anthropic/claude-…', prompt: '…' }. A script replaces the model
+    // here, so that the example runs anywhere.
     editor: {
       prompt: 'You edit texts.',
       tools: ['sub_agent'],
@@ -37,7 +37,7 @@ const result = await run
 assert.equal(result.success, true)
 assert.equal(result.output, 'In French: bonjour')
 
-// Who, what, what the child was shown, how it ended: all of it is in the call's record.
+// The record of a call has the caller, the task, what the callee was shown, and how it ended.
 const [call = ''] = calls
 const record = await line.call(call)
 assert.equal(record?.caller, 'editor')
@@ -45,6 +45,5 @@ assert.equal(record.target, 'translator')
 assert.equal(record.outcome, 'completed')
 assert.equal(record.output, 'bonjour')
 assert.deepEqual(Object.keys(record.context?.parts ?? {}), ['prompt', 'task'])
-console.log(
-  `${record.caller} -> ${record.target}: ${record.output} (${record.tokensUsed} tokens; its context was ${record.context?.tokens})`,
-)
+console.log(`${record.caller} -> ${record.target}: ${record.output}`)
+console.log(`It used ${record.tokensUsed} tokens; its context had ${record.context?.tokens}.`)

@@ -1,4 +1,4 @@
-/** Calls of one answer run side by side; ten may be open at once, and one that may not be made says why. */
+/** Calls run in parallel, up to ten at once. A call that is refused says why. */
 import assert from 'node:assert/strict'
 import { tieline } from '../src/index.ts'
 
@@ -7,7 +7,7 @@ const pauseMs = 400
 
 await using line = await tieline({
   agents: {
-    // A function can be an agent too; what it does through `turn` is recorded like a model's work.
+    // A function can be an agent too. What it does through `turn` is recorded, like the work of a model.
     guide: {
       tools: ['sub_agent'],
       allowSubAgentCalls: true,
@@ -38,8 +38,7 @@ assert.equal(answers[0]?.output, 'How is the weather in Lisbon? Fine.')
 assert.deepEqual(answers[3]?.errors, ['There is no agent "diver". Known agents: guide, scout.'])
 assert.ok(
   result.durationMs < pauseMs * cities.length,
-  `side by side they take ${pauseMs} ms, not ${result.durationMs} ms`,
+  `in parallel they take ${pauseMs} ms, not ${result.durationMs} ms`,
 )
-console.log(
-  `${cities.length} calls of ${pauseMs} ms took ${result.durationMs} ms together; the fourth was refused: ${answers[3]?.errors[0]}`,
-)
+console.log(`${cities.length} calls of ${pauseMs} ms each took ${result.durationMs} ms in all`)
+console.log(`The fourth was refused: ${answers[3]?.errors[0]}`)

@@ -1,4 +1,4 @@
-/** A call ends by its deadline with what was said so far, and by its budget before the next model request. */
+/** A deadline ends a call with what it said so far. A budget ends it before the next model request. */
 import assert from 'node:assert/strict'
 import { tieline, type ScriptedTurn } from '../src/index.ts'
 
@@ -48,5 +48,9 @@ assert.equal(result.success, true)
 assert.ok(result.tokensUsed <= 1000, `${result.tokensUsed} tokens were used`)
 assert.ok(performance.now() - startedAt < 5000)
 console.log(
-  `late: ${late.errors[0]}; costly: stopped after ${costly.tokens_used} tokens; in all ${result.tokensUsed} of 1000`,
+  [
+    `late: ${late.errors[0]}`,
+    `costly: stopped after ${costly.tokens_used} tokens`,
+    `in all: ${result.tokensUsed} of 1000 tokens`,
+  ].join('\n'),
 )

@@ -1,6 +1,6 @@
 /**
- * An agent of one's own kind: a driver is one function. What it does through `steps` is recorded once, and
- * limits hold for it as for any other.
+ * Your own kind of agent: a driver is one function. What it does through `steps` is recorded once, and the
+ * same limits apply as to every other agent.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -8,13 +8,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tieline, type Driver } from '../src/index.ts'
 
-/** Here stands what really runs the agent: another program, another server, a person. */
-const askSomebody = async (question: string): Promise<string> => `${question.split(' ').length} words`
+/** Replace this with whatever runs your agent: another program, a server, a person. */
+const answerQuestion = async (question: string): Promise<string> => `${question.split(' ').length} words`
 
 const counting: Driver = {
   async run(turn, steps) {
     const answer = await steps.step('model', 'word-counter', { question: turn.task }, async () => {
-      const text = await askSomebody(turn.task)
+      const text = await answerQuestion(turn.task)
       return { value: { text }, usage: { input: 3, output: 2, estimated: true } }
     })
     steps.emit(answer.text)
@@ -30,7 +30,7 @@ await using line = await tieline({
   cwd,
   agents: {
     counter: { driver: counting, tools: ['write'] },
-    // What an agent may do is decided where a tool runs, whatever its driver tries.
+    // Permissions are checked where a tool runs, whatever the driver tries.
     reader: { driver: counting, tools: ['read'] },
   },
 })

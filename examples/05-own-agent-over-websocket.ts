@@ -1,6 +1,6 @@
 /**
- * A program of one's own as an agent: it connects to the server, registers its sessions, and is given their
- * turns. Another agent calls it like any other.
+ * Your own program as an agent: it connects to the server, registers its sessions and receives their turns.
+ * Other agents call it like any other agent.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -28,7 +28,7 @@ const server = await serve({
   },
 })
 
-// This part could be another process, in any language that has WebSockets.
+// This part could run in another process, in any language with WebSockets.
 const client = tielineClient({ url: server.url })
 const host = client.host({
   agent: 'counter',
@@ -47,7 +47,7 @@ assert.equal((await client.sessions.wait('ses_counter-desk')).lastMessage?.conte
 const planned = await server.line.run('planner', 'Ask the counter.')
 assert.equal(planned.output, 'The program said: 3 words')
 
-// While it is away, what arrives waits for it.
+// While the program is away, messages wait for it.
 host.close()
 while ((await client.sessions.send('ses_counter-desk', { message: 'are you there' })).status !== 'queued');
 const again = client.host({

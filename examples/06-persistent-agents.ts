@@ -1,6 +1,6 @@
 /**
- * Agents that keep their conversations, over HTTP, by Letta's own client: one asks another, and a blind retry
- * has one effect. Without a model they run on the built-in offline demo agent.
+ * Agents that keep their conversations, over HTTP and with Letta's own client. One asks another, and a retry
+ * with the same key has no second effect. Without a model they run on the built-in offline demo agent.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ const client = new Letta({ baseURL: served.url, apiKey: served.token ?? 'none' }
 const helper = await client.agents.create({ name: 'helper', description: 'helps' })
 const coordinator = await client.agents.create({ name: 'coordinator', system: 'You coordinate.' })
 
-// A turn blocks until it has ended; what the agent did on the way is in the answer.
+// The request blocks until the turn has ended. The answer includes what the agent did on the way.
 const task = { messages: [{ role: 'user' as const, content: 'Ask the helper agent for assistance' }] }
 const answer = await client.agents.messages.create(coordinator.id, task, {
   headers: { 'Idempotency-Key': 'walkthrough' },
@@ -31,7 +31,7 @@ const said = answer.messages.at(-1)
 assert.ok(said?.message_type === 'assistant_message' && typeof said.content === 'string')
 assert.match(said.content, /helper answered: This is helper, the offline demo agent/)
 
-// Sent again with the same key, it is the same turn: nobody works twice.
+// A retry with the same key returns the same turn: nothing runs twice.
 assert.deepEqual(
   await client.agents.messages.create(coordinator.id, task, {
     headers: { 'Idempotency-Key': 'walkthrough' },
@@ -39,7 +39,7 @@ assert.deepEqual(
   answer,
 )
 
-// The helper heard it once, from the coordinator.
+// The helper was asked once, by the coordinator.
 const heard = []
 for await (const message of client.agents.messages.list(helper.id, { order: 'asc' })) heard.push(message)
 assert.deepEqual(
@@ -50,7 +50,7 @@ assert.deepEqual(
   ],
 )
 
-// The next turn as it goes: each message when it is there, then why it stopped and what it used.
+// The next turn as a stream: each message as it arrives, then why it stopped and what it used.
 const kinds = []
 for await (const chunk of await client.agents.messages.stream(coordinator.id, { input: 'Thank you.' }))
   kinds.push(chunk.message_type)

@@ -1,7 +1,4 @@
-/**
- * Other people's programs at the versions that we test with, in a folder of their own: together they weigh
- * more than this project.
- */
+/** The programs that we test against, at fixed versions. They are cached outside the project for their size. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -10,10 +7,10 @@ import { join } from 'node:path'
 export const cacheDir = process.env['TIELINE_AGENTS_CACHE'] ?? join(homedir(), '.cache', 'tieline-agents')
 
 /**
- * The folder of the package, installed at first use. Its files are run with our own Node: some want a newer
- * one than the machine has.
+ * Installs a package on first use and returns its folder. Run its files with our own Node, since some need a
+ * newer one than the machine has.
  */
-export function packageDir(name: string, version: string): string {
+export function installPackage(name: string, version: string): string {
   const prefix = join(cacheDir, `${name.replaceAll(/[@/]+/g, '-').replace(/^-/, '')}-${version}`)
   const installed = join(prefix, 'node_modules', name)
   if (existsSync(join(installed, 'package.json')) && existsSync(join(prefix, 'complete'))) return installed

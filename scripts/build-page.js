@@ -1,11 +1,9 @@
-/**
- * Builds the page into web/dist. Plain JavaScript: an install, which builds it too, may run on an older Node.
- */
+/** Builds the page into web/dist. Plain JavaScript, since an install may run it on an older Node. */
 import { renameSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
-// Whoever starts this may test: the page is built as it is used.
+// A test may run this: the page is built for production anyway.
 process.env.NODE_ENV = 'production'
 
 const place = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -15,7 +13,7 @@ const [configFile, built, made] = [
   place(`node_modules/.page-${process.pid}`),
 ]
 
-// Beside its place, and then moved there: whoever serves it meanwhile never sees a half.
+// Built elsewhere and then moved, so that a running server never serves half of it.
 await build({ configFile, logLevel: 'warn', build: { outDir: made } })
 rmSync(built, { recursive: true, force: true })
 renameSync(made, built)

@@ -1,6 +1,4 @@
-/**
- * Runs after the compiler: puts what would be slow or large to load from many files into one place in `dist`.
- */
+/** Runs after the compiler and bundles what would be slow or large to load from many files. */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
 const program = join(root, 'dist/program')
 const apiPage = join(root, 'dist/api-page')
-/** What others import, and what we start by its path. */
+/** What users import, and the workers that are started by their path. */
 const entries = [
   'index',
   'client/client',
@@ -21,7 +19,7 @@ const entries = [
   'adapters/schemas/schema-worker',
 ]
 
-/** The one encoding that is used: the whole of gpt-tokenizer would be 30 MB at every install. */
+/** Only the encoding that we use: all of gpt-tokenizer would add 30 MB to every install. */
 async function bundleTokenizer(): Promise<void> {
   const license = await readFile(join(root, 'node_modules/gpt-tokenizer/LICENSE'), 'utf8')
   const bundle = await rolldown({
@@ -38,14 +36,14 @@ async function bundleTokenizer(): Promise<void> {
     banner: `/*! Contains gpt-tokenizer.\n\n${license.trim()}\n*/`,
   })
   await bundle.close()
-  const left = chunksOf(output).flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports])
+  const left = selectChunks(output).flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports])
   if (left.length > 0) throw new Error(`the bundle still imports ${left.join(', ')}`)
-  // Its types would name the package that is no longer there; nothing outside this folder needs them.
+  // Its types import the package that is bundled now, and nothing outside this folder needs them.
   await rm(tokenizer.replace(/\.js$/, '.d.ts'), { force: true })
   console.log(`dist/adapters/tokens/o200k.js: ${((await stat(tokenizer)).size / 1e6).toFixed(1)} MB`)
 }
 
-/** The command line with all that it loads: some 700 small files took longer to find and read than to run. */
+/** The command line with everything it loads: finding and reading 700 small files took longer than running. */
 async function bundleProgram(): Promise<void> {
   await rm(program, { recursive: true, force: true })
   const bundle = await rolldown({
@@ -63,14 +61,12 @@ async function bundleProgram(): Promise<void> {
     chunkFileNames: '[name].js',
   })
   await bundle.close()
-  const chunks = chunksOf(output)
-  await writeFile(join(program, 'LICENSES.txt'), await licensesOf(chunks))
-  console.log(
-    `dist/program: ${(chunks.reduce((sum, { code }) => sum + code.length, 0) / 1e6).toFixed(1)} MB in ${chunks.length} files`,
-  )
+  const chunks = selectChunks(output)
+  await writeFile(join(program, 'LICENSES.txt'), await collectLicenses(chunks))
+  reportSize('dist/program', chunks)
 }
 
-/** Our own modules only: whoever imports the library shares its packages with it. */
+/** Our own modules only, so that a program and the library share their packages. */
 async function bundleLibrary(): Promise<void> {
   const input = Object.fromEntries(entries.map((name) => [name, join(root, 'dist', `${name}.js`)]))
   const bundle = await rolldown({
@@ -88,18 +84,21 @@ async function bundleLibrary(): Promise<void> {
     chunkFileNames: 'library/[name].js',
   })
   await bundle.close()
-  const chunks = chunksOf(output)
+  const chunks = selectChunks(output)
   await removeCompiled()
   for (const { fileName, code } of chunks) {
     await mkdir(dirname(join(root, 'dist', fileName)), { recursive: true })
     await writeFile(join(root, 'dist', fileName), code)
   }
-  console.log(
-    `dist: ${(chunks.reduce((sum, { code }) => sum + code.length, 0) / 1e6).toFixed(1)} MB in ${chunks.length} files`,
-  )
+  reportSize('dist', chunks)
 }
 
-/** Their types stay where they are. */
+function reportSize(folder: string, chunks: readonly OutputChunk[]): void {
+  const megabytes = chunks.reduce((sum, { code }) => sum + code.length, 0) / 1e6
+  console.log(`${folder}: ${megabytes.toFixed(1)} MB in ${chunks.length} files`)
+}
+
+/** Removes what the bundles replace. The type declarations stay. */
 async function removeCompiled(): Promise<void> {
   for (const entry of await readdir(join(root, 'dist'), { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name)
@@ -108,7 +107,7 @@ async function removeCompiled(): Promise<void> {
   }
 }
 
-/** The files of the page to try the API, without the plugin that they come with. */
+/** The files of Swagger UI, without the plugin that they come with. */
 async function copyApiPage(): Promise<void> {
   const from = join(root, 'node_modules/@fastify/swagger-ui')
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
@@ -116,11 +115,11 @@ async function copyApiPage(): Promise<void> {
   await cp(join(from, 'LICENSE'), join(apiPage, 'LICENSE'))
 }
 
-const chunksOf = (output: readonly { type: string }[]): OutputChunk[] =>
+const selectChunks = (output: readonly { type: string }[]): OutputChunk[] =>
   output.filter((part): part is OutputChunk => part.type === 'chunk')
 
-/** What the authors of the packages inside ask for: their terms go where their code goes. */
-async function licensesOf(chunks: readonly OutputChunk[]): Promise<string> {
+/** The licences of the bundled packages ask to be passed on with their code. */
+async function collectLicenses(chunks: readonly OutputChunk[]): Promise<string> {
   const directories = new Set(
     chunks.flatMap((chunk) =>
       chunk.moduleIds.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []),
@@ -131,26 +130,20 @@ async function licensesOf(chunks: readonly OutputChunk[]): Promise<string> {
       const { name, version, license } = JSON.parse(
         await readFile(join(directory, 'package.json'), 'utf8'),
       ) as { name: string; version: string; license?: string }
-      return `${name} ${version} (${license ?? 'see below'})\n\n${(await licenseIn(directory)).trim()}\n`
+      return `${name} ${version} (${license ?? 'see below'})\n\n${(await readLicense(directory)).trim()}\n`
     }),
   )
   return texts.join(`\n${'-'.repeat(72)}\n\n`)
 }
 
-async function licenseIn(directory: string): Promise<string> {
-  for (const name of [
-    'LICENSE',
-    'LICENSE.md',
-    'LICENSE.txt',
-    'license',
-    'license.md',
-    'LICENCE',
-    'License',
-  ]) {
+const licenseFiles = 'LICENSE LICENSE.md LICENSE.txt license license.md LICENCE License'.split(' ')
+
+async function readLicense(directory: string): Promise<string> {
+  for (const name of licenseFiles) {
     const text = await readFile(join(directory, name), 'utf8').catch(() => null)
     if (text !== null) return text
   }
-  return `No file with terms came with it; they stand in its package.json.`
+  return 'The package has no licence file; its package.json names the terms.'
 }
 
 await bundleTokenizer()

@@ -1,4 +1,4 @@
-/** What the checks of opencode share: a world, the model's next answers, and waiting for what comes. */
+/** What the opencode checks share: the world, the answers of the model, and waiting for a result. */
 import assert from 'node:assert/strict'
 import type { TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
@@ -12,20 +12,23 @@ export type World = {
   fake: FakeModel
   opencode: Opencode
   client: TielineClient
-  /** Everything that has happened at the server. */
+  /** Every event of the server so far. */
   events: Event[]
 }
 export type Check = { name: string; run: (world: World) => Promise<string> }
 
-export const ours = (own: string): string => `ses_${agentName}-${own}`
+export const toServerId = (own: string): string => `ses_${agentName}-${own}`
 
-/** The model answers the next prompt with this text in it by one tool, and then says so. */
-export const uses = (user: string, name: string, input: unknown, then = 'Done.'): FakeRule[] => [
+/** The model answers the next prompt that contains `user` with one tool call, and then with `then`. */
+export const answerWithTool = (user: string, name: string, input: unknown, then = 'Done.'): FakeRule[] => [
   { when: { user }, times: 1, tools: [{ name, input }] },
   { when: { user }, text: then },
 ]
 
-export async function until<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
+export async function waitFor<T>(
+  what: string,
+  look: () => Promise<T | null | undefined | false>,
+): Promise<T> {
   for (
     const end = Date.now() + waitMsMax;
     Date.now() < end;
@@ -34,18 +37,18 @@ export async function until<T>(what: string, look: () => Promise<T | null | unde
     const found = await look()
     if (found !== null && found !== undefined && found !== false) return found
   }
-  throw new Error(`${what}: it did not come in ${waitMsMax / 1000} s`)
+  throw new Error(`${what}: not there after ${waitMsMax / 1000} s`)
 }
 
-/** What the tool answered, as the model read it. */
-export async function toolUse<T>(
+/** Lets the model use a tool, and returns the result as the model reads it. */
+export async function useTool<T>(
   { opencode, fake }: World,
   session: string,
   name: string,
   input: unknown,
 ): Promise<T> {
   const prompt = `Use ${name}, try ${fake.rules.length}`
-  fake.rules.unshift(...uses(prompt, name, input))
+  fake.rules.unshift(...answerWithTool(prompt, name, input))
   await opencode.prompt(session, prompt)
   const used = (await opencode.messages(session))
     .flatMap(({ parts }) => parts)
@@ -56,15 +59,15 @@ export async function toolUse<T>(
 
 export type Mail = { id: string; session: string | null; status: string; draft: boolean; buffered: boolean }
 
-/** Until the server has heard of a session of opencode. */
-export const known = (client: TielineClient, own: string): Promise<string> =>
-  until(
+/** Waits until the server knows a session of opencode. */
+export const waitForSession = (client: TielineClient, own: string): Promise<string> =>
+  waitFor(
     `session ${own}`,
-    async () => (await client.sessions.list({})).sessions.find(({ id }) => id === ours(own))?.id,
+    async () => (await client.sessions.list({})).sessions.find(({ id }) => id === toServerId(own))?.id,
   )
 
-/** All that stands in a session of opencode. */
-export const heard = async (opencode: Opencode, session: string): Promise<string> =>
+/** The whole text of an opencode session. */
+export const readText = async (opencode: Opencode, session: string): Promise<string> =>
   (await opencode.messages(session))
     .flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : [])))
     .join('\n')

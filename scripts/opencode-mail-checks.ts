@@ -1,11 +1,16 @@
-/**
- * Mail between sessions of the real opencode: sent, listed, accepted, answered, forked, drafted, and gone
- * with its receiver.
- */
+/** Mail between sessions of a real opencode: sent, listed, accepted, answered, forked, drafted and dead. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import type { Event } from '../src/model/event.ts'
-import { heard, known, ours, toolUse, until, type Check, type Mail } from './opencode-kit.ts'
+import {
+  readText,
+  waitForSession,
+  toServerId,
+  useTool,
+  waitFor,
+  type Check,
+  type Mail,
+} from './opencode-kit.ts'
 
 export const mailChecks: readonly Check[] = [
   {
@@ -13,52 +18,54 @@ export const mailChecks: readonly Check[] = [
     async run(world) {
       const { opencode, client, fake, events } = world
       const [sender, receiver] = [await opencode.create('sender'), await opencode.create('receiver of mail')]
-      await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', {
-        session: ours(receiver),
+      await waitForSession(client, receiver)
+      const sent = await useTool<Mail>(world, sender, 'send-message', {
+        session: toServerId(receiver),
         message: 'Which colour has the door?',
       })
-      assert.deepEqual([sent.status, sent.buffered, sent.session], ['buffered', true, ours(receiver)])
-      const { sessions } = await toolUse<{ sessions: { id: string; buffered: number }[] }>(
+      assert.deepEqual([sent.status, sent.buffered, sent.session], ['buffered', true, toServerId(receiver)])
+      const { sessions } = await useTool<{ sessions: { id: string; buffered: number }[] }>(
         world,
         sender,
         'list-session',
         {},
       )
-      assert.equal(sessions.find(({ id }) => id === ours(receiver))?.buffered, 1)
-      const listed = await toolUse<{
+      assert.equal(sessions.find(({ id }) => id === toServerId(receiver))?.buffered, 1)
+      const listed = await useTool<{
         messages: { id: string; message: string; from: string }[]
         instruction: string
       }>(world, receiver, 'buffer', {})
       assert.deepEqual(
         listed.messages.map(({ id, from }) => [id, from]),
-        [[sent.id, ours(sender)]],
+        [[sent.id, toServerId(sender)]],
       )
       assert.ok(
-        !(await heard(opencode, receiver)).includes('Which colour'),
+        !(await readText(opencode, receiver)).includes('Which colour'),
         'it was delivered before it was accepted',
       )
       fake.rules.unshift(
         { when: { user: 'Which colour has the door?' }, text: 'The door is green.' },
         { when: { user: 'The door is green.' }, text: 'Thank you.' },
       )
-      const accepted = await toolUse<{ accepted: boolean; next: string }>(world, receiver, 'buffer', {
+      const accepted = await useTool<{ accepted: boolean; next: string }>(world, receiver, 'buffer', {
         accept: true,
       })
       assert.ok(accepted.accepted && accepted.next !== '')
-      await until('the reply', async () => (await heard(opencode, sender)).includes('The door is green.'))
-      const reply = await until('its event', async () =>
+      await waitFor('the reply', async () =>
+        (await readText(opencode, sender)).includes('The door is green.'),
+      )
+      const reply = await waitFor('its event', async () =>
         events.find((event) => event.type === 'message.answered' && event.message === sent.id),
       )
-      await client.sessions.wait(ours(sender), { timeoutMs: 20_000 })
+      await client.sessions.wait(toServerId(sender), { timeoutMs: 20_000 })
       await new Promise((resolve) => setTimeout(resolve, 1000))
       assert.equal(
         events.filter((event) => event.type === 'message.sent' && event.inReplyTo !== null).length,
         1,
         'a reply was answered by itself',
       )
-      await until('the AgentFS database', async () =>
-        readdirSync(opencode.mailDir).some((file) => file.includes(ours(receiver))),
+      await waitFor('the AgentFS database', async () =>
+        readdirSync(opencode.mailDir).some((file) => file.includes(toServerId(receiver))),
       )
       return `${sent.id} was answered by ${reply.type === 'message.answered' ? reply.reply : ''}, and lies in AgentFS`
     },
@@ -74,27 +81,29 @@ export const mailChecks: readonly Check[] = [
         { when: { user: 'Go on from there' }, text: 'From the second.' },
         { when: { user: 'From the second.' }, text: 'Thank you.' },
       )
-      const sent = await toolUse<Mail>(world, session, 'send-message', {
+      const sent = await useTool<Mail>(world, session, 'send-message', {
         fork: 2,
         message: 'Go on from there',
       })
-      const before = await heard(opencode, session)
-      const fork = await until('the fork', async () =>
+      const before = await readText(opencode, session)
+      const fork = await waitFor('the fork', async () =>
         (await opencode.list()).find(
           ({ metadata }) =>
             (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session,
         ),
       )
-      await until('its answer', async () => (await heard(opencode, fork.id)).includes('From the second.'))
-      const said = await heard(opencode, fork.id)
+      await waitFor('its answer', async () =>
+        (await readText(opencode, fork.id)).includes('From the second.'),
+      )
+      const said = await readText(opencode, fork.id)
       assert.ok(
         said.includes('The second number is 2') &&
           !said.includes('The third number') &&
           !said.includes('Use send-message'),
         said,
       )
-      await until('the reply', async () => (await heard(opencode, session)).includes('From the second.'))
-      assert.ok((await heard(opencode, session)).startsWith(before))
+      await waitFor('the reply', async () => (await readText(opencode, session)).includes('From the second.'))
+      assert.ok((await readText(opencode, session)).startsWith(before))
       return `${fork.id} is ${sent.session ?? ''}`
     },
   },
@@ -104,15 +113,15 @@ export const mailChecks: readonly Check[] = [
       const { opencode, fake } = world
       const session = await opencode.create('parent')
       fake.rules.unshift({ when: { user: 'Begin anew' }, text: 'I have begun.' })
-      const sent = await toolUse<Mail>(world, session, 'send-message', { message: 'Begin anew' })
-      const made = await until('the session', async () =>
+      const sent = await useTool<Mail>(world, session, 'send-message', { message: 'Begin anew' })
+      const made = await waitFor('the session', async () =>
         (await opencode.list()).find(
           ({ metadata }) =>
             (metadata?.['tieline'] as { session?: string } | undefined)?.session === sent.session,
         ),
       )
-      await until('the reply', async () => (await heard(opencode, session)).includes('I have begun.'))
-      assert.equal((await world.client.sessions.get(sent.session ?? '')).parent, ours(session))
+      await waitFor('the reply', async () => (await readText(opencode, session)).includes('I have begun.'))
+      assert.equal((await world.client.sessions.get(sent.session ?? '')).parent, toServerId(session))
       return made.id
     },
   },
@@ -121,23 +130,23 @@ export const mailChecks: readonly Check[] = [
     async run(world) {
       const { opencode, client, events } = world
       const [sender, receiver] = [await opencode.create('writer'), await opencode.create('reader')]
-      await known(client, receiver)
+      await waitForSession(client, receiver)
       for (const message of ['One', 'Two', 'Three']) {
-        const draft = await toolUse<Mail>(world, sender, 'send-message', {
+        const draft = await useTool<Mail>(world, sender, 'send-message', {
           id: 'plan-1',
-          session: ours(receiver),
+          session: toServerId(receiver),
           message,
           draft: true,
         })
         assert.deepEqual([draft.status, draft.draft], ['draft', true])
       }
-      const sent = await toolUse<Mail>(world, sender, 'send-message', {
+      const sent = await useTool<Mail>(world, sender, 'send-message', {
         id: 'plan-1',
         message: 'Three',
         draft: false,
       })
       assert.equal(sent.status, 'buffered')
-      const { messages } = await toolUse<{ messages: { id: string; message: string; initial: string }[] }>(
+      const { messages } = await useTool<{ messages: { id: string; message: string; initial: string }[] }>(
         world,
         receiver,
         'buffer',
@@ -159,20 +168,20 @@ export const mailChecks: readonly Check[] = [
     async run(world) {
       const { opencode, client, fake } = world
       const [sender, receiver] = [await opencode.create('elaborates'), await opencode.create('reads it all')]
-      await known(client, receiver)
+      await waitForSession(client, receiver)
       await opencode.prompt(sender, 'The door is green')
       fake.rules.unshift(
         { when: { user: 'Write out the message below' }, text: 'Paint the gate green, like the door.' },
         { when: { user: 'Change the message below' }, text: 'Please paint the gate green.' },
       )
       const before = (await opencode.list()).length
-      const draft = await toolUse<Mail>(world, sender, 'send-message', {
-        session: ours(receiver),
+      const draft = await useTool<Mail>(world, sender, 'send-message', {
+        session: toServerId(receiver),
         message: 'Paint the gate',
         elaborate: true,
         draft: true,
       })
-      await toolUse<Mail>(world, sender, 'send-message', {
+      await useTool<Mail>(world, sender, 'send-message', {
         id: draft.id,
         message: 'Say please',
         iterate: true,
@@ -193,17 +202,17 @@ export const mailChecks: readonly Check[] = [
     },
   },
   {
-    name: 'a session that is deleted in opencode is gone at the server, and its mail is told so',
+    name: 'a session that is deleted in opencode is gone at the server, and its mail becomes a dead letter',
     async run(world) {
       const { opencode, client, events } = world
       const [sender, receiver] = [await opencode.create('writes in vain'), await opencode.create('soon gone')]
-      await known(client, receiver)
-      const sent = await toolUse<Mail>(world, sender, 'send-message', {
-        session: ours(receiver),
+      await waitForSession(client, receiver)
+      const sent = await useTool<Mail>(world, sender, 'send-message', {
+        session: toServerId(receiver),
         message: 'Are you there?',
       })
       await opencode.remove(receiver)
-      await until('the dead letter', async () =>
+      await waitFor('the dead letter', async () =>
         events.some((event) => event.type === 'message.died' && event.message === sent.id),
       )
       return 'a dead letter'

@@ -1,4 +1,4 @@
-/** A real opencode with our plugin, in an empty home, with a scripted model; driven over its own HTTP. */
+/** A real opencode with our plugin and a scripted model, in an empty home, driven over its own HTTP API. */
 import { execFileSync, spawn } from 'node:child_process'
 import {
   copyFileSync,
@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OpencodeMessage, OpencodeSession } from '../src/adapters/opencode/opencode-api.ts'
-import { packageDir } from './agents-cache.ts'
+import { installPackage } from './agents-cache.ts'
 
 export const version = '1.18.33'
 export const agentName = 'opencode'
@@ -46,13 +46,13 @@ type Started = { url: string; pid: number; log: () => string }
 async function start(home: string, directory: string, dataDir: string): Promise<Started> {
   let said = ''
   const child = spawn(
-    join(packageDir('opencode-ai', version), 'bin', 'opencode.exe'),
+    join(installPackage('opencode-ai', version), 'bin', 'opencode.exe'),
     ['serve', '--port', '0', '--hostname', '127.0.0.1', '--print-logs', '--log-level', 'WARN'],
     {
       cwd: directory,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A registry that nobody answers for: whatever is downloaded would fail.
+      // Nothing answers at this registry, so every download fails.
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: home,
@@ -135,8 +135,8 @@ export async function startOpencode(model: string, secret: string): Promise<Open
 
 function prepare(home: string, directory: string, model: string, secret: string): void {
   mkdirSync(directory, { recursive: true })
-  // Offline, opencode waits more than a minute for a package that plugins may import, unless it takes it for
-  // installed. Ours does not import it.
+  // Offline, opencode waits more than a minute for a package that plugins may import, unless it seems to be
+  // installed. Our plugin does not import it.
   const config = join(home, '.config', 'opencode')
   mkdirSync(join(config, 'node_modules'), { recursive: true })
   writeFileSync(
@@ -164,7 +164,7 @@ function prepare(home: string, directory: string, model: string, secret: string)
       plugin: ['tieline'],
     }),
   )
-  // As opencode itself would have installed it: the package as it is published, with what it depends on.
+  // Installed the way opencode does it: the published package with its dependencies.
   const installed = join(home, '.cache', 'opencode', 'packages', 'tieline@latest', 'node_modules', 'tieline')
   mkdirSync(installed, { recursive: true })
   copyFileSync(join(root, 'package.json'), join(installed, 'package.json'))
@@ -174,6 +174,12 @@ function prepare(home: string, directory: string, model: string, secret: string)
     cpSync(join(root, folder), join(installed, folder), { recursive: true })
   writeFileSync(
     join(directory, 'tieline.toml'),
-    `[agents.coder]\ndescription = "knows the secret word"\ndriver = "scripted"\nscript = [{ say = "The secret word is ${secret}." }]\n`,
+    [
+      '[agents.coder]',
+      'description = "knows the secret word"',
+      'driver = "scripted"',
+      `script = [{ say = "The secret word is ${secret}." }]`,
+      '',
+    ].join('\n'),
   )
 }

@@ -1,6 +1,6 @@
 /**
- * After an install: builds the page and the program, so that a fresh clone has both. Where the tools for it
- * were left out of the install, it says so and goes on. Plain JavaScript: an install may run on an older
+ * Runs after an install and builds the page and the program, so that a fresh clone has both. Without the
+ * development dependencies it warns and does nothing. Plain JavaScript, since an install may run on an older
  * Node.
  */
 import { execFileSync } from 'node:child_process'

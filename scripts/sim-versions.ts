@@ -1,7 +1,4 @@
-/**
- * The simulator gives the same hash on another version of Node: installs one beside, in a folder of its own
- * that goes away again.
- */
+/** Checks that the simulator gives the same hash on another version of Node, installed in a temporary folder. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +9,7 @@ const other = '26'
 const seeds = '100'
 const main = fileURLToPath(new URL('../sim/main.ts', import.meta.url))
 
-const hashOf = (node: string): string => {
+const runSimulation = (node: string): string => {
   const output = execFileSync(node, [main, '--seeds', seeds], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -31,7 +28,7 @@ try {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   const node = join(directory, 'node_modules', 'node', 'bin', 'node')
-  const [here, there] = [hashOf(process.execPath), hashOf(node)]
+  const [here, there] = [runSimulation(process.execPath), runSimulation(node)]
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
   console.log(`${seeds} seeds: ${here} on ${process.version}, ${there} on ${version}`)
   if (here !== there || here === 'no hash') process.exitCode = 1

@@ -1,7 +1,6 @@
 /**
- * `npm run test:agents`: other people's programs against a real server of ours: the suites of the MCP
- * protocol, its inspector, and Claude Code with a scripted model. No network but loopback, once they are
- * installed.
+ * `npm run test:agents`: runs other programs against a real server of ours: the MCP conformance suite, the
+ * MCP Inspector, and Claude Code with a scripted model. Once they are installed, only loopback is used.
  */
 import { exchangeOf } from '../test/exchange-kit.ts'
 import { spawn } from 'node:child_process'
@@ -13,7 +12,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { serve, type Served } from '../src/serve.ts'
 import { fakeModel, type FakeModel } from '../test/fake-model.ts'
 import { mcpFixtures } from '../test/mcp-fixtures.ts'
-import { packageDir } from './agents-cache.ts'
+import { installPackage } from './agents-cache.ts'
 
 const runMsMax = 60_000
 const secret = 'tangerine'
@@ -24,10 +23,7 @@ type Ran = { code: number | null; out: string; err: string }
 type World = { served: Served; fake: FakeModel; home: string }
 type Check = { name: string; run: (world: World) => Promise<string> }
 
-/**
- * Runs one program of somebody else to its end, in an empty home, and ends it with everything below it if it
- * takes too long.
- */
+/** Runs a program to its end in an empty home. Kills it and its children if it takes too long. */
 function run(world: World, args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...args], {
@@ -48,19 +44,16 @@ function run(world: World, args: readonly string[], env: Record<string, string> 
   })
 }
 
-function must(holds: boolean, what: string, { code, out, err }: Ran): void {
+function expectThat(holds: boolean, what: string, { code, out, err }: Ran): void {
   if (!holds) throw new Error(`${what} (exit code ${code})\n${`${out}\n${err}`.trim().slice(-3000)}`)
 }
 
-/**
- * The suite itself compares with what we expect to fail: it ends with 0 only if nothing else failed, and
- * nothing of that list passed.
- */
-function conformance(version: string, ...args: string[]): Check {
+/** The suite exits with 0 only if exactly the expected failures fail. */
+function checkConformance(version: string, ...args: string[]): Check {
   return {
     name: `MCP conformance ${version} ${args.join(' ')}`.trim(),
     async run(world) {
-      const suite = join(packageDir('@modelcontextprotocol/conformance', version), 'dist', 'index.js')
+      const suite = join(installPackage('@modelcontextprotocol/conformance', version), 'dist', 'index.js')
       const ran = await run(world, [
         suite,
         'server',
@@ -73,30 +66,36 @@ function conformance(version: string, ...args: string[]): Check {
         ...args,
       ])
       const lines = stripVTControlCharacters(ran.out).split('\n')
-      must(
+      expectThat(
         ran.code === 0 && lines.some((line) => line.includes('Baseline check passed')),
-        'something failed that should not, or passed that was listed',
+        'a scenario failed unexpectedly, or passed although it is listed as failing',
         ran,
       )
       const absent = lines.flatMap((line) => /^ {2}~ ([^:]+)/.exec(line)?.[1] ?? [])
       const passed = lines
         .flatMap((line) => /^✓ (\S+): [1-9]\d* passed/.exec(line)?.[1] ?? [])
         .filter((scenario) => !absent.includes(scenario))
-      must(passed.length >= 14, `only ${passed.length} scenarios passed`, ran)
+      expectThat(passed.length >= 14, `only ${passed.length} scenarios passed`, ran)
       return `${passed.length} scenarios pass, ${new Set(absent).size} ask for what is not offered`
     },
   }
 }
 
-const inspectorOf = (): string =>
-  join(packageDir('@modelcontextprotocol/inspector', '2.12.0'), 'clients', 'launcher', 'build', 'index.js')
+const locateInspector = (): string =>
+  join(
+    installPackage('@modelcontextprotocol/inspector', '2.12.0'),
+    'clients',
+    'launcher',
+    'build',
+    'index.js',
+  )
 const ourProcess = (world: World): string[] => [main, 'mcp', '--data-dir', world.served.dataDir]
 
-const inspectorLists: Check = {
+const checkInspectorList: Check = {
   name: 'MCP Inspector 2.12.0 lists the tools, strictly',
   async run(world) {
     const ran = await run(world, [
-      inspectorOf(),
+      locateInspector(),
       '--cli',
       `${world.served.url}/mcp`,
       '--transport',
@@ -105,9 +104,9 @@ const inspectorLists: Check = {
       'tools/list',
       '--strict',
     ])
-    must(ran.code === 0, 'the list is not portable', ran)
+    expectThat(ran.code === 0, 'the list is not portable', ran)
     const { tools } = JSON.parse(ran.out) as { tools: { name: string; outputSchema?: object }[] }
-    must(
+    expectThat(
       tools.some((tool) => tool.name === 'sub_agent' && tool.outputSchema !== undefined),
       'sub_agent is not there',
       ran,
@@ -116,11 +115,11 @@ const inspectorLists: Check = {
   },
 }
 
-const inspectorCalls = (how: string, target: (world: World) => string[]): Check => ({
+const checkInspectorCall = (how: string, target: (world: World) => string[]): Check => ({
   name: `MCP Inspector 2.12.0 calls sub_agent ${how}`,
   async run(world) {
     const ran = await run(world, [
-      inspectorOf(),
+      locateInspector(),
       '--cli',
       ...target(world),
       '--method',
@@ -132,16 +131,16 @@ const inspectorCalls = (how: string, target: (world: World) => string[]): Check 
       '--tool-arg',
       'task=Say the secret word',
     ])
-    must(ran.code === 0 && ran.out.includes(secret), 'the answer did not come', ran)
+    expectThat(ran.code === 0 && ran.out.includes(secret), 'the answer did not come', ran)
     return 'answered'
   },
 })
 
-const claude = (how: string, entry: (world: World) => object): Check => ({
+const checkClaude = (how: string, entry: (world: World) => object): Check => ({
   name: `Claude Code 2.1.325 calls sub_agent ${how}`,
   async run(world) {
     const { fake, served, home } = world
-    const program = join(packageDir('@anthropic-ai/claude-code', '2.1.325'), 'cli-wrapper.cjs')
+    const program = join(installPackage('@anthropic-ai/claude-code', '2.1.325'), 'cli-wrapper.cjs')
     const config = join(home, `mcp-${how.replaceAll(' ', '-')}.json`)
     writeFileSync(config, JSON.stringify({ mcpServers: { tieline: entry(world) } }))
     const [requestsBefore, callsBefore] = [
@@ -167,17 +166,21 @@ const claude = (how: string, entry: (world: World) => object): Check => ({
         DISABLE_AUTOUPDATER: '1',
       },
     )
-    must(ran.code === 0 && ran.out.includes(`Coder said ${secret}`), 'it did not answer with the result', ran)
+    expectThat(
+      ran.code === 0 && ran.out.includes(`Coder said ${secret}`),
+      'it did not answer with the result',
+      ran,
+    )
     const shown = fake.requests
       .slice(requestsBefore)
       .flatMap(({ body }) =>
         Array.isArray(body['tools']) ? (body['tools'] as { name: string }[]).map((tool) => tool.name) : [],
       )
-    must(shown.includes('mcp__tieline__sub_agent'), 'the tool was hidden from the model', ran)
+    expectThat(shown.includes('mcp__tieline__sub_agent'), 'the tool was hidden from the model', ran)
     const calls = await exchangeOf(served.line.desks).calls({ session: null, limit: 100 })
     const [newest] = calls
     const record = newest === undefined ? null : await exchangeOf(served.line.desks).call(newest.call)
-    must(
+    expectThat(
       calls.length === callsBefore + 1 &&
         record?.success === true &&
         record.callerSession.includes('claude-code'),
@@ -189,18 +192,27 @@ const claude = (how: string, entry: (world: World) => object): Check => ({
 })
 
 const checks: readonly Check[] = [
-  conformance('0.1.16'),
-  conformance('0.2.0-alpha.12', '--requirements', '2025-11-25'),
-  conformance('0.2.0-alpha.12', '--requirements', '2026-07-28'),
-  inspectorLists,
-  inspectorCalls('over HTTP', ({ served }) => [`${served.url}/mcp`, '--transport', 'http']),
-  inspectorCalls('over stdio', (world) => [process.execPath, ...ourProcess(world), '--transport', 'stdio']),
-  claude('over HTTP', ({ served }) => ({ type: 'http', url: `${served.url}/mcp` })),
-  claude('over stdio', (world) => ({ type: 'stdio', command: process.execPath, args: ourProcess(world) })),
+  checkConformance('0.1.16'),
+  checkConformance('0.2.0-alpha.12', '--requirements', '2025-11-25'),
+  checkConformance('0.2.0-alpha.12', '--requirements', '2026-07-28'),
+  checkInspectorList,
+  checkInspectorCall('over HTTP', ({ served }) => [`${served.url}/mcp`, '--transport', 'http']),
+  checkInspectorCall('over stdio', (world) => [
+    process.execPath,
+    ...ourProcess(world),
+    '--transport',
+    'stdio',
+  ]),
+  checkClaude('over HTTP', ({ served }) => ({ type: 'http', url: `${served.url}/mcp` })),
+  checkClaude('over stdio', (world) => ({
+    type: 'stdio',
+    command: process.execPath,
+    args: ourProcess(world),
+  })),
 ]
 
 async function open(home: string): Promise<World> {
-  // Nothing of whoever runs this decides what is tested.
+  // The configuration of the user who runs this must not change what is tested.
   process.env['XDG_CONFIG_HOME'] = home
   for (const name of Object.keys(process.env).filter(
     (key) => key.startsWith('TIELINE_') && key !== 'TIELINE_AGENTS_CACHE',

@@ -1,15 +1,30 @@
-/**
- * The page for everybody: axe finds nothing serious in any view, light or dark; keys are enough; at 200 % it
- * is still readable.
- */
+/** Accessibility: axe finds nothing serious in any view, keys are enough, and it stays readable at 200 %. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { agent, gates, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import {
+  createAgent,
+  createGates,
+  isBlind,
+  launch,
+  openPage,
+  openSite,
+  type Site,
+  type Turn,
+} from './page-kit.ts'
 
 const patience = 120_000
-const gate = gates()
+
+const richText = [
+  '# Done',
+  '- one\n- [x] two',
+  '> quoted',
+  '| a | b |\n| - | - |\n| 1 | 2 |',
+  '```ts\nconst a = 1\n```',
+  '[a link](https://example.org)',
+].join('\n\n')
+const gate = createGates()
 
 let browser: Browser
 let site: Site
@@ -19,30 +34,28 @@ beforeAll(async () => {
   if (isBlind) return
   browser = await launch()
   site = await openSite({
-    planner: agent(async (turn: Turn) => {
+    planner: createAgent(async (turn: Turn) => {
       await turn.tool('write', { path: 'a.txt', content: 'x' })
       await turn.tool('sub_agent', { agent_name: 'coder', task: 'Write it.', context: { last_messages: 4 } })
       await turn.tool('sub_agent', { agent_name: 'nobody', task: 'Who?' })
-      return turn.think(
-        '# Done\n\n- one\n- [x] two\n\n> quoted\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n```ts\nconst a = 1\n```\n\n[a link](https://example.org)',
-      )
+      return turn.think(richText)
     }),
-    coder: agent((turn: Turn) => turn.think('Written.')),
-    failer: agent(() => {
+    coder: createAgent((turn: Turn) => turn.think('Written.')),
+    failer: createAgent(() => {
       throw new Error('it broke')
     }),
-    careful: agent(
+    careful: createAgent(
       async (turn: Turn) => {
         await turn.tool('shell', { command: 'make' })
         return 'x'
       },
       { ask: ['shell'] },
     ),
-    slow: agent(async (turn: Turn) => {
+    slow: createAgent(async (turn: Turn) => {
       await turn.tool('sub_agent', { agent_name: 'slower', task: 'Wait.' })
       return 'x'
     }),
-    slower: agent(async (turn: Turn) => {
+    slower: createAgent(async (turn: Turn) => {
       await gate.wait('never', turn.signal)
       return 'x'
     }),
@@ -81,20 +94,26 @@ afterAll(async () => {
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+type Violation = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
+
+const runAxe = `axe
+  .run(document, { resultTypes: ['violations'] })
+  .then(({ violations }) => violations.map(({ id, impact, nodes }) => ({
+    id,
+    impact,
+    nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => ({ html, failureSummary })),
+  })))`
+
 /** What axe calls serious or critical, with where it is. */
-async function findings(page: Page): Promise<string[]> {
+async function findViolations(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
-  const found = await page.evaluate<
-    { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[]
-  >(
-    `axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations.map(({ id, impact, nodes }) => ({ id, impact, nodes: nodes.slice(0, 3).map(({ html, failureSummary }) => ({ html, failureSummary })) })))`,
-  )
+  const found = await page.evaluate<Violation[]>(runAxe)
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 200)} — ${failureSummary}`).join(' | ')}`,
-    )
+    .map(({ id, nodes }) => {
+      const places = nodes.map(({ html, failureSummary }) => `${html.slice(0, 200)} — ${failureSummary}`)
+      return `${id}: ${places.join(' | ')}`
+    })
 }
 
 const views: readonly { name: string; at: () => string; ready: (page: Page) => Promise<unknown> }[] = [
@@ -204,7 +223,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
         await page.goto('about:blank')
         await page.goto(`${site.url}/${at()}`)
         await ready(page)
-        expect({ name, findings: await findings(page) }).toEqual({ name, findings: [] })
+        expect({ name, violations: await findViolations(page) }).toEqual({ name, violations: [] })
       }
       expect(faults).toEqual([])
     },
@@ -237,7 +256,7 @@ test.skipIf(isBlind)(
     await page.keyboard.press('g')
     await page.keyboard.press('w')
     await page.getByRole('heading', { name: 'Waits' }).waitFor()
-    // The focus is always to be seen.
+    // The focus is always visible.
     await page.keyboard.press('Tab')
     await page.keyboard.press('Tab')
     expect(await page.evaluate(`getComputedStyle(document.activeElement).outlineStyle`)).not.toBe('none')
@@ -248,7 +267,7 @@ test.skipIf(isBlind)(
 test.skipIf(isBlind)(
   'at 200 % nothing runs out of the page sideways, and the text is still there',
   async () => {
-    // A window of 1280 by 800 at 200 % has 640 by 400 of its points.
+    // A window of 1280 by 800 at 200 % is 640 by 400 CSS pixels.
     const { page } = await openPage(
       await browser.newContext({ viewport: { width: 640, height: 400 } }),
       site.url,

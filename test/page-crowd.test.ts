@@ -1,19 +1,40 @@
 /**
- * Much at once: fifty sessions that stream, and a conversation of ten thousand messages. What is measured is
- * printed; the bounds are wide, since machines differ.
+ * The page under load: fifty sessions that stream, and a conversation of ten thousand messages. The
+ * measurements are printed; the bounds are wide, since machines differ.
  */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import type { Event } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
-import { agent, eachWithItsSite, gates, isBlind, openPage, type Site, type Turn } from './page-kit.ts'
+import {
+  createAgent,
+  useSite,
+  createGates,
+  isBlind,
+  openPage,
+  type Gates,
+  type Site,
+  type Turn,
+} from './page-kit.ts'
 
 const patience = 180_000
 
-const { newContext, newSite } = eachWithItsSite(patience)
+const { newContext, newSite } = useSite(patience)
 
-/** Frames that were drawn and tasks that held the page up, from now on. */
-const measure = `(() => { const seen = { frames: 0, long: [], from: performance.now() }; window.seen = seen; new PerformanceObserver((list) => { for (const one of list.getEntries()) seen.long.push(one.duration) }).observe({ type: 'longtask' }); const frame = () => { seen.frames += 1; requestAnimationFrame(frame) }; requestAnimationFrame(frame) })()`
+/** Counts the frames that are drawn and the tasks that block the page, from now on. */
+const startMeasuring = `(() => {
+  const seen = { frames: 0, long: [], from: performance.now() }
+  window.seen = seen
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) seen.long.push(one.duration)
+  }).observe({ type: 'longtask' })
+  const frame = () => {
+    seen.frames += 1
+    requestAnimationFrame(frame)
+  }
+  requestAnimationFrame(frame)
+})()`
+
 type Seen = {
   ms: number
   frames: number
@@ -22,57 +43,54 @@ type Seen = {
   longest: number
   blockedMs: number
 }
-const seenIn = (page: Page): Promise<Seen> =>
-  page.evaluate<Seen>(
-    `(() => { const { frames, long, from } = window.seen; const ms = performance.now() - from; return { ms: Math.round(ms), frames, framesPerSecond: Math.round(frames / ms * 1000), longTasks: long.length, longest: Math.round(Math.max(0, ...long)), blockedMs: Math.round(long.reduce((a, b) => a + b, 0)) } })()`,
-  )
+
+const readMeasured = (page: Page): Promise<Seen> =>
+  page.evaluate<Seen>(`(() => {
+    const { frames, long, from } = window.seen
+    const ms = performance.now() - from
+    return {
+      ms: Math.round(ms),
+      frames,
+      framesPerSecond: Math.round((frames / ms) * 1000),
+      longTasks: long.length,
+      longest: Math.round(Math.max(0, ...long)),
+      blockedMs: Math.round(long.reduce((a, b) => a + b, 0)),
+    }
+  })()`)
 
 const words = 'The line was quiet, and then it was not; every word that went over it was written down. '
+
+/** Says a few words every 25 ms, until the test opens the gate. */
+const createTalker = (gate: Gates) =>
+  createAgent(async (turn: Turn) => {
+    const done = gate.wait('end', turn.signal).then(() => true)
+    for (let index = 0; index < 5000; index += 1) {
+      const from = (index * 7) % 60
+      turn.say(`${words.slice(from, from + 12)} `)
+      const pause = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 25))
+      if (await Promise.race([done, pause])) break
+    }
+    return turn.think('That was all.')
+  })
 
 test.skipIf(isBlind)(
   'fifty sessions stream at once, and the page answers',
   async () => {
-    const gate = gates()
+    const gate = createGates()
     const count = 50
-    const site = await newSite({
-      talker: agent(async (turn: Turn) => {
-        const done = gate.wait('end', turn.signal).then(() => true)
-        for (let index = 0; index < 5000; index += 1) {
-          turn.say(`${words.slice((index * 7) % 60, ((index * 7) % 60) + 12)} `)
-          if (
-            await Promise.race([
-              done,
-              new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 25)),
-            ])
-          )
-            break
-        }
-        return turn.think('That was all.')
-      }),
-    })
+    const site = await newSite({ talker: createTalker(gate) })
     const { client, cwd } = site
     const { page, faults } = await openPage(await newContext(), site.url, '#/sessions')
-    const sessions = await Promise.all(
-      Array.from(
-        { length: count },
-        async (_, index) =>
-          (
-            await client.sessions.create({
-              cwd,
-              agent: 'talker',
-              title: `Talker ${index}`,
-              initialMessage: 'Talk.',
-            })
-          ).sessionId,
-      ),
-    )
+    const create = (index: number) =>
+      client.sessions.create({ cwd, agent: 'talker', title: `Talker ${index}`, initialMessage: 'Talk.' })
+    const sessions = await Promise.all(Array.from({ length: count }, (_, index) => create(index)))
     await page.getByText(`${count} sessions`).waitFor()
     await page.locator('.tree-slot a').nth(3).click()
     await page.locator('.streaming').waitFor()
-    await page.evaluate(measure)
+    await page.evaluate(startMeasuring)
     const before = Date.now()
     await page.waitForTimeout(4000)
-    // Somebody works with it meanwhile.
+    // A person uses the page meanwhile.
     const clicked = Date.now()
     const name = await page.locator('.tree-slot a').nth(6).innerText()
     await page.locator('.tree-slot a').nth(6).click()
@@ -81,10 +99,10 @@ test.skipIf(isBlind)(
     const asked = Date.now()
     expect((await client.health()).status).toBe('ok')
     const healthMs = Date.now() - asked
-    const seen = await seenIn(page)
+    const seen = await readMeasured(page)
     gate.open('end')
     await page.getByText('That was all.').waitFor()
-    for (const session of sessions) await client.sessions.wait(session)
+    for (const { sessionId } of sessions) await client.sessions.wait(sessionId)
     await expect
       .poll(() => page.locator('.badge', { hasText: 'working' }).count(), { timeout: 30_000 })
       .toBe(0)
@@ -105,26 +123,27 @@ test.skipIf(isBlind)(
 test.skipIf(isBlind)(
   'ten thousand messages scroll, and any of them has a link',
   async () => {
-    const site = await newSite({ echo: agent((turn: Turn) => turn.think(`You said: ${turn.task}`)) })
-    const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Long' })
+    const site = await newSite({ echo: createAgent((turn: Turn) => turn.think(`You said: ${turn.task}`)) })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Long' })
     await fill(site, sessionId, 5000)
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByText('Answer 5000').waitFor()
-    await page.evaluate(measure)
-    // With the wheel through some pages, then far jumps, as somebody does who looks for something.
+    await page.evaluate(startMeasuring)
+    // A few pages with the wheel, then far jumps, as when searching for something.
     await page.locator('.entries').hover()
     for (let turn = 0; turn < 40; turn += 1) {
       await page.mouse.wheel(0, -900)
       await page.waitForTimeout(20)
     }
     for (const part of [0.5, 0.1, 0.9, 0]) {
-      await page.evaluate(
-        `(() => { const list = document.querySelector('.entries'); list.scrollTop = list.scrollHeight * ${part} })()`,
-      )
+      await page.evaluate(`(() => {
+        const list = document.querySelector('.entries')
+        list.scrollTop = list.scrollHeight * ${part}
+      })()`)
       await page.waitForTimeout(250)
     }
     await page.getByText('Question 1', { exact: true }).waitFor()
-    const seen = await seenIn(page)
+    const seen = await readMeasured(page)
     const drawn = await page.locator('.entry-slot').count()
     console.info('ten thousand messages:', JSON.stringify({ ...seen, drawn }))
     expect(drawn).toBeLessThan(80)
@@ -132,7 +151,7 @@ test.skipIf(isBlind)(
     await page.goto('about:blank')
     await page.goto(`${site.url}/#/sessions/${sessionId}?n=4321`)
     await page.locator('.entry.marked').getByText('Question 2161', { exact: true }).waitFor()
-    // What comes new is there, also for whoever reads far back.
+    // A new message is there too, even after reading far back.
     await site.client.sessions.send(sessionId, { message: 'And now?' })
     await page.goto(`${site.url}/#/sessions/${sessionId}`)
     await page.reload()
@@ -142,75 +161,71 @@ test.skipIf(isBlind)(
   patience,
 )
 
-/** Turns as they would stand in the log, many in a transaction. */
+const turnsPerTransaction = 250
+
+/** Writes finished turns straight into the log, many in a transaction. */
 async function fill({ served }: Site, session: string, turns: number): Promise<void> {
   const id = session as SessionId
-  const grant = {
-    agent: 'echo',
-    depth: 0,
-    subagentDepth: 0,
-    path: [{ session: id, agent: 'echo' }],
-    authority: { tools: null, nested: true },
-    tokensMax: null,
-    maxIterations: 16,
-  }
-  for (let from = 0; from < turns; from += 250) {
-    const events = Array.from({ length: Math.min(250, turns - from) }, (_, index): Event[] => {
-      const n = from + index + 1
-      const turn = `turn_fill${n}` as const
-      const [text, answered] = [
-        `Question ${n}`,
-        `Answer ${n}${n % 5 === 0 ? `\n\n- one\n- two\n\n\`\`\`ts\nconst n = ${n}\n\`\`\`` : ''}${n % 7 === 0 ? ` ${words.repeat(6)}` : ''}`,
-      ]
-      return [
-        {
-          type: 'message.sent',
-          session: id,
-          turn,
-          message: `msg_fill${n}`,
-          flow: `flow_fill${n}`,
-          from: null,
-          senderTurn: null,
-          source: 'user',
-          applet: null,
-          inReplyTo: null,
-          text,
-          tokens: 3,
-          deadline: null,
-          trace: null,
-          grant,
-        },
-        {
-          type: 'turn.started',
-          session: id,
-          turn,
-          node: 'node_fill',
-          epoch: 1,
-          deadline: Date.now() + 60_000,
-        },
-        {
-          type: 'turn.ended',
-          session: id,
-          turn,
-          outcome: 'completed',
-          output: answered,
-          error: null,
-          tokensUsed: 10,
-          tokensBelow: 0,
-          iterations: 1,
-          toolCalls: [],
-          entry: {
-            n: n * 2 - 1,
-            asked: text,
-            askedTokens: 3,
-            from: null,
-            startedAt: Date.now(),
-            answered,
-            answeredTokens: 7,
-          },
-        },
-      ]
-    }).flat()
+  for (let from = 0; from < turns; from += turnsPerTransaction) {
+    const events = Array.from({ length: Math.min(turnsPerTransaction, turns - from) }, (_, index) =>
+      createTurn(id, from + index + 1),
+    ).flat()
     await served.line.store.transact([`session:${id}`], async (tx) => tx.append(...events))
   }
+}
+
+function createTurn(session: SessionId, n: number): Event[] {
+  const turn = `turn_fill${n}` as const
+  const asked = `Question ${n}`
+  const code = `\n\n- one\n- two\n\n\`\`\`ts\nconst n = ${n}\n\`\`\``
+  const answered = `Answer ${n}${n % 5 === 0 ? code : ''}${n % 7 === 0 ? ` ${words.repeat(6)}` : ''}`
+  return [
+    {
+      type: 'message.sent',
+      session,
+      turn,
+      message: `msg_fill${n}`,
+      flow: `flow_fill${n}`,
+      from: null,
+      senderTurn: null,
+      source: 'user',
+      applet: null,
+      inReplyTo: null,
+      text: asked,
+      tokens: 3,
+      deadline: null,
+      trace: null,
+      grant: {
+        agent: 'echo',
+        depth: 0,
+        subagentDepth: 0,
+        path: [{ session, agent: 'echo' }],
+        authority: { tools: null, nested: true },
+        tokensMax: null,
+        maxIterations: 16,
+      },
+    },
+    { type: 'turn.started', session, turn, node: 'node_fill', epoch: 1, deadline: Date.now() + 60_000 },
+    {
+      type: 'turn.ended',
+      session,
+      turn,
+      outcome: 'completed',
+      output: answered,
+      error: null,
+      tokensUsed: 10,
+      tokensBelow: 0,
+      iterations: 1,
+      toolCalls: [],
+      entry: {
+        n: n * 2 - 1,
+        asked,
+        askedTokens: 3,
+        from: null,
+        startedAt: Date.now(),
+        answered,
+        answeredTokens: 7,
+      },
+    },
+  ]
 }

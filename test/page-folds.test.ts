@@ -1,30 +1,28 @@
-/**
- * What the page makes of events, without a browser: the same records however the log is read, and any moment
- * of a flow.
- */
-import { exchangeOf } from './exchange-kit.ts'
+/** What the page makes of events, without a browser: the ledger, turns, flows, threads and graphs. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StreamedEvent } from '../src/wire/log.ts'
 import { tieline, type Tieline } from '../src/tieline.ts'
+import { exchangeOf } from './exchange-kit.ts'
 import { foldEvent } from '../web/src/live/fold-event.ts'
 import {
-  activityOf,
-  emptyLedger,
+  getActivity,
+  createLedger,
   takeSession,
-  tokensOf,
+  sumTokens,
   type Ledger,
   type MailFact,
 } from '../web/src/live/ledger.ts'
-import { next } from '../web/src/live/said.ts'
-import { turnDetails } from '../web/src/live/turn-details.ts'
-import { flowFilter } from '../web/src/flow/flow-filter.ts'
-import { barsInOrder, foldFlow } from '../web/src/flow/fold-flow.ts'
-import { layered } from '../web/src/flow/layered.ts'
-import { threadOf } from '../web/src/inbox/thread.ts'
-import { treeRows } from '../web/src/sessions/session-tree.ts'
+import { applyDelta } from '../web/src/live/said.ts'
+import { createDetails } from '../web/src/live/turn-details.ts'
+import { createFlowFilter } from '../web/src/flow/flow-filter.ts'
+import { orderBars } from '../web/src/flow/flow-picture.ts'
+import { foldFlow } from '../web/src/flow/fold-flow.ts'
+import { layoutLayers } from '../web/src/flow/layout-layers.ts'
+import { collectThread } from '../web/src/inbox/thread.ts'
+import { buildRows } from '../web/src/sessions/session-tree.ts'
 import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
 
 let line: Tieline
@@ -75,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => line.close())
 
 const folded = (list: readonly StreamedEvent[], newFrom = 0): Ledger => {
-  const ledger = emptyLedger()
+  const ledger = createLedger()
   for (const [index, streamed] of list.entries())
     foldEvent(ledger, streamed, index >= newFrom, () => undefined)
   return ledger
@@ -93,14 +91,14 @@ describe('records', () => {
       limit: 50,
     })
     for (let newFrom = 0; newFrom <= events.length; newFrom += 1) {
-      const ledger = emptyLedger()
+      const ledger = createLedger()
       for (const session of sessions) takeSession(ledger, session)
       for (const [index, streamed] of events.entries())
         foldEvent(ledger, streamed, index >= newFrom, () => undefined)
       for (const { id, agent, parent, status } of sessions)
         expect({
           id,
-          activity: activityOf(ledger, ledger.sessions.get(id) as never),
+          activity: getActivity(ledger, ledger.sessions.get(id) as never),
           agent: ledger.sessions.get(id)?.agent,
           parent: ledger.sessions.get(id)?.parent,
         }).toEqual({ id, activity: status, agent, parent })
@@ -125,20 +123,22 @@ describe('records', () => {
     const view = await exchangeOf(line.desks).flow(flow?.id ?? '')
     const spawned = [...ledger.turns.values()]
       .filter(({ call, id }) => call === null && id !== flow?.turn)
-      .reduce((sum, turn) => sum + tokensOf(turn), 0)
-    expect([...ledger.turns.values()].reduce((sum, turn) => sum + tokensOf(turn), 0) - spawned).toBe(
+      .reduce((sum, turn) => sum + sumTokens(turn), 0)
+    expect([...ledger.turns.values()].reduce((sum, turn) => sum + sumTokens(turn), 0) - spawned).toBe(
       view?.tokensUsed,
     )
   })
+})
 
+describe('records for the views', () => {
   test('show children under their parent, and hide calls that have ended', () => {
-    const rows = treeRows(
+    const rows = buildRows(
       folded(events),
       { text: '', status: 'all', agent: '', calls: false, archived: false },
       new Set(),
     )
     expect(rows.map(({ session, level }) => `${level} ${session.agent}`)).toEqual(['1 planner', '2 coder'])
-    const all = treeRows(
+    const all = buildRows(
       folded(events),
       { text: 'fail', status: 'all', agent: '', calls: true, archived: false },
       new Set(),
@@ -150,7 +150,7 @@ describe('records', () => {
   })
 
   test('keep what happened inside a turn, with its answer', () => {
-    const details = turnDetails()
+    const details = createDetails()
     for (const streamed of events) details.take(streamed)
     const [flow] = folded(events).flows.values()
     const detail = details.get(flow?.turn ?? '')
@@ -170,7 +170,7 @@ describe('records', () => {
 describe('a flow', () => {
   const own = (): StreamedEvent[] => {
     const [flow] = folded(events).flows.values()
-    return events.filter(flowFilter(flow?.id ?? ''))
+    return events.filter(createFlowFilter(flow?.id ?? ''))
   }
 
   test('is the same at its end as the server says, and grows event by event', () => {
@@ -182,7 +182,7 @@ describe('a flow', () => {
       before = picture.bars.size
     }
     const whole = foldFlow(list)
-    expect(barsInOrder(whole).map(({ bar, level }) => `${level} ${bar.agent} ${bar.outcome ?? ''}`)).toEqual([
+    expect(orderBars(whole).map(({ bar, level }) => `${level} ${bar.agent} ${bar.outcome ?? ''}`)).toEqual([
       '0 planner completed',
       '1 coder completed',
       '1 failer failed',
@@ -213,17 +213,17 @@ describe('text that streams', () => {
     text,
   })
   test('goes on, begins anew with a step or an epoch, and says where a piece is missing', () => {
-    const one = next(undefined, delta(1, 0, 'Hello'))
-    expect(next(one, delta(1, 5, ' there')).text).toBe('Hello there')
-    expect(next(one, delta(2, 0, 'Next'))).toMatchObject({ text: 'Next', gap: false })
-    expect(next(one, delta(1, 0, 'Again', 2)).text).toBe('Again')
-    expect(next(one, delta(1, 2, 'y')).text).toBe('Hey')
-    expect(next(one, delta(1, 9, 'late')).gap).toBe(true)
-    expect(next(next(one, delta(1, 9, 'late')), delta(1, 0, 'Hello, too late'))).toMatchObject({
+    const one = applyDelta(undefined, delta(1, 0, 'Hello'))
+    expect(applyDelta(one, delta(1, 5, ' there')).text).toBe('Hello there')
+    expect(applyDelta(one, delta(2, 0, 'Next'))).toMatchObject({ text: 'Next', gap: false })
+    expect(applyDelta(one, delta(1, 0, 'Again', 2)).text).toBe('Again')
+    expect(applyDelta(one, delta(1, 2, 'y')).text).toBe('Hey')
+    expect(applyDelta(one, delta(1, 9, 'late')).gap).toBe(true)
+    expect(applyDelta(applyDelta(one, delta(1, 9, 'late')), delta(1, 0, 'Hello, too late'))).toMatchObject({
       text: 'Hello, too late',
       gap: false,
     })
-    expect(next(undefined, delta(1, 4, 'o')).gap).toBe(true)
+    expect(applyDelta(undefined, delta(1, 4, 'o')).gap).toBe(true)
   })
 })
 
@@ -260,14 +260,19 @@ test('a thread is what a message answers and what answers it, oldest first, also
     letter('other', null, 2),
   ])
   for (const id of ['a', 'b', 'c', 'd'])
-    expect(threadOf({ mail }, mail.get(id) as MailFact).map((one) => one.id)).toEqual(['a', 'b', 'd', 'c'])
-  expect(threadOf({ mail }, mail.get('other') as MailFact).map((one) => one.id)).toEqual(['other'])
+    expect(collectThread({ mail }, mail.get(id) as MailFact).map((one) => one.id)).toEqual([
+      'a',
+      'b',
+      'd',
+      'c',
+    ])
+  expect(collectThread({ mail }, mail.get('other') as MailFact).map((one) => one.id)).toEqual(['other'])
   const ring = new Map([letter('x', 'y', 1), letter('y', 'x', 2)])
-  expect(threadOf({ mail: ring }, ring.get('y') as MailFact).map((one) => one.id)).toEqual(['x', 'y'])
+  expect(collectThread({ mail: ring }, ring.get('y') as MailFact).map((one) => one.id)).toEqual(['x', 'y'])
 })
 
 test('boxes of a ring are placed, each once, and arrows go to the right where they can', () => {
-  const { at, width, height } = layered(
+  const { at, width, height } = layoutLayers(
     ['a', 'b', 'c'],
     [
       { from: 'a', to: 'b' },
@@ -279,7 +284,7 @@ test('boxes of a ring are placed, each once, and arrows go to the right where th
   )
   expect([...at.values()].map(({ layer }) => layer)).toEqual([0, 1, 2])
   expect(Math.min(width, height)).toBeGreaterThan(0)
-  const fan = layered(
+  const fan = layoutLayers(
     ['root', 'deep', 'near'],
     [
       { from: 'root', to: 'near' },

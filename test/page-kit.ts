@@ -1,4 +1,4 @@
-/** A real server with scripted agents, and a real browser that looks at its page. */
+/** A real server with scripted agents, and a real browser that shows its page. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,12 +12,13 @@ import { tielineClient, type TielineClient } from '../src/client/client.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Null where this machine has no browser: then the tests of the page are skipped, and say so. */
+/** Null without a browser on this machine. The page tests are skipped then, with a warning. */
 export const chromiumPath = findChromium()
 export const isBlind = chromiumPath === null
 if (isBlind)
   console.warn(
-    'tests of the page are skipped: no chromium in PATH (Debian: apt-get install chromium), and TIELINE_CHROMIUM names none',
+    'Page tests are skipped: there is no chromium in PATH, and TIELINE_CHROMIUM is not set.',
+    'On Debian: apt-get install chromium',
   )
 
 function findChromium(): string | null {
@@ -29,11 +30,11 @@ function findChromium(): string | null {
   return [...(given === undefined ? [] : [given]), ...paths].find((path) => existsSync(path)) ?? null
 }
 
-/** The page as its sources are now: built again where one of them is newer. */
+/** Builds the page again if one of its sources is newer. */
 export function buildPage(): void {
   const built = join(root, 'web/dist/index.html')
   const newest = Math.max(
-    ...['web/src', 'web/public', 'src/client', 'src/model'].flatMap((folder) =>
+    ...['web/src', 'web/public', 'src/client', 'src/model', 'src/wire'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
         (name) => statSync(join(root, folder, name)).mtimeMs,
       ),
@@ -57,13 +58,17 @@ export const launch = (): Promise<Browser> =>
     ],
   })
 
+type SessionRequest = Parameters<TielineClient['sessions']['create']>[0]
+
 export type Site = {
   served: Served
   client: TielineClient
   url: string
   cwd: string
+  /** Opens a session in the directory of the site. */
+  create(session: Omit<SessionRequest, 'cwd'>): ReturnType<TielineClient['sessions']['create']>
   stop(): Promise<void>
-  /** The same log on the same port, after a while without a server. */
+  /** Starts again with the same log on the same port; `whileAway` runs while there is no server. */
   restart(whileAway?: () => Promise<void>): Promise<void>
 }
 
@@ -86,12 +91,14 @@ export async function openSite(
     })
   const served = await open(0)
   const url = served.url
+  const client = tielineClient({ url })
   let stopped: Promise<void> | null = null
   const site: Site = {
     served,
     url,
     cwd,
-    client: tielineClient({ url }),
+    client,
+    create: (session) => client.sessions.create({ cwd, ...session }),
     stop: () => (stopped ??= site.served.close()),
     async restart(whileAway) {
       await site.stop()
@@ -103,8 +110,8 @@ export async function openSite(
   return site
 }
 
-/** One browser for a file of tests; after each test its pages and its site are gone. */
-export function eachWithItsSite(patience: number): {
+/** One browser per file of tests. The pages and the site of a test are closed after it. */
+export function useSite(patience: number): {
   newContext: Browser['newContext']
   newSite: typeof openSite
 } {
@@ -128,7 +135,7 @@ export function eachWithItsSite(patience: number): {
   }
 }
 
-/** A page that is watched: whatever goes wrong in it is in `faults`. */
+/** Opens a page and collects in `faults` everything that goes wrong in it. */
 export async function openPage(
   context: BrowserContext,
   url: string,
@@ -142,7 +149,7 @@ export async function openPage(
     void dialog.dismiss()
   })
   page.on('console', (message) => {
-    // A browser says so by itself when a connection is refused or lost.
+    // The browser itself logs refused and lost connections.
     if (
       message.type() === 'error' &&
       !/ERR_CONNECTION|WebSocket connection|Failed to load resource/.test(message.text())
@@ -157,44 +164,44 @@ export async function openPage(
   return { page, faults }
 }
 
-/** Doors in scripted agents, which the test opens: nothing depends on how fast anything is. */
+/** Scripted agents wait at gates that the test opens, so that nothing depends on speed. */
 export type Gates = {
   wait(name: string, signal: AbortSignal): Promise<void>
   open(name: string): void
   reached(name: string): Promise<void>
 }
 
-export function gates(): Gates {
+export function createGates(): Gates {
   const gate = (): { open: () => void; opened: Promise<void> } => {
     const { promise, resolve } = Promise.withResolvers<void>()
     return { open: resolve, opened: promise }
   }
-  const doors = new Map<string, { door: ReturnType<typeof gate>; there: ReturnType<typeof gate> }>()
-  const of = (name: string) => {
-    const known = doors.get(name) ?? { door: gate(), there: gate() }
-    doors.set(name, known)
-    return known
+  const known = new Map<string, { entry: ReturnType<typeof gate>; arrival: ReturnType<typeof gate> }>()
+  const ensureGate = (name: string) => {
+    const found = known.get(name) ?? { entry: gate(), arrival: gate() }
+    known.set(name, found)
+    return found
   }
   return {
     async wait(name, signal) {
-      const { door, there } = of(name)
-      there.open()
+      const { entry, arrival } = ensureGate(name)
+      arrival.open()
       await Promise.race([
-        door.opened,
+        entry.opened,
         new Promise((_, reject) =>
           signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
         ),
       ])
     },
-    open: (name) => of(name).door.open(),
-    reached: (name) => of(name).there.opened,
+    open: (name) => ensureGate(name).entry.open(),
+    reached: (name) => ensureGate(name).arrival.opened,
   }
 }
 
 export type Turn = ScriptedTurn
 
 /** An agent that may do everything. */
-export const agent = (script: (turn: Turn) => Promise<string> | string, more: object = {}) => ({
+export const createAgent = (script: (turn: Turn) => Promise<string> | string, more: object = {}) => ({
   tools: ['*'],
   allowSubAgentCalls: true,
   script,

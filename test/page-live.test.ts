@@ -1,30 +1,22 @@
-/**
- * The page stays true: over a connection that breaks, in a second tab, for a link, and where there is nothing
- * or something wrong.
- */
+/** The page stays in step: when a connection breaks, in a second tab, and while the server is away. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { agent, eachWithItsSite, gates, isBlind, openPage, type Turn } from './page-kit.ts'
+import { createAgent, useSite, createGates, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 90_000
 
-const { newContext, newSite } = eachWithItsSite(patience)
+const { newContext, newSite } = useSite(patience)
 
-const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
+const echo = createAgent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 
-/** The texts of a conversation as they stand on the page. */
-const texts = (page: Page): Promise<string[]> => page.locator('.entry .md').allInnerTexts()
+/** The texts of a conversation as the page shows them. */
+const readTexts = (page: Page): Promise<string[]> => page.locator('.entry .md').allInnerTexts()
 
 test.skipIf(isBlind)(
   'a connection that breaks is taken up again, and nothing is missed or doubled',
   async () => {
     const site = await newSite({ echo })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Kept',
-      initialMessage: 'one',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Kept', initialMessage: 'one' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByText('You said: one').waitFor()
     await site.restart(() => page.getByText('The connection to the server was lost').waitFor())
@@ -33,8 +25,7 @@ test.skipIf(isBlind)(
       await site.client.sessions.send(sessionId, { message: word })
       await site.client.sessions.wait(sessionId)
     }
-    const { sessionId: other } = await site.client.sessions.create({
-      cwd: site.cwd,
+    const { sessionId: other } = await site.create({
       agent: 'echo',
       title: 'Made while away',
       initialMessage: 'four',
@@ -45,7 +36,7 @@ test.skipIf(isBlind)(
     await site.client.sessions.wait(other)
     await site.client.sessions.send(sessionId, { message: 'five' })
     await page.getByText('You said: five').waitFor()
-    expect(await texts(page)).toEqual([
+    expect(await readTexts(page)).toEqual([
       'one',
       'You said: one',
       'two',
@@ -63,20 +54,16 @@ test.skipIf(isBlind)(
 test.skipIf(isBlind)(
   'a turn that runs while the server is restarted is watched to its end',
   async () => {
-    const gate = gates()
+    const gate = createGates()
     const site = await newSite({
-      slow: agent(async (turn: Turn) => {
+      slow: createAgent(async (turn: Turn) => {
         await gate.wait('begin', turn.signal)
         await turn.think('I have begun.')
         await gate.wait('end', turn.signal)
         return turn.think('I have ended.')
       }),
     })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'slow',
-      initialMessage: 'Go.',
-    })
+    const { sessionId } = await site.create({ agent: 'slow', initialMessage: 'Go.' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByText('Go.').waitFor()
     gate.open('begin')
@@ -94,25 +81,21 @@ test.skipIf(isBlind)(
 test.skipIf(isBlind)(
   'a page that is opened in the middle of a turn shows what was said before, once, and what comes after',
   async () => {
-    const gate = gates()
+    const gate = createGates()
     const site = await newSite({
-      talker: agent(async (turn: Turn) => {
+      talker: createAgent(async (turn: Turn) => {
         turn.say('The first words, ')
         turn.say('and some more, ')
         await gate.wait('middle', turn.signal)
         turn.say('and the last.')
         await gate.wait('said', turn.signal)
-        await turn.think('This is an answer that stands in the log.')
+        await turn.think('This answer is in the log.')
         await turn.tool('write', { path: 'x.txt', content: 'x' })
         await gate.wait('end', turn.signal)
         return turn.think('Over.')
       }),
     })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'talker',
-      initialMessage: 'Talk.',
-    })
+    const { sessionId } = await site.create({ agent: 'talker', initialMessage: 'Talk.' })
     await gate.reached('middle')
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.locator('.streaming', { hasText: 'The first words, and some more,' }).waitFor()
@@ -122,11 +105,11 @@ test.skipIf(isBlind)(
       .waitFor()
     gate.open('said')
     await gate.reached('end')
-    // What is recorded is shown from the record, also to whoever comes now.
+    // What is recorded is shown from the record, also after a reload.
     await page.reload()
-    await page.getByText('This is an answer that stands in the log.').waitFor()
+    await page.getByText('This answer is in the log.').waitFor()
     await page.getByText('write').first().waitFor()
-    expect(await page.getByText('This is an answer that stands in the log.').count()).toBe(1)
+    expect(await page.getByText('This answer is in the log.').count()).toBe(1)
     gate.open('end')
     await page.getByText('Over.').waitFor()
     expect(faults).toEqual([])
@@ -139,7 +122,7 @@ test.skipIf(isBlind)(
   async () => {
     const site = await newSite({
       echo,
-      careful: agent(
+      careful: createAgent(
         async (turn: Turn) => {
           await turn.tool('shell', { command: 'true' })
           return turn.think('Done.')
@@ -147,14 +130,14 @@ test.skipIf(isBlind)(
         { ask: ['shell'] },
       ),
     })
-    const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Both' })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Both' })
     const context = await newContext()
     const one = await openPage(context, site.url, `#/sessions/${sessionId}`)
     const two = await openPage(context, site.url, `#/sessions/${sessionId}`)
     await one.page.getByLabel('Message', { exact: true }).fill('hello')
     await one.page.getByRole('button', { name: 'Send' }).click()
     for (const { page } of [one, two]) await page.getByText('You said: hello').waitFor()
-    await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go.' })
+    await site.create({ agent: 'careful', initialMessage: 'Go.' })
     for (const { page } of [one, two]) await page.goto(`${site.url}/#/inbox/questions`)
     for (const { page } of [one, two]) await page.getByRole('button', { name: 'Allow once' }).waitFor()
     await one.page.getByRole('button', { name: 'Allow once' }).click()
@@ -168,7 +151,7 @@ test.skipIf(isBlind)(
   'a turn that waits for a person is cancelled: its question goes, and the server can stop',
   async () => {
     const site = await newSite({
-      careful: agent(
+      careful: createAgent(
         async (turn: Turn) => {
           await turn.tool('shell', { command: 'true' })
           return turn.think('Done.')
@@ -176,18 +159,14 @@ test.skipIf(isBlind)(
         { ask: ['shell'] },
       ),
     })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'careful',
-      initialMessage: 'Go.',
-    })
+    const { sessionId } = await site.create({ agent: 'careful', initialMessage: 'Go.' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByText('asks you').first().waitFor()
     await page.getByRole('button', { name: 'Cancel turn' }).click()
     await page.locator('.answer .badge', { hasText: 'cancelled' }).waitFor()
     await page.getByRole('link', { name: 'Inbox' }).click()
     await page.getByText('No questions.').waitFor()
-    await site.client.sessions.create({ cwd: site.cwd, agent: 'careful', initialMessage: 'Go again.' })
+    await site.create({ agent: 'careful', initialMessage: 'Go again.' })
     await page.getByRole('button', { name: 'Deny' }).waitFor()
     await site.stop()
     expect(faults).toEqual([])
@@ -196,66 +175,10 @@ test.skipIf(isBlind)(
 )
 
 test.skipIf(isBlind)(
-  'what is chosen stands in the address, and a link shows it to somebody else',
-  async () => {
-    const site = await newSite({ echo, other: echo })
-    for (const title of ['Alpha', 'Beta'])
-      await site.client.sessions.create({
-        cwd: site.cwd,
-        agent: title === 'Alpha' ? 'echo' : 'other',
-        title,
-        initialMessage: `hi ${title}`,
-      })
-    const { page } = await openPage(await newContext(), site.url, '#/sessions')
-    await page.getByRole('searchbox', { name: 'Search sessions' }).fill('alp')
-    await page.getByRole('link', { name: 'Alpha' }).waitFor()
-    await page.getByRole('link', { name: 'Beta' }).waitFor({ state: 'detached' })
-    await page.getByRole('link', { name: 'Alpha' }).click()
-    await page.getByText('You said: hi Alpha').waitFor()
-    const somebody = await openPage(
-      await newContext(),
-      page.url().split('/#')[0] as string,
-      `#${page.url().split('#')[1] as string}`,
-    )
-    await somebody.page.getByText('You said: hi Alpha').waitFor()
-    expect(await somebody.page.getByRole('link', { name: 'Beta' }).count()).toBe(0)
-    await page.getByRole('link', { name: '#2' }).click()
-    await page.locator('.entry.marked').getByText('You said: hi Alpha').waitFor()
-  },
-  patience,
-)
-
-test.skipIf(isBlind)(
-  'a link to nothing, and a server that is away, say what to do',
-  async () => {
-    const site = await newSite({ echo })
-    const { page } = await openPage(await newContext(), site.url, '#/sessions/ses_nothing')
-    await page.getByText('There is no such session.').waitFor()
-    await page.goto(`${site.url}/#/flows/flow_nothing`)
-    await page.getByText('There is no such flow.').waitFor()
-    await page.goto(`${site.url}/#/waits`)
-    await page.getByText('Nobody waits for anybody.').waitFor()
-    await site.stop()
-    await page.getByText('The connection to the server was lost').waitFor()
-    await page.getByRole('link', { name: 'Sessions' }).click()
-    await page.getByRole('button', { name: 'New session' }).first().click()
-    await page.getByLabel('Directory').fill('/tmp')
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Start it again with “tieline serve”').waitFor()
-  },
-  patience,
-)
-
-test.skipIf(isBlind)(
   'while the server is away every part of the page can still be looked at, and says what is missing',
   async () => {
     const site = await newSite({ echo })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Kept',
-      initialMessage: 'one',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Kept', initialMessage: 'one' })
     await site.client.sessions.wait(sessionId)
     const { page, faults } = await openPage(await newContext(), site.url, '#/sessions')
     await page.getByRole('link', { name: 'Kept' }).waitFor()
@@ -283,24 +206,6 @@ test.skipIf(isBlind)(
     await visit(`#/sessions/${sessionId}`)
     await page.getByText('You said: one').waitFor()
     expect(faults).toEqual([])
-  },
-  patience,
-)
-
-test.skipIf(isBlind)(
-  'a server that wants a token is given one, by hand or by link',
-  async () => {
-    const site = await newSite({ echo }, { host: '0.0.0.0' })
-    const token = site.served.token as string
-    expect(token).not.toBe(null)
-    const context = await newContext()
-    const { page } = await openPage(context, site.url)
-    await page.getByLabel('Token').fill(token)
-    await page.getByRole('button', { name: 'Use it' }).click()
-    await page.getByRole('heading', { name: 'The line between agents' }).waitFor()
-    const linked = await openPage(await newContext(), site.url, `#token=${token}`)
-    await linked.page.getByRole('heading', { name: 'The line between agents' }).waitFor()
-    expect(linked.page.url()).not.toContain(token)
   },
   patience,
 )

@@ -6,35 +6,31 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { agent, eachWithItsSite, isBlind, openPage, type Turn } from './page-kit.ts'
+import { createAgent, useSite, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 60_000
 
-const { newContext, newSite } = eachWithItsSite(patience)
+const { newContext, newSite } = useSite(patience)
 
-const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task}`))
+const echo = createAgent((turn: Turn) => turn.think(`You said: ${turn.task}`))
 
 test.skipIf(isBlind)(
   'mail that waits is accepted and answered, or declined; the counts follow',
   async () => {
     const site = await newSite({
       echo,
-      writer: agent(async (turn: Turn) => {
+      writer: createAgent(async (turn: Turn) => {
         await turn.tool('send-message', { message: 'A letter of the writer', session: turn.task })
         return turn.think('Written.')
       }),
     })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Receiver',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Receiver' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByLabel('Delivery').selectOption('buffer')
     await page.getByLabel('Message', { exact: true }).fill('A letter of mine')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('In its inbox, until it is accepted.').waitFor()
-    await site.client.sessions.create({ cwd: site.cwd, agent: 'writer', initialMessage: sessionId })
+    await site.create({ agent: 'writer', initialMessage: sessionId })
     await page
       .getByRole('row', { name: /Receiver/ })
       .getByRole('gridcell', { name: '2', exact: true })
@@ -67,11 +63,7 @@ test.skipIf(isBlind)(
   'mail that came long before the page is there too',
   async () => {
     const site = await newSite({ echo })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Receiver',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Receiver' })
     await site.client.sessions.send(sessionId, { message: 'Old letter', delivery: 'buffer' })
     const { page } = await openPage(await newContext(), site.url, '#/inbox/mail')
     await page.getByText('Old letter').waitFor()
@@ -84,11 +76,7 @@ test.skipIf(isBlind)(
   'a draft is changed and released, once',
   async () => {
     const site = await newSite({ echo })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Receiver',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Receiver' })
     await site.client.mail.send({ message: 'First words', session: sessionId, draft: true, id: 'letter' })
     const { page, faults } = await openPage(await newContext(), site.url, '#/inbox/drafts')
     await page.getByLabel('Text of the draft').fill('Better words')
@@ -117,14 +105,14 @@ test.skipIf(isBlind)(
 )
 
 test.skipIf(isBlind)(
-  'the draft of an agent is changed and released by a person, while the agent rests; another is thrown away; one that changed meanwhile is not released unread',
+  "a person changes and releases an agent's draft or throws it away, but cannot release one that changed unread",
   async () => {
     const config = join(mkdtempSync(join(tmpdir(), 'tieline-page-')), 'tieline.toml')
     writeFileSync(config, '[tools.defaults.send-message]\ndraft = true\n')
     const site = await newSite(
       {
         echo,
-        writer: agent(async (turn: Turn) => {
+        writer: createAgent(async (turn: Turn) => {
           const [id = '', session = '', message = ''] = turn.task.split('|')
           await turn.tool('send-message', { id, session, message })
           return turn.think('Drafted.')
@@ -132,13 +120,8 @@ test.skipIf(isBlind)(
       },
       { config },
     )
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Receiver',
-    })
-    const writer = await site.client.sessions.create({
-      cwd: site.cwd,
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Receiver' })
+    const writer = await site.create({
       agent: 'writer',
       title: 'Writer',
       initialMessage: `one|${sessionId}|Words of the agent`,
@@ -184,15 +167,15 @@ test.skipIf(isBlind)(
   async () => {
     const site = await newSite({
       echo,
-      parent: agent(async (turn: Turn) => {
+      parent: createAgent(async (turn: Turn) => {
         await turn.tool('create_agent_session', { cwd: turn.task, initialMessage: 'Try.', agent: 'failer' })
         return turn.think('It is on its own now.')
       }),
-      failer: agent(() => {
+      failer: createAgent(() => {
         throw new Error('the disk is full')
       }),
     })
-    const { sessionId } = await site.client.sessions.create({ cwd: site.cwd, agent: 'echo', title: 'Long' })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Long' })
     for (const word of ['one', 'two', 'three']) {
       await site.client.sessions.send(sessionId, { message: word })
       await site.client.sessions.wait(sessionId)
@@ -208,12 +191,7 @@ test.skipIf(isBlind)(
       'You said: two',
     ])
 
-    const made = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'parent',
-      title: 'Parent',
-      initialMessage: site.cwd,
-    })
+    const made = await site.create({ agent: 'parent', title: 'Parent', initialMessage: site.cwd })
     await page.goto(`${site.url}/#/inbox/notices`)
     await page.getByText('the disk is full').waitFor()
     await page.goto(`${site.url}/#/sessions/${made.sessionId}`)
@@ -228,11 +206,7 @@ test.skipIf(isBlind)(
   'a letter whose receiver is gone is a dead one',
   async () => {
     const site = await newSite({ echo })
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'echo',
-      title: 'Soon gone',
-    })
+    const { sessionId } = await site.create({ agent: 'echo', title: 'Soon gone' })
     await site.client.sessions.send(sessionId, { message: 'Too late', delivery: 'buffer' })
     const { page } = await openPage(await newContext(), site.url, '#/inbox/dead')
     await page.getByText('No dead letters.').waitFor()

@@ -1,29 +1,24 @@
 /** The numbers of the page are those of the whole log, however much of it the page has read. */
 import { expect, test } from 'vitest'
-import { agent, eachWithItsSite, isBlind, openPage, type Turn } from './page-kit.ts'
+import { createAgent, useSite, isBlind, openPage, type Turn } from './page-kit.ts'
 
 const patience = 60_000
 
-const { newContext, newSite } = eachWithItsSite(patience)
+const { newContext, newSite } = useSite(patience)
 
 const team = {
-  planner: agent(async (turn: Turn) => {
+  planner: createAgent(async (turn: Turn) => {
     await turn.tool('sub_agent', { agent_name: 'coder', task: 'a part', timeout_seconds: 50 })
     return turn.think('Done.')
   }),
-  coder: agent((turn: Turn) => turn.think('Coded.')),
+  coder: createAgent((turn: Turn) => turn.think('Coded.')),
 }
 
 test.skipIf(isBlind)(
   'calls that are older than what the page has read are counted, and new ones follow',
   async () => {
     const site = await newSite(team)
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'planner',
-      title: 'Old',
-      initialMessage: 'go',
-    })
+    const { sessionId } = await site.create({ agent: 'planner', title: 'Old', initialMessage: 'go' })
     await site.client.sessions.wait(sessionId)
     await site.served.line.store.transact([`session:${sessionId}`], async (tx) =>
       tx.append(

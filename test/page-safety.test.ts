@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { agent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
+import { createAgent, isBlind, launch, openPage, openSite, type Site, type Turn } from './page-kit.ts'
 import { payloads } from './page-payloads.ts'
 
 const patience = 120_000
@@ -14,7 +14,7 @@ beforeAll(async () => {
   if (isBlind) return
   browser = await launch()
   site = await openSite({
-    parrot: agent(async (turn: Turn) => {
+    parrot: createAgent(async (turn: Turn) => {
       await turn.tool('write', { path: 'said.txt', content: turn.task })
       await turn.tool('read', { path: 'said.txt' })
       turn.say(turn.task)
@@ -27,8 +27,8 @@ beforeAll(async () => {
       await turn.tool('sub_agent', { agent_name: turn.task.slice(0, 60), task: turn.task })
       return turn.think(turn.task)
     }),
-    mirror: agent((turn: Turn) => turn.think(turn.task)),
-    careful: agent(
+    mirror: createAgent((turn: Turn) => turn.think(turn.task)),
+    careful: createAgent(
       async (turn: Turn) => {
         await turn.tool('shell', { command: turn.task })
         return 'x'
@@ -42,56 +42,72 @@ afterAll(async () => {
   await site?.stop()
 })
 
-/** What would have been set, and anything in the page that only markup could have made. */
-const foreign = (page: Page): Promise<{ ran: unknown; nodes: number; links: string[] }> =>
-  page.evaluate(
-    `({ ran: window.ran ?? null, nodes: document.querySelectorAll('#page script, #page iframe, #page object, #page embed, #page form[action], #page base, #page meta, #page link, #page style, #page img:not(.brand img), #page svg script, #page [onerror], #page [onload], #page [onclick], #page [onfocus], #page [onmouseover]').length, links: [...document.querySelectorAll('#page a')].map((a) => a.protocol).filter((p) => !['http:', 'https:', 'mailto:'].includes(p)) })`,
-  )
+/** Elements and attributes that the page never creates, so a text must have become markup. */
+const foreignNodes = [
+  ...'script iframe object embed form[action] base meta link style'.split(' '),
+  'img:not(.brand img)',
+  'svg script',
+  ...'[onerror] [onload] [onclick] [onfocus] [onmouseover]'.split(' '),
+]
+  .map((selector) => `#page ${selector}`)
+  .join(', ')
+
+const findForeign = (page: Page): Promise<{ ran: unknown; nodes: number; links: string[] }> =>
+  page.evaluate(`({
+    ran: window.ran ?? null,
+    nodes: document.querySelectorAll(${JSON.stringify(foreignNodes)}).length,
+    links: [...document.querySelectorAll('#page a')]
+      .map((link) => link.protocol)
+      .filter((protocol) => !['http:', 'https:', 'mailto:'].includes(protocol)),
+  })`)
+
+/** Sends every payload through one session: as a message, a tool's output, a task and an agent's name. */
+async function sayAll(): Promise<string> {
+  const { client, cwd } = site
+  const { sessionId } = await client.sessions.create({ cwd, agent: 'parrot', title: payloads[0] as string })
+  for (const payload of payloads) {
+    await client.sessions.send(sessionId, {
+      message: payload,
+      source: 'applet',
+      applet: payload.slice(0, 60),
+    })
+    await client.sessions.wait(sessionId)
+  }
+  return sessionId
+}
+
+/** Uses every payload as a title and a path, and some as agents and questions. */
+async function nameAll(): Promise<void> {
+  const { client } = site
+  for (const [index, payload] of payloads.entries()) {
+    const cwd = join(site.cwd, payload.replaceAll(/[/\0\n\r]/g, '∕').slice(0, 60) || 'x')
+    mkdirSync(cwd, { recursive: true })
+    await client.sessions.create({
+      cwd,
+      agent: index % 20 === 0 ? 'careful' : 'mirror',
+      title: payload.slice(0, 200).replaceAll(/[\uD800-\uDFFF]/g, ''),
+      ...(index % 20 === 0 ? { initialMessage: payload } : {}),
+    })
+    if (index % 10 === 0)
+      await client.v1.createAgent({
+        name: payload.slice(0, 60),
+        description: payload.slice(0, 200),
+        system: payload,
+      })
+  }
+}
 
 test.skipIf(isBlind)(
   `${payloads.length} texts that want to run do not, in messages, names, paths and output of tools`,
   async () => {
     expect(payloads.length).toBeGreaterThanOrEqual(100)
-    const title = (text: string): string => text.slice(0, 200).replaceAll(/[\uD800-\uDFFF]/g, '')
-    const sessions: string[] = []
-    const { sessionId } = await site.client.sessions.create({
-      cwd: site.cwd,
-      agent: 'parrot',
-      title: payloads[0] as string,
-    })
-    for (const payload of payloads) {
-      await site.client.sessions.send(sessionId, {
-        message: payload,
-        source: 'applet',
-        applet: payload.slice(0, 60),
-      })
-      await site.client.sessions.wait(sessionId)
-    }
-    for (const [index, payload] of payloads.entries()) {
-      const cwd = join(site.cwd, payload.replaceAll(/[/\0\n\r]/g, '∕').slice(0, 60) || 'x')
-      mkdirSync(cwd, { recursive: true })
-      sessions.push(
-        (
-          await site.client.sessions.create({
-            cwd,
-            agent: index % 20 === 0 ? 'careful' : 'mirror',
-            title: title(payload),
-            ...(index % 20 === 0 ? { initialMessage: payload } : {}),
-          })
-        ).sessionId,
-      )
-      if (index % 10 === 0)
-        await site.client.v1.createAgent({
-          name: payload.slice(0, 60),
-          description: payload.slice(0, 200),
-          system: payload,
-        })
-    }
+    const sessionId = await sayAll()
+    await nameAll()
     const { page, faults } = await openPage(await browser.newContext(), site.url, `#/sessions/${sessionId}`)
     await page.getByText('tools: write, read, sub_agent').last().waitFor()
     const seen: string[] = []
     const look = async (where: string): Promise<void> => {
-      const found = await foreign(page)
+      const found = await findForeign(page)
       seen.push(where)
       expect({ where, ...found }).toEqual({ where, ran: null, nodes: 0, links: [] })
     }
@@ -127,7 +143,7 @@ test.skipIf(isBlind)(
   patience,
 )
 
-/** From the end to the beginning, with everything unfolded that is in sight. */
+/** Scrolls from the end to the beginning and unfolds everything in sight. */
 async function readWhole(page: Page, look: (where: string) => Promise<void>): Promise<void> {
   for (let round = 0; round < 60; round += 1) {
     await page.evaluate(
@@ -135,9 +151,11 @@ async function readWhole(page: Page, look: (where: string) => Promise<void>): Pr
     )
     await page.waitForTimeout(60)
     await look(`conversation, part ${round}`)
-    const top = await page.evaluate<number>(
-      `(() => { const list = document.querySelector('.entries'); list.scrollBy(0, -list.clientHeight * 0.9); return list.scrollTop })()`,
-    )
+    const top = await page.evaluate<number>(`(() => {
+      const list = document.querySelector('.entries')
+      list.scrollBy(0, -list.clientHeight * 0.9)
+      return list.scrollTop
+    })()`)
     if (top === 0) return
   }
 }
@@ -164,9 +182,14 @@ test.skipIf(isBlind)(
     }
     expect(broken).toEqual([])
     // The guard is real: a script that got in would not run.
-    await page.evaluate(
-      `{ const script = document.createElement('script'); script.textContent = 'window.ran = 1'; document.body.append(script); const image = document.createElement('div'); image.innerHTML = '<img src=x onerror="window.ran=1">'; document.body.append(image) }`,
-    )
+    await page.evaluate(`{
+      const script = document.createElement('script')
+      script.textContent = 'window.ran = 1'
+      document.body.append(script)
+      const image = document.createElement('div')
+      image.innerHTML = '<img src=x onerror="window.ran=1">'
+      document.body.append(image)
+    }`)
     await page.waitForTimeout(300)
     expect(await page.evaluate('window.ran ?? null')).toBe(null)
   },

@@ -1,4 +1,4 @@
-/** AI SDK 7: a sub-agent as a tool, as its documentation shows it. Nothing is durable. */
+/** AI SDK 7 with a sub-agent as a tool, as in its documentation. Nothing is durable. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateText, isStepCount, tool } from 'ai'
@@ -6,17 +6,17 @@ import { z } from 'zod'
 import {
   coderPrompt,
   expectAnswer,
-  instantModel,
+  createInstantModel,
   nextUserTask,
   plannerPrompt,
-  scratch,
+  createScratch,
   type Contender,
 } from '../work.ts'
 
 export async function start(): Promise<Contender> {
-  const { workspace, remove } = scratch()
-  const plannerModel = instantModel('planner')
-  const coderModel = instantModel('coder')
+  const { workspace, remove } = createScratch()
+  const plannerModel = createInstantModel('planner')
+  const coderModel = createInstantModel('coder')
   const read = tool({
     description: 'Reads a text file of the working directory.',
     inputSchema: z.object({ path: z.string() }),

@@ -1,4 +1,4 @@
-/** OpenAI Agents SDK: an agent as a tool, tracing off. Nothing is durable. */
+/** OpenAI Agents SDK with an agent as a tool and tracing off. Nothing is durable. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -17,18 +17,15 @@ import {
   fileName,
   nextUserTask,
   plannerPrompt,
-  scratch,
-  textsOf,
+  createScratch,
+  createTexts,
   type Contender,
   type Role,
 } from '../work.ts'
 
-/**
- * The same answers as `instantModel`, in this SDK's shape. An agent as a tool takes `input` where ours takes
- * a name and a task.
- */
-function instantAgentsModel(role: Role): Model {
-  const texts = textsOf(role)
+/** The same answers as `createInstantModel`, in the shape of this SDK, where a sub-agent takes only `input`. */
+function createAgentsModel(role: Role): Model {
+  const texts = createTexts(role)
   const call = () =>
     role === 'planner'
       ? { name: 'sub_agent', arguments: JSON.stringify({ input: texts.task() }) }
@@ -60,7 +57,7 @@ function instantAgentsModel(role: Role): Model {
 
 export async function start(): Promise<Contender> {
   setTracingDisabled(true)
-  const { workspace, remove } = scratch()
+  const { workspace, remove } = createScratch()
   const read = tool({
     name: 'read',
     description: 'Reads a text file of the working directory.',
@@ -70,7 +67,7 @@ export async function start(): Promise<Contender> {
   const coder = new Agent({
     name: 'coder',
     instructions: coderPrompt,
-    model: instantAgentsModel('coder'),
+    model: createAgentsModel('coder'),
     tools: [read],
   })
   const subAgent = coder.asTool({
@@ -81,7 +78,7 @@ export async function start(): Promise<Contender> {
   const planner = new Agent({
     name: 'planner',
     instructions: plannerPrompt,
-    model: instantAgentsModel('planner'),
+    model: createAgentsModel('planner'),
     tools: [subAgent],
   })
   const runner = new Runner({ tracingDisabled: true })

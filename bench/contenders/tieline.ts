@@ -1,17 +1,17 @@
-/** Tieline through its public entry, with the real SQLite store on disk; a fresh session per delegation. */
+/** Tieline through its public entry, with the SQLite store on disk and a new session for each delegation. */
 import { tieline } from '../../src/index.ts'
 import {
   coderPrompt,
   expectAnswer,
-  instantModel,
+  createInstantModel,
   nextUserTask,
   plannerPrompt,
-  scratch,
+  createScratch,
   type Contender,
 } from '../work.ts'
 
 export async function start(): Promise<Contender> {
-  const { workspace, data, remove } = scratch()
+  const { workspace, data, remove } = createScratch()
   const line = await tieline({
     dataDir: data,
     cwd: workspace,
@@ -21,13 +21,13 @@ export async function start(): Promise<Contender> {
         description: 'Plans.',
         tools: ['sub_agent'],
         allowSubAgentCalls: true,
-        languageModel: instantModel('planner'),
+        languageModel: createInstantModel('planner'),
       },
       coder: {
         prompt: coderPrompt,
         description: 'Reads code.',
         tools: ['read'],
-        languageModel: instantModel('coder'),
+        languageModel: createInstantModel('coder'),
       },
     },
   })

@@ -1,4 +1,4 @@
-/** A bare Fastify route with the same zod schemas and an answer of the same shape, and nothing behind it. */
+/** A bare Fastify route with the same zod schemas and the same shape of answer, and nothing behind it. */
 import { fastify } from 'fastify'
 import { validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { IdPath } from '../../src/wire/scalars.ts'

@@ -1,22 +1,22 @@
 /**
- * The floor of a durable delegation over HTTP: a `node:http` server that only writes as many events with as
- * many bytes, waits six times for the disk, and answers with as many bytes.
+ * The lower bound for a durable delegation over HTTP: a `node:http` server that writes as many events and
+ * bytes as Tieline, waits six times for the disk, and answers with as many bytes.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { bareAppend } from '../bare-append.ts'
+import { createBareAppend } from '../bare-append.ts'
 import type { BenchServer } from '../server-process.ts'
-import { plannerAnswer, scratch } from '../work.ts'
+import { plannerAnswer, createScratch } from '../work.ts'
 
 const waits = 6
-/** Measured of Tieline in the same run, and given by the parent process. */
+/** The parent process measures these with Tieline in the same run. */
 const [events, eventBytes, answerBytes] = ['BENCH_EVENTS', 'BENCH_EVENT_BYTES', 'BENCH_ANSWER_BYTES'].map(
   (name) => Number(process.env[name]),
 )
 
 export async function start(): Promise<BenchServer> {
-  const { data, remove } = scratch()
-  const { append, commits, close } = bareAppend(data, eventBytes ?? Number.NaN)
+  const { data, remove } = createScratch()
+  const { append, commits, close } = createBareAppend(data, eventBytes ?? Number.NaN)
   const perCommit = Array.from(
     { length: waits },
     (_, n) => Math.floor(((n + 1) * (events ?? 0)) / waits) - Math.floor((n * (events ?? 0)) / waits),

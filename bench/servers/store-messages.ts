@@ -1,14 +1,11 @@
-/**
- * The store alone: the events of one message and its turn, taken from a real run, in transactions like those
- * of a real run. No rules, no turns, no HTTP.
- */
+/** The store alone: the events and transactions of a real message, without rules, turns or HTTP. */
 import type { EventOf } from '../../src/model/event.ts'
 import type { FlowId, SessionId, TurnId } from '../../src/model/id.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 import { tieline } from '../../src/tieline.ts'
 import { instantAnswer, nextMessage } from '../message-work.ts'
 import type { BenchServer } from '../server-process.ts'
-import { scratch } from '../work.ts'
+import { createScratch } from '../work.ts'
 
 const sessions = 8192
 
@@ -19,10 +16,8 @@ type Recorded = {
   ended: EventOf<'turn.ended'>
 }
 
-/**
- * What one message leaves in the log. Another event than these would be one that this bench does not know of.
- */
-async function recorded(): Promise<Recorded> {
+/** The events that one message leaves in the log. Throws if there are others, which the bench would miss. */
+async function recordMessage(): Promise<Recorded> {
   await using line = await tieline({ agents: { instant: { script: () => instantAnswer } } })
   await line.run('instant', nextMessage())
   const { events } = await line.store.read(0, {}, 100)
@@ -39,9 +34,9 @@ async function recorded(): Promise<Recorded> {
 }
 
 export async function start(): Promise<BenchServer> {
-  const { data, remove } = scratch()
+  const { data, remove } = createScratch()
   const store = sqliteStore({ directory: data, now: () => Date.now() })
-  const { created, sent, started, ended } = await recorded()
+  const { created, sent, started, ended } = await recordMessage()
   const names = Array.from({ length: sessions }, (_, n): SessionId => `ses_1763000000-${n}`)
   await Promise.all(
     names.map((session) =>

@@ -1,13 +1,13 @@
-/** `serve()` with agents on a model behind HTTP that never answers, for callers who go away. */
+/** `serve()` with agents whose model never answers, for callers that disconnect. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve } from '../../src/serve.ts'
 import type { BenchServer } from '../server-process.ts'
-import { scratch } from '../work.ts'
+import { createScratch } from '../work.ts'
 import { noLimits } from './tieline-log.ts'
 
 export async function start(): Promise<BenchServer> {
-  const { workspace, data, remove } = scratch()
+  const { workspace, data, remove } = createScratch()
   const config = join(workspace, 'tieline.json')
   process.env['BENCH_KEY'] = 'none'
   writeFileSync(

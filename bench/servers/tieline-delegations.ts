@@ -2,17 +2,14 @@
 import { exchangeOf } from '../../test/exchange-kit.ts'
 import { serve } from '../../src/serve.ts'
 import type { BenchServer } from '../server-process.ts'
-import { coderPrompt, instantModel, plannerPrompt, scratch } from '../work.ts'
-import { logOf, noLimits } from './tieline-log.ts'
+import { coderPrompt, createInstantModel, plannerPrompt, createScratch } from '../work.ts'
+import { measureLog, noLimits } from './tieline-log.ts'
 
-/**
- * A persistent agent has one conversation and answers one at a time, so there are many of them: none has a
- * queue, and none a long conversation.
- */
+/** A persistent agent answers one request at a time, so there are enough to avoid queues and long conversations. */
 const planners = 1024
 
 export async function start(): Promise<BenchServer> {
-  const { workspace, data, remove } = scratch()
+  const { workspace, data, remove } = createScratch()
   const names = Array.from({ length: planners }, (_, n) => `planner-${n}`)
   const planner = {
     prompt: plannerPrompt,
@@ -20,7 +17,7 @@ export async function start(): Promise<BenchServer> {
     tools: ['sub_agent'],
     allowSubAgentCalls: true,
     mayCall: ['coder'],
-    languageModel: instantModel('planner'),
+    languageModel: createInstantModel('planner'),
   }
   const served = await serve({
     dataDir: data,
@@ -34,17 +31,17 @@ export async function start(): Promise<BenchServer> {
         prompt: coderPrompt,
         description: 'Reads code.',
         tools: ['read'],
-        languageModel: instantModel('coder'),
+        languageModel: createInstantModel('coder'),
       },
     },
   })
-  // Their sessions are there from the start, as those of agents that were made by API.
+  // Create their sessions up front, as for agents that are made by API.
   await Promise.all(names.map((name) => exchangeOf(served.line.desks).agentSession(name)))
   return {
     url: served.url,
     facts: { agents: names },
     commits: () => served.line.store.commits(),
-    log: () => logOf(served.line.store),
+    log: () => measureLog(served.line.store),
     async close() {
       await served.close()
       remove()

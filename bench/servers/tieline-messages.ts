@@ -2,17 +2,17 @@
 import { serve } from '../../src/serve.ts'
 import type { SessionId } from '../../src/model/id.ts'
 import type { BenchServer } from '../server-process.ts'
-import { scratch } from '../work.ts'
+import { createScratch } from '../work.ts'
 import { instantAnswer } from '../message-work.ts'
-import { logOf, noLimits } from './tieline-log.ts'
+import { measureLog, noLimits } from './tieline-log.ts'
 
 const sessionsPerBatch = 256
 
-/** So many that no queue fills, and no conversation gets long. */
+/** Enough that no queue fills and no conversation gets long. */
 const count = Number(process.env['BENCH_SESSIONS'] ?? 8192)
 
 export async function start(): Promise<BenchServer> {
-  const { workspace, data, remove } = scratch()
+  const { workspace, data, remove } = createScratch()
   const served = await serve({
     dataDir: data,
     cwd: workspace,
@@ -36,7 +36,7 @@ export async function start(): Promise<BenchServer> {
     url: served.url,
     facts: { sessions: made },
     commits: () => store.commits(),
-    log: () => logOf(store),
+    log: () => measureLog(store),
     async seqs(session, after) {
       const seqs: number[] = []
       for (let from = after; ;) {

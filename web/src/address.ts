@@ -1,12 +1,12 @@
-/** Where the page is: the part of the address after `#`. A link shows the same thing to whoever opens it. */
+/** The location of the page is the part of the address after `#`, so that links can be shared. */
 import { useMemo, useSyncExternalStore } from 'react'
 
 export type Address = { /** `['sessions', 'ses_1']` */ path: readonly string[]; query: URLSearchParams }
 
 type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/** What is null, false or empty is left out, so that addresses stay short. */
-export function hrefOf(path: readonly string[], query: Query = {}): string {
+/** Leaves out what is null, false or empty, so that addresses stay short. */
+export function buildHref(path: readonly string[], query: Query = {}): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
     if (value !== null && value !== undefined && value !== '' && value !== false)
@@ -15,19 +15,19 @@ export function hrefOf(path: readonly string[], query: Query = {}): string {
   return `#/${path.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-export function addressOf(hash: string): Address {
+export function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
   return {
     path: path
       .split('/')
       .filter((part) => part !== '')
-      .map(decoded),
+      .map(decodePart),
     query: new URLSearchParams(query),
   }
 }
 
-/** Somebody may have cut a link in the middle of an escape. */
-function decoded(part: string): string {
+/** A link may have been cut in the middle of an escape sequence. */
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
@@ -35,7 +35,7 @@ function decoded(part: string): string {
   }
 }
 
-/** `replace` where going back should not undo it: filters, sliders. */
+/** Use `replace` for filters and sliders, which the back button should not undo. */
 export function go(href: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') location.hash = href
   else {
@@ -51,20 +51,20 @@ function subscribe(listener: () => void): () => void {
 
 export function useAddress(): Address {
   const hash = useSyncExternalStore(subscribe, () => location.hash)
-  return useMemo(() => addressOf(hash), [hash])
+  return useMemo(() => parseAddress(hash), [hash])
 }
 
-/** Changes parts of the query of where we are. */
+/** Changes parts of the current query. */
 export function changeQuery(changes: Query, how: 'push' | 'replace' = 'replace'): void {
-  const { path, query } = addressOf(location.hash)
-  go(hrefOf(path, { ...Object.fromEntries(query), ...changes }), how)
+  const { path, query } = parseAddress(location.hash)
+  go(buildHref(path, { ...Object.fromEntries(query), ...changes }), how)
 }
 
-export const toSession = (id: string, n?: number): string => hrefOf(['sessions', id], { n })
-export const toFlow = (id: string, query: Query = {}): string => hrefOf(['flows', id], query)
+export const linkToSession = (id: string, n?: number): string => buildHref(['sessions', id], { n })
+export const linkToFlow = (id: string, query: Query = {}): string => buildHref(['flows', id], query)
 
-/** Another session, with the search and the filters as they are. */
+/** Goes to another session and keeps the search and the filters. */
 export function goToSession(id: string): void {
-  const { n: _n, ...kept } = Object.fromEntries(addressOf(location.hash).query)
-  go(hrefOf(['sessions', id], kept))
+  const { n: _n, ...kept } = Object.fromEntries(parseAddress(location.hash).query)
+  go(buildHref(['sessions', id], kept))
 }

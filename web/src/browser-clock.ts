@@ -1,23 +1,23 @@
-/** Time as the browser has it. The only file of the page that reads a clock or sets a timer. */
+/** The browser's clock. No other file of the page reads a clock or sets a timer. */
 import { useSyncExternalStore } from 'react'
 
 export const now = (): number => Date.now()
 
-/** Runs `work` once, later; the returned function calls it off. */
+/** Runs `work` once, later. Call the returned function to cancel it. */
 export function after(ms: number, work: () => void): () => void {
   const timer = setTimeout(work, ms)
   return () => clearTimeout(timer)
 }
 
-/** Before the next picture is drawn; a tab that nobody sees draws none, so there it is a timer. */
-export function soon(work: () => void): void {
+/** Runs before the next frame. A hidden tab draws no frames, so it uses a timer. */
+export function runSoon(work: () => void): void {
   if (document.visibilityState === 'visible') requestAnimationFrame(work)
   else after(hiddenMs, work)
 }
 const hiddenMs = 200
 
-/** Answers once with the newest of many changes, at most every `ms`. */
-export function gathered(ms: number, work: () => void): () => void {
+/** However often it is called, runs `work` at most every `ms`. */
+export function throttle(ms: number, work: () => void): () => void {
   let waiting = false
   return () => {
     if (waiting) return
@@ -48,7 +48,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** The time, once a second; one timer for the whole page. */
+/** The current time, updated every second by one timer for the whole page. */
 export const useNow = (): number =>
   useSyncExternalStore(subscribe, () =>
     listeners.size === 0 ? (ticked = Math.floor(now() / tickMs) * tickMs) : ticked,

@@ -1,10 +1,10 @@
-/** Whether the page is live, and what to do where it is not. */
+/** Says when the page is not live, and what to do about it. */
 import { useState } from 'react'
-import { keepToken } from './kept-text.ts'
-import { useLook } from './live/use-live.ts'
+import { storeToken } from './browser-storage.ts'
+import { useLiveTopic } from './live/use-live.ts'
 
 export function ConnectionBar() {
-  const live = useLook('connection')
+  const live = useLiveTopic('connection')
   const connection = live.connection()
   const { problem } = live.loaded()
   if (connection.state === 'lost')
@@ -29,12 +29,11 @@ export function ConnectionBar() {
         </button>
       </p>
     )
-  // Without anything to show there is only one thing to say.
   if (connection.state === 'connecting' && live.lostWhy() !== '')
     return (
       <p className="bar bar-bad" role="status">
         No server answers at {location.origin} ({live.lostWhy()}). Start it with “tieline serve”; this page
-        goes on by itself.
+        reconnects by itself.
       </p>
     )
   return null
@@ -53,7 +52,7 @@ export function TokenForm({ why }: { why: string }) {
       <form
         onSubmit={(event) => {
           event.preventDefault()
-          keepToken(token.trim())
+          storeToken(token.trim())
           location.reload()
         }}
       >

@@ -1,6 +1,7 @@
-/** Which keys there are, and the switch for those who do not want them. */
+/** The keyboard shortcuts, and the switch that turns single letters off. */
 import { useState } from 'react'
 import { lettersOn, setLetters } from './keys.ts'
+import { CheckBox } from './parts/check-box.tsx'
 import { Dialog } from './parts/dialog.tsx'
 
 export function KeyHelp({
@@ -33,17 +34,14 @@ export function KeyHelp({
           </div>
         ))}
       </dl>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={on}
-          onChange={(event) => {
-            setLetters(event.target.checked)
-            setOn(event.target.checked)
-          }}
-        />{' '}
-        Single letters are keys
-      </label>
+      <CheckBox
+        label="Single letters are keys"
+        checked={on}
+        onChange={(checked) => {
+          setLetters(checked)
+          setOn(checked)
+        }}
+      />
       <p className="hint">
         The same data: <a href="/docs/">the API</a>, <code>tieline --help</code>.
       </p>

@@ -1,6 +1,6 @@
-/** Keys of the page. Single letters can be switched off, for those who speak to their computer. */
+/** Keyboard shortcuts. Single letters can be switched off, for people who use speech input. */
 import { useEffect, useRef } from 'react'
-import { readText, writeText } from './kept-text.ts'
+import { readText, writeText } from './browser-storage.ts'
 
 const place = 'tieline.keys'
 export const lettersOn = (): boolean => readText(place) !== 'off'
@@ -12,7 +12,7 @@ const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 
-/** Calls what belongs to a key, unless somebody types or a dialog is open. Escape works in fields too. */
+/** Runs the action of a key, unless a field has the focus or a dialog is open. Escape works in fields too. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys)
   useEffect(() => {
@@ -41,7 +41,7 @@ export function useKeys(keys: Keys): void {
   }, [])
 }
 
-/** Moves the focus within a list: `j` and `k` go to the next and the last element that fits the selector. */
+/** Moves the focus to the next or the previous element that matches the selector. */
 export function moveFocus(selector: string, by: 1 | -1): void {
   const all = [...document.querySelectorAll<HTMLElement>(selector)]
   const at = all.findIndex((one) => one === document.activeElement || one.contains(document.activeElement))

@@ -2,13 +2,13 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
-import { takeToken } from './kept-text.ts'
+import { takeToken } from './browser-storage.ts'
 import { openLive } from './live/live.ts'
 import { LiveContext } from './live/use-live.ts'
-import { applyTheme, keptTheme } from './theme.ts'
+import { applyTheme, readTheme } from './theme.ts'
 import './style/page.css'
 
-applyTheme(keptTheme())
+applyTheme(readTheme())
 const live = openLive(location.origin, takeToken())
 createRoot(document.querySelector('#page') as Element).render(
   <StrictMode>

@@ -1,4 +1,3 @@
-/** Light, dark, or as the system says. */
 import { useTheme, type Theme } from './theme.ts'
 
 const words: Record<Theme, string> = { system: 'System', light: 'Light', dark: 'Dark' }

@@ -1,12 +1,12 @@
-/** Light or dark: as the system says, unless somebody chose. */
+/** Light or dark, like the system unless the user chooses. */
 import { useState } from 'react'
-import { readText, writeText } from './kept-text.ts'
+import { readText, writeText } from './browser-storage.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 const place = 'tieline.theme'
 const themes: readonly Theme[] = ['system', 'light', 'dark']
 
-export const keptTheme = (): Theme => themes.find((theme) => theme === readText(place)) ?? 'system'
+export const readTheme = (): Theme => themes.find((theme) => theme === readText(place)) ?? 'system'
 
 export function applyTheme(theme: Theme): void {
   if (theme === 'system') delete document.documentElement.dataset['theme']
@@ -14,7 +14,7 @@ export function applyTheme(theme: Theme): void {
 }
 
 export function useTheme(): [Theme, (theme: Theme) => void] {
-  const [theme, setTheme] = useState(keptTheme)
+  const [theme, setTheme] = useState(readTheme)
   return [
     theme,
     (next) => {

@@ -1,10 +1,7 @@
-/**
- * One message, coloured by where it came from: a person blue, an applet in its own hue, an agent purple with
- * its session, notices grey.
- */
+/** A message, coloured by its origin: blue for a person, purple for an agent, grey for a notice. */
 import type { ReactNode } from 'react'
 import type { MessageSource } from '../../../src/model/event.ts'
-import { clockTime, wholeTime } from '../amounts.ts'
+import { formatTime, formatDateTime } from '../format.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 
@@ -28,17 +25,17 @@ export function AskedBubble({
   actions?: ReactNode
   note?: ReactNode
 }) {
-  const hue = origin.source === 'applet' ? { '--hue': hueOf(origin.applet ?? '') } : {}
+  const hue = origin.source === 'applet' ? { '--hue': pickHue(origin.applet ?? '') } : {}
   return (
     <article
       className={`bubble from-${origin.source}`}
       style={hue as React.CSSProperties}
-      aria-label={labelOf(origin)}
+      aria-label={labelMessage(origin)}
     >
       <header>
         <Sender origin={origin} />{' '}
-        <time dateTime={isoTime(at)} title={wholeTime(at)}>
-          {clockTime(at)}
+        <time dateTime={formatIsoTime(at)} title={formatDateTime(at)}>
+          {formatTime(at)}
         </time>
         {note}
         <span className="bubble-acts">{actions}</span>
@@ -54,7 +51,7 @@ function Sender({ origin: { source, from, fromAgent, applet } }: { origin: Origi
     return (
       <strong className="applet-brand">
         <span className="applet-mark" aria-hidden="true">
-          {initialOf(applet ?? '?')}
+          {takeInitial(applet ?? '?')}
         </span>{' '}
         <Name>{applet ?? 'an applet'}</Name> <span className="hint">applet</span>
       </strong>
@@ -62,9 +59,9 @@ function Sender({ origin: { source, from, fromAgent, applet } }: { origin: Origi
   return <strong>{from === null ? <Name>{fromAgent ?? 'an agent'}</Name> : <SessionLink id={from} />}</strong>
 }
 
-const initialOf = (name: string): string => String.fromCodePoint(name.codePointAt(0) ?? 63).toUpperCase()
+const takeInitial = (name: string): string => String.fromCodePoint(name.codePointAt(0) ?? 63).toUpperCase()
 
-const labelOf = ({ source, fromAgent, applet }: Origin): string =>
+const labelMessage = ({ source, fromAgent, applet }: Origin): string =>
   source === 'user'
     ? 'Message from you'
     : source === 'applet'
@@ -75,17 +72,17 @@ export const NoticeBubble = ({ about, text, at }: { about: string; text: string;
   <article className="bubble from-notice" aria-label="Notice">
     <header>
       <strong>Notice</strong> {about.startsWith('ses_') && <SessionLink id={about} />}{' '}
-      <time dateTime={isoTime(at)}>{clockTime(at)}</time>
+      <time dateTime={formatIsoTime(at)}>{formatTime(at)}</time>
     </header>
     <Markdown text={text} />
   </article>
 )
 
-export const isoTime = (at: number): string =>
+export const formatIsoTime = (at: number): string =>
   new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' }).format(at).replace(' ', 'T')
 
-/** The same name has the same hue, everywhere. */
-export function hueOf(name: string): number {
+/** An applet has the same hue everywhere. */
+export function pickHue(name: string): number {
   let sum = 7
   for (const letter of name) sum = (sum * 31 + (letter.codePointAt(0) ?? 0)) % 3600
   return sum / 10

@@ -1,4 +1,4 @@
-/** The box to write in: at once or queued, only if idle, or into the inbox. */
+/** The form for a message, which is sent at once, queued, or put into the inbox. */
 import { useState } from 'react'
 import type { SentMessage } from '../../../src/wire/sessions.ts'
 import { useLive } from '../live/use-live.ts'
@@ -32,7 +32,7 @@ export function Composer({ id }: { id: string }) {
       const sent = await live.client.sessions.send(id, { message: whole, delivery })
       setSaid(sentWords[sent.status])
     } catch (error) {
-      // What was written is not lost.
+      // Keep what was written.
       setText((now) => (now === '' ? whole : now))
       setSaid('')
       setProblem(error)

@@ -1,17 +1,17 @@
-/** Whose conversation it is, how it stands, and what can be done with all of it. */
+/** The head of a conversation: its agent, its state and its actions. */
 import { useState } from 'react'
-import { amount, plural, shortId } from '../amounts.ts'
-import { toFlow } from '../address.ts'
-import { agentNameOf, isActive, nameOf, type SessionFact } from '../live/ledger.ts'
+import { formatAmount, pluralize, shortenId } from '../format.ts'
+import { linkToFlow } from '../address.ts'
+import { nameSessionAgent, isActive, nameSession, type SessionFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
 import { CopyButton } from '../parts/code-block.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
 
 export function ConversationHead({ id, back }: { id: string; back: string }) {
-  const live = useLook(`session:${id}`)
+  const live = useLiveTopic(`session:${id}`)
   const session = live.ledger.sessions.get(id)
   return (
     <header className="conversation-head">
@@ -19,7 +19,7 @@ export function ConversationHead({ id, back }: { id: string; back: string }) {
         ← Sessions
       </a>
       <h2>
-        <Name>{session === undefined ? shortId(id) : nameOf(session)}</Name>
+        <Name>{session === undefined ? shortenId(id) : nameSession(session)}</Name>
       </h2>
       {session !== undefined && <ActivityBadge session={session} />}
       {session !== undefined && <Facts session={session} />}
@@ -32,7 +32,7 @@ function Facts({ session }: { session: SessionFact }) {
   return (
     <ul className="facts">
       <li>
-        <Name>{agentNameOf(session)}</Name>
+        <Name>{nameSessionAgent(session)}</Name>
         {session.kind !== 'persistent' &&
           ` (${session.kind === 'external' ? 'a client outside' : 'made by a call'})`}
       </li>
@@ -47,14 +47,14 @@ function Facts({ session }: { session: SessionFact }) {
           child of <SessionLink id={session.parent} />
         </li>
       )}
-      {session.tokens > 0 && <li>{amount(session.tokens)} tokens</li>}
+      {session.tokens > 0 && <li>{formatAmount(session.tokens)} tokens</li>}
       {session.buffered > 0 && (
         <li>
-          <a href="#/inbox/mail">{plural(session.buffered, 'message')} to accept</a>
+          <a href="#/inbox/mail">{pluralize(session.buffered, 'message')} to accept</a>
         </li>
       )}
       <li>
-        <span className="id">{shortId(session.id)}</span> <CopyButton text={session.id} label="Copy id" />
+        <span className="id">{shortenId(session.id)}</span> <CopyButton text={session.id} label="Copy id" />
       </li>
     </ul>
   )
@@ -68,14 +68,14 @@ function Actions({ session, live }: { session: SessionFact; live: Live }) {
       (error: unknown) => setProblem({ what, error }),
     )
   }
-  const flow = newestFlow(session, live)
+  const flow = findNewestFlow(session, live)
   const queued = [...session.liveTurns].filter(
     (turn) => live.ledger.turns.get(turn)?.startedAt === null,
   ).length
   return (
     <div className="conversation-acts">
       {flow !== null && (
-        <a className="button" href={toFlow(flow)}>
+        <a className="button" href={linkToFlow(flow)}>
           Flow
         </a>
       )}
@@ -118,7 +118,7 @@ function Actions({ session, live }: { session: SessionFact; live: Live }) {
   )
 }
 
-function newestFlow(session: SessionFact, live: Live): string | null {
+function findNewestFlow(session: SessionFact, live: Live): string | null {
   const last = [...session.turnIds]
     .map((id) => live.ledger.turns.get(id))
     .filter((turn) => turn?.flow != null)

@@ -1,12 +1,9 @@
-/**
- * One conversation: its head, its entries as far as they are in sight, what runs now, and the box to write
- * in.
- */
+/** One conversation: its head, its entries, the turns that run, and the form for a message. */
 import { useEffect, useState } from 'react'
 import { TielineError } from '../../../src/client/tieline-error.ts'
-import { go, toSession } from '../address.ts'
+import { go, linkToSession } from '../address.ts'
 import { useKeys } from '../keys.ts'
-import { useLive, useLook } from '../live/use-live.ts'
+import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { Composer } from './composer.tsx'
@@ -15,14 +12,17 @@ import { EntryList } from './entry-list.tsx'
 import { openHistory, type History } from './history.ts'
 
 export function ConversationView({ id, at, back }: { id: string; at: number | null; back: string }) {
-  const live = useLook(`session:${id}`)
+  const live = useLiveTopic(`session:${id}`)
   const session = live.ledger.sessions.get(id)
   const isKnown = session !== undefined && (session.agent !== '' || session.kind !== 'ephemeral')
-  // A link may name a session that no list has: an old one, or none.
+  // A link may name a session that is in no list: an old one, or one that does not exist.
   const found = useLoaded(isKnown ? '' : id, async () =>
     isKnown ? null : await live.refreshSession(id).then(() => true),
   )
-  useKeys({ Escape: () => leave(back), c: () => document.querySelector<HTMLElement>('#write')?.focus() })
+  useKeys({
+    Escape: () => leaveOrGoBack(back),
+    c: () => document.querySelector<HTMLElement>('#write')?.focus(),
+  })
   const unknown = !isKnown && found.error instanceof TielineError && found.error.status === 404
   return (
     <section className="conversation" aria-label="Conversation">
@@ -41,7 +41,7 @@ export function ConversationView({ id, at, back }: { id: string; at: number | nu
   )
 }
 
-function leave(back: string): void {
+function leaveOrGoBack(back: string): void {
   const field = document.activeElement
   if (field instanceof HTMLElement && ['INPUT', 'TEXTAREA', 'SELECT'].includes(field.tagName)) field.blur()
   else location.hash = back
@@ -56,14 +56,14 @@ function Body({ id, at }: { id: string; at: number | null }) {
     setHistory(opened)
     return () => opened.stop()
   }, [live, id])
-  const isOpen = useLook('connection').connection().state === 'open'
+  const isOpen = useLiveTopic('connection').connection().state === 'open'
   useEffect(() => {
     if (isOpen && history !== null && history.problem() !== null) history.retry()
   }, [isOpen, history])
   const fork = async (n: number, total: number): Promise<void> => {
     try {
       const { sessionId } = await live.client.sessions.fork(id, { back: total - n })
-      go(toSession(sessionId))
+      go(linkToSession(sessionId))
     } catch (error) {
       setForkProblem(error)
     }
@@ -91,7 +91,7 @@ function Entries({
   history: History
   onFork: (n: number) => void
 }) {
-  useLook(history.topic)
+  useLiveTopic(history.topic)
   const total = history.total()
   const problem = history.problem()
   if (total === null)

@@ -1,13 +1,10 @@
-/**
- * The entries in sight, of however many there are. New ones are followed while one is at the end; otherwise
- * nothing moves.
- */
+/** Draws only the entries in sight. The list follows new entries if it is scrolled to the end. */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { HistoryEntry } from '../../../src/wire/sessions.ts'
 import type { NoticeFact, TurnFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Empty } from '../parts/states.tsx'
 import { Entry } from './entry.tsx'
 import type { History } from './history.ts'
@@ -20,10 +17,10 @@ const entryHeight = 96
 type Props = { id: string; at: number | null; history: History; total: number; onFork: (n: number) => void }
 
 export function EntryList({ id, at, history, total, onFork }: Props) {
-  const live = useLook(`session:${id}`)
-  useLook('notices')
+  const live = useLiveTopic(`session:${id}`)
+  useLiveTopic('notices')
   const scroller = useRef<HTMLDivElement>(null)
-  const turns = looseTurns(live, id, history, total)
+  const turns = findLooseTurns(live, id, history, total)
   const count = total + turns.length
   const virtual = useVirtualizer({
     count,
@@ -41,7 +38,7 @@ export function EntryList({ id, at, history, total, onFork }: Props) {
   useEffect(() => {
     if (at === null) virtual.scrollToEnd()
     else virtual.scrollToIndex(Math.max(0, at - 1), { align: 'center' })
-    // Only when the conversation is opened, or another place in it is asked for.
+    // Only when another conversation, or another place in it, is opened.
   }, [id, at])
   const items = virtual.getVirtualItems()
   useEffect(() => {
@@ -125,23 +122,23 @@ function PastEntry({ session, n, history, notices, marked, onFork }: PastProps) 
     <Entry
       session={session}
       entry={entry}
-      notices={noticesAfter(entry, history.entry(n + 1), notices, n === history.total())}
+      notices={findNotices(entry, history.entry(n + 1), notices, n === history.total())}
       isMarked={marked === n}
       onFork={onFork}
     />
   )
 }
 
-/** A notice stands under the entry after which it came. */
-const noticesAfter = (
+/** The notices that came after an entry and before the next one. */
+const findNotices = (
   entry: HistoryEntry,
   next: HistoryEntry | undefined,
   notices: readonly NoticeFact[],
   isLast: boolean,
 ): NoticeFact[] => notices.filter(({ at }) => at >= entry.at && (next === undefined ? isLast : at < next.at))
 
-/** Turns that run or wait, and what ended since without becoming an entry. */
-function looseTurns(live: Live, id: string, history: History, total: number): TurnFact[] {
+/** Turns that run or wait, and turns that ended without becoming an entry. */
+function findLooseTurns(live: Live, id: string, history: History, total: number): TurnFact[] {
   const last = total === 0 ? undefined : history.entry(total)
   const turns: TurnFact[] = []
   for (const turnId of live.ledger.sessions.get(id)?.turnIds ?? []) {

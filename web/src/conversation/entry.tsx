@@ -1,18 +1,18 @@
-/** One entry of a conversation: what was asked, or what was answered, with what happened in between. */
+/** One entry of a conversation: a question, or an answer with the steps that led to it. */
 import { useState } from 'react'
 import type { HistoryEntry } from '../../../src/wire/sessions.ts'
-import { hrefOf, toFlow } from '../address.ts'
-import { clockTime, plural, wholeTime } from '../amounts.ts'
+import { buildHref, linkToFlow } from '../address.ts'
+import { formatTime, pluralize, formatDateTime } from '../format.ts'
 import type { NoticeFact } from '../live/ledger.ts'
 import { readLog } from '../live/read-log.ts'
-import { addTo, emptyDetail, turnsAbout, type TurnDetail } from '../live/turn-details.ts'
+import { addToDetail, createDetail, findTurns, type TurnDetail } from '../live/turn-details.ts'
 import { useLive } from '../live/use-live.ts'
 import type { Live } from '../live/live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Markdown } from '../parts/markdown.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import { AskedBubble, isoTime, NoticeBubble } from './bubble.tsx'
+import { AskedBubble, formatIsoTime, NoticeBubble } from './bubble.tsx'
 import { TurnSteps } from './turn-steps.tsx'
 
 type Props = {
@@ -28,7 +28,7 @@ export function Entry({ session, entry, notices, isMarked, onFork }: Props) {
     <>
       <a
         className="quiet"
-        href={hrefOf(['sessions', session], { n: entry.n })}
+        href={buildHref(['sessions', session], { n: entry.n })}
         title="A link to this message"
       >
         #{entry.n}
@@ -74,18 +74,18 @@ function Answered({ session, entry, acts }: { session: string; entry: HistoryEnt
     <article className="answer" aria-label="Answer">
       <header>
         {entry.outcome !== null && entry.outcome !== 'completed' && <OutcomeBadge outcome={entry.outcome} />}{' '}
-        <time dateTime={isoTime(entry.at)} title={wholeTime(entry.at)}>
-          {clockTime(entry.at)}
+        <time dateTime={formatIsoTime(entry.at)} title={formatDateTime(entry.at)}>
+          {formatTime(entry.at)}
         </time>
         {turn?.flow != null && (
-          <a className="quiet" href={toFlow(turn.flow)}>
+          <a className="quiet" href={linkToFlow(turn.flow)}>
             Flow
           </a>
         )}
         <span className="bubble-acts">{acts}</span>
       </header>
       {entry.toolCalls.length > 0 && <PastSteps session={session} entry={entry} />}
-      {/* Where nothing was said, the entry holds the error in brackets, for models to read. */}
+      {/* Without an answer, the entry holds the error in brackets for models to read. */}
       {entry.text !== '' && entry.text !== `[${entry.error ?? ''}]` && <Markdown text={entry.text} />}
       {entry.error !== null && (
         <p className="error-line" role="note">
@@ -96,14 +96,14 @@ function Answered({ session, entry, acts }: { session: string; entry: HistoryEnt
   )
 }
 
-/** Folded until somebody opens it; only then is it read. */
+/** The steps are read when they are unfolded. */
 function PastSteps({ session, entry }: { session: string; entry: HistoryEntry }) {
   const [open, setOpen] = useState(false)
   const names = [...new Set(entry.toolCalls)]
   return (
     <details className="past-steps" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        {plural(names.length, 'tool')}: {names.join(', ')}
+        {pluralize(names.length, 'tool')}: {names.join(', ')}
       </summary>
       {open && <ReadSteps session={session} turn={entry.turn} answer={entry.text} />}
     </details>
@@ -130,8 +130,8 @@ async function readDetail(
   const kept = live.details.get(turn)
   if (kept?.ended === true) return kept
   const fact = live.ledger.turns.get(turn)
-  const detail = emptyDetail(turn)
-  // Where the turn is older than what the page has read, its session is read from the beginning.
+  const detail = createDetail(turn)
+  // If the turn is older than what the page has read, its session is read from the beginning.
   await readLog(
     live.client,
     {
@@ -140,7 +140,7 @@ async function readDetail(
       sessions: [session],
     },
     (streamed) => {
-      if (turnsAbout(streamed.event).includes(turn)) addTo(detail, streamed)
+      if (findTurns(streamed.event).includes(turn)) addToDetail(detail, streamed)
     },
     signal,
     ({ event }) => event.type === 'turn.ended' && event.turn === turn,

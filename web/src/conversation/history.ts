@@ -4,10 +4,10 @@ import type { Live } from '../live/live.ts'
 
 export type History = {
   readonly topic: string
-  /** How many entries there are; null until the first page came. */
+  /** How many entries there are; null until the first page is read. */
   total(): number | null
   entry(n: number): HistoryEntry | undefined
-  /** Reads the page that an entry is on, where it is not there yet. */
+  /** Reads the page of an entry unless it is already there. */
   want(n: number): void
   problem(): unknown
   retry(): void
@@ -15,7 +15,7 @@ export type History = {
 }
 
 const pageSize = 50
-/** R11: pages far from sight are let go. */
+/** R11: the oldest pages are dropped. */
 const pagesMax = 60
 
 export function openHistory(live: Live, session: string): History {
@@ -27,7 +27,7 @@ export function openHistory(live: Live, session: string): History {
   let problem: unknown = null
 
   const put = (entry: HistoryEntry): void => {
-    const page = pageOf(entry.n)
+    const page = findPage(entry.n)
     const known = pages.get(page) ?? new Map<number, HistoryEntry>()
     pages.delete(page)
     pages.set(page, known.set(entry.n, entry))
@@ -50,13 +50,13 @@ export function openHistory(live: Live, session: string): History {
     live.topics.touch(topic)
   }
   const want = (n: number): void => {
-    const page = pageOf(n)
+    const page = findPage(n)
     if (asked.has(page) || pages.get(page)?.has(n) === true) return
     asked.add(page)
     void load((page + 1) * pageSize + 1).finally(() => asked.delete(page))
   }
-  const deaf = live.onEvent((streamed) => {
-    const entries = streamed.event.session === session ? entriesOf(live, streamed) : []
+  const unsubscribe = live.onEvent((streamed) => {
+    const entries = streamed.event.session === session ? buildEntries(live, streamed) : []
     entries.forEach(put)
     if (entries.length > 0) live.topics.touch(topic)
   })
@@ -65,20 +65,20 @@ export function openHistory(live: Live, session: string): History {
     topic,
     want,
     total: () => total,
-    entry: (n) => pages.get(pageOf(n))?.get(n),
+    entry: (n) => pages.get(findPage(n))?.get(n),
     problem: () => problem,
     retry: () => void load(null),
     stop() {
-      deaf()
+      unsubscribe()
       stopped.abort()
     },
   }
 }
 
-const pageOf = (n: number): number => Math.floor((n - 1) / pageSize)
+const findPage = (n: number): number => Math.floor((n - 1) / pageSize)
 
-/** What a turn added when it ended. */
-function entriesOf(live: Live, { at, event }: StreamedEvent): HistoryEntry[] {
+/** The entries that a turn added when it ended. */
+function buildEntries(live: Live, { at, event }: StreamedEvent): HistoryEntry[] {
   if (event.type !== 'turn.ended' || event.entry === null || event.turn === null) return []
   const { n, asked, answered, from, startedAt } = event.entry
   const turn = live.ledger.turns.get(event.turn)

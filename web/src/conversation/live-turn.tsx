@@ -1,24 +1,21 @@
-/**
- * A turn that runs or waits, and one that left no entry: what was asked, what it does, and its words as they
- * come.
- */
+/** A turn without an entry: it waits, runs, or ended without an answer. Its text streams in. */
 import { useEffect, useRef, useState } from 'react'
-import { toFlow } from '../address.ts'
-import { duration } from '../amounts.ts'
+import { linkToFlow } from '../address.ts'
+import { formatDuration } from '../format.ts'
 import { after, useNow } from '../browser-clock.ts'
 import type { Ledger, TurnFact } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Markdown } from '../parts/markdown.tsx'
 import { AskedBubble } from './bubble.tsx'
 import { TurnSteps } from './turn-steps.tsx'
 
 export function LiveTurn({ turn }: { turn: TurnFact }) {
-  const live = useLook(`session:${turn.session}`)
+  const live = useLiveTopic(`session:${turn.session}`)
   const detail = live.details.get(turn.id)
   const sender = turn.from === null ? undefined : live.ledger.sessions.get(turn.from)
   const items = detail?.items ?? []
-  // Items change in place: their number and how many have ended say when to draw again.
+  // Items change in place, so their states decide when to redraw.
   const count = items
     .map((item) =>
       item.kind === 'tool' || item.kind === 'call'
@@ -56,7 +53,10 @@ export function LiveTurn({ turn }: { turn: TurnFact }) {
             <OutcomeBadge outcome={turn.outcome} />
             {turn.endedAt === null && <Running turn={turn} />}
             {turn.flow !== null && (
-              <a className="quiet" href={toFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}>
+              <a
+                className="quiet"
+                href={linkToFlow(turn.flow, turn.call === null ? {} : { call: turn.call })}
+              >
                 Flow
               </a>
             )}
@@ -81,26 +81,26 @@ function Running({ turn }: { turn: TurnFact }) {
   const left = turn.deadline === null ? null : turn.deadline - at
   return (
     <span className="hint">
-      {turn.stopping ? 'stopping' : duration(at - (turn.startedAt ?? turn.openedAt))}
-      {left !== null && left < 600_000 && ` · ends in ${duration(Math.max(0, left))}`}
+      {turn.stopping ? 'stopping' : formatDuration(at - (turn.startedAt ?? turn.openedAt))}
+      {left !== null && left < 600_000 && ` · ends in ${formatDuration(Math.max(0, left))}`}
     </span>
   )
 }
 
 const drawMs = 120
 
-/** Long texts are not parsed with every word. */
+/** Throttled, so that a long text is not parsed again with every word. */
 function Streaming({ turn }: { turn: TurnFact }) {
-  const live = useLook(`said:${turn.id}`)
+  const live = useLiveTopic(`said:${turn.id}`)
   const said = live.said.get(turn.id)
   const text = said === undefined ? '' : `${said.gap ? '… ' : ''}${said.text}`
-  const shown = useSlow(text)
+  const shown = useThrottled(text)
   return shown === '' ? (
     <p className="thinking" role="status">
       <i />
       <i />
       <i />
-      <span className="hint">{workWords(live.ledger, turn)}</span>
+      <span className="hint">{describeWork(live.ledger, turn)}</span>
     </p>
   ) : (
     <div className="streaming">
@@ -109,8 +109,8 @@ function Streaming({ turn }: { turn: TurnFact }) {
   )
 }
 
-/** What it is at, where it says nothing. */
-function workWords(ledger: Ledger, turn: TurnFact): string {
+/** What a turn does while it says nothing. */
+function describeWork(ledger: Ledger, turn: TurnFact): string {
   const session = ledger.sessions.get(turn.session)
   if (turn.stopping) return 'Stopping'
   if ([...ledger.questions.values()].some((question) => question.turn === turn.id))
@@ -121,8 +121,8 @@ function workWords(ledger: Ledger, turn: TurnFact): string {
   return names.length === 0 ? 'Working' : `Waits for ${[...new Set(names)].join(', ')}`
 }
 
-/** The newest text, at most every so often. */
-function useSlow(text: string): string {
+/** The newest text, updated at most every `drawMs`. */
+function useThrottled(text: string): string {
   const [shown, setShown] = useState(text)
   const newest = useRef(text)
   const waits = useRef(false)

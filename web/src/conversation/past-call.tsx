@@ -1,9 +1,6 @@
-/**
- * A session that a call made keeps no conversation of its own: what was asked and answered is in the record
- * of the call.
- */
+/** A session made by a call has no conversation: its question and answer are in the record of the call. */
 import type { ReactNode } from 'react'
-import { toFlow } from '../address.ts'
+import { linkToFlow } from '../address.ts'
 import { useLive } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Markdown } from '../parts/markdown.tsx'
@@ -33,7 +30,7 @@ export function PastCall({ id, otherwise }: { id: string; otherwise: ReactNode }
             <header>
               <OutcomeBadge outcome={record.outcome} />
               {record.flow !== null && (
-                <a className="quiet" href={toFlow(record.flow, { call: record.call })}>
+                <a className="quiet" href={linkToFlow(record.flow, { call: record.call })}>
                   Flow
                 </a>
               )}

@@ -1,21 +1,18 @@
-/**
- * What happened inside a turn: what the model said on the way, tools with input and output, calls with a link
- * to their flow. Everything is folded to one line.
- */
+/** The steps of a turn, folded to one line each: interim texts, tools with input and output, and calls. */
 import { memo } from 'react'
-import { amount, duration, firstLine } from '../amounts.ts'
-import { toFlow } from '../address.ts'
+import { formatAmount, formatDuration, takeFirstLine } from '../format.ts'
+import { linkToFlow } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
-import { called } from '../live/ledger.ts'
+import { nameAgent } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
 import type { DetailItem } from '../live/turn-details.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { jsonLine, jsonText } from '../parts/json-text.ts'
+import { summarizeJson, formatJson } from '../parts/format-json.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 
-/** The last words of a turn are its answer, which is shown by itself. */
+/** The last text of a turn is its answer, which is shown separately. */
 export const TurnSteps = memo(function TurnSteps({
   items,
   answer,
@@ -23,7 +20,7 @@ export const TurnSteps = memo(function TurnSteps({
 }: {
   items: readonly DetailItem[]
   answer: string | null
-  /** Draws again when the list has grown. */
+  /** Changes when the items change, which forces a redraw. */
   count: string
 }) {
   return (
@@ -66,19 +63,21 @@ function ToolStep({ item }: { item: Extract<DetailItem, { kind: 'tool' }> }) {
     <details className="step">
       <summary>
         <span className="step-name">{item.name}</span>{' '}
-        <span className="step-line">{jsonLine(item.input)}</span>{' '}
+        <span className="step-line">{summarizeJson(item.input)}</span>{' '}
         <span className={`badge tone-${item.ok === null ? 'live' : item.ok ? 'good' : 'bad'}`}>
           {item.ok === null ? 'running' : item.ok ? 'ok' : 'failed'}
         </span>
-        {item.endedAt !== null && <span className="number">{duration(item.endedAt - item.startedAt)}</span>}
+        {item.endedAt !== null && (
+          <span className="number">{formatDuration(item.endedAt - item.startedAt)}</span>
+        )}
       </summary>
-      <CodeBlock label="Input" text={jsonText(item.input)} />
-      {item.endedAt !== null && <CodeBlock label="Output" text={jsonText(item.output)} />}
+      <CodeBlock label="Input" text={formatJson(item.input)} />
+      {item.endedAt !== null && <CodeBlock label="Output" text={formatJson(item.output)} />}
     </details>
   )
 }
 
-const Elapsed = ({ from }: { from: number }) => <>{duration(Math.max(0, useNow() - from))}</>
+const Elapsed = ({ from }: { from: number }) => <>{formatDuration(Math.max(0, useNow() - from))}</>
 
 function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refused' }> }) {
   const { ledger } = useLive()
@@ -87,12 +86,12 @@ function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refuse
   return (
     <details className="step step-call">
       <summary>
-        <span className="step-name">{item.tool}</span> <Name>{called(ledger, item.agent)}</Name>{' '}
-        <span className="step-line">{firstLine(item.task, 100)}</span>{' '}
+        <span className="step-name">{item.tool}</span> <Name>{nameAgent(ledger, item.agent)}</Name>{' '}
+        <span className="step-line">{takeFirstLine(item.task, 100)}</span>{' '}
         <OutcomeBadge outcome={isCall ? item.outcome : 'refused'} />
         {isCall && (
           <span className="number">
-            {item.endedAt === null ? <Elapsed from={item.at} /> : duration(item.endedAt - item.at)}
+            {item.endedAt === null ? <Elapsed from={item.at} /> : formatDuration(item.endedAt - item.at)}
           </span>
         )}
       </summary>
@@ -101,15 +100,15 @@ function CallStep({ item }: { item: Extract<DetailItem, { kind: 'call' | 'refuse
         <>
           {item.errors.length > 0 && <CodeBlock label="Errors" text={item.errors.join('\n')} />}
           {item.output !== '' && (
-            <CodeBlock label={`Output, ${amount(item.tokensUsed)} tokens`} text={item.output} />
+            <CodeBlock label={`Output, ${formatAmount(item.tokensUsed)} tokens`} text={item.output} />
           )}
           <p className="hint">
-            {flow !== null && <a href={toFlow(flow, { call: item.call })}>See it in the flow</a>} ·{' '}
+            {flow !== null && <a href={linkToFlow(flow, { call: item.call })}>See it in the flow</a>} ·{' '}
             <SessionLink id={item.target} />
           </p>
         </>
       ) : (
-        <CodeBlock label="Refused" text={jsonText(item.refusal)} />
+        <CodeBlock label="Refused" text={formatJson(item.refusal)} />
       )}
     </details>
   )

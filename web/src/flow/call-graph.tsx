@@ -1,12 +1,10 @@
-/**
- * Who calls whom in a flow: agents as boxes, calls between them as arrows, with how many there were and how
- * they ended.
- */
-import { amount, plural } from '../amounts.ts'
-import { outcomeText } from '../parts/badges.tsx'
+/** Who calls whom in a flow: a box for each agent, an arrow for the calls between two of them. */
+import { formatAmount, pluralize } from '../format.ts'
+import { describeOutcome } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
-import type { Bar, FlowPicture } from './fold-flow.ts'
-import { layered, type LaidNode } from './layered.ts'
+import { TableHead } from '../parts/table-head.tsx'
+import type { Bar, FlowPicture } from './flow-picture.ts'
+import { layoutLayers, type LaidNode } from './layout-layers.ts'
 
 type AgentNode = { name: string; turns: number; open: number; tokens: number; failed: number }
 type AgentEdge = {
@@ -20,7 +18,7 @@ type AgentEdge = {
   outcomes: Map<string, number>
 }
 
-export function graphOf({ bars }: FlowPicture): { nodes: AgentNode[]; edges: AgentEdge[] } {
+export function buildGraph({ bars }: FlowPicture): { nodes: AgentNode[]; edges: AgentEdge[] } {
   const nodes = new Map<string, AgentNode>()
   const edges = new Map<string, AgentEdge>()
   for (const bar of bars.values()) {
@@ -51,7 +49,7 @@ function addEdge(edges: Map<string, AgentEdge>, from: string, bar: Bar): void {
     first: bar.call ?? bar.id,
     outcomes: new Map<string, number>(),
   }
-  const word = outcomeText(bar.outcome)
+  const word = describeOutcome(bar.outcome)
   edge.outcomes.set(word, (edge.outcomes.get(word) ?? 0) + 1)
   edge.count += 1
   if (bar.outcome === null) edge.open += 1
@@ -63,8 +61,8 @@ function addEdge(edges: Map<string, AgentEdge>, from: string, bar: Bar): void {
 const box = { width: 168, height: 46, gapX: 84, gapY: 30 }
 
 export function CallGraph({ picture, onPick }: { picture: FlowPicture; onPick: (id: string) => void }) {
-  const { nodes, edges } = graphOf(picture)
-  const laid = layered(
+  const { nodes, edges } = buildGraph(picture)
+  const laid = layoutLayers(
     nodes.map(({ name }) => name),
     edges,
     box,
@@ -122,7 +120,7 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
   const note =
     node.turns === 0
       ? 'never ran'
-      : `${plural(node.turns, 'turn')}${node.tokens === 0 ? '' : ` · ${amount(node.tokens)} tokens`}`
+      : `${pluralize(node.turns, 'turn')}${node.tokens === 0 ? '' : ` · ${formatAmount(node.tokens)} tokens`}`
   return (
     <g
       transform={`translate(${place.x} ${place.y})`}
@@ -130,7 +128,7 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
     >
       <rect width={box.width} height={box.height} rx="6" />
       <text x="12" y="20" className="node-name">
-        {cut(node.name)}
+        {shortenName(node.name)}
       </text>
       <text x="12" y="36" className="node-note">
         {note}
@@ -140,7 +138,8 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
 }
 
 const nameMax = 20
-export const cut = (name: string): string => (name.length > nameMax ? `${name.slice(0, nameMax - 1)}…` : name)
+export const shortenName = (name: string): string =>
+  name.length > nameMax ? `${name.slice(0, nameMax - 1)}…` : name
 
 function EdgeLine({
   edge,
@@ -155,7 +154,7 @@ function EdgeLine({
 }) {
   if (from === undefined || to === undefined) return null
   const tone = edge.open > 0 ? 'live' : edge.failed + edge.refused > 0 ? 'bad' : 'rest'
-  const { path, x, y } = curve(from, to, box)
+  const { path, x, y } = drawCurve(from, to, box)
   return (
     <g
       className={`edge edge-${tone}${edge.refused === edge.count ? ' edge-refused' : ''}`}
@@ -170,11 +169,8 @@ function EdgeLine({
   )
 }
 
-/**
- * To the right where it goes down the layers; around below where it goes back; a loop above where it goes to
- * itself.
- */
-export function curve(
+/** To the right for a later layer, around below for an earlier one, a loop above for the box itself. */
+export function drawCurve(
   from: LaidNode,
   to: LaidNode,
   size: { width: number; height: number },
@@ -207,19 +203,11 @@ export function curve(
 const EdgeTable = ({ edges, onPick }: { edges: readonly AgentEdge[]; onPick: (id: string) => void }) => (
   <table className="table">
     <caption className="unseen">Who called whom</caption>
-    <thead>
-      <tr>
-        <th scope="col">Caller</th>
-        <th scope="col">Callee</th>
-        <th scope="col" className="number">
-          Calls
-        </th>
-        <th scope="col">How they ended</th>
-        <th scope="col">
-          <span className="unseen">Look</span>
-        </th>
-      </tr>
-    </thead>
+    <TableHead columns={['Caller', 'Callee', 'Calls', 'How they ended']} numeric={['Calls']}>
+      <th scope="col">
+        <span className="unseen">Look</span>
+      </th>
+    </TableHead>
     <tbody>
       {edges.map((edge) => (
         <tr key={`${edge.from} ${edge.to}`}>

@@ -1,17 +1,17 @@
-/** One turn of a flow, looked at closely: what it was given, what it may do, how it went and what it said. */
+/** One turn of a flow in detail: what it was given, what it may do, how it went and what it said. */
 import { useState, type ReactNode } from 'react'
 import type { Grant } from '../../../src/model/event.ts'
-import { amount, bytes, duration, wholeTime } from '../amounts.ts'
-import { useLive, useLook } from '../live/use-live.ts'
+import { formatAmount, formatBytes, formatDuration, formatDateTime } from '../format.ts'
+import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { jsonText } from '../parts/json-text.ts'
+import { formatJson } from '../parts/format-json.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { ContextManifest } from './context-manifest.tsx'
-import type { Bar } from './fold-flow.ts'
+import type { Bar } from './flow-picture.ts'
 
 type Props = { bar: Bar; at: number; isPast: boolean; onClose: () => void }
 
@@ -34,7 +34,7 @@ export function CallPanel({ bar, at, isPast, onClose }: Props) {
       </Part>
       {call !== null && call.input !== null && (
         <Part title="Input">
-          <CodeBlock text={jsonText(call.input)} label="Input" />
+          <CodeBlock text={formatJson(call.input)} label="Input" />
         </Part>
       )}
       {bar.refused !== null ? (
@@ -57,7 +57,7 @@ export function CallPanel({ bar, at, isPast, onClose }: Props) {
       {call !== null && (
         <details>
           <summary>As it was asked for</summary>
-          <CodeBlock text={jsonText(call.requested)} label="Arguments" />
+          <CodeBlock text={formatJson(call.requested)} label="Arguments" />
         </details>
       )}
     </aside>
@@ -71,60 +71,59 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 )
 
-function Facts({ bar, at }: { bar: Bar; at: number }) {
-  const left = bar.deadline === null ? null : bar.deadline - at
-  const max = bar.opened?.grant.tokensMax ?? null
-  const facts: [string, ReactNode][] = [
-    [
-      'Session',
-      bar.refused === null ? (
-        <SessionLink id={bar.session} withAgent={false} />
-      ) : (
-        <>
-          of the caller: <SessionLink id={bar.session} />
-        </>
-      ),
-    ],
-    ...(bar.tool === '' ? [] : [['By', bar.tool] as [string, ReactNode]]),
-    ...(bar.call === null ? [] : [['Call', <span className="id">{bar.call}</span>] as [string, ReactNode]]),
-    ['Opened', wholeTime(bar.openedAt)],
-    ...(bar.startedAt !== null && bar.startedAt - bar.openedAt > 50
-      ? [['Waited', duration(bar.startedAt - bar.openedAt)] as [string, ReactNode]]
-      : []),
-    ...(bar.refused === null
-      ? [['Took', duration((bar.endedAt ?? at) - bar.openedAt)] as [string, ReactNode]]
-      : []),
-    ...(left === null
-      ? []
-      : [
-          [
-            'Deadline',
-            bar.endedAt === null
-              ? `in ${duration(Math.max(0, left))}`
-              : `${duration((bar.deadline ?? 0) - bar.openedAt)} after it was opened`,
-          ] as [string, ReactNode],
-        ]),
-    [
-      'Tokens',
-      <>
-        {bar.tokens}
-        {bar.ended !== null &&
-          bar.ended.tokensUsed > bar.tokens &&
-          `, ${bar.ended.tokensUsed} with all below`}
-        {max !== null && ` of ${amount(max)}`}
-      </>,
-    ],
-  ]
-  return (
-    <dl className="facts-list">
-      {facts.map(([name, value]) => (
+type Fact = readonly [name: string, value: ReactNode]
+
+const FactList = ({ facts }: { facts: readonly (Fact | false)[] }) => (
+  <dl className="facts-list">
+    {facts
+      .filter((fact) => fact !== false)
+      .map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
-    </dl>
+  </dl>
+)
+
+const queuedMsMin = 50
+
+function Facts({ bar, at }: { bar: Bar; at: number }) {
+  const { openedAt, startedAt, endedAt, deadline, refused } = bar
+  const session =
+    refused === null ? (
+      <SessionLink id={bar.session} withAgent={false} />
+    ) : (
+      <>
+        of the caller: <SessionLink id={bar.session} />
+      </>
+    )
+  return (
+    <FactList
+      facts={[
+        ['Session', session],
+        bar.tool !== '' && ['By', bar.tool],
+        bar.call !== null && ['Call', <span className="id">{bar.call}</span>],
+        ['Opened', formatDateTime(openedAt)],
+        startedAt !== null &&
+          startedAt - openedAt > queuedMsMin && ['Waited', formatDuration(startedAt - openedAt)],
+        refused === null && ['Took', formatDuration((endedAt ?? at) - openedAt)],
+        deadline !== null && [
+          'Deadline',
+          endedAt === null
+            ? `in ${formatDuration(Math.max(0, deadline - at))}`
+            : `${formatDuration(deadline - openedAt)} after it was opened`,
+        ],
+        ['Tokens', describeTokens(bar)],
+      ]}
+    />
   )
+}
+
+function describeTokens({ tokens, ended, opened }: Bar): string {
+  const below = ended !== null && ended.tokensUsed > tokens ? `, ${ended.tokensUsed} with all below` : ''
+  const max = opened?.grant.tokensMax ?? null
+  return `${tokens}${below}${max === null ? '' : ` of ${formatAmount(max)}`}`
 }
 
 function Output({ bar, isPast }: { bar: Bar; isPast: boolean }) {
@@ -142,14 +141,16 @@ function Output({ bar, isPast }: { bar: Bar; isPast: boolean }) {
       {bar.outcome !== 'completed' && output !== '' && (
         <p className="hint">This is what it had said when it ended.</p>
       )}
-      {bar.ended?.truncated === true && <p className="hint">Cut: it was {bytes(bar.ended.outputBytes)}.</p>}
+      {bar.ended?.truncated === true && (
+        <p className="hint">Cut: it was {formatBytes(bar.ended.outputBytes)}.</p>
+      )}
     </>
   )
 }
 
 /** While it runs: what it has said so far, and its words as they come. */
 function Partial({ bar, isPast }: { bar: Bar; isPast: boolean }) {
-  const live = useLook(`said:${bar.id}`)
+  const live = useLiveTopic(`said:${bar.id}`)
   const streaming = isPast ? undefined : live.said.get(bar.id)
   const text = [
     ...bar.said,
@@ -165,44 +166,29 @@ function Partial({ bar, isPast }: { bar: Bar; isPast: boolean }) {
   )
 }
 
-const AuthorityFacts = ({ grant }: { grant: Grant }) => (
-  <dl className="facts-list">
-    <div>
-      <dt>Path</dt>
-      <dd>
-        <AgentPath agents={grant.path.map((hop) => hop.agent)} />
-      </dd>
-    </div>
-    <div>
-      <dt>Depth</dt>
-      <dd>{grant.depth}</dd>
-    </div>
-    <div>
-      <dt>Tools</dt>
-      <dd>
-        {grant.authority.tools === null
-          ? 'no ceiling: all that the agent has'
-          : grant.authority.tools.length === 0
-            ? 'none'
-            : `at most ${grant.authority.tools.join(', ')}`}
-      </dd>
-    </div>
-    <div>
-      <dt>May call on</dt>
-      <dd>{grant.authority.nested ? 'yes' : 'no'}</dd>
-    </div>
-    <div>
-      <dt>Budget</dt>
-      <dd>{grant.tokensMax === null ? 'none' : `${grant.tokensMax} tokens`}</dd>
-    </div>
-    <div>
-      <dt>Iterations</dt>
-      <dd>at most {grant.maxIterations}</dd>
-    </div>
-  </dl>
+const AuthorityFacts = ({
+  grant: { path, depth, authority, tokensMax, maxIterations },
+}: {
+  grant: Grant
+}) => (
+  <FactList
+    facts={[
+      ['Path', <AgentPath agents={path.map((hop) => hop.agent)} />],
+      ['Depth', depth],
+      ['Tools', describeCeiling(authority.tools)],
+      ['May call on', authority.nested ? 'yes' : 'no'],
+      ['Budget', tokensMax === null ? 'none' : `${tokensMax} tokens`],
+      ['Iterations', `at most ${maxIterations}`],
+    ]}
+  />
 )
 
-/** The words of a refusal are the server's. */
+function describeCeiling(tools: Grant['authority']['tools']): string {
+  if (tools === null) return 'no ceiling: all that the agent has'
+  return tools.length === 0 ? 'none' : `at most ${tools.join(', ')}`
+}
+
+/** The explanation of a refusal comes from the server. */
 function Refused({ bar }: { bar: Bar }) {
   const live = useLive()
   const { value } = useLoaded(bar.call ?? '', async (signal) =>

@@ -1,9 +1,6 @@
-/**
- * What a callee was shown of its caller: what was passed, what was dropped and why, tokens by part against
- * the budget.
- */
+/** What a callee was shown of its caller: what was passed, what was dropped and why, and the tokens of each part. */
 import type { Manifest } from '../../../src/model/context.ts'
-import { plural } from '../amounts.ts'
+import { pluralize } from '../format.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
 
 const dropWords: Record<string, string> = {
@@ -19,6 +16,7 @@ const dropWords: Record<string, string> = {
 
 export function ContextManifest({ manifest }: { manifest: Manifest }) {
   const parts = Object.entries(manifest.parts).filter(([, tokens]) => tokens > 0)
+  const spoken = parts.map(([part, tokens]) => `${part} ${tokens}`).join(', ')
   return (
     <div className="manifest">
       <p>
@@ -27,7 +25,7 @@ export function ContextManifest({ manifest }: { manifest: Manifest }) {
       <svg
         className="manifest-bar"
         role="img"
-        aria-label={`Parts of the context: ${parts.map(([part, tokens]) => `${part} ${tokens}`).join(', ')}, of ${manifest.tokensMax}`}
+        aria-label={`Parts of the context: ${spoken}, of ${manifest.tokensMax}`}
       >
         {parts.map(([part, tokens], index) => {
           const before = parts.slice(0, index).reduce((sum, [, count]) => sum + count, 0)
@@ -76,7 +74,7 @@ function Messages({ messages }: { messages: Manifest['messages'] }) {
   return (
     <>
       <p>
-        {messages.passed.length} of {plural(messages.total, 'message')} of the caller passed
+        {messages.passed.length} of {pluralize(messages.total, 'message')} of the caller passed
         {messages.roles === null ? '' : ` (${messages.roles.join(', ')})`}
         {messages.passed.length > 0 && (
           <span className="hint">

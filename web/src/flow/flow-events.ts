@@ -1,12 +1,9 @@
-/**
- * All events of one flow, in order: those of the past read once from the server, also of a flow that is older
- * than what the page has read, new ones as they come.
- */
+/** All events of one flow in order: past events are read from the server once, new ones arrive live. */
 import { useEffect, useState } from 'react'
 import type { FlowEvents as FlowPage, StreamedEvent } from '../../../src/wire/log.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import type { Live } from '../live/live.ts'
-import { flowFilter } from './flow-filter.ts'
+import { createFlowFilter } from './flow-filter.ts'
 
 export type FlowEvents = {
   readonly topic: string
@@ -19,7 +16,7 @@ export type FlowEvents = {
 export function openFlow(live: Live, id: string): FlowEvents {
   const topic = `flow-events:${id}`
   const stopped = new AbortController()
-  const belongs = flowFilter(id)
+  const belongs = createFlowFilter(id)
   const events: StreamedEvent[] = []
   const waiting: StreamedEvent[] = []
   let state: ReturnType<FlowEvents['state']> = 'reading'
@@ -27,7 +24,7 @@ export function openFlow(live: Live, id: string): FlowEvents {
   const take = (streamed: StreamedEvent): void => {
     if (belongs(streamed)) events.push(streamed)
   }
-  const deaf = live.onEvent((streamed) => {
+  const unsubscribe = live.onEvent((streamed) => {
     if (state === 'reading') return void waiting.push(streamed)
     const before = events.length
     take(streamed)
@@ -46,7 +43,7 @@ export function openFlow(live: Live, id: string): FlowEvents {
       upTo = Math.max(upTo, Number(page?.upTo ?? 0))
       after = page?.next ?? null
     }
-    // What came meanwhile may be among what was read.
+    // Events that arrived meanwhile may also be among those that were read.
     for (const streamed of waiting.splice(0)) if (Number(streamed.seq) > upTo) take(streamed)
     state = events.length === 0 ? 'unknown' : 'there'
   }
@@ -61,20 +58,20 @@ export function openFlow(live: Live, id: string): FlowEvents {
     state: () => state,
     problem: () => problem,
     stop() {
-      deaf()
+      unsubscribe()
       stopped.abort()
     },
   }
 }
 
-/** Opened once the page knows the newest part of the log, with the names of agents. */
+/** Opens the flow once the page has read the newest part of the log, which has the names of agents. */
 export function useFlowEvents(id: string): {
   events: readonly StreamedEvent[]
   state: 'reading' | 'there' | 'unknown'
   problem: unknown
 } {
-  const live = useLook('connection')
-  useLook('flows')
+  const live = useLiveTopic('connection')
+  useLiveTopic('flows')
   const isReady = live.loaded().log
   const [flow, setFlow] = useState<FlowEvents | null>(null)
   useEffect(() => {
@@ -83,6 +80,6 @@ export function useFlowEvents(id: string): {
     setFlow(opened)
     return () => opened.stop()
   }, [live, id, isReady])
-  useLook(`flow-events:${id}`)
+  useLiveTopic(`flow-events:${id}`)
   return { events: flow?.events() ?? [], state: flow?.state() ?? 'reading', problem: flow?.problem() ?? null }
 }

@@ -1,8 +1,8 @@
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 
-/** Turns join it by the message or call that opened them, so events must come in order. */
-export function flowFilter(flow: string): (streamed: StreamedEvent) => boolean {
+/** Turns belong to a flow by the message or call that opened them, so events must come in order. */
+export function createFlowFilter(flow: string): (streamed: StreamedEvent) => boolean {
   const turns = new Set<string>()
   return ({ event }) => {
     if (opensTurn(event) && event.flow === flow) turns.add(event.turn)

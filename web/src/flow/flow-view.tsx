@@ -1,19 +1,21 @@
-/** One request and everything it caused: live, or as it was at any event. */
+/** One request and everything it caused, live or at any past event. */
 import { useCallback, useMemo } from 'react'
 import type { StreamedEvent } from '../../../src/wire/log.ts'
-import { changeQuery, hrefOf } from '../address.ts'
-import { amount, clockTime, duration, firstLine, plural } from '../amounts.ts'
+import { changeQuery, buildHref } from '../address.ts'
+import { formatAmount, formatTime, formatDuration, takeFirstLine, pluralize } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { useKeys, moveFocus } from '../keys.ts'
-import { called } from '../live/ledger.ts'
+import { nameAgent } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
+import { Tabs } from '../parts/tabs.tsx'
 import { CallGraph } from './call-graph.tsx'
 import { CallPanel } from './call-panel.tsx'
 import { useFlowEvents } from './flow-events.ts'
-import { foldFlow, type Bar, type FlowPicture } from './fold-flow.ts'
+import type { Bar, FlowPicture } from './flow-picture.ts'
+import { foldFlow } from './fold-flow.ts'
 import { ReplaySlider } from './replay-slider.tsx'
 import { Hatch, Timeline } from './timeline.tsx'
 
@@ -25,13 +27,18 @@ export function FlowView({ id, query }: { id: string; query: URLSearchParams }) 
     return (
       <Empty title="There is no such flow.">
         <p>
-          The link is from another server. <a href={hrefOf(['flows'])}>All flows</a>
+          The link is from another server. <a href={buildHref(['flows'])}>All flows</a>
         </p>
       </Empty>
     )
   if (state === 'reading') return <Loading what="the flow" />
   return <Flow events={events} count={events.length} query={query} />
 }
+
+const shapes = [
+  { name: 'timeline', word: 'Timeline' },
+  { name: 'graph', word: 'Graph' },
+] as const
 
 function Flow({
   events,
@@ -44,8 +51,8 @@ function Flow({
 }) {
   const now = useNow()
   const live = useLive()
-  const named = useCallback((agent: string) => called(live.ledger, agent), [live])
-  const index = indexOf(events, query.get('at'))
+  const named = useCallback((agent: string) => nameAgent(live.ledger, agent), [live])
+  const index = findEventIndex(events, query.get('at'))
   const picture = useMemo(
     () => foldFlow(events, index === null ? count : index + 1, named),
     [events, count, index, named],
@@ -54,9 +61,9 @@ function Flow({
   const picked = query.get('call')
   const bar =
     picked === null ? undefined : (picture.bars.get(picked) ?? picture.bars.get(`turn_${picked.slice(5)}`))
-  // A flow that has ended stands still.
+  // The clock of a flow stops when it has ended.
   const at = index === null && picture.open > 0 ? Math.max(now, picture.to) : picture.to
-  const agentOf = useCallback(
+  const findAgent = useCallback(
     (turn: string | null) => (turn === null ? '' : (picture.bars.get(turn)?.agent ?? '')),
     [picture],
   )
@@ -68,7 +75,7 @@ function Flow({
   useKeys({
     j: () => moveFocus('[data-lane]', 1),
     k: () => moveFocus('[data-lane]', -1),
-    Escape: () => (picked === null ? (location.hash = hrefOf(['flows'])) : changeQuery({ call: null })),
+    Escape: () => (picked === null ? (location.hash = buildHref(['flows'])) : changeQuery({ call: null })),
     ArrowLeft: () => move(Math.max(0, (index ?? events.length - 1) - 1)),
     ArrowRight: () => (index === null ? undefined : move(index + 1 >= events.length ? null : index + 1)),
   })
@@ -77,28 +84,18 @@ function Flow({
       <Hatch />
       <div className="flow-main">
         <FlowHead picture={picture} at={at} isPast={index !== null} />
-        <div className="tabs" role="group" aria-label="Shape">
-          <button
-            type="button"
-            aria-pressed={shape === 'timeline'}
-            onClick={() => changeQuery({ shape: null })}
-          >
-            Timeline
-          </button>
-          <button
-            type="button"
-            aria-pressed={shape === 'graph'}
-            onClick={() => changeQuery({ shape: 'graph' })}
-          >
-            Graph
-          </button>
-        </div>
+        <Tabs
+          label="Shape"
+          tabs={shapes}
+          pressed={shape}
+          onPress={(name) => changeQuery({ shape: name === 'timeline' ? null : name })}
+        />
         {shape === 'timeline' ? (
           <Timeline picture={picture} at={at} picked={picked} onPick={pick} />
         ) : (
           <CallGraph picture={picture} onPick={pick} />
         )}
-        <ReplaySlider events={events} index={index} agentOf={agentOf} named={named} onMove={move} />
+        <ReplaySlider events={events} index={index} findAgent={findAgent} named={named} onMove={move} />
       </div>
       {bar !== undefined && (
         <CallPanel bar={bar} at={at} isPast={index !== null} onClose={() => changeQuery({ call: null })} />
@@ -107,8 +104,8 @@ function Flow({
   )
 }
 
-/** The last event that is not after the one in the address. */
-function indexOf(events: readonly StreamedEvent[], at: string | null): number | null {
+/** The last event up to the one in the address. */
+function findEventIndex(events: readonly StreamedEvent[], at: string | null): number | null {
   if (at === null || !/^\d+$/.test(at)) return null
   const found = events.findLastIndex(({ seq }) => Number(seq) <= Number(at))
   return found === -1 ? 0 : found
@@ -123,28 +120,28 @@ function FlowHead({ picture, at, isPast }: { picture: FlowPicture; at: number; i
     <header className="flow-head">
       <h1>
         <Name>{root.agent}</Name> <OutcomeBadge outcome={root.outcome} />
-        {isPast && <span className="badge tone-warn">as it was at {clockTime(picture.to)}</span>}
+        {isPast && <span className="badge tone-warn">as it was at {formatTime(picture.to)}</span>}
       </h1>
       <p className="flow-text" title={root.text}>
-        <bdi>{firstLine(root.text, 220)}</bdi>
+        <bdi>{takeFirstLine(root.text, 220)}</bdi>
       </p>
       <ul className="facts">
-        <li>{duration((root.endedAt ?? at) - root.openedAt)}</li>
+        <li>{formatDuration((root.endedAt ?? at) - root.openedAt)}</li>
         {root.endedAt === null && root.deadline !== null && (
-          <li>ends in {duration(Math.max(0, root.deadline - at))} at the latest</li>
+          <li>ends in {formatDuration(Math.max(0, root.deadline - at))} at the latest</li>
         )}
         <li>
-          {plural(calls.length, 'call')}
+          {pluralize(calls.length, 'call')}
           {bad > 0 && `, ${bad} not completed`}
         </li>
         {picture.open > 0 && (
           <li>
-            {plural(picture.open, 'turn')} open: {waitWords(picture)}
+            {pluralize(picture.open, 'turn')} open: {describeWaits(picture)}
           </li>
         )}
         <li>
-          {amount(picture.tokens)} tokens
-          {picture.tokensMax === null ? '' : ` of ${amount(picture.tokensMax)}`}
+          {formatAmount(picture.tokens)} tokens
+          {picture.tokensMax === null ? '' : ` of ${formatAmount(picture.tokensMax)}`}
         </li>
       </ul>
       {picture.tokensMax !== null && (
@@ -166,8 +163,8 @@ function FlowHead({ picture, at, isPast }: { picture: FlowPicture; at: number; i
   )
 }
 
-/** What is at the end of the waiting: whoever works, or a person who is asked. */
-function waitWords({ bars }: FlowPicture): string {
+/** What a flow waits for in the end: an agent that works, or a person who is asked. */
+function describeWaits({ bars }: FlowPicture): string {
   const open = [...bars.values()].filter((bar) => bar.endedAt === null)
   const asked = open.find((bar) => bar.segments.some((one) => one.kind === 'question' && one.to === null))
   if (asked !== undefined) return `${asked.agent} waits for your answer`

@@ -1,54 +1,9 @@
 import type { StreamedEvent } from '../../../src/wire/log.ts'
-import type { Event, EventOf, EventType, OpeningMessage, Outcome } from '../../../src/model/event.ts'
+import type { Event, EventOf, EventType, OpeningMessage } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
+import { createBar, type Bar, type FlowPicture, type Segment } from './flow-picture.ts'
 
-export type Segment = {
-  kind: 'model' | 'tool' | 'call' | 'wait' | 'question'
-  name: string
-  from: number
-  to: number | null
-  ok: boolean
-  key: string
-}
-
-/** One turn of the flow, or a call that was refused before it became one. */
-export type Bar = {
-  id: string
-  call: string | null
-  session: string
-  agent: string
-  parent: string | null
-  depth: number
-  tool: string
-  text: string
-  openedAt: number
-  startedAt: number | null
-  endedAt: number | null
-  deadline: number | null
-  outcome: Outcome | null
-  error: string | null
-  tokens: number
-  segments: Segment[]
-  /** What the model said in its steps so far. */
-  said: string[]
-  opened: EventOf<'call.opened'> | OpeningMessage | null
-  refused: EventOf<'call.refused'> | null
-  ended: EventOf<'call.ended'> | null
-  turnEnded: EventOf<'turn.ended'> | null
-  stopping: boolean
-}
-
-export type FlowPicture = {
-  bars: Map<string, Bar>
-  root: Bar | null
-  from: number
-  to: number
-  tokens: number
-  tokensMax: number | null
-  open: number
-}
-
-/** `named` says what people call an agent. */
+/** `named` returns the name of an agent for people. */
 export function foldFlow(
   events: readonly StreamedEvent[],
   count = events.length,
@@ -61,7 +16,7 @@ export function foldFlow(
     if (streamed === undefined) break
     if (index === 0) picture.from = streamed.at
     picture.to = Math.max(picture.to, streamed.at)
-    step(picture, streamed.event, streamed.at, named)
+    applyEvent(picture, streamed.event, streamed.at, named)
   }
   for (const bar of bars.values()) {
     picture.tokens += bar.tokens
@@ -71,32 +26,7 @@ export function foldFlow(
   return picture
 }
 
-const emptyBar = (id: string, event: Event, at: number): Bar => ({
-  id,
-  call: null,
-  session: event.session,
-  agent: '',
-  parent: null,
-  depth: 0,
-  tool: '',
-  text: '',
-  openedAt: at,
-  startedAt: null,
-  endedAt: null,
-  deadline: null,
-  outcome: null,
-  error: null,
-  tokens: 0,
-  segments: [],
-  said: [],
-  opened: null,
-  refused: null,
-  ended: null,
-  turnEnded: null,
-  stopping: false,
-})
-
-function step(picture: FlowPicture, event: Event, at: number, named: (agent: string) => string): void {
+function applyEvent(picture: FlowPicture, event: Event, at: number, named: (agent: string) => string): void {
   if (opensTurn(event)) return openMessage(picture, event, event.turn, at, named)
   if (event.type === 'call.opened') return openCall(picture, event, at, named)
   if (event.type === 'call.refused') return refuseCall(picture, event, at, named)
@@ -115,7 +45,7 @@ function openMessage(
   named: (agent: string) => string,
 ): void {
   const bar: Bar = {
-    ...emptyBar(turn, event, at),
+    ...createBar(turn, event, at),
     agent: named(event.grant.agent),
     parent: event.senderTurn !== null && picture.bars.has(event.senderTurn) ? event.senderTurn : null,
     depth: event.grant.depth,
@@ -138,7 +68,7 @@ function openCall(
 ): void {
   const id = `turn_${event.call.slice(5)}`
   picture.bars.set(id, {
-    ...emptyBar(id, event, at),
+    ...createBar(id, event, at),
     call: event.call,
     session: event.target,
     agent: named(event.grant.agent),
@@ -169,7 +99,7 @@ function refuseCall(
 ): void {
   const caller = event.turn === null ? undefined : picture.bars.get(event.turn)
   picture.bars.set(event.call, {
-    ...emptyBar(event.call, event, at),
+    ...createBar(event.call, event, at),
     call: event.call,
     agent: named(event.agent),
     parent: event.turn,
@@ -184,7 +114,7 @@ function refuseCall(
 
 type Inner = { [T in EventType]?: (bar: Bar, event: EventOf<T>, at: number, picture: FlowPicture) => void }
 
-const begin = (bar: Bar, kind: Segment['kind'], name: string, key: string, at: number): void =>
+const beginSegment = (bar: Bar, kind: Segment['kind'], name: string, key: string, at: number): void =>
   void bar.segments.push({ kind, name, from: at, to: null, ok: true, key })
 
 const inner: Inner = {
@@ -202,15 +132,15 @@ const inner: Inner = {
       error: event.error,
       turnEnded: event,
     })
-    closeAll(bar, at)
+    closeSegments(bar, at)
   },
-  'step.started': (bar, event, at) => begin(bar, 'tool', event.name, event.key, at),
+  'step.started': (bar, event, at) => beginSegment(bar, 'tool', event.name, event.key, at),
   'step.ended': (bar, event, at) => endStep(bar, event, at),
   'call.ended': (bar, event, _at, picture) => endCall(picture, bar, event),
-  'wait.started': (bar, event, at) => begin(bar, 'wait', event.target, event.target, at),
-  'wait.ended': (bar, event, at) => close(bar, 'wait', event.target, at),
-  'question.asked': (bar, event, at) => begin(bar, 'question', event.tool, event.question, at),
-  'question.answered': (bar, event, at) => close(bar, 'question', event.question, at),
+  'wait.started': (bar, event, at) => beginSegment(bar, 'wait', event.target, event.target, at),
+  'wait.ended': (bar, event, at) => closeSegment(bar, 'wait', event.target, at),
+  'question.asked': (bar, event, at) => beginSegment(bar, 'question', event.tool, event.question, at),
+  'question.answered': (bar, event, at) => closeSegment(bar, 'question', event.question, at),
 }
 
 function endStep(bar: Bar, event: EventOf<'step.ended'>, at: number): void {
@@ -244,12 +174,9 @@ function endStep(bar: Bar, event: EventOf<'step.ended'>, at: number): void {
   })
 }
 
-/**
- * On the caller's timeline: its wait is over, and what it called has its outcome, though it may need a moment
- * to stop.
- */
+/** The wait of the caller is over and the callee has its outcome, though it may take a moment to stop. */
 function endCall(picture: FlowPicture, caller: Bar, event: EventOf<'call.ended'>): void {
-  close(caller, 'call', event.call, event.endedAt)
+  closeSegment(caller, 'call', event.call, event.endedAt)
   const bar = picture.bars.get(`turn_${event.call.slice(5)}`)
   if (bar !== undefined)
     Object.assign(bar, {
@@ -260,7 +187,7 @@ function endCall(picture: FlowPicture, caller: Bar, event: EventOf<'call.ended'>
     })
 }
 
-function close(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
+function closeSegment(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
   const open = bar.segments.findLast((one) => one.kind === kind && one.key === key && one.to === null)
   if (open !== undefined) open.to = at
 }
@@ -268,8 +195,8 @@ function close(bar: Bar, kind: Segment['kind'], key: string, at: number): void {
 const togetherMs = 20
 
 /**
- * Steps that were recorded in one commit have one end. Where the next began later, the one before had ended
- * by then; those that began together ran side by side.
+ * Steps that were recorded in one commit have the same end. If the next one began later, the one before had
+ * ended by then; steps that began together ran in parallel.
  */
 function cutSteps({ segments }: Bar): void {
   const steps = segments.filter(({ kind }) => kind === 'model' || kind === 'tool')
@@ -280,24 +207,6 @@ function cutSteps({ segments }: Bar): void {
   }
 }
 
-function closeAll(bar: Bar, at: number): void {
+function closeSegments(bar: Bar, at: number): void {
   for (const segment of bar.segments) segment.to ??= at
-}
-
-/** Callers before those they called, in the order in which they were opened. */
-export function barsInOrder({ bars }: FlowPicture): { bar: Bar; level: number }[] {
-  const below = new Map<string | null, Bar[]>()
-  for (const bar of bars.values()) {
-    const parent = bar.parent !== null && bars.has(bar.parent) ? bar.parent : null
-    below.set(parent, [...(below.get(parent) ?? []), bar])
-  }
-  const rows: { bar: Bar; level: number }[] = []
-  const add = (parent: string | null, level: number): void => {
-    for (const bar of below.get(parent) ?? []) {
-      rows.push({ bar, level })
-      if (bar.id !== parent) add(bar.id, level + 1)
-    }
-  }
-  add(null, 0)
-  return rows
 }

@@ -1,22 +1,22 @@
-/** The slider through the events of a flow: the picture as it was after any of them. */
+/** The slider through the events of a flow, which shows the flow as it was after any of them. */
 import { useEffect, useState } from 'react'
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { after } from '../browser-clock.ts'
-import { duration } from '../amounts.ts'
-import { eventWords } from './event-words.ts'
+import { formatDuration } from '../format.ts'
+import { describeEvent } from './describe-event.ts'
 
 type Props = {
   events: readonly StreamedEvent[]
-  /** Which event is the last that is shown; null follows the newest. */
+  /** The last event that is shown; null follows the newest. */
   index: number | null
-  agentOf: (turn: string | null) => string
+  findAgent: (turn: string | null) => string
   named: (agent: string) => string
   onMove: (index: number | null) => void
 }
 
 const playMs = 220
 
-export function ReplaySlider({ events, index, agentOf, named, onMove }: Props) {
+export function ReplaySlider({ events, index, findAgent, named, onMove }: Props) {
   const [playing, setPlaying] = useState(false)
   const last = events.length - 1
   const at = index ?? last
@@ -31,7 +31,7 @@ export function ReplaySlider({ events, index, agentOf, named, onMove }: Props) {
     return after(playMs, () => onMove(at + 1))
   }, [playing, at, last, onMove])
   if (current === undefined) return null
-  const words = eventWords(current.event, agentOf(current.event.turn), named)
+  const words = describeEvent(current.event, findAgent(current.event.turn), named)
   const move = (next: number): void => onMove(Math.max(0, Math.min(last, next)))
   return (
     <div className="replay" role="group" aria-label="Replay">
@@ -77,7 +77,7 @@ export function ReplaySlider({ events, index, agentOf, named, onMove }: Props) {
         <span className="number">
           {at + 1}/{events.length}
         </span>{' '}
-        <span className="number">+{duration(current.at - (events[0]?.at ?? current.at))}</span> {words}
+        <span className="number">+{formatDuration(current.at - (events[0]?.at ?? current.at))}</span> {words}
       </p>
     </div>
   )

@@ -1,9 +1,9 @@
-/** Who ran when: one lane for each turn, nested under its caller, with what it did and what it waited for. */
+/** Who ran when: a lane for each turn, nested under its caller, with its steps and waits. */
 import { memo } from 'react'
-import { amount, duration } from '../amounts.ts'
+import { formatAmount, formatDuration } from '../format.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
-import { barsInOrder, type Bar, type FlowPicture, type Segment } from './fold-flow.ts'
+import { orderBars, type Bar, type FlowPicture, type Segment } from './flow-picture.ts'
 
 type Scale = { from: number; to: number }
 const share = (scale: Scale, at: number): number =>
@@ -21,7 +21,7 @@ export function Timeline({
   onPick: (id: string) => void
 }) {
   const scale = { from: picture.from, to: Math.max(at, picture.to, picture.from + 100) }
-  const rows = barsInOrder(picture)
+  const rows = orderBars(picture)
   return (
     <div className="timeline" role="group" aria-label="Timeline">
       <Axis scale={scale} />
@@ -52,7 +52,7 @@ const Axis = ({ scale }: { scale: Scale }) => (
         <g key={part}>
           <line x1={`${part}%`} x2={`${part}%`} y1="14" y2="22" />
           <text x={`${part}%`} y="11" textAnchor={part === 0 ? 'start' : part === 100 ? 'end' : 'middle'}>
-            {duration(((scale.to - scale.from) * part) / 100)}
+            {formatDuration(((scale.to - scale.from) * part) / 100)}
           </text>
         </g>
       ))}
@@ -119,9 +119,9 @@ function Lane({ bar, level, scale, at, isPicked, onPick }: LaneProps) {
       </svg>
       <span className="lane-end">
         <OutcomeBadge outcome={bar.outcome} waiting={isQueued} />{' '}
-        <span className="number">{bar.refused === null ? duration(end - bar.openedAt) : ''} </span>
+        <span className="number">{bar.refused === null ? formatDuration(end - bar.openedAt) : ''} </span>
         <span className="number">
-          {bar.tokens === 0 ? '' : amount(bar.tokens)}
+          {bar.tokens === 0 ? '' : formatAmount(bar.tokens)}
           {bar.tokens > 0 && <span className="unseen"> tokens</span>}
         </span>
       </span>
@@ -162,6 +162,9 @@ const segmentWords: Record<Segment['kind'], (name: string) => string> = {
 }
 
 function SegmentStrip({ segment, scale, at }: { segment: Segment; scale: Scale; at: number }) {
+  const words = segmentWords[segment.kind](segment.name)
+  const took = formatDuration((segment.to ?? at) - segment.from)
+  const title = `${words}, ${took}${segment.ok ? '' : ', failed'}`
   const x = share(scale, segment.from)
   const width = Math.max(0.3, share(scale, segment.to ?? at) - x)
   const isWait = segment.kind === 'call' || segment.kind === 'wait' || segment.kind === 'question'
@@ -174,49 +177,36 @@ function SegmentStrip({ segment, scale, at }: { segment: Segment; scale: Scale; 
       height={isWait ? 12 : 8}
       fill={isWait ? 'url(#hatch)' : undefined}
     >
-      <title>{`${segmentWords[segment.kind](segment.name)}, ${duration((segment.to ?? at) - segment.from)}${segment.ok ? '' : ', failed'}`}</title>
+      <title>{title}</title>
     </rect>
   )
 }
 
+const legend: readonly { word: string; className: string; height?: number; isHatched?: boolean }[] = [
+  { word: 'queued', className: 'bar-queue' },
+  { word: 'runs', className: 'bar-run' },
+  { word: 'model', className: 'seg seg-model', height: 8 },
+  { word: 'tool', className: 'seg seg-tool', height: 8 },
+  { word: 'waits', className: 'seg seg-call', isHatched: true },
+  { word: 'waits for a person', className: 'seg seg-question', isHatched: true },
+]
+
 const Legend = () => (
   <p className="legend" aria-hidden="true">
-    <span>
-      <svg>
-        <rect className="bar-queue" width="16" height="10" y="2" />
-      </svg>
-      queued
-    </span>
-    <span>
-      <svg>
-        <rect className="bar-run" width="16" height="10" y="2" />
-      </svg>
-      runs
-    </span>
-    <span>
-      <svg>
-        <rect className="seg seg-model" width="16" height="8" y="3" />
-      </svg>
-      model
-    </span>
-    <span>
-      <svg>
-        <rect className="seg seg-tool" width="16" height="8" y="3" />
-      </svg>
-      tool
-    </span>
-    <span>
-      <svg>
-        <rect className="seg seg-call" width="16" height="10" y="2" fill="url(#hatch)" />
-      </svg>
-      waits
-    </span>
-    <span>
-      <svg>
-        <rect className="seg seg-question" width="16" height="10" y="2" fill="url(#hatch)" />
-      </svg>
-      waits for a person
-    </span>
+    {legend.map(({ word, className, height = 10, isHatched = false }) => (
+      <span key={word}>
+        <svg>
+          <rect
+            className={className}
+            width="16"
+            height={height}
+            y={7 - height / 2}
+            fill={isHatched ? 'url(#hatch)' : undefined}
+          />
+        </svg>
+        {word}
+      </span>
+    ))}
     <span>
       <svg>
         <line className="bar-deadline" x1="8" x2="8" y1="0" y2="14" />
@@ -226,7 +216,7 @@ const Legend = () => (
   </p>
 )
 
-/** Waits are drawn in stripes, so that they are told from work without colour. */
+/** Waits are striped, so that they differ from work without colour. */
 export const Hatch = () => (
   <svg className="defs" aria-hidden="true">
     <defs>

@@ -1,19 +1,19 @@
-/** What agents and the user have written and not sent: read, changed, released or thrown away by a person. */
+/** Messages that agents or the user have not sent yet. A person can change, release or discard them. */
 import { useState } from 'react'
 import { takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { MailActs, MailCard } from './mail-card.tsx'
-import { sorted } from './mail-lists.tsx'
+import { sortMail } from './mail-lists.tsx'
 
 const pagesMax = 10
 const rowsMin = 3
 const rowsMax = 14
 
-/** What was drafted longer ago than the page has read stands in the server's list. */
+/** Drafts that are older than what the page has read come from the list of the server. */
 async function readDrafts(live: Live, signal: AbortSignal): Promise<true> {
   for (let page = 0, before: number | null = null; page < pagesMax; page += 1) {
     const seq = live.lastSeq()
@@ -28,11 +28,11 @@ async function readDrafts(live: Live, signal: AbortSignal): Promise<true> {
 }
 
 export function Drafts() {
-  const live = useLook('mail')
+  const live = useLiveTopic('mail')
   const { error, again, loading } = useLoaded(live.loaded().log ? 'read' : 'wait', (signal) =>
     readDrafts(live, signal),
   )
-  const mail = sorted(live, ({ status }) => status === 'draft')
+  const mail = sortMail(live, ({ status }) => status === 'draft')
   return (
     <>
       {error !== null && <Problem what="Not all drafts could be read." error={error} retry={again} />}
@@ -59,17 +59,17 @@ export function Drafts() {
   )
 }
 
-/** What the person has typed, over the draft as it was then. */
+/** What the person typed, and the version of the draft it is based on. */
 type Edit = { text: string; version: string }
 
 function DraftCard({ mail }: { mail: MailFact }) {
-  const live = useLook('mail')
+  const live = useLiveTopic('mail')
   const [edit, setEdit] = useState<Edit | null>(null)
   const text = edit?.text ?? mail.text
   const isChanged = text !== mail.text
   const isOvertaken = edit !== null && edit.version !== mail.version
   const isAgents = mail.from !== null && mail.from !== userSession
-  // The server refuses what was changed since it was read: nobody releases words that they have not seen.
+  // The server refuses a version that has changed since, so that nobody releases text they have not read.
   const save = async (): Promise<string> => {
     const ifUpdatedAt = edit?.version ?? mail.version
     if (!isChanged) return ifUpdatedAt

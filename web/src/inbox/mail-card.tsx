@@ -1,18 +1,18 @@
-/** One message between sessions, with what can be done with it and the thread that it belongs to. */
+/** A message between sessions, with its thread and its actions. */
 import { useState, type ReactNode } from 'react'
-import { clockTime, wholeTime } from '../amounts.ts'
+import { formatTime, formatDateTime } from '../format.ts'
 import { takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import { threadOf } from './thread.ts'
+import { collectThread } from './thread.ts'
 
 export function MailCard({ mail, children }: { mail: MailFact; children?: ReactNode }) {
-  const live = useLook('mail')
-  const thread = threadOf(live.ledger, mail)
+  const live = useLiveTopic('mail')
+  const thread = collectThread(live.ledger, mail)
   return (
     <>
       <p className="card-head">
@@ -29,8 +29,8 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
         )}{' '}
         {mail.revisions > 0 && <span className="hint">revised {mail.revisions}×</span>}
         {mail.isReleased && <span className="hint">released by you</span>}{' '}
-        <time className="hint" title={wholeTime(mail.updatedAt)}>
-          {clockTime(mail.updatedAt)}
+        <time className="hint" title={formatDateTime(mail.updatedAt)}>
+          {formatTime(mail.updatedAt)}
         </time>
       </p>
       {children ?? <Markdown text={mail.text} />}
@@ -40,11 +40,9 @@ export function MailCard({ mail, children }: { mail: MailFact; children?: ReactN
   )
 }
 
-/**
- * What the page has of it, at once; what is older than the page is read from the server when it is opened.
- */
+/** Shows what the page knows of a thread, and reads the rest from the server when it is unfolded. */
 function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] }) {
-  const live = useLook('mail')
+  const live = useLiveTopic('mail')
   const [opened, setOpened] = useState(false)
   const { error, again } = useLoaded(opened ? mail.id : '', async (signal) => {
     if (!opened) return false
@@ -67,7 +65,7 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
         {thread.map((one) => (
           <li key={one.id} className={one.id === mail.id ? 'chosen' : undefined}>
             <p className="hint">
-              <Who session={one.from} mail={one} /> {clockTime(one.createdAt)} · {one.status}
+              <Who session={one.from} mail={one} /> {formatTime(one.createdAt)} · {one.status}
               {one.isReleased && ', released by you'}
             </p>
             <Markdown text={one.text} />
@@ -90,7 +88,7 @@ function Who({ session, mail }: { session: string | null; mail: MailFact }) {
   return session === null || session === userSession ? <strong>You</strong> : <SessionLink id={session} />
 }
 
-/** Buttons that ask the server for something, and say where it said no. */
+/** Buttons that ask the server for something, with the problem if it refuses. */
 export function MailActs({
   acts,
 }: {

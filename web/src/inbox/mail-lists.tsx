@@ -1,17 +1,17 @@
-/** Mail that waits to be accepted, and letters whose receiver is gone. */
-import { plural } from '../amounts.ts'
+/** Mail that waits to be accepted, and dead letters. */
+import { pluralize } from '../format.ts'
 import { isWaiting, takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { MailActs, MailCard } from './mail-card.tsx'
 
-export const sorted = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] =>
+export const sortMail = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] =>
   [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
 
-/** What waits longer than the page has read stands in the inboxes of the server. */
+/** Mail that is older than what the page has read comes from the inboxes of the server. */
 async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
   const seq = live.lastSeq()
   const sessions = [...live.ledger.sessions.values()].filter(
@@ -25,11 +25,11 @@ async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
 }
 
 export function WaitingMail() {
-  const live = useLook('mail')
+  const live = useLiveTopic('mail')
   const { error, again } = useLoaded(live.loaded().lists ? 'read' : 'wait', (signal) =>
     readInboxes(live, signal),
   )
-  const mail = sorted(live, isWaiting)
+  const mail = sortMail(live, isWaiting)
   return (
     <>
       {error !== null && <Problem what="Not all inboxes could be read." error={error} retry={again} />}
@@ -70,7 +70,7 @@ export function WaitingMail() {
 }
 
 export function DeadLetters() {
-  const live = useLook('mail')
+  const live = useLiveTopic('mail')
   const { error, again } = useLoaded('dead', async (signal) => {
     const seq = live.lastSeq()
     for (const record of (await live.client.mail.deadLetters({}, { signal })).messages)
@@ -78,7 +78,7 @@ export function DeadLetters() {
     live.topics.touch('mail')
     return true
   })
-  const mail = sorted(live, ({ status }) => status === 'dead')
+  const mail = sortMail(live, ({ status }) => status === 'dead')
   if (error !== null)
     return <Problem what="The dead letters could not be read." error={error} retry={again} />
   if (mail.length === 0)
@@ -89,7 +89,7 @@ export function DeadLetters() {
     )
   return (
     <>
-      <p className="hint">{plural(mail.length, 'message')} whose receiver is gone.</p>
+      <p className="hint">{pluralize(mail.length, 'message')} whose receiver is gone.</p>
       <ul className="cards">
         {mail.map((one) => (
           <li key={one.id} className="card">

@@ -1,6 +1,6 @@
-/** What sessions were told that nobody asked for: late results, children that failed. All in one place. */
-import { clockTime, wholeTime } from '../amounts.ts'
-import { useLook } from '../live/use-live.ts'
+/** Notices of all sessions: late results, and children that failed. */
+import { formatTime, formatDateTime } from '../format.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { SessionLink } from '../parts/names.tsx'
 import { Empty } from '../parts/states.tsx'
@@ -8,7 +8,7 @@ import { Empty } from '../parts/states.tsx'
 const shownMax = 200
 
 export function NoticeList() {
-  const live = useLook('notices')
+  const live = useLiveTopic('notices')
   const notices = live.ledger.notices.slice(-shownMax).toReversed()
   if (notices.length === 0)
     return (
@@ -28,8 +28,8 @@ export function NoticeList() {
                 about <SessionLink id={notice.about} />
               </>
             )}{' '}
-            <time className="hint" title={wholeTime(notice.at)}>
-              {clockTime(notice.at)}
+            <time className="hint" title={formatDateTime(notice.at)}>
+              {formatTime(notice.at)}
             </time>
           </p>
           <Markdown text={notice.text} />

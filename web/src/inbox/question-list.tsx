@@ -1,23 +1,23 @@
-/** Permission questions as a queue: who asks, on whose behalf, for what, and how long there is to answer. */
+/** The queue of permission questions: who asks, on whose behalf, for what, and until when. */
 import { useState } from 'react'
-import { toFlow } from '../address.ts'
-import { duration } from '../amounts.ts'
+import { linkToFlow } from '../address.ts'
+import { formatDuration } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import type { QuestionFact } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-import { jsonText } from '../parts/json-text.ts'
+import { formatJson } from '../parts/format-json.ts'
 import { Name, Path, SessionLink } from '../parts/names.tsx'
 import { Empty, Problem } from '../parts/states.tsx'
 
 export function QuestionList() {
-  const live = useLook('questions')
+  const live = useLiveTopic('questions')
   const questions = [...live.ledger.questions.values()].sort((a, b) => a.deadline - b.deadline)
   if (questions.length === 0)
     return (
       <Empty title="No questions.">
         <p>
-          An agent asks here before it uses a tool that stands under <code>ask</code> in its configuration.
+          An agent asks here before it uses a tool that is listed under <code>ask</code> in its configuration.
         </p>
       </Empty>
     )
@@ -33,7 +33,7 @@ export function QuestionList() {
 }
 
 function QuestionCard({ question }: { question: QuestionFact }) {
-  const live = useLook('questions')
+  const live = useLiveTopic('questions')
   const now = useNow()
   const [problem, setProblem] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
@@ -53,12 +53,14 @@ function QuestionCard({ question }: { question: QuestionFact }) {
           <Name>{question.agent}</Name>
         </strong>{' '}
         wants to use <code>{question.tool}</code>{' '}
-        <span className="hint">no answer is a no, in {duration(Math.max(0, question.deadline - now))}</span>
+        <span className="hint">
+          denied without an answer in {formatDuration(Math.max(0, question.deadline - now))}
+        </span>
       </p>
-      <CodeBlock label={`What ${question.tool} would be given`} text={jsonText(question.input)} />
+      <CodeBlock label={`What ${question.tool} would be given`} text={formatJson(question.input)} />
       <p className="hint">
         For <Path names={question.path} /> · <SessionLink id={question.session} withAgent={false} /> ·{' '}
-        <a href={toFlow(question.flow)}>Flow</a>
+        <a href={linkToFlow(question.flow)}>Flow</a>
       </p>
       {problem !== null && <Problem what="It was not answered." error={problem} />}
       <p className="card-acts">

@@ -1,8 +1,7 @@
-/** A conversation by mail. */
 import type { Ledger, MailFact } from '../live/ledger.ts'
 
-/** What it replies to and what replied to it, oldest first. */
-export function threadOf({ mail }: Pick<Ledger, 'mail'>, one: MailFact): MailFact[] {
+/** A message with everything it replies to and everything that replies to it, oldest first. */
+export function collectThread({ mail }: Pick<Ledger, 'mail'>, one: MailFact): MailFact[] {
   const found = new Map<string, MailFact>([[one.id, one]])
   for (
     let up = one.inReplyTo === null ? undefined : mail.get(one.inReplyTo);

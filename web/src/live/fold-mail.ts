@@ -2,11 +2,11 @@ import type { MessageRecord } from '../../../src/wire/mail.ts'
 import type { Event, EventOf } from '../../../src/model/event.ts'
 import { nanosOf } from '../../../src/model/mail.ts'
 import type { Ledger, MailFact } from './ledger.ts'
+import type { Moment } from './moment.ts'
 
-type MailEvent = Extract<Event, { type: `message.${string}` }>
-type Moment = { at: number; seq: number; isNew: boolean }
+export type MailEvent = Extract<Event, { type: `message.${string}` }>
 
-/** The user's own: whose drafts are the user's, and where replies to the user wait. It is no conversation. */
+/** The session that owns the user's drafts and receives replies to the user. It has no conversation. */
 export const userSession = 'ses_user'
 
 export const isWaiting = ({ status }: Pick<MailFact, 'status'>): boolean =>
@@ -14,8 +14,8 @@ export const isWaiting = ({ status }: Pick<MailFact, 'status'>): boolean =>
 
 export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: Moment): void {
   const known = ledger.mail.get(event.message)
-  // What was read from a list is newer than what comes later from the past.
-  if (known !== undefined && known.seq > seq) return recall(known, event)
+  // A list of the server is newer than events of the past that arrive after it.
+  if (known !== undefined && known.seq > seq) return recallEvent(known, event)
   const fact: MailFact = known ?? {
     id: event.message,
     status: 'draft',
@@ -38,20 +38,20 @@ export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: M
     seq,
   }
   const wasWaiting = isWaiting(fact)
-  change(ledger, fact, event)
+  applyEvent(ledger, fact, event)
   Object.assign(fact, { updatedAt: at, seq, version: nanosOf(at, seq) })
   ledger.mail.set(event.message, fact)
   if (isNew) recount(ledger, event, wasWaiting || known === undefined, isWaiting(fact))
 }
 
-/** What a list does not say. */
-function recall(known: MailFact, event: MailEvent): void {
+/** Adds what a list of the server does not say. */
+function recallEvent(known: MailFact, event: MailEvent): void {
   if (event.type === 'message.revised') known.revisions += 1
   if (event.type === 'message.sent')
     Object.assign(known, { applet: event.applet, isReleased: event.releasedBy === 'user' })
 }
 
-function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {
+function applyEvent(ledger: Ledger, fact: MailFact, event: MailEvent): void {
   switch (event.type) {
     case 'message.drafted':
       return void Object.assign(fact, {
@@ -74,7 +74,7 @@ function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {
         revisions: fact.revisions + 1,
       })
     case 'message.sent':
-      return sent(ledger, fact, event)
+      return applySent(ledger, fact, event)
     case 'message.delivered':
       return void Object.assign(fact, {
         status: 'delivered',
@@ -100,7 +100,7 @@ function change(ledger: Ledger, fact: MailFact, event: MailEvent): void {
   }
 }
 
-function sent(ledger: Ledger, fact: MailFact, event: EventOf<'message.sent'>): void {
+function applySent(ledger: Ledger, fact: MailFact, event: EventOf<'message.sent'>): void {
   const isExternal = ledger.sessions.get(event.session)?.kind === 'external'
   Object.assign(fact, {
     status: event.turn !== null ? 'delivered' : isExternal ? 'ready' : 'buffered',
@@ -116,7 +116,7 @@ function sent(ledger: Ledger, fact: MailFact, event: EventOf<'message.sent'>): v
   if (fact.initial === '') fact.initial = event.text
 }
 
-/** How many wait for a session; the server's own count was there first. */
+/** Updates how many messages wait for a session; the first count is the server's. */
 function recount(ledger: Ledger, event: MailEvent, was: boolean, is: boolean): void {
   const session = ledger.sessions.get(event.session)
   if (session === undefined) return
@@ -131,15 +131,15 @@ function recount(ledger: Ledger, event: MailEvent, was: boolean, is: boolean): v
     session.buffered = Math.max(0, session.buffered - 1)
 }
 
-/** How many wait for a person to release them; the user's own wait for nobody else. */
-export function draftsOfAgents({ mail }: Ledger): number {
+/** How many drafts wait for a person to release them. The user's own drafts do not count. */
+export function countAgentDrafts({ mail }: Ledger): number {
   let count = 0
   for (const { status, from } of mail.values())
     if (status === 'draft' && from !== null && from !== userSession) count += 1
   return count
 }
 
-/** What a list of the server says about a message. */
+/** Updates a message from a list of the server. */
 export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): void {
   const known = ledger.mail.get(record.id)
   ledger.mail.set(record.id, {
@@ -154,8 +154,8 @@ export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): vo
     applet: known?.applet ?? null,
     initial: record.initial,
     text: record.message,
-    createdAt: millisOf(record.created_at),
-    updatedAt: millisOf(record.updated_at),
+    createdAt: toMillis(record.created_at),
+    updatedAt: toMillis(record.updated_at),
     by: record.accepted_by,
     cause: known?.cause ?? '',
     revisions: known?.revisions ?? 0,
@@ -166,4 +166,4 @@ export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): vo
 }
 
 const nanosPerMilli = 1_000_000n
-const millisOf = (nanos: string): number => (/^\d+$/.test(nanos) ? Number(BigInt(nanos) / nanosPerMilli) : 0)
+const toMillis = (nanos: string): number => (/^\d+$/.test(nanos) ? Number(BigInt(nanos) / nanosPerMilli) : 0)

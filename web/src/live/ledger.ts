@@ -7,17 +7,17 @@ import type { Json } from '../../../src/model/json.ts'
 export type SessionFact = Omit<Session, 'status' | 'active' | 'id' | 'parent'> & {
   id: string
   parent: string | null
-  /** As the server said, or as the last turn left it; a turn that runs goes before it. */
+  /** The status between turns, from the server or the last turn. */
   resting: Session['status']
   liveTurns: Set<string>
-  /** Whom its turns wait for now: calls, and sessions. */
+  /** The calls and sessions that its turns wait for. */
   waitsFor: Set<string>
-  /** Every turn that the page knows of. */
+  /** Every turn that the page knows. */
   turnIds: Set<string>
   tokens: number
   turns: number
   forkedFrom: string | null
-  /** A list of the server had it. */
+  /** Whether it was in a list of the server. */
   isListed: boolean
 }
 
@@ -26,7 +26,7 @@ export type TurnFact = {
   session: string
   agent: string
   flow: string | null
-  /** The call that it serves; null where a message started it. */
+  /** The call that it serves; null if a message started it. */
   call: string | null
   text: string
   source: MessageSource
@@ -43,9 +43,9 @@ export type TurnFact = {
   outcome: Outcome | null
   error: string | null
   hasEntry: boolean
-  /** What it added to its session's conversation. */
+  /** The tokens it added to the conversation of its session. */
   entryTokens: number
-  /** Of its own steps so far, by model. */
+  /** The usage of its own steps so far, by model. */
   usage: Map<string, { input: number; output: number; estimated: boolean }>
   tokensMax: number | null
   depth: number
@@ -130,9 +130,9 @@ export type MailFact = {
   by: string | null
   cause: string
   revisions: number
-  /** The server's `updated_at`: what a person has read, and releases. */
+  /** The `updated_at` of the server: the version that a person has read. */
   version: string
-  /** A person sent it for the session that wrote it. */
+  /** Whether a person released it. */
   isReleased: boolean
   seq: number
 }
@@ -147,11 +147,11 @@ export type Ledger = {
   notices: NoticeFact[]
   refused: RefusedFact[]
   mail: Map<string, MailFact>
-  /** What people call agents that were made by API, whose names are ids. */
+  /** The names of agents that were made by API, whose ids are not readable. */
   agentNames: Map<string, string>
 }
 
-export const emptyLedger = (): Ledger => ({
+export const createLedger = (): Ledger => ({
   sessions: new Map(),
   turns: new Map(),
   calls: new Map(),
@@ -164,10 +164,10 @@ export const emptyLedger = (): Ledger => ({
   agentNames: new Map(),
 })
 
-export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
+export function ensureSession(ledger: Ledger, id: string, at: number): SessionFact {
   const known = ledger.sessions.get(id)
   if (known !== undefined) return known
-  // Nobody has said anything about it yet: its events came before the part of the log that was read.
+  // Its creation may be in a part of the log that was not read.
   const fact: SessionFact = {
     id,
     agent: '',
@@ -195,7 +195,7 @@ export function sessionOf(ledger: Ledger, id: string, at: number): SessionFact {
   return fact
 }
 
-/** Takes what a list of the server says about a session; what the page has counted itself stays. */
+/** Updates a session from a list of the server, and keeps what the page has counted itself. */
 export function takeSession(ledger: Ledger, listed: Session): SessionFact {
   const { status, active, ...rest } = listed
   const known = ledger.sessions.get(listed.id)
@@ -215,18 +215,18 @@ export function takeSession(ledger: Ledger, listed: Session): SessionFact {
   return fact
 }
 
-/** An agent as people call it. */
-export const called = ({ agentNames }: Pick<Ledger, 'agentNames'>, agent: string): string =>
+/** The name of an agent for people. */
+export const nameAgent = ({ agentNames }: Pick<Ledger, 'agentNames'>, agent: string): string =>
   agentNames.get(agent) ?? agent
 
-export const statusOf = (session: SessionFact): Session['status'] =>
+export const getStatus = (session: SessionFact): Session['status'] =>
   session.kind === 'external' ? 'idle' : session.liveTurns.size > 0 ? 'streaming' : session.resting
-export const isActive = (session: SessionFact): boolean => statusOf(session) === 'streaming'
+export const isActive = (session: SessionFact): boolean => getStatus(session) === 'streaming'
 
-/** What a session that is active is at: why one waits is worth more than that it does. */
+/** What a session does; for a session that waits, why. */
 export type Activity = 'idle' | 'error' | 'working' | 'waiting' | 'queued' | 'asking'
-export function activityOf(ledger: Ledger, session: SessionFact): Activity {
-  const status = statusOf(session)
+export function getActivity(ledger: Ledger, session: SessionFact): Activity {
+  const status = getStatus(session)
   if (status !== 'streaming') return status
   for (const question of ledger.questions.values()) if (question.session === session.id) return 'asking'
   if (session.waitsFor.size > 0) return 'waiting'
@@ -234,8 +234,8 @@ export function activityOf(ledger: Ledger, session: SessionFact): Activity {
   return turns.length > 0 && turns.every((turn) => turn?.startedAt === null) ? 'queued' : 'working'
 }
 
-/** What people call a session: its title, or whose it is. */
-export const nameOf = (session: SessionFact): string =>
+/** The name of a session for people: its title, or its agent. */
+export const nameSession = (session: SessionFact): string =>
   session.title !== ''
     ? session.title
     : session.agentName !== ''
@@ -243,20 +243,20 @@ export const nameOf = (session: SessionFact): string =>
       : session.agent !== ''
         ? session.agent
         : session.id
-export const agentNameOf = (session: SessionFact): string =>
+export const nameSessionAgent = (session: SessionFact): string =>
   session.agentName !== '' ? session.agentName : session.agent
 
-export const tokensOf = (turn: TurnFact): number => {
+export const sumTokens = (turn: TurnFact): number => {
   let sum = 0
   for (const { input, output } of turn.usage.values()) sum += input + output
   return sum
 }
 
-export const flowTokens = (ledger: Ledger, flow: FlowFact): number => {
+export const sumFlowTokens = (ledger: Ledger, flow: FlowFact): number => {
   let sum = 0
   for (const id of flow.turns) {
     const turn = ledger.turns.get(id)
-    if (turn !== undefined) sum += tokensOf(turn)
+    if (turn !== undefined) sum += sumTokens(turn)
   }
   return sum
 }

@@ -3,12 +3,12 @@ import { tielineClient, type TielineClient } from '../../../src/client/client.ts
 import { TielineError } from '../../../src/client/tieline-error.ts'
 import { foldEvent } from './fold-event.ts'
 import { takeMail } from './fold-mail.ts'
-import { called, emptyLedger, takeSession, type Ledger } from './ledger.ts'
+import { nameAgent, createLedger, takeSession, type Ledger } from './ledger.ts'
 import { pruneLedger } from './prune-ledger.ts'
 import { readLog } from './read-log.ts'
-import { streams, type Streams } from './said.ts'
-import { topics, type Topics } from './topics.ts'
-import { textOf, turnDetails, type Details } from './turn-details.ts'
+import { createStreams, type Streams } from './said.ts'
+import { createTopics, type Topics } from './topics.ts'
+import { extractText, createDetails, type Details } from './turn-details.ts'
 
 export type Connection =
   | { state: 'connecting' | 'open' | 'lost' }
@@ -21,21 +21,21 @@ export type Live = {
   readonly said: Streams
   readonly topics: Topics
   connection(): Connection
-  /** Why the connection was lost, in the server's or the browser's words. */
+  /** Why the connection was lost, as the server or the browser says. */
   lostWhy(): string
-  /** `lists`: sessions and questions are there; `log`: the newest part of the log too. */
+  /** `lists`: sessions and questions are read; `log`: the newest part of the log is read too. */
   loaded(): { lists: boolean; log: boolean; problem: string | null }
-  /** Events before this number were not read; 0 where all were. */
+  /** Events before this number were not read; 0 if all were. */
   readFrom(): number
   lastSeq(): number
   onEvent(listener: (streamed: StreamedEvent) => void): () => void
-  /** What a list of the server says, where an event alone does not say it. */
+  /** Reads a session again from the server, for what no event says. */
   refreshSession(id: string): Promise<void>
   loadArchived(): Promise<void>
   stop(): void
 }
 
-/** How much of the log is read at the start: a second or so. */
+/** How many events are read at the start, which takes about a second. */
 export const eventsReadMax = 10_000
 const pagesMax = 10
 const pageSize = 200
@@ -45,10 +45,10 @@ export const openLive = (url: string, token: string | null): Live =>
 
 class PageStore implements Live {
   readonly client: TielineClient
-  readonly ledger = emptyLedger()
-  readonly details = turnDetails()
-  readonly said = streams()
-  readonly topics = topics()
+  readonly ledger = createLedger()
+  readonly details = createDetails()
+  readonly said = createStreams()
+  readonly topics = createTopics()
   readonly #stopped = new AbortController()
   readonly #listeners = new Set<(streamed: StreamedEvent) => void>()
   #connection: Connection = { state: 'connecting' }
@@ -156,11 +156,11 @@ class PageStore implements Live {
   }
 
   #take(streamed: StreamedEvent, isNew: boolean): void {
-    // While the past is read nobody is told; afterwards everybody is.
+    // While the past is read nothing is redrawn; afterwards everything is.
     foldEvent(this.ledger, streamed, isNew, isNew ? (topic) => this.topics.touch(topic) : () => undefined)
     this.details.take(streamed)
     if (!isNew) return
-    // What is older was recorded before the page listened: nothing of it is being said.
+    // Older events were recorded before the page listened, so none of their text is streaming.
     settle(this.said, streamed)
     this.#lastSeq = Number(streamed.seq)
     if (this.#lastSeq % pruneEvery === 0) pruneLedger(this.ledger)
@@ -170,11 +170,12 @@ class PageStore implements Live {
 
 const pruneEvery = 1000
 
-/** What is recorded is shown from the record. */
+/** Text that is recorded no longer streams. */
 function settle(said: Streams, { event }: StreamedEvent): void {
   if (event.turn === null) return
   if (event.type === 'turn.ended') said.drop(event.turn)
-  if (event.type === 'step.ended' && event.kind === 'model') said.settle(event.turn, textOf(event.output))
+  if (event.type === 'step.ended' && event.kind === 'model')
+    said.settle(event.turn, extractText(event.output))
 }
 
 async function readSessions(client: TielineClient, ledger: Ledger, archived: boolean): Promise<void> {
@@ -196,7 +197,7 @@ async function readQuestions(client: TielineClient, ledger: Ledger): Promise<voi
     if (!ledger.answered.has(question.id))
       ledger.questions.set(question.id, {
         ...question,
-        agent: called(ledger, question.agent),
-        path: question.path.map((name) => called(ledger, name)),
+        agent: nameAgent(ledger, question.agent),
+        path: question.path.map((name) => nameAgent(ledger, name)),
       })
 }

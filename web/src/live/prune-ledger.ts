@@ -1,4 +1,4 @@
-/** R11: a page that stays open for days keeps the newest. */
+/** R11: a page that stays open for days keeps only the newest facts. */
 import type { Ledger } from './ledger.ts'
 
 const turnsMax = 20_000
@@ -31,7 +31,7 @@ export function pruneLedger(ledger: Ledger): void {
   if (ledger.answered.size > callsMax) ledger.answered.clear()
 }
 
-/** Maps keep the order in which things came: the first are the oldest. */
+/** Maps keep the order of insertion, so the first entries are the oldest. */
 function prune<T>(
   map: Map<string, T>,
   max: number,

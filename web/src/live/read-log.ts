@@ -5,19 +5,18 @@ import { after } from '../browser-clock.ts'
 export type Piece = {
   /** The cursor before the first event. */
   after: number
-  /** The number of the last event, which need not be of these sessions. */
+  /** The number of the last event, which may belong to another session. */
   until: number
   sessions?: readonly string[]
 }
 
-/** R11: a filter names at most so many. */
+/** R11: a filter may name at most this many sessions. */
 const sessionsMax = 200
 const silenceMs = 1500
 
 /**
- * With a filter the last event of the piece may not be among those that come; so the stream is also over when
- * nothing came for a while after it had caught up.
- * `enough` says that what was sought has been found.
+ * Reads a piece of the log. With a filter the last event of the piece may not be among those that arrive, so
+ * the stream also ends after a while of silence. `enough` ends it early.
  */
 export async function readLog(
   client: TielineClient,

@@ -1,26 +1,27 @@
 import type { Delta } from '../../../src/wire/log.ts'
-/** `gap`: the beginning, or a piece, was not heard. */
+
+/** `gap`: the beginning or a piece is missing. */
 export type Said = { epoch: number; step: number; text: string; gap: boolean }
 
 export type Streams = {
   get(turn: string): Said | undefined
   take(delta: Delta): void
-  /** A step was recorded with this text: it is not streaming any more. */
+  /** A step was recorded with this text, so it no longer streams. */
   settle(turn: string, text: string): void
   drop(turn: string): void
   clear(): void
 }
 
 const turnsMax = 2000
-/** Of one step; longer ones show their end. */
+/** Per step; of a longer text the end is kept. */
 const charsMax = 400_000
 
-export function streams(): Streams {
+export function createStreams(): Streams {
   const said = new Map<string, Said>()
   return {
     get: (turn) => said.get(turn),
     take(delta) {
-      said.set(delta.turn, next(said.get(delta.turn), delta))
+      said.set(delta.turn, applyDelta(said.get(delta.turn), delta))
       const [oldest] = said.size > turnsMax ? said.keys() : []
       if (oldest !== undefined) said.delete(oldest)
     },
@@ -35,10 +36,10 @@ export function streams(): Streams {
 }
 
 /**
- * Another epoch or step begins anew, and so does what is said from its beginning; an offset that was passed
- * before is a rerun; one that lies ahead leaves a gap.
+ * Another epoch, another step or offset 0 starts a new text. An offset that is already passed is a rerun and
+ * overwrites; one that lies ahead leaves a gap.
  */
-export function next(known: Said | undefined, { epoch, step, offset, text }: Delta): Said {
+export function applyDelta(known: Said | undefined, { epoch, step, offset, text }: Delta): Said {
   if (offset === 0 || known === undefined || known.epoch !== epoch || known.step !== step)
     return { epoch, step, text, gap: offset > 0 }
   if (offset < known.text.length && !known.gap) return { ...known, text: known.text.slice(0, offset) + text }

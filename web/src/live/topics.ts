@@ -1,24 +1,23 @@
 /**
- * Who looks at what: a change is told to those alone who look at it, together with all others of the same
- * moment.
+ * What components subscribe to. A change notifies only the components that show its topic, batched with all
+ * other changes before the next frame.
  */
-import { useCallback, useSyncExternalStore } from 'react'
-import { soon } from '../browser-clock.ts'
+import { runSoon } from '../browser-clock.ts'
 
 export type Topics = {
   touch(topic: string): void
-  /** Tells everybody at once. */
+  /** Notifies every subscriber. */
   touchAll(): void
   subscribe(topic: string, listener: () => void): () => void
   version(topic: string): number
 }
 
-export function topics(): Topics {
+export function createTopics(): Topics {
   const listeners = new Map<string, Set<() => void>>()
   const versions = new Map<string, number>()
   const touched = new Set<string>()
   let planned = false
-  const tell = (): void => {
+  const notify = (): void => {
     planned = false
     const now = [...touched]
     touched.clear()
@@ -26,12 +25,12 @@ export function topics(): Topics {
   }
   const touch = (topic: string): void => {
     versions.set(topic, (versions.get(topic) ?? 0) + 1)
-    // Whoever begins to look later compares numbers.
+    // Without a subscriber the version is enough: a component that mounts later reads it.
     if (!listeners.has(topic)) return
     touched.add(topic)
     if (planned) return
     planned = true
-    soon(tell)
+    runSoon(notify)
   }
   return {
     touch,
@@ -47,10 +46,4 @@ export function topics(): Topics {
     },
     version: (topic) => versions.get(topic) ?? 0,
   }
-}
-
-/** Draws its component again when the topic changes. The answer is a number that grows. */
-export function useTopic(of: Topics, topic: string): number {
-  const subscribe = useCallback((listener: () => void) => of.subscribe(topic, listener), [of, topic])
-  return useSyncExternalStore(subscribe, () => of.version(topic))
 }

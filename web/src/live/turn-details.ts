@@ -63,7 +63,7 @@ export type Details = {
 const endedMax = 400
 const charsMax = 24_000_000
 
-export function turnDetails(): Details {
+export function createDetails(): Details {
   const kept = new Map<string, TurnDetail>()
   let chars = 0
   const prune = (): void => {
@@ -77,21 +77,21 @@ export function turnDetails(): Details {
       over -= 1
     }
   }
-  const detailOf = (turn: string): TurnDetail => {
+  const ensureDetail = (turn: string): TurnDetail => {
     const known = kept.get(turn)
     if (known !== undefined) return known
-    const made = emptyDetail(turn)
+    const made = createDetail(turn)
     kept.set(turn, made)
     return made
   }
   return {
     get: (turn) => kept.get(turn),
     take(streamed) {
-      const about = turnsAbout(streamed.event)
+      const about = findTurns(streamed.event)
       for (const turn of about) {
-        const detail = detailOf(turn)
+        const detail = ensureDetail(turn)
         const before = detail.chars
-        addTo(detail, streamed)
+        addToDetail(detail, streamed)
         chars += detail.chars - before
         if (detail.ended) prune()
       }
@@ -108,7 +108,7 @@ export function turnDetails(): Details {
   }
 }
 
-export const emptyDetail = (turn: string): TurnDetail => ({
+export const createDetail = (turn: string): TurnDetail => ({
   turn,
   asked: null,
   items: [],
@@ -117,13 +117,13 @@ export const emptyDetail = (turn: string): TurnDetail => ({
   chars: 0,
 })
 
-/** A call is part of the turn that made it, and the beginning of the one that serves it. */
-export const turnsAbout = (event: Event): string[] => {
+/** A call belongs to the turn that made it, and starts the turn that serves it. */
+export const findTurns = (event: Event): string[] => {
   const own = event.turn === null ? [] : [event.turn]
   return event.type === 'call.opened' ? [...own, `turn_${event.call.slice(5)}`] : own
 }
 
-export function addTo(detail: TurnDetail, { at, event }: StreamedEvent): void {
+export function addToDetail(detail: TurnDetail, { at, event }: StreamedEvent): void {
   if (event.type === 'message.sent' || event.type === 'message.delivered') detail.asked = event.text
   else if (
     event.type === 'call.opened' &&
@@ -131,7 +131,7 @@ export function addTo(detail: TurnDetail, { at, event }: StreamedEvent): void {
     detail.turn !== event.turn
   )
     detail.asked = event.task
-  else if (event.type === 'call.opened') detail.items.push(callItem(event, at))
+  else if (event.type === 'call.opened') detail.items.push(createCallItem(event, at))
   else if (event.type === 'call.ended') endCall(detail, event)
   else if (event.type === 'call.refused')
     detail.items.push({
@@ -158,30 +158,37 @@ export function addTo(detail: TurnDetail, { at, event }: StreamedEvent): void {
     })
   else if (event.type === 'step.ended') endStep(detail, event, at)
   else if (event.type === 'question.asked')
-    detail.items.push({ kind: 'question', key: event.question, at, tool: event.tool, answer: null, by: '' })
-  else if (event.type === 'question.answered') answer(detail, event)
+    detail.items.push({
+      kind: 'question',
+      key: event.question,
+      at,
+      tool: event.tool,
+      answer: null,
+      by: '',
+    })
+  else if (event.type === 'question.answered') answerQuestion(detail, event)
   else if (event.type === 'turn.ended') Object.assign(detail, { output: event.output, ended: true })
-  detail.chars += sizeOf(event)
+  detail.chars += estimateSize(event)
 }
 
-/** About what it holds in memory; only texts grow. */
-function sizeOf(event: Event): number {
+/** Estimates the memory that an event takes; only texts are large. */
+function estimateSize(event: Event): number {
   if (event.type === 'step.ended' || event.type === 'step.started')
-    return 200 + lengthOf(event.input) + (event.type === 'step.ended' ? lengthOf(event.output) : 0)
+    return 200 + measureJson(event.input) + (event.type === 'step.ended' ? measureJson(event.output) : 0)
   if (event.type === 'turn.ended' || event.type === 'call.ended') return event.output.length
   if (event.type === 'call.opened') return event.task.length
   return event.type === 'message.sent' ? event.text.length : 100
 }
 
-function lengthOf(value: Json): number {
+function measureJson(value: Json): number {
   if (typeof value === 'string') return value.length
-  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + lengthOf(one), 8)
+  if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + measureJson(one), 8)
   return value !== null && typeof value === 'object'
-    ? Object.values(value).reduce<number>((sum, one) => sum + lengthOf(one), 8)
+    ? Object.values(value).reduce<number>((sum, one) => sum + measureJson(one), 8)
     : 8
 }
 
-const callItem = (event: EventOf<'call.opened'>, at: number): DetailItem => ({
+const createCallItem = (event: EventOf<'call.opened'>, at: number): DetailItem => ({
   kind: 'call',
   key: event.key,
   at,
@@ -210,14 +217,14 @@ function endCall(detail: TurnDetail, event: EventOf<'call.ended'>): void {
     })
 }
 
-function answer(detail: TurnDetail, event: EventOf<'question.answered'>): void {
+function answerQuestion(detail: TurnDetail, event: EventOf<'question.answered'>): void {
   const item = detail.items.find((one) => one.kind === 'question' && one.key === event.question)
   if (item !== undefined) Object.assign(item, { answer: event.answer, by: event.by })
 }
 
 function endStep(detail: TurnDetail, event: EventOf<'step.ended'>, at: number): void {
   if (event.kind !== 'tool') {
-    const text = textOf(event.output)
+    const text = extractText(event.output)
     if (text !== '') detail.items.push({ kind: 'said', key: event.key, at, model: event.name, text })
     return
   }
@@ -228,8 +235,8 @@ function endStep(detail: TurnDetail, event: EventOf<'step.ended'>, at: number): 
   else Object.assign(announced, ended, event.input === null ? {} : { input: event.input })
 }
 
-/** What a model said in one step. */
-export function textOf(output: Json): string {
+/** The text of a model in one step. */
+export function extractText(output: Json): string {
   if (typeof output === 'string') return output
   const text = output !== null && typeof output === 'object' && !Array.isArray(output) ? output['text'] : ''
   return typeof text === 'string' ? text : ''

@@ -1,8 +1,7 @@
 /** The store of the page, for components. */
-import { createContext, useContext } from 'react'
+import { createContext, useCallback, useContext, useSyncExternalStore } from 'react'
 import type { SessionFact } from './ledger.ts'
 import type { Live } from './live.ts'
-import { useTopic } from './topics.ts'
 
 export const LiveContext = createContext<Live | null>(null)
 
@@ -12,13 +11,15 @@ export function useLive(): Live {
   return live
 }
 
-/** Draws again when one of these changes. */
-export function useLook(topic: string): Live {
+/** Redraws the component when the topic changes. */
+export function useLiveTopic(topic: string): Live {
   const live = useLive()
-  useTopic(live.topics, topic)
+  const { topics } = live
+  const subscribe = useCallback((listener: () => void) => topics.subscribe(topic, listener), [topics, topic])
+  useSyncExternalStore(subscribe, () => topics.version(topic))
   return live
 }
 
 export function useSession(id: string): SessionFact | undefined {
-  return useLook(`session:${id}`).ledger.sessions.get(id)
+  return useLiveTopic(`session:${id}`).ledger.sessions.get(id)
 }

@@ -1,21 +1,12 @@
-/**
- * What calls passed on, one by one: the newest that the page knows. Sums over the whole log come from the
- * server.
- */
+/** The context of the newest calls, one point each. Sums over the whole log come from the server. */
 import type { Ledger } from '../live/ledger.ts'
 
-export type ContextPoint = {
-  call: string
-  flow: string | null
-  passed: number
-  history: number
-  agent: string
-}
+export type ContextPoint = { agent: string; passed: number; history: number }
 
 const pointsMax = 1000
 
-/** Against all that its caller's conversation held at that time. */
-export function contextPoints(ledger: Ledger, from: number): ContextPoint[] {
+/** What each call was given, and how much its caller's conversation held at that time. */
+export function collectContextPoints(ledger: Ledger, from: number): ContextPoint[] {
   const grown = new Map<string, { at: number; tokens: number }[]>()
   for (const { session, entryTokens, endedAt } of ledger.turns.values()) {
     if (entryTokens === 0 || endedAt === null) continue
@@ -26,9 +17,7 @@ export function contextPoints(ledger: Ledger, from: number): ContextPoint[] {
   const calls = [...ledger.calls.values()]
     .filter(({ openedAt, contextTokens }) => openedAt >= from && contextTokens !== null)
     .slice(-pointsMax)
-  return calls.map(({ id, flow, agent, callerSession, openedAt, contextTokens }): ContextPoint => ({
-    call: id,
-    flow,
+  return calls.map(({ agent, callerSession, openedAt, contextTokens }): ContextPoint => ({
     agent,
     passed: contextTokens ?? 0,
     history: (grown.get(callerSession) ?? []).reduce(

@@ -1,9 +1,7 @@
-/**
- * Plots of our own: bars, ranges and points in plain SVG, each with its numbers as a table for whoever does
- * not see it.
- */
+/** Bars, ranges, columns and points in plain SVG, each with a table of its numbers for screen readers. */
 import type { ReactNode } from 'react'
-import { amount } from '../amounts.ts'
+import { formatAmount } from '../format.ts'
+import { TableHead } from '../parts/table-head.tsx'
 
 export function Plot({
   title,
@@ -30,15 +28,7 @@ export function Plot({
           <summary>As a table</summary>
           <div className="table-scroll">
             <table className="table">
-              <thead>
-                <tr>
-                  {head.map((name, index) => (
-                    <th key={name} scope="col" className={index === 0 ? undefined : 'number'}>
-                      {name}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
+              <TableHead columns={head} numeric={head.slice(1)} />
               <tbody>
                 {rows.map((row, index) => (
                   <tr key={index}>
@@ -64,7 +54,7 @@ export type BarRow = {
   note: string
 }
 
-/** One bar for each name, in parts. */
+/** One bar for each name, divided into parts. */
 export function Bars({ rows }: { rows: readonly BarRow[] }) {
   const whole = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, { size }) => sum + size, 0)))
   return (
@@ -94,7 +84,7 @@ export function Bars({ rows }: { rows: readonly BarRow[] }) {
   )
 }
 
-/** From the median to the slow ones, on a scale on which each step is ten times the one before. */
+/** From the median to the 95th percentile, on a logarithmic scale. */
 export function Ranges({
   rows,
   ticks,
@@ -156,7 +146,7 @@ export function Ranges({
 const columnMax = 40
 const size = { width: 560, height: 170, left: 44, bottom: 22 }
 
-/** Columns over time: calls below, those that were refused on top. */
+/** Columns over time, divided into parts. */
 export function Columns({
   columns,
   word,
@@ -172,7 +162,7 @@ export function Columns({
   return (
     <svg className="columns" viewBox={`0 0 ${size.width} ${size.height}`} aria-hidden="true">
       <text x={size.left - 6} y="12" textAnchor="end">
-        {amount(whole)}
+        {formatAmount(whole)}
       </text>
       <text x={size.left - 6} y={height} textAnchor="end">
         0
@@ -208,12 +198,12 @@ export function Columns({
   )
 }
 
-/** One point for each call; below the line less was passed than there was. */
+/** One point for each call; below the line, less was passed than there was. */
 export function Points({
   points,
   words,
 }: {
-  points: readonly { x: number; y: number; href: string | null; title: string }[]
+  points: readonly { x: number; y: number; title: string }[]
   words: { x: string; y: string }
 }) {
   const whole = Math.max(10, ...points.flatMap(({ x, y }) => [x, y]))
@@ -236,10 +226,10 @@ export function Points({
         </circle>
       ))}
       <text x={size.width} y={size.height - 6} textAnchor="end">
-        {words.x} → {amount(whole)}
+        {words.x} → {formatAmount(whole)}
       </text>
       <text x={size.left + 6} y="12">
-        {words.y} ↑ {amount(whole)}
+        {words.y} ↑ {formatAmount(whole)}
       </text>
     </svg>
   )

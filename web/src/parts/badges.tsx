@@ -1,7 +1,7 @@
-/** Small signs: how something stands, how it ended. Each says it in words as well as in colour. */
+/** Badges for states and outcomes, in words as well as in colour. */
 import type { Outcome } from '../../../src/model/event.ts'
-import { activityOf, type Activity, type SessionFact } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { getActivity, type Activity, type SessionFact } from '../live/ledger.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 
 const outcomeWords: Record<Outcome, string> = {
   completed: 'completed',
@@ -13,7 +13,7 @@ const outcomeWords: Record<Outcome, string> = {
   lost: 'lost',
 }
 
-export const outcomeText = (outcome: Outcome | null): string =>
+export const describeOutcome = (outcome: Outcome | null): string =>
   outcome === null ? 'running' : outcomeWords[outcome]
 
 export type Tone = 'good' | 'bad' | 'warn' | 'live' | 'rest'
@@ -26,8 +26,7 @@ const outcomeTones: Record<Outcome, Tone> = {
   refused: 'bad',
   lost: 'bad',
 }
-export const outcomeTone = (outcome: Outcome | null): Tone =>
-  outcome === null ? 'live' : outcomeTones[outcome]
+export const pickTone = (outcome: Outcome | null): Tone => (outcome === null ? 'live' : outcomeTones[outcome])
 
 export const OutcomeBadge = ({
   outcome,
@@ -36,8 +35,8 @@ export const OutcomeBadge = ({
   outcome: Outcome | null
   waiting?: boolean
 }) => (
-  <span className={`badge tone-${waiting && outcome === null ? 'rest' : outcomeTone(outcome)}`}>
-    {waiting && outcome === null ? 'queued' : outcomeText(outcome)}
+  <span className={`badge tone-${waiting && outcome === null ? 'rest' : pickTone(outcome)}`}>
+    {waiting && outcome === null ? 'queued' : describeOutcome(outcome)}
   </span>
 )
 
@@ -51,14 +50,14 @@ const activityWords: Record<Activity, { word: string; tone: Tone }> = {
 }
 
 export function ActivityBadge({ session }: { session: SessionFact }) {
-  const { ledger } = useLook('questions')
+  const { ledger } = useLiveTopic('questions')
   if (session.archived && session.kind !== 'ephemeral')
     return <span className="badge tone-rest">archived</span>
-  const { word, tone } = activityWords[activityOf(ledger, session)]
+  const { word, tone } = activityWords[getActivity(ledger, session)]
   return <span className={`badge tone-${tone}`}>{word}</span>
 }
 
-/** Quiet where nobody has to do anything about it. */
+/** Quiet if nothing has to be done about it. */
 export const Count = ({
   count,
   label,

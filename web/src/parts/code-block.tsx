@@ -1,4 +1,4 @@
-/** Code and other text of a machine: its own lines, a way to copy it, a bound on what is shown at once. */
+/** Preformatted text with a copy button. Long text is cut until the reader asks for all of it. */
 import { useState, type ReactNode } from 'react'
 import { after } from '../browser-clock.ts'
 
@@ -24,7 +24,7 @@ export function CodeBlock({
         <CopyButton text={text} />
       </div>
       <pre tabIndex={0} role="group" aria-label={label ?? (name === '' ? 'Code' : `Code in ${name}`)}>
-        <code>{name === 'diff' ? diffLines(shown) : shown}</code>
+        <code>{name === 'diff' ? renderDiff(shown) : shown}</code>
       </pre>
       {cut && (
         <button type="button" className="quiet" onClick={() => setWhole(true)}>
@@ -35,7 +35,7 @@ export function CodeBlock({
   )
 }
 
-const diffLines = (text: string): ReactNode =>
+const renderDiff = (text: string): ReactNode =>
   text.split('\n').map((line, index) => (
     <span
       key={index}

@@ -1,4 +1,4 @@
-/** A dialog of the browser's own: it keeps the focus, closes with Escape, and is named for screen readers. */
+/** A native dialog: the browser traps the focus and closes it with Escape. */
 import { useEffect, useId, useRef, type ReactNode } from 'react'
 
 export function Dialog({
@@ -15,7 +15,7 @@ export function Dialog({
   useEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
-    // Where something is to be filled in, that comes first.
+    // A field comes before the close button.
     dialog?.querySelector<HTMLElement>('select, input, textarea')?.focus()
     return () => dialog?.close()
   }, [])

@@ -1,26 +1,26 @@
 /**
- * Names that agents and users chose. They are shown in a direction of their own, so that no letter in them
- * turns the text around them.
+ * Names that agents and users chose. Their text direction is isolated, so that no character in them reorders
+ * the text around them.
  */
-import { shortId } from '../amounts.ts'
-import { toSession } from '../address.ts'
-import { agentNameOf, called, nameOf } from '../live/ledger.ts'
+import { shortenId } from '../format.ts'
+import { linkToSession } from '../address.ts'
+import { nameSessionAgent, nameAgent, nameSession } from '../live/ledger.ts'
 import { useLive, useSession } from '../live/use-live.ts'
 
 export const Name = ({ children }: { children: string }) => (
   <bdi className="name">{children === '' ? '—' : children}</bdi>
 )
 
-/** A session by its agent and its title, or the end of its id, as a link to it. */
+/** A link to a session, by its agent and its title or the end of its id. */
 export function SessionLink({ id, withAgent = true }: { id: string; withAgent?: boolean }) {
   const session = useSession(id)
-  const agent = session === undefined ? '' : agentNameOf(session)
+  const agent = session === undefined ? '' : nameSessionAgent(session)
   const title = session?.title ?? ''
   return (
     <a
       className="session-link"
-      href={toSession(id)}
-      title={session === undefined ? id : `${nameOf(session)} · ${id}`}
+      href={linkToSession(id)}
+      title={session === undefined ? id : `${nameSession(session)} · ${id}`}
     >
       {withAgent && agent !== '' && (
         <>
@@ -32,7 +32,7 @@ export function SessionLink({ id, withAgent = true }: { id: string; withAgent?: 
           “<Name>{title}</Name>”
         </>
       ) : (
-        <span className="id">{shortId(id)}</span>
+        <span className="id">{shortenId(id)}</span>
       )}
     </a>
   )
@@ -54,8 +54,8 @@ export const Path = ({ names }: { names: readonly string[] }) => (
   </span>
 )
 
-/** Agents as the server names them, some with their session in brackets. */
+/** Agents as the server writes them, some with their session in brackets. */
 export function AgentPath({ agents }: { agents: readonly string[] }) {
   const { ledger } = useLive()
-  return <Path names={agents.map((agent) => agent.replace(/^[^ ]+/, (name) => called(ledger, name)))} />
+  return <Path names={agents.map((agent) => agent.replace(/^[^ ]+/, (name) => nameAgent(ledger, name)))} />
 }

@@ -1,7 +1,4 @@
-/**
- * What is shown when there is nothing, not yet anything, or something went wrong: what happened and what to
- * do.
- */
+/** What a view shows when it is empty, loading or broken: what happened and what to do. */
 import type { ReactNode } from 'react'
 import { ServerUnreachable, TielineError } from '../../../src/client/tieline-error.ts'
 
@@ -18,9 +15,10 @@ export const Loading = ({ what }: { what: string }) => (
   </p>
 )
 
-export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export const describeError = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
 
-const sentence = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
+const capitalize = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}`
 
 export function Problem({
   error,
@@ -34,9 +32,9 @@ export function Problem({
   return (
     <div className="problem" role="alert">
       <p>
-        <strong>{what}</strong> {sentence(wordsOf(error))}
+        <strong>{what}</strong> {capitalize(describeError(error))}
       </p>
-      <p className="hint">{hintOf(error)}</p>
+      <p className="hint">{suggestFix(error)}</p>
       {retry !== undefined && (
         <button type="button" onClick={retry}>
           Try again
@@ -46,12 +44,11 @@ export function Problem({
   )
 }
 
-function hintOf(error: unknown): string {
+function suggestFix(error: unknown): string {
   if (error instanceof ServerUnreachable)
-    return 'Is the server still running? Start it again with “tieline serve”; this page goes on by itself.'
+    return 'Is the server still running? Start it again with “tieline serve”; this page reconnects by itself.'
   if (error instanceof TielineError && error.status === 404)
     return 'It may have been removed, or the link is from another server.'
-  if (error instanceof TielineError && error.status === 429)
-    return 'There was too much at once. Wait a moment.'
+  if (error instanceof TielineError && error.status === 429) return 'Too many requests. Wait a moment.'
   return ''
 }

@@ -1,10 +1,10 @@
 /**
- * Something of the server, read when it is first looked at and again when `key` changes, or when a server
- * that was away is back; what was there stays until the new is.
+ * Reads something from the server: at first, when `key` changes, and when an unreachable server is back. The
+ * old value stays until the new one is there.
  */
 import { useCallback, useEffect, useState } from 'react'
 import { ServerUnreachable } from '../../../src/client/tieline-error.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 
 export type Loaded<T> = { value: T | null; error: unknown; loading: boolean; again: () => void }
 
@@ -24,9 +24,9 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
       (error: unknown) => controller.signal.aborted || setState({ key, value: null, error, loading: false }),
     )
     return () => controller.abort()
-    // `load` is made anew with each drawing; what it reads is named by the key.
+    // `load` is a new function on every render; the key says what it reads.
   }, [key, round])
-  const isOpen = useLook('connection').connection().state === 'open'
+  const isOpen = useLiveTopic('connection').connection().state === 'open'
   useEffect(() => {
     if (isOpen && state.error instanceof ServerUnreachable) setRound((known) => known + 1)
   }, [isOpen])

@@ -1,6 +1,7 @@
-/** Opens a session: which agent, in which directory, and what it is told first. */
+/** The dialog that opens a session: the agent, the directory and the first message. */
 import { useState } from 'react'
-import { go, toSession } from '../address.ts'
+import { go, linkToSession } from '../address.ts'
+import type { Live } from '../live/live.ts'
 import { useLive } from '../live/use-live.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Problem } from '../parts/states.tsx'
@@ -9,19 +10,10 @@ import { useLoaded } from '../parts/use-loaded.ts'
 export function NewSession({ onClose, agent: given = '' }: { onClose: () => void; agent?: string }) {
   const live = useLive()
   const agents = useLoaded('agents', (signal) => live.client.agents({ signal }))
-  const usual = [...live.ledger.sessions.values()]
-    .filter(({ cwd }) => cwd !== '')
-    .sort((a, b) => b.updatedAt - a.updatedAt)
   const [agent, setAgent] = useState(given)
-  const server = useLoaded('server', (signal) => live.client.server({ signal }))
+  const directories = useDirectories(live)
   const [typed, setCwd] = useState<string | null>(null)
-  const cwd = typed ?? usual[0]?.cwd ?? server.value?.cwd ?? ''
-  const directories = [
-    ...new Set([
-      ...usual.map((session) => session.cwd),
-      ...(server.value === null ? [] : [server.value.cwd]),
-    ]),
-  ].slice(0, 20)
+  const cwd = typed ?? directories[0] ?? ''
   const [text, setText] = useState('')
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
@@ -34,7 +26,7 @@ export function NewSession({ onClose, agent: given = '' }: { onClose: () => void
         ...(text.trim() === '' ? {} : { initialMessage: text }),
       })
       onClose()
-      go(toSession(made.sessionId))
+      go(linkToSession(made.sessionId))
     } catch (problem) {
       setError(problem)
       setBusy(false)
@@ -61,21 +53,7 @@ export function NewSession({ onClose, agent: given = '' }: { onClose: () => void
             ))}
           </select>
         </label>
-        <label>
-          Directory{' '}
-          <input
-            required
-            value={cwd}
-            list="directories"
-            placeholder="/home/you/project"
-            onChange={(event) => setCwd(event.target.value)}
-          />
-        </label>
-        <datalist id="directories">
-          {directories.map((one) => (
-            <option key={one} value={one} />
-          ))}
-        </datalist>
+        <DirectoryField value={cwd} directories={directories} onChange={setCwd} />
         <label>
           First message{' '}
           <textarea
@@ -95,3 +73,46 @@ export function NewSession({ onClose, agent: given = '' }: { onClose: () => void
     </Dialog>
   )
 }
+
+const directoriesMax = 20
+
+/** Where sessions were opened before, newest first, and then where the server runs. */
+function useDirectories(live: Live): string[] {
+  const server = useLoaded('server', (signal) => live.client.server({ signal }))
+  const used = [...live.ledger.sessions.values()]
+    .filter(({ cwd }) => cwd !== '')
+    .sort((a, b) => b.updatedAt - a.updatedAt)
+    .map(({ cwd }) => cwd)
+  return [...new Set([...used, ...(server.value === null ? [] : [server.value.cwd])])].slice(
+    0,
+    directoriesMax,
+  )
+}
+
+const DirectoryField = ({
+  value,
+  directories,
+  onChange,
+}: {
+  value: string
+  directories: readonly string[]
+  onChange: (directory: string) => void
+}) => (
+  <>
+    <label>
+      Directory{' '}
+      <input
+        required
+        value={value}
+        list="directories"
+        placeholder="/home/you/project"
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </label>
+    <datalist id="directories">
+      {directories.map((one) => (
+        <option key={one} value={one} />
+      ))}
+    </datalist>
+  </>
+)

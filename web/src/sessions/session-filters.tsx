@@ -1,27 +1,16 @@
-/** Search and filters of the tree; they stand in the address. */
+/** The search and the filters of the tree. They are part of the address. */
 import { changeQuery } from '../address.ts'
-import { plural } from '../amounts.ts'
-import { agentNameOf } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { pluralize } from '../format.ts'
+import { nameSessionAgent, type Ledger } from '../live/ledger.ts'
+import { useLiveTopic } from '../live/use-live.ts'
+import { CheckBox } from '../parts/check-box.tsx'
 import type { TreeFilter } from './session-tree.ts'
 
-export function SessionFilters({
-  filter,
-  shown,
-  onNew,
-}: {
-  filter: TreeFilter
-  shown: number
-  onNew: () => void
-}) {
-  const live = useLook('sessions')
-  const agents = [
-    ...new Set(
-      [...live.ledger.sessions.values()].filter(({ kind }) => kind !== 'ephemeral').map(agentNameOf),
-    ),
-  ]
-    .filter((name) => name !== '')
-    .sort()
+type Props = { filter: TreeFilter; shown: number; onNew: () => void }
+
+export function SessionFilters({ filter, shown, onNew }: Props) {
+  const live = useLiveTopic('sessions')
+  const agents = listAgents(live.ledger)
   return (
     <div className="filters" role="search">
       <input
@@ -63,28 +52,18 @@ export function SessionFilters({
           </option>
         ))}
       </select>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={filter.calls}
-          onChange={(event) => changeQuery({ calls: event.target.checked })}
-        />{' '}
-        Ended calls
-      </label>
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={filter.archived}
-          onChange={(event) => {
-            if (event.target.checked) void live.loadArchived()
-            changeQuery({ archived: event.target.checked })
-          }}
-        />{' '}
-        Archived
-      </label>
+      <CheckBox label="Ended calls" checked={filter.calls} onChange={(calls) => changeQuery({ calls })} />
+      <CheckBox
+        label="Archived"
+        checked={filter.archived}
+        onChange={(archived) => {
+          if (archived) void live.loadArchived()
+          changeQuery({ archived })
+        }}
+      />
       <span className="filters-end">
         <span className="hint" role="status">
-          {plural(shown, 'session')}
+          {pluralize(shown, 'session')}
         </span>
         <button type="button" className="primary" onClick={onNew}>
           New session
@@ -92,4 +71,9 @@ export function SessionFilters({
       </span>
     </div>
   )
+}
+
+function listAgents({ sessions }: Ledger): string[] {
+  const lasting = [...sessions.values()].filter(({ kind }) => kind !== 'ephemeral')
+  return [...new Set(lasting.map(nameSessionAgent))].filter((name) => name !== '').sort()
 }

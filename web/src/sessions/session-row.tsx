@@ -1,13 +1,10 @@
-/**
- * One session in the tree: it looks at its own changes only, so that fifty that stream do not draw each
- * other.
- */
+/** One session in the tree. It redraws only for its own changes, so that fifty can stream at once. */
 import { memo } from 'react'
-import { age, amount, shortPath } from '../amounts.ts'
-import { goToSession, toSession } from '../address.ts'
+import { formatAge, formatAmount, shortenPath } from '../format.ts'
+import { goToSession, linkToSession } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
-import { agentNameOf, nameOf, type SessionFact } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { nameSessionAgent, nameSession, type SessionFact } from '../live/ledger.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import type { TreeRow } from './session-tree.ts'
@@ -30,7 +27,7 @@ export const SessionRow = memo(function SessionRow({
   onKey,
 }: Props) {
   const { level, hasChildren, isOpen, fits } = row
-  useLook(`session:${row.session.id}`)
+  useLiveTopic(`session:${row.session.id}`)
   const session = row.session
   return (
     <div
@@ -58,8 +55,8 @@ export const SessionRow = memo(function SessionRow({
         ) : (
           <span className="twist" />
         )}
-        <a href={toSession(session.id)} tabIndex={-1} onClick={(event) => follow(event, session.id)}>
-          <Name>{nameOf(session)}</Name>
+        <a href={linkToSession(session.id)} tabIndex={-1} onClick={(event) => follow(event, session.id)}>
+          <Name>{nameSession(session)}</Name>
         </a>
         <AgentNote session={session} />
       </div>
@@ -67,13 +64,13 @@ export const SessionRow = memo(function SessionRow({
         <ActivityBadge session={session} />
       </div>
       <div role="gridcell" className="tree-dir" title={session.cwd}>
-        <bdi>{shortPath(session.cwd)}</bdi>
+        <bdi>{shortenPath(session.cwd)}</bdi>
       </div>
       <div role="gridcell" className="number">
         {session.buffered > 0 ? <strong>{session.buffered}</strong> : ''}
       </div>
       <div role="gridcell" className="number">
-        {session.tokens === 0 ? '' : amount(session.tokens)}
+        {session.tokens === 0 ? '' : formatAmount(session.tokens)}
       </div>
       <div role="gridcell" className="number">
         <Age at={session.updatedAt} />
@@ -83,13 +80,13 @@ export const SessionRow = memo(function SessionRow({
 })
 
 function AgentNote({ session }: { session: SessionFact }) {
-  const agent = agentNameOf(session)
+  const agent = nameSessionAgent(session)
   const note =
     session.kind === 'external'
       ? 'client'
       : session.kind === 'ephemeral'
         ? 'call'
-        : agent !== nameOf(session)
+        : agent !== nameSession(session)
           ? agent
           : ''
   return (
@@ -108,9 +105,9 @@ function AgentNote({ session }: { session: SessionFact }) {
   )
 }
 
-const Age = ({ at }: { at: number }) => <>{age(useNow() - at)}</>
+const Age = ({ at }: { at: number }) => <>{formatAge(useNow() - at)}</>
 
-/** A plain click keeps the filters; any other is the browser's. */
+/** A plain click keeps the filters; the browser handles any other. */
 function follow(event: React.MouseEvent, id: string): void {
   if (event.metaKey || event.ctrlKey || event.shiftKey) return
   event.preventDefault()

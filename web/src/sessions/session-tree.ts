@@ -1,9 +1,13 @@
-/**
- * The sessions as a tree by parent, as far as a search and filters let them through. Whoever is above a
- * session that fits is shown too, so that it has its place.
- */
+/** The sessions as a tree, searched and filtered. The ancestors of a session that fits are shown too. */
 import { userSession } from '../live/fold-mail.ts'
-import { agentNameOf, isActive, nameOf, statusOf, type Ledger, type SessionFact } from '../live/ledger.ts'
+import {
+  nameSessionAgent,
+  isActive,
+  nameSession,
+  getStatus,
+  type Ledger,
+  type SessionFact,
+} from '../live/ledger.ts'
 
 export type TreeFilter = {
   text: string
@@ -20,7 +24,7 @@ export type TreeRow = {
   fits: boolean
 }
 
-export function filterOf(query: URLSearchParams): TreeFilter {
+export function parseFilter(query: URLSearchParams): TreeFilter {
   const status = query.get('status')
   return {
     text: query.get('q') ?? '',
@@ -32,7 +36,7 @@ export function filterOf(query: URLSearchParams): TreeFilter {
   }
 }
 
-export function treeRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySet<string>): TreeRow[] {
+export function buildRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySet<string>): TreeRow[] {
   const shown = new Map<string, { session: SessionFact; fits: boolean }>()
   const words = filter.text
     .toLowerCase()
@@ -42,19 +46,19 @@ export function treeRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySet
     if (!isListed(session, filter) || !fits(session, filter, words)) continue
     shown.set(session.id, { session, fits: true })
     for (
-      let above = parentOf(ledger, session);
+      let above = findParent(ledger, session);
       above !== undefined && !shown.has(above.id);
-      above = parentOf(ledger, above)
+      above = findParent(ledger, above)
     )
       shown.set(above.id, { session: above, fits: isListed(above, filter) && fits(above, filter, words) })
   }
-  return rowsOf(shown, closed)
+  return flattenTree(shown, closed)
 }
 
-const parentOf = (ledger: Ledger, session: SessionFact): SessionFact | undefined =>
+const findParent = (ledger: Ledger, session: SessionFact): SessionFact | undefined =>
   session.parent === null || session.parent === session.id ? undefined : ledger.sessions.get(session.parent)
 
-/** What a call made for itself is worth a row only while it works, unless somebody asks for all. */
+/** A session made by a call is listed only while it works, unless the filter asks for all. */
 function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolean {
   if (session.id === userSession) return false
   if (session.kind === 'ephemeral') return session.agent !== '' && (calls || isActive(session))
@@ -62,16 +66,16 @@ function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolea
 }
 
 function fits(session: SessionFact, { status, agent }: TreeFilter, words: readonly string[]): boolean {
-  if (status === 'mail' ? session.buffered === 0 : status !== 'all' && statusOf(session) !== status)
+  if (status === 'mail' ? session.buffered === 0 : status !== 'all' && getStatus(session) !== status)
     return false
-  if (agent !== '' && agentNameOf(session) !== agent) return false
+  if (agent !== '' && nameSessionAgent(session) !== agent) return false
   if (words.length === 0) return true
-  const text =
-    `${nameOf(session)} ${agentNameOf(session)} ${session.cwd} ${session.id} ${session.model ?? ''}`.toLowerCase()
+  const { cwd, id, model } = session
+  const text = [nameSession(session), nameSessionAgent(session), cwd, id, model ?? ''].join(' ').toLowerCase()
   return words.every((word) => text.includes(word))
 }
 
-function rowsOf(
+function flattenTree(
   shown: ReadonlyMap<string, { session: SessionFact; fits: boolean }>,
   closed: ReadonlySet<string>,
 ): TreeRow[] {

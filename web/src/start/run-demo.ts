@@ -1,7 +1,4 @@
-/**
- * The demo of the page: three agents that need no model. They are made once; then the planner is asked for
- * something that needs the other two.
- */
+/** The demo: three agents that need no model. They are created once; then the planner needs the other two. */
 import type { Live } from '../live/live.ts'
 import { after } from '../browser-clock.ts'
 
@@ -22,10 +19,10 @@ const cast = [
 const request =
   'Build a function that turns titles into slugs. Ask Coder to write it with tests, and Reviewer to check the result.'
 const patienceMs = 10_000
-/** The built-in demo at a pace at which a person can follow it. */
+/** The built-in demo at a pace that a person can follow. */
 const pacedModel = 'demo/paced'
 
-/** The flow that it started. */
+/** Returns the flow that it started. */
 export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
   const there = await live.client.agents()
   const ids: string[] = []
@@ -49,21 +46,21 @@ export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
   if (planner?.session == null) throw new Error('the demo agents could not be made')
   const sent = await live.client.sessions.send(planner.session, { message: request })
   if (sent.flow === null) throw new Error('the demo agents do not answer')
-  await seen(live, sent.flow)
+  await waitForFlow(live, sent.flow)
   return sent.flow
 }
 
-/** The page knows the flow when its first event has come. */
-function seen(live: Live, flow: string): Promise<void> {
+/** The page knows the flow when its first event has arrived. */
+function waitForFlow(live: Live, flow: string): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       if (!live.ledger.flows.has(flow)) return
       end()
     }
-    const deaf = live.onEvent(done)
+    const unsubscribe = live.onEvent(done)
     const late = after(patienceMs, () => end())
     const end = (): void => {
-      deaf()
+      unsubscribe()
       late()
       resolve()
     }

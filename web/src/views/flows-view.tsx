@@ -1,20 +1,21 @@
 /** All flows that the page has read, newest first. */
 import { useState } from 'react'
-import { toFlow } from '../address.ts'
-import { age, amount, duration, wholeTime } from '../amounts.ts'
+import { linkToFlow } from '../address.ts'
+import { formatAge, formatAmount, formatDuration, formatDateTime } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { moveFocus, useKeys } from '../keys.ts'
-import { flowTokens, type FlowFact, type Ledger } from '../live/ledger.ts'
-import { useLook } from '../live/use-live.ts'
+import { sumFlowTokens, type FlowFact, type Ledger } from '../live/ledger.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading } from '../parts/states.tsx'
+import { TableHead } from '../parts/table-head.tsx'
 
 const shownStep = 100
 
 export function FlowsView() {
-  const live = useLook('flows')
-  useLook('calls')
+  const live = useLiveTopic('flows')
+  useLiveTopic('calls')
   const now = useNow()
   const [shown, setShown] = useState(shownStep)
   const [text, setText] = useState('')
@@ -50,34 +51,7 @@ export function FlowsView() {
           <Loading what="the log" />
         )
       ) : (
-        <div className="table-scroll">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Request</th>
-                <th scope="col">Agent</th>
-                <th scope="col">State</th>
-                <th scope="col" className="number">
-                  Calls
-                </th>
-                <th scope="col" className="number">
-                  Tokens
-                </th>
-                <th scope="col" className="number">
-                  Took
-                </th>
-                <th scope="col" className="number">
-                  Begun
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {flows.slice(0, shown).map((flow) => (
-                <FlowRow key={flow.id} flow={flow} ledger={live.ledger} now={now} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <FlowTable flows={flows.slice(0, shown)} ledger={live.ledger} now={now} />
       )}
       {flows.length > shown && (
         <button type="button" onClick={() => setShown(shown + shownStep)}>
@@ -93,6 +67,24 @@ export function FlowsView() {
   )
 }
 
+function FlowTable({ flows, ledger, now }: { flows: readonly FlowFact[]; ledger: Ledger; now: number }) {
+  return (
+    <div className="table-scroll">
+      <table className="table">
+        <TableHead
+          columns={['Request', 'Agent', 'State', 'Calls', 'Tokens', 'Took', 'Begun']}
+          numeric={['Calls', 'Tokens', 'Took', 'Begun']}
+        />
+        <tbody>
+          {flows.map((flow) => (
+            <FlowRow key={flow.id} flow={flow} ledger={ledger} now={now} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
 function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: number }) {
   const root = ledger.turns.get(flow.turn)
   const calls = [...flow.calls].map((id) => ledger.calls.get(id))
@@ -102,7 +94,7 @@ function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: n
   return (
     <tr>
       <td className="wide">
-        <a className="flow-link" href={toFlow(flow.id)}>
+        <a className="flow-link" href={linkToFlow(flow.id)}>
           <bdi>{flow.text === '' ? flow.id : flow.text}</bdi>
         </a>
       </td>
@@ -121,10 +113,10 @@ function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: n
           </span>
         )}
       </td>
-      <td className="number">{amount(flowTokens(ledger, flow))}</td>
-      <td className="number">{duration((root?.endedAt ?? now) - flow.openedAt)}</td>
-      <td className="number" title={wholeTime(flow.openedAt)}>
-        {age(now - flow.openedAt)}
+      <td className="number">{formatAmount(sumFlowTokens(ledger, flow))}</td>
+      <td className="number">{formatDuration((root?.endedAt ?? now) - flow.openedAt)}</td>
+      <td className="number" title={formatDateTime(flow.openedAt)}>
+        {formatAge(now - flow.openedAt)}
       </td>
     </tr>
   )

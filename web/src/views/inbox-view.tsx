@@ -1,12 +1,12 @@
 /** Everything that waits for a person: questions, mail, drafts, notices, dead letters. */
-import { hrefOf } from '../address.ts'
+import { buildHref } from '../address.ts'
 import { Drafts } from '../inbox/drafts.tsx'
 import { DeadLetters, WaitingMail } from '../inbox/mail-lists.tsx'
 import { NoticeList } from '../inbox/notice-list.tsx'
 import { QuestionList } from '../inbox/question-list.tsx'
 import { moveFocus, useKeys } from '../keys.ts'
 import { isWaiting } from '../live/fold-mail.ts'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Count } from '../parts/badges.tsx'
 
 const tabs = [
@@ -19,9 +19,9 @@ const tabs = [
 type Tab = (typeof tabs)[number]['name']
 
 export function InboxView({ tab }: { tab: string | null }) {
-  const live = useLook('mail')
-  useLook('questions')
-  useLook('notices')
+  const live = useLiveTopic('mail')
+  useLiveTopic('questions')
+  useLiveTopic('notices')
   const at: Tab = tabs.find(({ name }) => name === tab)?.name ?? 'questions'
   useKeys({ j: () => moveFocus('.card button, .card a', 1), k: () => moveFocus('.card button, .card a', -1) })
   const mail = [...live.ledger.mail.values()]
@@ -39,7 +39,7 @@ export function InboxView({ tab }: { tab: string | null }) {
       </div>
       <nav className="tabs" aria-label="Parts of the inbox">
         {tabs.map(({ name, title }) => (
-          <a key={name} href={hrefOf(['inbox', name])} aria-current={at === name ? 'page' : undefined}>
+          <a key={name} href={buildHref(['inbox', name])} aria-current={at === name ? 'page' : undefined}>
             {title}
             <Count count={counts[name]} label="there" isQuiet={name === 'notices' || name === 'dead'} />
           </a>

@@ -1,6 +1,6 @@
 /** All sessions, and one conversation beside them. */
 import { useState } from 'react'
-import { hrefOf } from '../address.ts'
+import { buildHref } from '../address.ts'
 import { ConversationView } from '../conversation/conversation-view.tsx'
 import { NewSession } from '../sessions/new-session.tsx'
 import { SessionList } from '../sessions/session-list.tsx'
@@ -15,8 +15,8 @@ export function SessionsView({ session, query }: { session: string | null; query
         <ConversationView
           key={session}
           id={session}
-          at={numberIn(query.get('n'))}
-          back={hrefOf(['sessions'])}
+          at={parseNumber(query.get('n'))}
+          back={buildHref(['sessions'])}
         />
       )}
       {making && <NewSession onClose={() => setMaking(false)} />}
@@ -24,5 +24,5 @@ export function SessionsView({ session, query }: { session: string | null; query
   )
 }
 
-const numberIn = (text: string | null): number | null =>
+const parseNumber = (text: string | null): number | null =>
   text !== null && /^\d+$/.test(text) ? Number(text) : null

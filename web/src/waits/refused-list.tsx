@@ -1,7 +1,7 @@
-/** Calls that were not allowed, with the path that would have closed: a ring that never came to be. */
+/** Refused calls, with the ring that they would have closed. */
 import type { Refusal } from '../../../src/model/refusal.ts'
-import { toFlow } from '../address.ts'
-import { clockTime, firstLine } from '../amounts.ts'
+import { linkToFlow } from '../address.ts'
+import { formatTime, takeFirstLine } from '../format.ts'
 import type { RefusedFact } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
 import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
@@ -51,13 +51,13 @@ function RefusedCard({ one }: { one: RefusedFact }) {
           ⇥
         </span>{' '}
         <Name>{one.agent}</Name> <span className="badge tone-bad">{one.refusal.code}</span>{' '}
-        <time className="hint">{clockTime(one.at)}</time>
+        <time className="hint">{formatTime(one.at)}</time>
       </p>
       {isRing(one.refusal) && <Ring path={one.refusal.path} />}
       <p>
         {words[one.refusal.code] ?? 'It was not allowed.'}{' '}
         <span className="hint">
-          “<bdi>{firstLine(one.task, 120)}</bdi>”
+          “<bdi>{takeFirstLine(one.task, 120)}</bdi>”
         </span>
       </p>
       <p className="hint">
@@ -65,7 +65,7 @@ function RefusedCard({ one }: { one: RefusedFact }) {
         {flow !== null && (
           <>
             {' '}
-            · <a href={toFlow(flow, { call: one.call })}>See it in the flow</a>
+            · <a href={linkToFlow(flow, { call: one.call })}>See it in the flow</a>
           </>
         )}
       </p>
@@ -73,7 +73,7 @@ function RefusedCard({ one }: { one: RefusedFact }) {
   )
 }
 
-/** The path as a ring: the last arrow is the one that was refused. */
+/** The path of a ring. Its last arrow is the call that was refused. */
 const Ring = ({ path }: { path: readonly string[] }) => (
   <p className="ring">
     <AgentPath agents={path.slice(0, -1)} />

@@ -1,10 +1,10 @@
 import type { WaitEdge } from '../../../src/wire/log.ts'
-import { duration, shortId } from '../amounts.ts'
-import { Arrows, curve, cut } from '../flow/call-graph.tsx'
-import { layered } from '../flow/layered.ts'
-import { called } from '../live/ledger.ts'
+import { formatDuration, shortenId } from '../format.ts'
+import { Arrows, drawCurve, shortenName } from '../flow/call-graph.tsx'
+import { layoutLayers, type LaidNode } from '../flow/layout-layers.ts'
+import { nameAgent } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
-import type { End } from './wait-words.ts'
+import type { End } from './wait-ends.ts'
 
 const box = { width: 172, height: 44, gapX: 92, gapY: 18 }
 
@@ -20,13 +20,13 @@ export function WaitGraph({
   const { ledger } = useLive()
   const agents = new Map<string, string>()
   for (const { waiter, waiterAgent, target, targetAgent } of edges)
-    agents.set(waiter, called(ledger, waiterAgent)).set(target, called(ledger, targetAgent))
-  const laid = layered(
+    agents.set(waiter, nameAgent(ledger, waiterAgent)).set(target, nameAgent(ledger, targetAgent))
+  const laid = layoutLayers(
     [...agents.keys()],
     edges.map(({ waiter, target }) => ({ from: waiter, to: target })),
     box,
   )
-  const endOf = new Map(ends.map((end) => [end.session, end.why]))
+  const reasons = new Map(ends.map((end) => [end.session, end.why]))
   return (
     <div
       className="graph-scroll"
@@ -36,51 +36,84 @@ export function WaitGraph({
     >
       <svg width={laid.width} height={laid.height} aria-hidden="true">
         <Arrows />
-        {edges.map(({ waiter, target, since }, index) => {
-          const [from, to] = [laid.at.get(waiter), laid.at.get(target)]
-          if (from === undefined || to === undefined) return null
-          const { path, x, y } = curve(from, to, box)
-          return (
-            <g key={index} className="edge edge-wait">
-              <path d={path} markerEnd="url(#arrow-rest)" />
-              {since > 0 && (
-                <>
-                  <rect x={x - 26} y={y - 9} width="52" height="18" rx="9" />
-                  <text x={x} y={y + 4} textAnchor="middle">
-                    {duration(now - since)}
-                  </text>
-                </>
-              )}
-            </g>
-          )
-        })}
-        {[...agents].map(([session, agent]) => {
-          const place = laid.at.get(session)
-          const end = endOf.get(session)
-          return place === undefined ? null : (
-            <g
-              key={session}
-              transform={`translate(${place.x} ${place.y})`}
-              className={`node${end === 'works' ? ' node-live' : end === 'asks' ? ' node-ask' : end === 'rests' ? ' node-bad' : ' node-wait'}`}
-            >
-              <rect width={box.width} height={box.height} rx="6" />
-              <text x="12" y="19" className="node-name">
-                {cut(agent)}
-              </text>
-              <text x="12" y="34" className="node-note">
-                {shortId(session)}
-                {end === 'asks'
-                  ? ' · asks a person'
-                  : end === 'works'
-                    ? ' · works'
-                    : end === undefined
-                      ? ' · waits'
-                      : ''}
-              </text>
-            </g>
-          )
-        })}
+        {edges.map((edge, index) => (
+          <WaitLine
+            key={index}
+            from={laid.at.get(edge.waiter)}
+            to={laid.at.get(edge.target)}
+            label={edge.since === 0 ? null : formatDuration(now - edge.since)}
+          />
+        ))}
+        {[...agents].map(([session, agent]) => (
+          <SessionBox
+            key={session}
+            session={session}
+            agent={agent}
+            place={laid.at.get(session)}
+            look={looks[reasons.get(session) ?? 'waits']}
+          />
+        ))}
       </svg>
     </div>
+  )
+}
+
+function WaitLine({
+  from,
+  to,
+  label,
+}: {
+  from: LaidNode | undefined
+  to: LaidNode | undefined
+  label: string | null
+}) {
+  if (from === undefined || to === undefined) return null
+  const { path, x, y } = drawCurve(from, to, box)
+  return (
+    <g className="edge edge-wait">
+      <path d={path} markerEnd="url(#arrow-rest)" />
+      {label !== null && (
+        <>
+          <rect x={x - 26} y={y - 9} width="52" height="18" rx="9" />
+          <text x={x} y={y + 4} textAnchor="middle">
+            {label}
+          </text>
+        </>
+      )}
+    </g>
+  )
+}
+
+type Look = { className: string; note: string }
+const looks: Record<End['why'] | 'waits', Look> = {
+  works: { className: 'node-live', note: ' · works' },
+  asks: { className: 'node-ask', note: ' · asks a person' },
+  rests: { className: 'node-bad', note: '' },
+  waits: { className: 'node-wait', note: ' · waits' },
+}
+
+function SessionBox({
+  session,
+  agent,
+  place,
+  look,
+}: {
+  session: string
+  agent: string
+  place: LaidNode | undefined
+  look: Look
+}) {
+  if (place === undefined) return null
+  return (
+    <g transform={`translate(${place.x} ${place.y})`} className={`node ${look.className}`}>
+      <rect width={box.width} height={box.height} rx="6" />
+      <text x="12" y="19" className="node-name">
+        {shortenName(agent)}
+      </text>
+      <text x="12" y="34" className="node-note">
+        {shortenId(session)}
+        {look.note}
+      </text>
+    </g>
   )
 }

@@ -1,24 +1,24 @@
 /** JSON as people read it. */
 import type { Json } from '../../../src/model/json.ts'
 
-/** Text stays text; one field alone is shown as itself. */
-export function jsonText(value: Json): string {
+/** Text stays text. */
+export function formatJson(value: Json): string {
   if (typeof value === 'string') return value
   return JSON.stringify(value, null, 2) ?? ''
 }
 
 const shownMax = 120
 
-/** One line that tells this input from others. */
-export function jsonLine(value: Json): string {
+/** One line that distinguishes this input from others. */
+export function summarizeJson(value: Json): string {
   if (value === null) return ''
-  if (typeof value !== 'object') return cut(String(value))
-  if (Array.isArray(value)) return cut(JSON.stringify(value))
+  if (typeof value !== 'object') return shorten(String(value))
+  if (Array.isArray(value)) return shorten(JSON.stringify(value))
   const first = names.map((name) => value[name]).find((one) => typeof one === 'string')
-  return cut(first ?? JSON.stringify(value))
+  return shorten(first ?? JSON.stringify(value))
 }
 
-/** Where the point of an input is, in the tools that there are. */
+/** The most telling field of an input, for the tools that exist. */
 const names = [
   'path',
   'command',
@@ -31,7 +31,7 @@ const names = [
   'message',
 ]
 
-const cut = (text: string): string => {
+const shorten = (text: string): string => {
   const line = text.replaceAll(/\s+/g, ' ')
   return line.length > shownMax ? `${line.slice(0, shownMax)}…` : line
 }

@@ -1,26 +1,23 @@
-/**
- * A part of the page that is loaded when it is first needed, or before; where that fails, the rest of the
- * page stays.
- */
+/** A view that is loaded on demand. If that fails, the rest of the page keeps working. */
 import { Component, useEffect, useState, type ComponentType, type ReactNode } from 'react'
-import { useLook } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { Loading, Problem } from './states.tsx'
 
-export type LateView<P extends object> = {
+export type LazyView<P extends object> = {
   View: (props: P) => ReactNode
-  /** Loads it now: a server that goes away later does not matter then. */
+  /** Loads it now, so that it works even if the server goes away later. */
   fetch(): Promise<void>
 }
 
-export function lateView<P extends object>(load: () => Promise<ComponentType<P>>): LateView<P> {
+export function lazyView<P extends object>(load: () => Promise<ComponentType<P>>): LazyView<P> {
   let Found: ComponentType<P> | null = null
   const fetch = async (): Promise<void> => {
     Found ??= await load()
   }
   function View(props: P): ReactNode {
-    const isOpen = useLook('connection').connection().state === 'open'
+    const isOpen = useLiveTopic('connection').connection().state === 'open'
     const [state, setState] = useState<{ round: number; error: unknown }>({ round: 0, error: null })
-    // Tried again when the server is back.
+    // Retried when the server is back.
     useEffect(() => {
       if (Found !== null) return
       let isOver = false
@@ -46,10 +43,7 @@ export function lateView<P extends object>(load: () => Promise<ComponentType<P>>
   return { View, fetch }
 }
 
-/**
- * What breaks while it is drawn takes nothing else with it. `place` is where one is: elsewhere it is tried
- * anew.
- */
+/** Contains an error while drawing. A new `place` clears it. */
 export class Boundary extends Component<
   { place: string; children: ReactNode },
   { error: unknown; place: string }

@@ -1,23 +1,23 @@
 /**
- * What the browser keeps for the next time: the token, where the server wants one, and the look of the page.
- * The token comes by hand or once in the address, from which it is taken out at once.
+ * What the browser stores for the next visit: the token, if the server needs one, and preferences. A token in
+ * the address is removed from it at once.
  */
 const place = 'tieline.token'
 
 export function takeToken(): string | null {
   const found = /^#token=([\w.-]+)$/.exec(location.hash)?.[1]
   if (found !== undefined) {
-    keepToken(found)
+    storeToken(found)
     history.replaceState(null, '', '#/')
   }
   return readText(place)
 }
 
-export function keepToken(token: string): void {
+export function storeToken(token: string): void {
   writeText(place, token)
 }
 
-/** A browser may forbid to keep anything: then it is as if nothing were there. */
+/** A browser may forbid storage; then nothing is stored. */
 export function readText(name: string): string | null {
   try {
     return localStorage.getItem(name)
@@ -30,6 +30,6 @@ export function writeText(name: string, text: string): void {
   try {
     localStorage.setItem(name, text)
   } catch {
-    // It is only for the next time.
+    // Only the next visit would need it.
   }
 }

@@ -1,17 +1,14 @@
-/**
- * Places boxes in columns so that arrows go to the right: as far right as the longest way to a box. Rings are
- * cut where they come back.
- */
+/** Places boxes in columns so that arrows point to the right. Cycles are cut where they come back. */
 
 export type LaidNode = { x: number; y: number; layer: number }
 export type Laid = { at: Map<string, LaidNode>; width: number; height: number }
 
-export function layered(
+export function layoutLayers(
   names: readonly string[],
   edges: readonly { from: string; to: string }[],
   box: { width: number; height: number; gapX: number; gapY: number },
 ): Laid {
-  const layers = layersOf(names, edges)
+  const layers = assignLayers(names, edges)
   const rows = new Map<number, number>()
   const at = new Map<string, LaidNode>()
   for (const name of names) {
@@ -26,7 +23,7 @@ export function layered(
   }
   const columns = Math.max(0, ...layers.values()) + 1
   const deepest = Math.max(1, ...rows.values())
-  // Columns that are shorter stand in the middle.
+  // Shorter columns are centred.
   for (const place of at.values())
     place.y += ((deepest - (rows.get(place.layer) ?? 0)) * (box.height + box.gapY)) / 2
   return {
@@ -37,16 +34,16 @@ export function layered(
 }
 
 const margin = 12
-/** Room for what goes to itself. */
+/** Room for arrows from a box to itself. */
 const top = 34
 /** Arrows that come back run below the boxes. */
 const ringRoom = 36
 
 /**
- * First the arrows that come back are found and left out, by walking from those that nobody points to; then
- * each box is as far right as the longest way to it.
+ * First a walk from the boxes without incoming arrows finds the arrows that come back and drops them. Then
+ * the layer of a box is the length of the longest path to it.
  */
-function layersOf(
+function assignLayers(
   names: readonly string[],
   edges: readonly { from: string; to: string }[],
 ): Map<string, number> {

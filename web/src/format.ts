@@ -1,4 +1,4 @@
-/** Times and amounts as people read them. */
+/** Times, amounts and names as people read them. */
 
 const second = 1000
 const minute = 60 * second
@@ -6,7 +6,7 @@ const hour = 60 * minute
 const day = 24 * hour
 
 /** `340 ms`, `4.2 s`, `3 min 05 s`, `2 h 10 min` */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < second) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 10 * second) return `${(ms / second).toFixed(1)} s`
   if (ms < minute) return `${Math.round(ms / second)} s`
@@ -16,8 +16,8 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / day)} d ${Math.floor((ms % day) / hour)} h`
 }
 
-/** For columns: one unit is enough. */
-export function age(ms: number): string {
+/** One unit only, for columns. */
+export function formatAge(ms: number): string {
   if (ms < 10 * second) return 'now'
   if (ms < minute) return `${Math.floor(ms / second)} s`
   if (ms < hour) return `${Math.floor(ms / minute)} min`
@@ -26,14 +26,14 @@ export function age(ms: number): string {
 }
 
 /** `812`, `4.2k`, `310k`, `1.4M` */
-export function amount(count: number): string {
+export function formatAmount(count: number): string {
   if (count < 1000) return String(Math.round(count))
   if (count < 10_000) return `${(count / 1000).toFixed(1)}k`
   if (count < 1_000_000) return `${Math.round(count / 1000)}k`
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
-export const bytes = (count: number): string =>
+export const formatBytes = (count: number): string =>
   count < 1024
     ? `${count} B`
     : count < 1024 * 1024
@@ -52,23 +52,23 @@ const wholeFormat = new Intl.DateTimeFormat(undefined, {
   hour12: false,
 })
 
-export const clockTime = (at: number): string => clockFormat.format(at)
-export const wholeTime = (at: number): string => wholeFormat.format(at)
+export const formatTime = (at: number): string => clockFormat.format(at)
+export const formatDateTime = (at: number): string => wholeFormat.format(at)
 
-export const plural = (count: number, one: string, many = `${one}s`): string =>
+export const pluralize = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
 
-/** The last parts of a path are what tells it from others. */
-export function shortPath(path: string): string {
+/** Keeps the last parts of a path, which distinguish it from others. */
+export function shortenPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '')
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join('/')}`
 }
 
-/** Ids are long; their end tells them apart. */
-export const shortId = (id: string): string =>
+/** Keeps the kind of an id and its end, which distinguishes it from others. */
+export const shortenId = (id: string): string =>
   id.length <= 14 ? id : `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}`
 
-export const firstLine = (text: string, charsMax = 160): string => {
+export const takeFirstLine = (text: string, charsMax = 160): string => {
   const line = text.trimStart().split('\n', 1)[0] ?? ''
   return line.length > charsMax ? `${line.slice(0, charsMax)}…` : line
 }
