@@ -1,4 +1,4 @@
-/** Who is there in the simulated world, and its bounds: small, so that they are reached. */
+/** The agents of the simulated world, and its limits: small, so that runs reach them. */
 import { Agent } from '../src/model/agent.ts'
 import { Limits } from '../src/model/limits.ts'
 import type { SessionId } from '../src/model/id.ts'
@@ -17,7 +17,7 @@ const mayCall: readonly (string[] | undefined)[] = [
 
 export const agents: ReadonlyMap<string, Agent> = new Map(
   Array.from({ length: agentCount }, (_, index) => {
-    const name = nameOf(index)
+    const name = nameAgent(index)
     return [
       name,
       Agent.parse({
@@ -35,14 +35,14 @@ export const agents: ReadonlyMap<string, Agent> = new Map(
 
 export const agentNames: readonly string[] = [...agents.keys()].sort()
 
-/** Beyond the last one nobody is known. */
-export function nameOf(index: number): string {
+/** An index past the last agent names one that does not exist. */
+export function nameAgent(index: number): string {
   return index < agentCount ? `a${index}` : 'ghost'
 }
 
-export const mainOf = (agent: string): SessionId => `ses_main-${agent}`
+export const getMainSession = (agent: string): SessionId => `ses_main-${agent}`
 
-export const limitsOf = (more: Record<string, number>): Limits =>
+export const makeLimits = (more: Record<string, number>): Limits =>
   Limits.parse({
     depthMax: 4,
     callsPerCallerMax: 4,

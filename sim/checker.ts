@@ -1,5 +1,5 @@
 /**
- * Reads the log as it grows and holds every transaction against the laws. The first that is broken is kept.
+ * Reads the log as it grows and checks every transaction against the laws. It keeps the first violation.
  */
 import { hash } from 'node:crypto'
 import type { Event } from '../src/model/event.ts'
@@ -7,7 +7,7 @@ import { turnOf, type CallId, type TurnId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { viewsEqual } from '../src/store/rebuild.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
-import { after, before, overdue } from './laws.ts'
+import { checkAfter, checkBefore, checkOverdue } from './laws.ts'
 import { Ledger, type Written } from './ledger.ts'
 import type { Mark } from './node-store.ts'
 
@@ -70,18 +70,18 @@ export class Checker {
       }
       if (this.keepTrace)
         for (const event of written.events) this.trace.push({ at: row.at, writer: written.writer, event })
-      if (this.failure === null) this.#hold(written)
+      if (this.failure === null) this.#checkLaws(written)
     }
   }
 
-  #hold(written: Written): void {
+  #checkLaws(written: Written): void {
     try {
       for (const event of written.events) {
-        const broken = before(this.ledger, event, written, this.#limits)
+        const broken = checkBefore(this.ledger, event, written, this.#limits)
         if (broken !== null) return this.fail(broken)
         this.ledger.apply(event, written.at)
       }
-      const broken = after(this.ledger, written)
+      const broken = checkAfter(this.ledger, written)
       if (broken !== null) this.fail(broken)
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error))
@@ -91,41 +91,41 @@ export class Checker {
   /** After each event of the world. */
   tick(wellSince: number): void {
     this.check()
-    const broken = overdue(this.ledger, this.#now(), wellSince, slack)
+    const broken = checkOverdue(this.ledger, this.#now(), wellSince, slack)
     if (broken !== null) this.fail(broken)
   }
 
   /** R2: a root that was accepted is in the log. */
-  accepted(turn: TurnId): void {
+  checkAccepted(turn: TurnId): void {
     this.check()
     if (!this.ledger.turns.has(turn)) this.fail(`R2: ${turn} was accepted, and the log does not have it`)
   }
 
-  /** R2, R3: what a caller is told is what the log says. */
-  answered(call: string, outcome: string): void {
+  /** R2, R3: a caller gets the outcome that the log has. */
+  checkAnswered(call: string, outcome: string): void {
     this.check()
     const turn = this.ledger.turns.get(turnOf(call as CallId))
     const known =
       turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
     if (known !== outcome)
-      this.fail(`R3: a caller was told that ${call} is ${outcome}; the log says ${known ?? 'nothing'}`)
+      this.fail(`R3: a caller got ${call} as ${outcome}; the log says ${known ?? 'nothing'}`)
   }
 
   /** R2: a message that was taken is in the log. */
-  mailed(message: string): void {
+  checkMailed(message: string): void {
     this.check()
     if (this.ledger.mail.get(message) === undefined)
       this.fail(`R2: ${message} was acknowledged, and the log does not have it`)
   }
 
-  /** M2: what was given to somebody is theirs alone. */
-  gave(act: string, message: string): void {
+  /** M2: a message goes to one receiver only. */
+  checkGiven(act: string, message: string): void {
     this.check()
-    const broken = this.ledger.mail.told(act, message)
+    const broken = this.ledger.mail.checkGiven(act, message)
     if (broken !== null) this.fail(broken)
   }
 
-  get quiet(): boolean {
+  get isQuiet(): boolean {
     for (const live of this.ledger.live.values()) if (live.size > 0) return false
     return this.ledger.pending.size === 0
   }
@@ -134,7 +134,7 @@ export class Checker {
    * What is left when nothing more can happen: nothing pending, running, waiting or held, and views that are
    * the fold of the log.
    */
-  atRest(): void {
+  checkAtRest(): void {
     if (this.failure !== null) return
     for (const turn of this.ledger.turns.values()) {
       if (turn.pending) return this.fail(`R4: ${turn.call?.id ?? ''} is pending when everything rests`)
@@ -142,19 +142,20 @@ export class Checker {
         return this.fail(`R9: ${turn.id} waits in ${turn.session} when everything rests`)
       if (turn.state === 'running')
         return this.fail(
-          `R6: ${turn.id} runs on ${turn.node ?? 'nothing'} when everything rests${turn.stopping ? ' (it was told to stop)' : ''}`,
+          `R6: ${turn.id} runs on ${turn.node ?? 'nothing'} when everything rests` +
+            (turn.stopping ? ' (it was told to stop)' : ''),
         )
     }
     const { equal, difference } = viewsEqual(this.#store.db)
     if (!equal) return this.fail(`R10: ${difference ?? ''}`)
-    this.#tokens()
-    this.#inboxes()
+    this.#checkTokens()
+    this.#checkInboxes()
     const waits = this.#store.db.prepare('select count(*) as n from waits').get() as { n: number }
     if (waits.n > 0) this.fail(`R5: ${waits.n} waits are left when everything rests`)
   }
 
   /** M1: what was sent and not taken can be seen where it waits. */
-  #inboxes(): void {
+  #checkInboxes(): void {
     const rows = this.#store.db.prepare('select name, receiver from messages where waiting = 1').all() as {
       name: string
       receiver: string
@@ -166,7 +167,7 @@ export class Checker {
   }
 
   /** R7: no hold is left, and what was used below is what the callees said. */
-  #tokens(): void {
+  #checkTokens(): void {
     const rows = this.#store.db.prepare('select id, tokens_below from turns').all() as {
       id: TurnId
       tokens_below: number

@@ -5,10 +5,10 @@
 import type { Json } from '../src/model/json.ts'
 import { BudgetExhausted } from '../src/runtime/faults.ts'
 import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/ports.ts'
-import { mainOf, nameOf } from './agents.ts'
+import { getMainSession, nameAgent } from './agents.ts'
 import type { Act, CallAct, Plan, Script } from './plan.ts'
 
-export type Saw = {
+export type Observer = {
   count(what: string): void
   /** A caller was given the result of a call. */
   result(call: string, outcome: string): void
@@ -19,29 +19,39 @@ type Run = {
   steps: Steps
   signal: AbortSignal
   clock: Clock
-  saw: Saw
+  observer: Observer
   background: string[]
   taken: string[]
   asked: number
   iterations: number
 }
 
-export const taskOf = (script: number, nth: string): string => `s${script} ${nth}`
+export const writeTask = (script: number, nth: string): string => `s${script} ${nth}`
 
-export function scriptDriver(plan: Plan, clock: Clock, saw: Saw): Driver {
+export function scriptDriver(plan: Plan, clock: Clock, observer: Observer): Driver {
   return {
     async run(turn, steps, signal) {
       const index = Number(/^s(\d+)/.exec(turn.task)?.[1] ?? -1)
       const script = plan.scripts[index]
-      const run: Run = { turn, steps, signal, clock, saw, background: [], taken: [], asked: 0, iterations: 0 }
-      if (script === undefined) return end(run, 'failed', '', 'there is no such script')
+      const run: Run = {
+        turn,
+        steps,
+        signal,
+        clock,
+        observer,
+        background: [],
+        taken: [],
+        asked: 0,
+        iterations: 0,
+      }
+      if (script === undefined) return makeOutcome(run, 'failed', '', 'there is no such script')
       for (const act of script.acts) await perform(run, act)
       return finish(run, script)
     },
   }
 }
 
-const end = (
+const makeOutcome = (
   run: Run,
   outcome: TurnOutcome['outcome'],
   output: string,
@@ -67,30 +77,30 @@ async function perform(run: Run, act: Act): Promise<void> {
 
 async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> {
   run.asked += 1
-  const message = taskOf(act.script, `letter ${run.asked}`)
+  const message = writeTask(act.script, `letter ${run.asked}`)
   if (act.what === 'take') {
     const { value } = await run.steps.tool('buffer', { accept: true })
     const taken = (value as { message?: { id: string } | null }).message
     if (taken != null) run.taken.push(taken.id)
-    run.saw.count(taken == null ? 'mail.none' : 'mail.taken')
+    run.observer.count(taken == null ? 'mail.none' : 'mail.taken')
     return
   }
-  // Whoever has taken nothing answers what is not theirs, and must be told no.
+  // A turn that has taken nothing replies to a message of another session, and must be refused.
   const reply = act.what === 'reply' ? (run.taken.at(-1) ?? `mail-${act.to}`) : undefined
   const { ok } = await run.steps.tool('send-message', {
     message,
-    ...(reply === undefined ? { session: mainOf(nameOf(act.to)) } : { reply: [reply] }),
+    ...(reply === undefined ? { session: getMainSession(nameAgent(act.to)) } : { reply: [reply] }),
   })
-  run.saw.count(`mail.${act.what}${ok ? '' : '.refused'}`)
+  run.observer.count(`mail.${act.what}${ok ? '' : '.refused'}`)
 }
 
 async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void> {
   run.iterations += 1
-  if (act.ms >= 2500) run.saw.count('driver.slow')
+  if (act.ms >= 2500) run.observer.count('driver.slow')
   await run.steps.step('model', 'sim', { iteration: run.iterations }, async (signal) => {
     await run.clock.sleep(act.ms, signal)
     const left = run.steps.tokensLeft()
-    if (act.lie !== undefined) run.saw.count(`driver.lie_${act.lie}`)
+    if (act.lie !== undefined) run.observer.count(`driver.lie_${act.lie}`)
     else if (left !== null && act.tokens > left) throw new BudgetExhausted(`${left} tokens are left`)
     run.steps.emit(`thought ${run.iterations}. `)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
@@ -103,37 +113,37 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
 
 async function makeCall(run: Run, call: CallAct): Promise<void> {
   run.asked += 1
-  const answer = await run.steps.tool(call.tool, inputOf(call, taskOf(call.script, `n${run.asked}`)))
+  const answer = await run.steps.tool(call.tool, makeInput(call, writeTask(call.script, `n${run.asked}`)))
   const value = answer.value as Record<string, Json>
   const id = value['call_id'] ?? value['correlation_id']
   if (typeof id !== 'string') return
   if (value['outcome'] === null) run.background.push(id)
-  else if (typeof value['outcome'] === 'string') run.saw.result(id, value['outcome'])
+  else if (typeof value['outcome'] === 'string') run.observer.result(id, value['outcome'])
 }
 
-function inputOf(call: CallAct, task: string): Json {
+function makeInput(call: CallAct, task: string): Json {
   const seconds = call.timeoutMs === undefined ? {} : { timeout_seconds: call.timeoutMs / 1000 }
   if (call.tool === 'call_agent')
     return {
-      agent_id: call.agent < 0 ? mainOf(nameOf(-call.agent - 1)) : nameOf(call.agent),
+      agent_id: call.agent < 0 ? getMainSession(nameAgent(-call.agent - 1)) : nameAgent(call.agent),
       message: task,
       ...(call.timeoutMs !== undefined && { timeout_ms: call.timeoutMs }),
     }
   if (call.tool === 'subagent') return { task, ...seconds }
   return {
-    agent_name: nameOf(Math.max(0, call.agent)),
+    agent_name: nameAgent(Math.max(0, call.agent)),
     task,
     allow_nested_calls: call.nested ?? true,
     ...seconds,
     ...(call.maxTokens !== undefined && { max_tokens: call.maxTokens }),
     ...(call.allowed !== undefined && { allowed_tools: call.allowed }),
     ...(call.background === true && { background: true }),
-    ...((call.lastMessages !== undefined || call.summary === true) && { context: contextOf(call) }),
+    ...((call.lastMessages !== undefined || call.summary === true) && { context: makeContext(call) }),
     ...(call.maxContext !== undefined && { max_context_tokens: call.maxContext }),
   }
 }
 
-const contextOf = ({ lastMessages, summary }: CallAct): Json => ({
+const makeContext = ({ lastMessages, summary }: CallAct): Json => ({
   ...(lastMessages !== undefined && { last_messages: lastMessages }),
   ...(summary === true && { include_summary: true }),
 })
@@ -149,7 +159,7 @@ async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> 
       : [await one(act.seconds)]
   for (const { value } of answers) {
     const outcome = (value as Record<string, Json>)['outcome']
-    if (typeof outcome === 'string' && outcome !== 'refused') run.saw.result(call, outcome)
+    if (typeof outcome === 'string' && outcome !== 'refused') run.observer.result(call, outcome)
   }
 }
 
@@ -157,16 +167,16 @@ async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> 
 const longWords = 'with a report that is long enough to be left out where there is no room for it any more'
 
 async function finish(run: Run, script: Script): Promise<TurnOutcome> {
-  const { clock, signal, saw } = run
-  if (script.end !== 'answer') saw.count(`driver.${script.end}`)
-  const answer = end(run, 'completed', `done by ${run.turn.agent.name}, ${longWords}`, null)
+  const { clock, signal, observer } = run
+  if (script.end !== 'answer') observer.count(`driver.${script.end}`)
+  const answer = makeOutcome(run, 'completed', `done by ${run.turn.agent.name}, ${longWords}`, null)
   switch (script.end) {
     case 'answer':
       return answer
     case 'fail':
       throw new Error('the driver broke')
     case 'empty':
-      return end(run, 'completed', '', null)
+      return makeOutcome(run, 'completed', '', null)
     case 'hang':
       await clock.sleep(1e9, signal)
       return answer
@@ -178,13 +188,13 @@ async function finish(run: Run, script: Script): Promise<TurnOutcome> {
       await clock.sleep(script.lateMs)
       return answer
     case 'twice':
-      void goOn(run, script.lateMs)
+      void continueAfterAnswer(run, script.lateMs)
       return answer
   }
 }
 
-/** Has answered, and does as if it had not: whatever it still asks for must come to nothing. */
-async function goOn(run: Run, ms: number): Promise<void> {
+/** Goes on after its answer, as a broken driver would. Every request must be refused. */
+async function continueAfterAnswer(run: Run, ms: number): Promise<void> {
   try {
     await run.clock.sleep(ms)
     await makeCall(run, { tool: 'sub_agent', agent: 0, script: 0 })
@@ -192,6 +202,6 @@ async function goOn(run: Run, ms: number): Promise<void> {
     await run.steps.tool('note', { n: -1 })
   } catch {
     // It was refused, as it should be.
-    run.saw.count('driver.twice_refused')
+    run.observer.count('driver.twice_refused')
   }
 }

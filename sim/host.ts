@@ -1,13 +1,16 @@
-/** A place where nodes live: it is up, down, frozen or cut off, and nothing reaches a node but through it. */
+/** A machine that runs nodes: up, down, frozen or cut off. Everything that reaches a node passes through it. */
 import type { Clock } from '../src/runtime/ports.ts'
 import type { Fault } from './plan.ts'
 import { mix } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** What the simulator broke on purpose, so that it is told from what broke by itself. */
+/** A fault that the simulator injected, as opposed to a bug. */
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault'
 }
+
+export const describeFault = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error)
 
 type Window = Extract<Fault, { ms: number }>
 
@@ -92,7 +95,7 @@ export class Host {
 
   freeze(): void {
     this.frozen = true
-    this.unwell()
+    this.markUnwell()
   }
 
   thaw(): void {
@@ -107,7 +110,7 @@ export class Host {
 
   open(window: Window): void {
     this.#windows.add(window)
-    this.unwell()
+    this.markUnwell()
   }
 
   close(window: Window): void {
@@ -120,7 +123,7 @@ export class Host {
     this.recover()
   }
 
-  unwell = (): void => void (this.wellSince = Infinity)
+  markUnwell = (): void => void (this.wellSince = Infinity)
   recover = (): void => {
     if (this.up && !this.frozen && this.#windows.size === 0 && this.failing.left === 0)
       this.wellSince = this.#scheduler.now

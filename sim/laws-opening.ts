@@ -9,31 +9,31 @@ import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
 type Opened = EventOf<'call.opened'>
 
-export function openingLaws(ledger: Ledger, event: Opened, { at }: Written, limits: Limits): Broken {
+export function checkOpening(ledger: Ledger, event: Opened, { at }: Written, limits: Limits): Broken {
   const parent = ledger.turn(event.turn)
   return (
-    live(parent, event, at) ??
-    permitted(parent, event) ??
-    path(parent, event) ??
-    once(parent, event) ??
-    shrinks(parent, event, limits) ??
-    tokens(ledger, parent, event) ??
-    bounds(ledger, parent, event, at, limits) ??
-    context(ledger, event)
+    checkLive(parent, event, at) ??
+    checkPermission(parent, event) ??
+    checkPath(parent, event) ??
+    checkOnce(parent, event) ??
+    checkShrinks(parent, event, limits) ??
+    checkTokens(ledger, parent, event) ??
+    checkBounds(ledger, parent, event, at, limits) ??
+    checkContext(ledger, event)
   )
 }
 
-/** R6: a turn calls out only while somebody waits for it. */
-function live(parent: LedgerTurn, event: Opened, at: number): Broken {
+/** R6: a turn makes calls only while its own caller waits. */
+function checkLive(parent: LedgerTurn, event: Opened, at: number): Broken {
   if (parent.stopping) return `R6: ${event.call} is opened by ${parent.id}, which was told to stop`
   if (parent.call !== null && !parent.pending)
     return `R6: ${event.call} is opened by ${parent.id}, whose own call has ended`
-  return at >= deadlineOf(parent) ? `R6: ${event.call} is opened by ${parent.id} after its deadline` : null
+  return at >= getDeadline(parent) ? `R6: ${event.call} is opened by ${parent.id} after its deadline` : null
 }
 
-const deadlineOf = (turn: LedgerTurn): number => Math.min(turn.deadline, turn.call?.deadline ?? Infinity)
+const getDeadline = (turn: LedgerTurn): number => Math.min(turn.deadline, turn.call?.deadline ?? Infinity)
 
-function permitted(parent: LedgerTurn, event: Opened): Broken {
+function checkPermission(parent: LedgerTurn, event: Opened): Broken {
   const caller = agents.get(parent.grant.agent)
   const self =
     event.tool === 'subagent' &&
@@ -46,8 +46,8 @@ function permitted(parent: LedgerTurn, event: Opened): Broken {
     : `R7: ${parent.id} was called with allow_nested_calls: false and calls`
 }
 
-/** R5: nobody is twice on one path. */
-function path(parent: LedgerTurn, event: Opened): Broken {
+/** R5: no agent is on a path twice. */
+function checkPath(parent: LedgerTurn, event: Opened): Broken {
   const sessions = event.grant.path.map((hop) => hop.session)
   const expected = [...parent.grant.path.map((hop) => hop.session), event.target]
   if (sessions.join() !== expected.join())
@@ -62,31 +62,31 @@ function path(parent: LedgerTurn, event: Opened): Broken {
  * R10: a turn that is run again takes its recorded calls from the log. The driver never asks twice with the
  * same key.
  */
-const once = (parent: LedgerTurn, event: Opened): Broken =>
+const checkOnce = (parent: LedgerTurn, event: Opened): Broken =>
   parent.keys.has(event.key) ? `R10: ${parent.id} opens the same call a second time (${event.call})` : null
 
-function shrinks(parent: LedgerTurn, event: Opened, limits: Limits): Broken {
+function checkShrinks(parent: LedgerTurn, event: Opened, limits: Limits): Broken {
   const { grant } = event
   if (grant.depth !== parent.grant.depth + 1)
     return `R7: ${event.call} has depth ${grant.depth} under ${parent.grant.depth}`
   const depthMax = Math.min(limits.depthMax, agents.get(parent.grant.agent)?.maxDepth ?? 0)
   if (grant.depth > depthMax) return `R7: ${event.call} is ${grant.depth} deep, and ${depthMax} are allowed`
-  if (event.deadline > deadlineOf(parent))
-    return `R7: ${event.call} may run ${event.deadline - deadlineOf(parent)} ms longer than its caller`
-  if (!within(grant.authority, parent.grant.authority))
+  if (event.deadline > getDeadline(parent))
+    return `R7: ${event.call} may run ${event.deadline - getDeadline(parent)} ms longer than its caller`
+  if (!isWithin(grant.authority, parent.grant.authority))
     return `R7: ${event.call} has tools or leave that its caller has not`
-  return within(grant.authority, asked(event))
+  return isWithin(grant.authority, readRequested(event))
     ? null
     : `R7: ${event.call} has tools or leave that it was not called with`
 }
 
 /** What the call itself allows, as it was asked for. */
-function asked({ requested }: Opened): Authority {
+function readRequested({ requested }: Opened): Authority {
   const { allowedTools, nested } = requested as { allowedTools: string[] | null; nested: boolean }
   return { tools: allowedTools, nested }
 }
 
-function within(child: Authority, parent: Authority): boolean {
+function isWithin(child: Authority, parent: Authority): boolean {
   if (child.nested && !parent.nested) return false
   if (parent.tools === null) return true
   const ceiling = parent.tools
@@ -99,7 +99,7 @@ function within(child: Authority, parent: Authority): boolean {
 }
 
 /** R7: what is reserved, with all that is used and held already, is within the caller's budget. */
-function tokens(ledger: Ledger, parent: LedgerTurn, event: Opened): Broken {
+function checkTokens(ledger: Ledger, parent: LedgerTurn, event: Opened): Broken {
   const max = parent.grant.tokensMax
   if (max === null) return null
   if (event.grant.tokensMax === null) return `R7: ${event.call} has no budget under one of ${max}`
@@ -109,11 +109,13 @@ function tokens(ledger: Ledger, parent: LedgerTurn, event: Opened): Broken {
     : null
 }
 
-function bounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: number, limits: Limits): Broken {
-  const open = [...ledger.pendingOf(parent.session)].filter((turn) => turn.call?.background === false).length
+function checkBounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: number, limits: Limits): Broken {
+  const open = [...ledger.listPending(parent.session)].filter(
+    (turn) => turn.call?.background === false,
+  ).length
   if (!event.background && open >= limits.callsPerCallerMax)
     return `R11: ${parent.session} opens its ${open + 1}th call`
-  const queued = ledger.queuedOf(event.target)
+  const queued = ledger.countQueued(event.target)
   if (queued >= limits.queuedPerSessionMax)
     return `R11: ${event.target} gets its ${queued + 1}th waiting input`
   const flow = ledger.flow(event.flow)
@@ -126,7 +128,7 @@ function bounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: number, l
 }
 
 /** R8, counted again and not taken from the manifest. */
-function context(ledger: Ledger, event: Opened): Broken {
+function checkContext(ledger: Ledger, event: Opened): Broken {
   const { context: manifest, grant } = event
   if (event.tool === 'call_agent') return null
   if (manifest.tokens > manifest.tokensMax)

@@ -6,13 +6,13 @@ import type { Event, EventOf } from '../src/model/event.ts'
 import { turnOf, type NodeId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { opensTurn } from '../src/model/opening.ts'
-import { openingLaws } from './laws-opening.ts'
+import { checkOpening } from './laws-opening.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
-export function before(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
+export function checkBefore(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
   switch (event.type) {
     case 'call.opened':
-      return ownTurn(ledger, event, written) ?? openingLaws(ledger, event, written, limits)
+      return checkOwner(ledger, event, written) ?? checkOpening(ledger, event, written, limits)
     case 'step.started':
     case 'step.ended':
     case 'question.asked':
@@ -20,25 +20,28 @@ export function before(ledger: Ledger, event: Event, written: Written, limits: L
     case 'wait.started':
     case 'wait.ended':
     case 'turn.suspended':
-      return ownTurn(ledger, event, written)
+      return checkOwner(ledger, event, written)
     case 'call.ended':
-      return endsOnce(ledger, event, limits)
+      return checkEndsOnce(ledger, event, limits)
     case 'turn.started':
-      return startsAlone(ledger, event)
+      return checkStart(ledger, event)
     case 'session.claimed':
-      return claims(ledger, event, written)
+      return checkClaim(ledger, event, written)
     case 'turn.ended':
-      return endsTurn(ledger, event, written)
+      return checkTurnEnd(ledger, event, written)
     case 'turn.cancelled':
-      return cancels(ledger, event)
+      return checkCancel(ledger, event)
     case 'message.delivered':
     case 'message.sent':
-      return ledger.mail.before(event) ?? (opensTurn(event) ? queues(ledger, event.session, limits) : null)
+      return (
+        ledger.mail.checkBefore(event) ??
+        (opensTurn(event) ? checkQueue(ledger, event.session, limits) : null)
+      )
     case 'message.accepted':
     case 'message.answered':
     case 'message.declined':
     case 'message.died':
-      return ledger.mail.before(event)
+      return ledger.mail.checkBefore(event)
     case 'session.created':
       return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
     case 'session.cancelled':
@@ -56,13 +59,13 @@ export function before(ledger: Ledger, event: Event, written: Written, limits: L
   }
 }
 
-const queues = (ledger: Ledger, session: SessionId, limits: Limits): Broken =>
-  ledger.queuedOf(session) >= limits.queuedPerSessionMax
+const checkQueue = (ledger: Ledger, session: SessionId, limits: Limits): Broken =>
+  ledger.countQueued(session) >= limits.queuedPerSessionMax
     ? `R11: ${session} has more than ${limits.queuedPerSessionMax} inputs waiting`
     : null
 
 /** R6: only the activation that has the turn writes for it. */
-function ownTurn(ledger: Ledger, event: Event, { writer }: Written): Broken {
+function checkOwner(ledger: Ledger, event: Event, { writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${event.type} of ${turn.id}, which is ${turn.state}`
   if (turn.quietRuns >= 2)
@@ -72,7 +75,7 @@ function ownTurn(ledger: Ledger, event: Event, { writer }: Written): Broken {
   return null
 }
 
-function endsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Limits): Broken {
+function checkEndsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Limits): Broken {
   const turn = ledger.turns.get(turnOf(event.call))
   if (turn === undefined) return `R3: ${event.call} ended and was never opened`
   if (!turn.pending)
@@ -82,9 +85,9 @@ function endsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Limits):
   return null
 }
 
-function startsAlone(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
+function checkStart(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
   const turn = ledger.turn(event.turn)
-  const other = ledger.runningOf(event.session)
+  const other = ledger.findRunning(event.session)
   if (other !== undefined) return `R6: ${turn.id} starts while ${other.id} runs in ${event.session}`
   if (turn.state !== 'queued') return `R6: ${turn.id} starts a second time`
   return event.epoch > turn.epoch
@@ -92,7 +95,7 @@ function startsAlone(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
     : `R6: ${turn.id} starts with epoch ${event.epoch} after ${turn.epoch}`
 }
 
-function claims(ledger: Ledger, event: EventOf<'session.claimed'>, { at }: Written): Broken {
+function checkClaim(ledger: Ledger, event: EventOf<'session.claimed'>, { at }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${turn.id} is taken over and is ${turn.state}`
   if (event.epoch <= turn.epoch)
@@ -104,7 +107,7 @@ function claims(ledger: Ledger, event: EventOf<'session.claimed'>, { at }: Writt
     : null
 }
 
-function endsTurn(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: Written): Broken {
+function checkTurnEnd(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state === 'ended') return `R3: ${turn.id} ended twice`
   if (turn.state === 'queued' || writer === null || writer === turn.node) return null
@@ -114,33 +117,33 @@ function endsTurn(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: 
     : `R6: ${turn.id} is ended by ${writer}, but ${turn.node ?? 'nobody'} has it`
 }
 
-function cancels(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
+function checkCancel(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
   const turn = ledger.turn(event.turn)
   return turn.state === 'running' && !turn.stopping
     ? null
     : `R3: ${turn.id} is told to stop and is ${turn.stopping ? 'stopping' : turn.state}`
 }
 
-export function after(ledger: Ledger, { events, at }: Written): Broken {
-  const lost = ledger.mail.after(events)
+export function checkAfter(ledger: Ledger, { events, at }: Written): Broken {
+  const lost = ledger.mail.checkAfter(events)
   if (lost !== null) return lost
   for (const event of events) {
     const broken =
       event.type === 'call.ended'
-        ? nothingBelow(ledger.turn(turnOf(event.call)))
+        ? checkNothingBelow(ledger.turn(turnOf(event.call)))
         : event.type === 'turn.ended'
-          ? nothingBelow(ledger.turn(event.turn))
+          ? checkNothingBelow(ledger.turn(event.turn))
           : event.type === 'call.opened' && !event.background
-            ? noRing(ledger, event.session, event.target, at)
+            ? checkNoRing(ledger, event.session, event.target, at)
             : event.type === 'wait.started'
-              ? noRing(ledger, event.session, event.target, at)
+              ? checkNoRing(ledger, event.session, event.target, at)
               : null
     if (broken !== null) return broken
   }
   return null
 }
 
-function nothingBelow(turn: LedgerTurn): Broken {
+function checkNothingBelow(turn: LedgerTurn): Broken {
   const left = turn.children.find((child) => child.pending)
   if (left !== undefined)
     return `R3: ${left.call?.id ?? ''} is pending below ${turn.call?.id ?? turn.id}, which has ended`
@@ -150,12 +153,12 @@ function nothingBelow(turn: LedgerTurn): Broken {
 }
 
 /** R5: whether `from` can be reached from `to` along waits. */
-function noRing(ledger: Ledger, from: SessionId, to: SessionId, at: number): Broken {
+function checkNoRing(ledger: Ledger, from: SessionId, to: SessionId, at: number): Broken {
   const seen = new Set<SessionId>([to])
   const stack = [to]
   for (let session = stack.pop(); session !== undefined; session = stack.pop()) {
     if (session === from) return `R5: ${from} waits for ${to}, which waits for ${from}`
-    for (const next of waitedFor(ledger, session, at)) {
+    for (const next of listWaitedFor(ledger, session, at)) {
       if (seen.has(next)) continue
       seen.add(next)
       stack.push(next)
@@ -164,8 +167,8 @@ function noRing(ledger: Ledger, from: SessionId, to: SessionId, at: number): Bro
   return null
 }
 
-function waitedFor(ledger: Ledger, session: SessionId, at: number): SessionId[] {
-  const calls = [...ledger.pendingOf(session)]
+function listWaitedFor(ledger: Ledger, session: SessionId, at: number): SessionId[] {
+  const calls = [...ledger.listPending(session)]
     .filter((turn) => turn.call?.background === false)
     .map((turn) => turn.session)
   return [
@@ -180,7 +183,7 @@ function waitedFor(ledger: Ledger, session: SessionId, at: number): SessionId[] 
  * R4: soon after its deadline a call has ended and a turn has stopped, if a node was well for all of that
  * time.
  */
-export function overdue(
+export function checkOverdue(
   ledger: Ledger,
   now: number,
   wellSince: number,

@@ -1,6 +1,5 @@
 /**
- * The log as the checker reads it: its own fold, written without a look at the store's, so that the two can
- * disagree.
+ * The checker's own fold of the log, independent of the store's, so that the two can disagree.
  */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { turnOf, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
@@ -66,17 +65,17 @@ export class Ledger {
 
   turn(id: TurnId | null): LedgerTurn {
     const found = id === null ? undefined : this.turns.get(id)
-    if (found === undefined) throw new Error(`R10: ${id ?? 'no turn'} stands in the log before it was opened`)
+    if (found === undefined) throw new Error(`R10: ${id ?? 'no turn'} is in the log before it was opened`)
     return found
   }
 
-  liveOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.live.get(session) ?? none
-  pendingOf = (session: SessionId): ReadonlySet<LedgerTurn> => this.pendingBy.get(session) ?? none
-  runningOf = (session: SessionId): LedgerTurn | undefined =>
-    [...this.liveOf(session)].find((turn) => turn.state === 'running')
-  queuedOf = (session: SessionId): number =>
-    [...this.liveOf(session)].filter((turn) => turn.state === 'queued').length
-  flow = (id: string): FlowCount => put(this.flows, id, () => ({ made: 0, callTimes: [] }))
+  listLive = (session: SessionId): ReadonlySet<LedgerTurn> => this.live.get(session) ?? none
+  listPending = (session: SessionId): ReadonlySet<LedgerTurn> => this.pendingBy.get(session) ?? none
+  findRunning = (session: SessionId): LedgerTurn | undefined =>
+    [...this.listLive(session)].find((turn) => turn.state === 'running')
+  countQueued = (session: SessionId): number =>
+    [...this.listLive(session)].filter((turn) => turn.state === 'queued').length
+  flow = (id: string): FlowCount => getOrMake(this.flows, id, () => ({ made: 0, callTimes: [] }))
 
   /** Held by calls below that have not stopped, and used by those that have. */
   below(turn: LedgerTurn): number {
@@ -167,7 +166,7 @@ export class Ledger {
       quietRuns: 0,
     }
     this.turns.set(turn.id, turn)
-    put(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
+    getOrMake(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
     return turn
   }
 
@@ -203,7 +202,7 @@ export class Ledger {
     parent.children.push(turn)
     parent.keys.add(event.key)
     this.pending.add(turn)
-    put(this.pendingBy, parent.session, () => new Set<LedgerTurn>()).add(turn)
+    getOrMake(this.pendingBy, parent.session, () => new Set<LedgerTurn>()).add(turn)
     this.calls += 1
     const flow = this.flow(event.flow)
     if (event.tool !== 'call_agent') flow.made += 1
@@ -231,7 +230,7 @@ export class Ledger {
     turn.begunAt = at
     turn.node = event.node
     turn.epoch = event.epoch
-    // The activation that waited is no more; the new one says so when it waits again.
+    // The activation that waited is gone; the new one records its own waits.
     this.waits = this.waits.filter((wait) => wait.turn !== turn)
   }
 
@@ -240,7 +239,7 @@ export class Ledger {
     turn.used = event.tokensUsed
     if (event.entry !== null) {
       const { n, askedTokens, answeredTokens } = event.entry
-      put(this.entries, event.session, () => new Map<number, number>())
+      getOrMake(this.entries, event.session, () => new Map<number, number>())
         .set(n, askedTokens)
         .set(n + 1, answeredTokens)
     }
@@ -279,7 +278,7 @@ export function count(map: Map<string, number>, name: string, by = 1): void {
   map.set(name, (map.get(name) ?? 0) + by)
 }
 
-function put<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const known = map.get(key)
   if (known !== undefined) return known
   const made = make()

@@ -1,6 +1,6 @@
 /**
- * Mail as the checker reads it, and its laws: a message is never lost, never accepted twice, and never in the
- * wrong hands. Written without a look at the store's own fold.
+ * The checker's own fold of mail, and its laws: a message is never lost, never accepted twice, and never given
+ * to the wrong session.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
 import type { SessionId } from '../src/model/id.ts'
@@ -14,7 +14,7 @@ type Letter = {
   state: 'waiting' | 'accepted' | 'delivered' | 'ended'
 }
 
-const keyOf = (message: string): string => message.replace(/^msg_/, '')
+const stripPrefix = (message: string): string => message.replace(/^msg_/, '')
 
 export class MailLedger {
   readonly letters = new Map<string, Letter>()
@@ -24,11 +24,11 @@ export class MailLedger {
     return [...this.letters.values()].filter(({ state }) => state === 'waiting')
   }
 
-  get = (message: string): Letter | undefined => this.letters.get(keyOf(message))
+  get = (message: string): Letter | undefined => this.letters.get(stripPrefix(message))
 
-  before(event: Event): Broken {
-    if (event.type === 'message.accepted') return this.#accepts(event)
-    if (event.type === 'message.delivered') return this.#delivers(event)
+  checkBefore(event: Event): Broken {
+    if (event.type === 'message.accepted') return this.#checkAccept(event)
+    if (event.type === 'message.delivered') return this.#checkDelivery(event)
     const letter = 'message' in event ? this.get(event.message) : undefined
     if (event.type === 'message.sent')
       return letter === undefined ? null : `M5: ${event.message} is sent a second time`
@@ -41,7 +41,7 @@ export class MailLedger {
     return null
   }
 
-  #accepts({ message, session, act }: EventOf<'message.accepted'>): Broken {
+  #checkAccept({ message, session, act }: EventOf<'message.accepted'>): Broken {
     const letter = this.get(message)
     if (letter === undefined) return `M1: ${message} is accepted and was never sent`
     if (letter.to !== session) return `M1: ${message} for ${letter.to} is accepted for ${session}`
@@ -50,7 +50,7 @@ export class MailLedger {
     return letter.state === 'waiting' ? null : `M2: ${message} is accepted, and is ${letter.state}`
   }
 
-  #delivers({ message, session, text }: EventOf<'message.delivered'>): Broken {
+  #checkDelivery({ message, session, text }: EventOf<'message.delivered'>): Broken {
     const letter = this.get(message)
     if (letter === undefined || letter.state !== 'accepted')
       return `M1: ${message} is delivered and was not accepted`
@@ -62,7 +62,7 @@ export class MailLedger {
   apply(event: Event): void {
     const letter = 'message' in event ? this.get(event.message) : undefined
     if (event.type === 'message.sent')
-      this.letters.set(keyOf(event.message), {
+      this.letters.set(stripPrefix(event.message), {
         id: event.message,
         from: event.from,
         to: event.session,
@@ -79,7 +79,7 @@ export class MailLedger {
   }
 
   /** M1: after each transaction no message lies between two places. */
-  after(events: readonly Event[]): Broken {
+  checkAfter(events: readonly Event[]): Broken {
     for (const event of events) {
       if (event.type !== 'message.accepted') continue
       if (this.get(event.message)?.state === 'accepted')
@@ -88,14 +88,14 @@ export class MailLedger {
     return null
   }
 
-  /** R2, M2: what somebody was told is what the log says, and nobody else was told the same. */
-  readonly #told = new Map<string, string>()
-  told(act: string, message: string): Broken {
-    const by = this.#told.get(message)
+  /** R2, M2: an act gets the message that the log gave it, and no other act gets the same one. */
+  readonly #given = new Map<string, string>()
+  checkGiven(act: string, message: string): Broken {
+    const by = this.#given.get(message)
     if (by !== undefined && by !== act) return `M2: ${message} was given to ${by} and to ${act}`
-    this.#told.set(message, act)
-    return this.acts.get(act) !== undefined && keyOf(this.acts.get(act) ?? '') === keyOf(message)
+    this.#given.set(message, act)
+    return this.acts.get(act) !== undefined && stripPrefix(this.acts.get(act) ?? '') === stripPrefix(message)
       ? null
-      : `M2: ${act} was told that it has ${message}; the log says ${this.acts.get(act) ?? 'nothing'}`
+      : `M2: ${act} was given ${message}; the log says ${this.acts.get(act) ?? 'nothing'}`
   }
 }

@@ -1,56 +1,57 @@
 /**
  * What clients and people outside do with mail in a plan: send, send again, draft and release, accept at the
- * same moment on two nodes, and try again when nobody told them what became of it.
+ * same moment on two nodes, and try again when they get no answer.
  */
+import { isRefusal } from '../src/model/refusal.ts'
 import { acceptMail } from '../src/runtime/mail-inbox.ts'
 import { releaseMail, releasing, sendMail } from '../src/runtime/mail.ts'
 import type { Line } from '../src/runtime/line.ts'
 import type { SessionId } from '../src/model/id.ts'
-import { mainOf, nameOf } from './agents.ts'
-import { taskOf } from './driver.ts'
+import { getMainSession, nameAgent } from './agents.ts'
+import { writeTask } from './driver.ts'
 import type { MailAct } from './plan.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 
-export const outsiders: readonly SessionId[] = ['ses_out-0', 'ses_out-1']
+export const clientSessions: readonly SessionId[] = ['ses_out-0', 'ses_out-1']
 export const mailId = (id: number): string => `mail-${id}`
 
 /** Sends a message once more if asked to; the id is the same. */
-export async function sendAs(
+export async function playSend(
   line: Line,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'send' }>,
 ): Promise<string> {
-  const session = outsiders[act.id % outsiders.length] as SessionId
+  const session = clientSessions[act.id % clientSessions.length] as SessionId
   const row = await store.session(session)
   const sent = await sendMail(
     line,
     { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' },
     {
-      session: mainOf(nameOf(act.to)),
-      message: taskOf(act.script, `mail ${act.id}`),
+      session: getMainSession(nameAgent(act.to)),
+      message: writeTask(act.script, `mail ${act.id}`),
       id: mailId(act.id),
       draft: act.draft === true,
     },
   )
-  return act.draft === true ? release(line, mailId(act.id)) : 'code' in sent ? sent.code : 'sent'
+  return act.draft === true ? release(line, mailId(act.id)) : isRefusal(sent) ? sent.code : 'sent'
 }
 
-/** By a person, whoever wrote it; it may have been released before, here or on another node. */
+/** A person releases the draft; it may already be released, here or on another node. */
 async function release(line: Line, id: string): Promise<string> {
   const place = await releasing(line, id)
   if (place === null) return 'unknown'
   const released = await releaseMail(line, { ...place, act: null, trace: null, cwd: '/' }, { id, read: null })
-  return 'code' in released ? released.code : 'released'
+  return isRefusal(released) ? released.code : 'released'
 }
 
 /** Null where nothing was accepted. */
-export async function acceptAs(
+export async function playAccept(
   line: Line,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'accept' }>,
   name: string,
 ): Promise<string | null> {
-  const session = await store.session(mainOf(nameOf(act.of)))
+  const session = await store.session(getMainSession(nameAgent(act.of)))
   if (session === null) return null
   const which =
     act.id === undefined
@@ -61,5 +62,5 @@ export async function acceptAs(
     { session: null, running: null },
     { session, which, replies: null, act: name },
   )
-  return 'code' in accepted ? null : accepted.message
+  return isRefusal(accepted) ? null : accepted.message
 }

@@ -6,11 +6,11 @@ import { bugNames, type Found } from './find-bugs.ts'
 import { makePlan } from './make-plan.ts'
 import { Plan } from './plan.ts'
 import { play } from './play.ts'
-import { inPool } from './pool.ts'
-import { progressOf } from './progress.ts'
+import { runInPool } from './pool.ts'
+import { startProgress } from './progress.ts'
 import { shrink } from './shrink.ts'
-import { summaryLines, Totals, type SeedResult } from './totals.ts'
-import { traceLines } from './trace.ts'
+import { renderSummary, Totals, type SeedResult } from './totals.ts'
+import { renderTrace } from './trace.ts'
 import type { Job } from './worker.ts'
 
 const seedsDefault = 3000
@@ -28,7 +28,8 @@ const help = `npm run sim -- [options]
   --bugs          every planted bug until it is found, within ${plansMax} plans
   --help          this text
 
-A plan that fails is cut down and written to sim-failure-<seed>.json. The exit status is 1 if a law was broken, a fault never happened or a planted bug was not found.`
+A plan that fails is cut down and written to sim-failure-<seed>.json.
+The exit status is 1 if a law was broken, a fault never happened or a planted bug was not found.`
 
 const { values } = parseArgs({
   options: {
@@ -44,33 +45,35 @@ const { values } = parseArgs({
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-function whole(name: string, text: string): number {
+function parseWholeNumber(name: string, text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name}: "${text}" is not a whole number`)
   return value
 }
 
-async function one(plan: Plan): Promise<boolean> {
+async function playOne(plan: Plan): Promise<boolean> {
   const verdict = await play(plan, null, values.trace)
-  if (values.trace) for (const line of traceLines(plan, verdict)) say(line)
+  if (values.trace) for (const line of renderTrace(plan, verdict)) say(line)
+  const seconds = (verdict.simulatedMs / 1000).toFixed(1)
   say(
-    `${plan.kind}, ${plan.nodes} nodes, ${plan.faults.length} faults: ${verdict.calls} calls, ${verdict.events} events, ${(verdict.simulatedMs / 1000).toFixed(1)} simulated seconds`,
+    `${plan.kind}, ${plan.nodes} nodes, ${plan.faults.length} faults: ` +
+      `${verdict.calls} calls, ${verdict.events} events, ${seconds} simulated seconds`,
   )
   say(`hash ${verdict.digest}`)
   say(verdict.failure ?? 'every law was kept')
   return verdict.failure === null
 }
 
-async function many(seeds: number, from: number): Promise<boolean> {
+async function playMany(seeds: number, from: number): Promise<boolean> {
   const startedAt = systemClock.now()
   const totals = new Totals()
-  const progress = progressOf(seeds, 'seeds')
+  const progress = startProgress(seeds, 'seeds')
   const jobs = Array.from({ length: Math.ceil(seeds / seedsPerJob) }, (_, index): Job => ({
     kind: 'seeds',
     from: from + index * seedsPerJob,
     count: Math.min(seedsPerJob, seeds - index * seedsPerJob),
   }))
-  await inPool(jobs, (reply) => {
+  await runInPool(jobs, (reply) => {
     if (reply.kind !== 'seeds') return
     for (const result of reply.results) {
       totals.add(result)
@@ -80,26 +83,26 @@ async function many(seeds: number, from: number): Promise<boolean> {
     progress.show(totals.seeds, `${totals.calls} calls, ${totals.failures.length} failed`)
   })
   progress.end()
-  for (const line of summaryLines(totals, (systemClock.now() - startedAt) / 1000)) say(line)
+  for (const line of renderSummary(totals, (systemClock.now() - startedAt) / 1000)) say(line)
   const missing = seeds < fullRun ? [] : totals.missing()
   if (missing.length > 0) say(`never happened: ${missing.join(', ')}`)
   const failures = totals.failures.toSorted((a, b) => a.seed - b.seed)
-  if (failures[0] !== undefined) await writeOut(failures[0])
+  if (failures[0] !== undefined) await writeFailure(failures[0])
   say(failures.length === 0 ? 'every law was kept' : `${failures.length} seeds failed`)
   return failures.length === 0 && missing.length === 0
 }
 
-async function writeOut({ seed, failure }: SeedResult): Promise<void> {
+async function writeFailure({ seed, failure }: SeedResult): Promise<void> {
   const { plan, plays } = await shrink(makePlan(seed), failure ?? '', null)
   const file = `sim-failure-${seed}.json`
   writeFileSync(file, `${JSON.stringify(plan, null, 1)}\n`)
   say(`cut down in ${plays} plays: npm run sim -- --plan ${file} --trace`)
 }
 
-async function bugs(): Promise<boolean> {
+async function findBugs(): Promise<boolean> {
   const found: Found[] = []
-  const progress = progressOf(bugNames.length, 'bugs')
-  await inPool(
+  const progress = startProgress(bugNames.length, 'bugs')
+  await runInPool(
     bugNames.map((name): Job => ({ kind: 'bug', name, plansMax })),
     (reply) => {
       if (reply.kind === 'bug') found.push(reply.found)
@@ -117,9 +120,11 @@ async function bugs(): Promise<boolean> {
 
 async function main(): Promise<boolean> {
   if (values.help) return (say(help), true)
-  if (values.plan !== undefined) return one(Plan.parse(JSON.parse(readFileSync(values.plan, 'utf8'))))
-  if (values.seed !== undefined) return one(makePlan(whole('seed', values.seed)))
-  return values.bugs ? bugs() : many(whole('seeds', values.seeds), whole('from', values.from))
+  if (values.plan !== undefined) return playOne(Plan.parse(JSON.parse(readFileSync(values.plan, 'utf8'))))
+  if (values.seed !== undefined) return playOne(makePlan(parseWholeNumber('seed', values.seed)))
+  return values.bugs
+    ? findBugs()
+    : playMany(parseWholeNumber('seeds', values.seeds), parseWholeNumber('from', values.from))
 }
 
 process.exitCode = (await main()) ? 0 : 1

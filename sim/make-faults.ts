@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 
 export function makeFaults(random: Random, horizonMs: number): Fault[] {
   const faults: Fault[] = []
-  // Drawn for every kind, used or not, so that one kind does not move the others.
+  // Draws for every kind, used or not, so that one kind does not shift the others.
   const some = (percent: number, most: number, make: (at: number, node: number) => Fault): void => {
     const used = random.chance(percent)
     const many = 1 + random.below(most)
@@ -28,20 +28,14 @@ export function makeFaults(random: Random, horizonMs: number): Fault[] {
     ms: random.chance(60) ? 5200 + random.below(2500) : random.below(3000),
     how: random.pick(['hang', 'throw'] as const),
   }))
-  some(20, 2, (at, node) => ({
-    kind: 'slow',
-    at,
-    node,
-    ms: 200 + random.below(3000),
-    byMs: 1 + random.below(400),
-  }))
-  some(20, 2, (at, node) => ({
-    kind: 'delay',
-    at,
-    node,
-    ms: 200 + random.below(3000),
-    byMs: 1 + random.below(400),
-  }))
+  for (const kind of ['slow', 'delay'] as const)
+    some(20, 2, (at, node) => ({
+      kind,
+      at,
+      node,
+      ms: 200 + random.below(3000),
+      byMs: 1 + random.below(400),
+    }))
   some(30, 3, (at, node) => ({
     kind: 'commit',
     at,

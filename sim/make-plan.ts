@@ -1,6 +1,6 @@
 /**
- * A plan from a seed. Each kind of plan looks for trouble in its own place; each run leaves some kinds of
- * fault out altogether.
+ * Makes a plan from a seed. Each kind of plan stresses another part, and each run leaves out some kinds of
+ * fault.
  */
 import { agentCount } from './agents.ts'
 import { makeFaults } from './make-faults.ts'
@@ -23,7 +23,7 @@ export function makePlan(seed: number): Plan {
     kind,
     nodes: 2 + random.below(2),
     latencyMs: random.pick([0, 1, 3, 3, 8]),
-    limits: limitsFor(random, kind),
+    limits: makeLimits(random, kind),
     roots,
     scripts,
     faults: makeFaults(random, horizonMs),
@@ -31,7 +31,7 @@ export function makePlan(seed: number): Plan {
   }
 }
 
-function limitsFor(random: Random, kind: Kind): Record<string, number> {
+function makeLimits(random: Random, kind: Kind): Record<string, number> {
   return {
     ...(random.chance(20) && { callsPerMinute: 6 }),
     ...(random.chance(20) && { descendantsPerFlowMax: 4 }),
@@ -51,21 +51,21 @@ function makeScripts(random: Random, kind: Kind): Script[] {
   return Array.from({ length: scriptCount }, (_, index) => {
     const acts: Act[] = []
     // The last ones only think.
-    if (index >= scriptCount - 2) acts.push(thought(random))
-    else if (kind === 'race') racing(random, acts, index)
-    else for (let left = 2 + random.below(3); left > 0; left -= 1) acts.push(...actsOf(random, kind, index))
-    return { acts, end: endingOf(random, kind), lateMs: 1 + random.below(6000) }
+    if (index >= scriptCount - 2) acts.push(makeThought(random))
+    else if (kind === 'race') addRace(random, acts, index)
+    else for (let left = 2 + random.below(3); left > 0; left -= 1) acts.push(...makeActs(random, kind, index))
+    return { acts, end: makeEnding(random, kind), lateMs: 1 + random.below(6000) }
   })
 }
 
-function endingOf(random: Random, kind: Kind): Ending {
+function makeEnding(random: Random, kind: Kind): Ending {
   if (random.chance(kind === 'race' ? 85 : 72)) return 'answer'
   return random.pick(['fail', 'empty', 'hang', 'deaf', 'late', 'late', 'twice', 'twice'] as const)
 }
 
-function actsOf(random: Random, kind: Kind, index: number): Act[] {
+function makeActs(random: Random, kind: Kind, index: number): Act[] {
   const roll = random.below(10)
-  if (roll < 3) return [thought(random)]
+  if (roll < 3) return [makeThought(random)]
   if (roll === 3) return [{ do: 'note' }]
   if (kind === 'mail' && roll < 8)
     return [
@@ -76,14 +76,14 @@ function actsOf(random: Random, kind: Kind, index: number): Act[] {
         script: Math.min(scriptCount - 1, index + 1 + random.below(3)),
       },
     ]
-  if (roll === 4 || (kind === 'wait' && roll < 8)) return background(random, kind, index)
+  if (roll === 4 || (kind === 'wait' && roll < 8)) return makeBackground(random, kind, index)
   const calls = Array.from({ length: random.chance(35) ? 2 + random.below(3) : 1 }, () =>
-    callOf(random, kind, index),
+    makeCall(random, kind, index),
   )
-  return [{ do: 'call', calls }, ...(random.chance(50) ? [thought(random)] : [])]
+  return [{ do: 'call', calls }, ...(random.chance(50) ? [makeThought(random)] : [])]
 }
 
-function thought(random: Random): Act {
+function makeThought(random: Random): Act {
   const lie = random.chance(8) ? { lie: random.pick(['high', 'none'] as const) } : {}
   return {
     do: 'think',
@@ -93,16 +93,16 @@ function thought(random: Random): Act {
   }
 }
 
-function background(random: Random, kind: Kind, index: number): Act[] {
+function makeBackground(random: Random, kind: Kind, index: number): Act[] {
   const call: CallAct = {
-    ...callOf(random, kind, index),
+    ...makeCall(random, kind, index),
     tool: 'sub_agent',
     background: true,
     agent: random.below(4),
   }
   return [
     { do: 'call', calls: [call] },
-    thought(random),
+    makeThought(random),
     {
       do: 'wait',
       of: random.below(2),
@@ -112,13 +112,13 @@ function background(random: Random, kind: Kind, index: number): Act[] {
   ]
 }
 
-function callOf(random: Random, kind: Kind, index: number): CallAct {
+function makeCall(random: Random, kind: Kind, index: number): CallAct {
   const tool = random.chance(kind === 'ring' || kind === 'queue' || kind === 'wait' ? 85 : 45)
     ? 'call_agent'
     : random.chance(75)
       ? 'sub_agent'
       : 'subagent'
-  // A few ask for somebody who is not there, and a few name a main session instead of its agent.
+  // A few call an agent that does not exist, and a few name a main session instead of its agent.
   const named = random.chance(3)
     ? agentCount
     : random.chance(15)
@@ -152,7 +152,7 @@ function callOf(random: Random, kind: Kind, index: number): CallAct {
 }
 
 /** A child is opened in the very moment in which its parent's time is over. */
-function racing(random: Random, acts: Act[], index: number): void {
+function addRace(random: Random, acts: Act[], index: number): void {
   const moment = 100 * (1 + random.below(3))
   acts.push({ do: 'think', ms: moment + random.below(5) - 2, tokens: 1 + random.below(5) })
   const calls = Array.from({ length: 1 + random.below(3) }, (): CallAct => ({

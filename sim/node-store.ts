@@ -10,7 +10,7 @@ import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runt
 import type { SqliteStore } from '../src/store/sqlite.ts'
 import type { Bug } from './bug.ts'
 import { InjectedFault, type Host } from './host.ts'
-import { watchedTx } from './watched-tx.ts'
+import { watchTx } from './watched-tx.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** A transaction that has written, in the order of the log; `seen` once the checker has found it there. */
@@ -60,7 +60,7 @@ export class NodeStore implements Store {
     return failing.how
   }
 
-  /** To the store and back. What arrives there is done, whatever becomes of the node meanwhile. */
+  /** To the store and back. The store executes what arrives, even if the node has died meanwhile. */
   #travel<T>(act: () => Promise<T>, writes: boolean): Promise<T> {
     const { scheduler, latencyMs } = this.#shared
     const host = this.#host
@@ -120,7 +120,7 @@ export class NodeStore implements Store {
         if (mark !== null) mark.stale = true
         mark = null
         const events: Event[] = []
-        const result = await work(watchedTx(this.#shared, tx, held, events, this.#node)).catch(
+        const result = await work(watchTx(this.#shared, tx, held, events, this.#node)).catch(
           (error: unknown) => {
             if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
             if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
@@ -156,11 +156,12 @@ export class NodeStore implements Store {
     return value
   }
 
-  /** R2: what is answered with yes is in the log. */
+  /** R2: what is acknowledged is in the log. */
   #acknowledged(mark: Mark | null): void {
     if (mark === null) return
     this.#shared.check()
-    if (!mark.seen) this.#shared.fail(`R2: ${mark.node} was told yes, and the log does not have it`)
+    if (!mark.seen)
+      this.#shared.fail(`R2: ${mark.node} got an acknowledgement, and the log does not have the commit`)
   }
 
   /** Reads are quick, but cannot pass a cut. */

@@ -93,7 +93,7 @@ const Root = z.strictObject({
   script: z.number().int(),
   timeoutMs: ms.optional(),
   maxTokens: z.number().int().optional(),
-  /** When somebody cancels it, after it was sent. */
+  /** A client cancels it this long after it was sent. */
   cancelAfterMs: ms.optional(),
   cancelNode: z.number().int().optional(),
 })

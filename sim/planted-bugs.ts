@@ -1,6 +1,6 @@
 /**
- * Every guard of the core, taken away one at a time without touching it: facts that lie, events that are
- * changed on their way, ports that are blind.
+ * Removes each guard of the core, one at a time, without touching the core: by false facts, changed events and
+ * blind ports.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
 import { fullAuthority } from '../src/model/authority.ts'
@@ -18,7 +18,7 @@ const withTarget = (facts: OpenFacts, more: Partial<Target>): OpenFacts =>
   facts.target === null ? facts : { ...facts, target: { ...facts.target, ...more } }
 
 /** Changes the grant of a call as it opens; the callee gets the changed one too. */
-const onOpened =
+const changeOpened =
   (change: (event: EventOf<'call.opened'>) => void) =>
   (events: readonly Event[]): Event[] => {
     for (const event of events) if (event.type === 'call.opened') change(event)
@@ -26,7 +26,7 @@ const onOpened =
   }
 
 /** The epoch under which each node last had a turn: what a stale owner believes. */
-function believing(): Pick<Bug, 'activation' | 'open' | 'append'> {
+function keepOldEpochs(): Pick<Bug, 'activation' | 'open' | 'append'> {
   const epochs = new Map<string, number>()
   const believed = <T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(
     facts: T,
@@ -48,7 +48,7 @@ function believing(): Pick<Bug, 'activation' | 'open' | 'append'> {
   }
 }
 
-const read = (facts: MessageFacts | null): MessageFacts | null =>
+const pretendRead = (facts: MessageFacts | null): MessageFacts | null =>
   facts === null || facts.status !== 'buffered' ? facts : { ...facts, status: 'delivered' }
 
 export const plantedBugs: readonly (() => Bug)[] = [
@@ -111,9 +111,9 @@ export const plantedBugs: readonly (() => Bug)[] = [
     name: 'short-path',
     law: 'R5',
     says: 'the call path is forgotten',
-    append: onOpened((event) => void event.grant.path.splice(0, event.grant.path.length - 1)),
+    append: changeOpened((event) => void event.grant.path.splice(0, event.grant.path.length - 1)),
   }),
-  () => ({ name: 'no-fence', law: 'R6', says: 'a stale owner is not refused', ...believing() }),
+  () => ({ name: 'no-fence', law: 'R6', says: 'a stale owner is not refused', ...keepOldEpochs() }),
   () => ({
     name: 'no-lease',
     law: 'R6',
@@ -140,13 +140,13 @@ export const plantedBugs: readonly (() => Bug)[] = [
     name: 'no-depth',
     law: 'R7',
     says: 'hops are not counted',
-    append: onOpened((event) => void (event.grant.depth = 1)),
+    append: changeOpened((event) => void (event.grant.depth = 1)),
   }),
   () => ({
     name: 'long-deadline',
     law: 'R7',
     says: 'a callee may run longer than its caller',
-    append: onOpened((event) => void (event.deadline += 60_000)),
+    append: changeOpened((event) => void (event.deadline += 60_000)),
   }),
   () => ({
     name: 'no-hold',
@@ -164,7 +164,8 @@ export const plantedBugs: readonly (() => Bug)[] = [
         const facts = await tx.open(query)
         const given = store.db
           .prepare(
-            `select coalesce(sum(held), 0) as held from turns where caller_turn = ? and pending = 0 and state = 'running'`,
+            `select coalesce(sum(held), 0) as held from turns
+             where caller_turn = ? and pending = 0 and state = 'running'`,
           )
           .get(query.callerTurn) as { held: number }
         return facts === null
@@ -177,7 +178,7 @@ export const plantedBugs: readonly (() => Bug)[] = [
     name: 'wide-tools',
     law: 'R7',
     says: 'the ceiling of tools is not handed down',
-    append: onOpened((event) => void (event.grant.authority = fullAuthority)),
+    append: changeOpened((event) => void (event.grant.authority = fullAuthority)),
   }),
   () => ({
     name: 'no-permission',
@@ -254,15 +255,15 @@ export const plantedBugs: readonly (() => Bug)[] = [
   () => ({
     name: 'any-reply',
     law: 'M4',
-    says: 'what waits seems to have been read by whoever answers it',
+    says: 'a waiting message counts as read when it is answered',
     ports: (ports) => ({
       ...ports,
       lists: {
         ...ports.lists,
-        mail: { ...ports.lists.mail, message: async (id) => read(await ports.lists.mail.message(id)) },
+        mail: { ...ports.lists.mail, message: async (id) => pretendRead(await ports.lists.mail.message(id)) },
       },
     }),
-    tx: (tx) => ({ ...tx, message: async (id) => read(await tx.message(id)) }),
+    tx: (tx) => ({ ...tx, message: async (id) => pretendRead(await tx.message(id)) }),
   }),
   () => ({
     name: 'no-open-limit',

@@ -1,6 +1,7 @@
 /** Plays one plan to its end and says what became of it. */
 import type { Bug } from './bug.ts'
 import type { Checker } from './checker.ts'
+import { describeFault } from './host.ts'
 import type { Plan } from './plan.ts'
 import { startAt } from './scheduler.ts'
 import { World } from './world.ts'
@@ -29,10 +30,7 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
   const world = new World(plan, bug)
   const { checker, scheduler } = world
   checker.keepTrace = keepTrace
-  const crashed = (error: unknown): void =>
-    checker.fail(
-      `fault: nobody caught ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
-    )
+  const crashed = (error: unknown): void => checker.fail(`fault: nobody caught ${describeFault(error)}`)
   process.on('unhandledRejection', crashed)
   try {
     await world.begin()
@@ -40,11 +38,11 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
     let quietSince = Infinity
     while (checker.failure === null && (await scheduler.step())) {
       checker.tick(world.wellSince)
-      calmSince = world.calm ? Math.min(calmSince, scheduler.now) : Infinity
-      quietSince = world.calm && checker.quiet ? Math.min(quietSince, scheduler.now) : Infinity
+      calmSince = world.isCalm ? Math.min(calmSince, scheduler.now) : Infinity
+      quietSince = world.isCalm && checker.isQuiet ? Math.min(quietSince, scheduler.now) : Infinity
       if (quietSince + lingerMs < scheduler.now || calmSince + calmMsMax < scheduler.now) break
     }
-    checker.atRest()
+    checker.checkAtRest()
   } finally {
     process.off('unhandledRejection', crashed)
     world.store.db.close()

@@ -6,7 +6,7 @@ import type { Job, Reply } from './worker.ts'
 const workers = 2
 
 /** Settles when every job has its reply; `heard` gets them as they come. */
-export async function inPool(jobs: readonly Job[], heard: (reply: Reply) => void): Promise<void> {
+export async function runInPool(jobs: readonly Job[], heard: (reply: Reply) => void): Promise<void> {
   let next = 0
   const run = (): Promise<void> =>
     new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ export type Progress = { show(done: number, note: string): void; end(): void }
 
 const width = 30
 
-export function progressOf(total: number, what: string): Progress {
+export function startProgress(total: number, what: string): Progress {
   const { stderr } = process
   const terminal = stderr.isTTY
   let tenths = 0

@@ -1,13 +1,12 @@
 /**
- * Cuts a failing plan down to what it needs to fail: delta debugging over roots, faults, acts and what stands
- * in them.
+ * Cuts a failing plan down to what it needs to fail: delta debugging over roots, faults and acts.
  */
 import type { Bug } from './bug.ts'
 import type { Plan } from './plan.ts'
 import { play } from './play.ts'
 
 /** The law and the wording without ids and numbers: a smaller plan must fail for the same reason. */
-export const reasonOf = (failure: string): string =>
+export const normalizeReason = (failure: string): string =>
   failure
     .split('\n')[0]
     ?.replaceAll(/\b[a-z]+_[\w-]+/g, '#')
@@ -19,13 +18,13 @@ export async function shrink(
   bug: Bug | null,
   playsMax = 400,
 ): Promise<{ plan: Plan; plays: number }> {
-  const reason = reasonOf(failure)
+  const reason = normalizeReason(failure)
   let plays = 0
   const fails = async (candidate: Plan): Promise<boolean> => {
     if (plays >= playsMax) return false
     plays += 1
     const verdict = await play(candidate, bug)
-    return verdict.failure !== null && reasonOf(verdict.failure) === reason
+    return verdict.failure !== null && normalizeReason(verdict.failure) === reason
   }
   let best = plan
   for (let smaller = true; smaller;) {

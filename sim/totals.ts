@@ -15,7 +15,7 @@ export type SeedResult = {
   counts: [string, number][]
 }
 
-export const seedResultOf = (seed: number, verdict: Verdict): SeedResult => ({
+export const makeSeedResult = (seed: number, verdict: Verdict): SeedResult => ({
   seed,
   failure: verdict.failure,
   digest: verdict.digest,
@@ -94,10 +94,8 @@ export class Totals {
   /** One hash over the logs of all seeds, in their order. */
   digest(): string {
     const seeds = [...this.#digests.keys()].toSorted((a, b) => a - b)
-    return hash('sha256', seeds.map((seed) => `${seed} ${this.#digests.get(seed) ?? ''}`).join('\n')).slice(
-      0,
-      32,
-    )
+    const lines = seeds.map((seed) => `${seed} ${this.#digests.get(seed) ?? ''}`)
+    return hash('sha256', lines.join('\n')).slice(0, 32)
   }
 
   missing(): string[] {
@@ -105,15 +103,17 @@ export class Totals {
   }
 }
 
-export function summaryLines(totals: Totals, seconds: number): string[] {
+export function renderSummary(totals: Totals, seconds: number): string[] {
   const listed = (entries: readonly (readonly [string, number])[]): string =>
     entries.map(([name, times]) => `${name} ${times}`).join(', ')
   const refused = [...totals.outcomes].reduce(
     (sum, [name, times]) => sum + (name.startsWith('refused.') ? times : 0),
     0,
   )
+  const calls = `${totals.calls + refused} calls (${totals.calls} opened, ${refused} refused)`
+  const time = `${(totals.simulatedMs / 3_600_000).toFixed(1)} simulated hours in ${seconds.toFixed(0)} s`
   return [
-    `${totals.seeds} seeds, ${totals.calls + refused} calls (${totals.calls} opened, ${refused} refused), ${totals.events} events, ${(totals.simulatedMs / 3_600_000).toFixed(1)} simulated hours in ${seconds.toFixed(0)} s`,
+    `${totals.seeds} seeds, ${calls}, ${totals.events} events, ${time}`,
     `hash      ${totals.digest()}`,
     `outcomes  ${listed([...totals.outcomes].toSorted(([a], [b]) => (a < b ? -1 : 1)))}`,
     `faults    ${listed(faultNames.map((name) => [name, totals.counts.get(name) ?? 0]))}`,

@@ -1,13 +1,13 @@
 /** A run as a timeline that can be read: when, who wrote it, on whose timeline, and what. */
-import type { Event } from '../src/model/event.ts'
+import type { Event, EventOf } from '../src/model/event.ts'
 import type { Plan } from './plan.ts'
 import type { Verdict } from './play.ts'
 import { startAt } from './scheduler.ts'
 
-export function traceLines(plan: Plan, verdict: Verdict): string[] {
+export function renderTrace(plan: Plan, verdict: Verdict): string[] {
   const lines = verdict.trace.map(({ at, writer, event }) => ({
     at: at - startAt,
-    line: `${(writer ?? '-').replace('node_', '').padEnd(8)} ${event.type.padEnd(15)} ${wording(event)}`,
+    line: `${(writer ?? '-').replace('node_', '').padEnd(8)} ${event.type.padEnd(15)} ${describeEvent(event)}`,
   }))
   for (const fault of plan.faults)
     lines.push({
@@ -19,19 +19,21 @@ export function traceLines(plan: Plan, verdict: Verdict): string[] {
     .map(({ at, line }) => `${(at / 1000).toFixed(3).padStart(8)}  ${line}`)
 }
 
-function wording(event: Event): string {
+const seconds = (at: number): string => ((at - startAt) / 1000).toFixed(3)
+
+function describeEvent(event: Event): string {
   const where = `${event.turn ?? event.session}`
   switch (event.type) {
     case 'call.opened':
-      return `${where} opens ${event.call} to ${event.target} (${event.grant.agent}, depth ${event.grant.depth}, tokens ${event.grant.tokensMax ?? '-'}, deadline ${((event.deadline - startAt) / 1000).toFixed(3)}${event.background ? ', background' : ''}): ${event.task}`
+      return `${where} opens ${event.call} to ${event.target} (${describeGrant(event)}): ${event.task}`
     case 'call.refused':
       return `${where} ${event.tool} ${event.agent}: ${event.refusal.code}`
     case 'call.ended':
       return `${event.call} ${event.outcome} (${event.cause})`
     case 'turn.started':
-      return `${where} in ${event.session}, epoch ${event.epoch}, deadline ${((event.deadline - startAt) / 1000).toFixed(3)}`
+      return `${where} in ${event.session}, epoch ${event.epoch}, deadline ${seconds(event.deadline)}`
     case 'turn.ended':
-      return `${where} ${event.outcome}, tokens ${event.tokensUsed} and ${event.tokensBelow} below${event.error === null ? '' : `: ${event.error.split('\n')[0] ?? ''}`}`
+      return `${where} ${event.outcome}, ${describeEnd(event)}`
     case 'turn.cancelled':
       return `${where} ${event.outcome} (${event.cause})`
     case 'turn.suspended':
@@ -69,4 +71,14 @@ function wording(event: Event): string {
     case 'session.archived':
       return event.session
   }
+}
+
+function describeGrant({ grant, deadline, background }: EventOf<'call.opened'>): string {
+  const parts = [grant.agent, `depth ${grant.depth}`, `tokens ${grant.tokensMax ?? '-'}`]
+  return [...parts, `deadline ${seconds(deadline)}`, ...(background ? ['background'] : [])].join(', ')
+}
+
+function describeEnd({ tokensUsed, tokensBelow, error }: EventOf<'turn.ended'>): string {
+  const tokens = `tokens ${tokensUsed} and ${tokensBelow} below`
+  return error === null ? tokens : `${tokens}: ${error.split('\n')[0] ?? ''}`
 }

@@ -3,12 +3,13 @@
  * NeedsKeys.
  */
 import type { Event } from '../src/model/event.ts'
+import type { OpenFacts } from '../src/model/facts.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { isWaiting, suffixOf } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/ports.ts'
 import type { Shared } from './node-store.ts'
 
-export function watchedTx(
+export function watchTx(
   { bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>,
   given: Tx,
   held: ReadonlySet<string>,
@@ -21,7 +22,7 @@ export function watchedTx(
     if (missing !== undefined) fail(`R1: the facts of ${what} were read without ${missing}`)
   }
   return {
-    now: tx.now,
+    ...tx,
     async turn(id) {
       const facts = await tx.turn(id)
       if (facts === null) return null
@@ -40,14 +41,7 @@ export function watchedTx(
     async open(query) {
       const facts = await tx.open(query)
       if (facts === null) return null
-      covered(
-        query.call,
-        `session:${facts.caller.turn.session}`,
-        `flow:${facts.caller.turn.flow}`,
-        `call:${query.call}`,
-      )
-      if (query.target !== null) covered(query.call, `session:${query.target}`)
-      covered(query.call, ...(facts.target?.waitPath ?? []).map((hop): Key => `session:${hop.session}`))
+      covered(query.call, ...listOpenKeys(query, facts))
       return bug?.open?.(facts, node) ?? facts
     },
     async send(query) {
@@ -60,9 +54,6 @@ export function watchedTx(
       )
       return facts
     },
-    question: (id) => tx.question(id),
-    notices: (session) => tx.notices(session),
-    traced: (session, key) => tx.traced(session, key),
     async message(id) {
       const facts = await tx.message(id)
       if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`))
@@ -73,8 +64,6 @@ export function watchedTx(
       covered(`the inbox of ${session}`, `session:${session}`)
       return tx.inbox(session, ask)
     },
-    accepted: (act) => tx.accepted(act),
-    mail: (session) => tx.mail(session),
     async below(turn) {
       const rows = await tx.below(turn)
       covered(turn, ...rows.map((row): Key => `session:${row.turn.session}`))
@@ -89,3 +78,11 @@ export function watchedTx(
     },
   }
 }
+
+const listOpenKeys = ({ call, target }: Parameters<Tx['open']>[0], facts: OpenFacts): Key[] => [
+  `session:${facts.caller.turn.session}`,
+  `flow:${facts.caller.turn.flow}`,
+  `call:${call}`,
+  ...(target === null ? [] : [`session:${target}` as const]),
+  ...(facts.target?.waitPath ?? []).map((hop): Key => `session:${hop.session}`),
+]

@@ -2,7 +2,7 @@
 import { findBug, type Found } from './find-bugs.ts'
 import { makePlan } from './make-plan.ts'
 import { play } from './play.ts'
-import { seedResultOf, type SeedResult } from './totals.ts'
+import { makeSeedResult, type SeedResult } from './totals.ts'
 
 export type Job =
   | { kind: 'seeds'; from: number; count: number }
@@ -13,7 +13,7 @@ async function work(job: Job): Promise<Reply> {
   if (job.kind === 'bug') return { kind: 'bug', found: await findBug(job.name, job.plansMax) }
   const results: SeedResult[] = []
   for (let seed = job.from; seed < job.from + job.count; seed += 1)
-    results.push(seedResultOf(seed, await play(makePlan(seed))))
+    results.push(makeSeedResult(seed, await play(makePlan(seed))))
   return { kind: 'seeds', results }
 }
 

@@ -46,17 +46,18 @@ function showProgress(done: number, all: number, last: Verdict | null): void {
   )
 }
 
-function table(verdicts: readonly Verdict[]): string {
+function renderTable(verdicts: readonly Verdict[]): string {
   const order = allJobs().toSorted((a, b) => a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name))
   const rows = order.flatMap((job) =>
     verdicts.filter((verdict) => verdict.job.kind === job.kind && verdict.job.name === job.name),
   )
-  return rows
-    .map(
-      ({ job, ok, states, said, seconds, note }) =>
-        `${ok ? 'ok ' : 'BAD'} ${job.kind.padEnd(10)} ${job.name.padEnd(36)} ${String(states).padStart(7)} states ${seconds.toFixed(1).padStart(6)} s  ${said}${ok ? '' : `\n    ${note}`}`,
-    )
-    .join('\n')
+  return rows.map(renderRow).join('\n')
+}
+
+function renderRow({ job, ok, states, said, seconds, note }: Verdict): string {
+  const what = `${ok ? 'ok ' : 'BAD'} ${job.kind.padEnd(10)} ${job.name.padEnd(36)}`
+  const size = `${String(states).padStart(7)} states ${seconds.toFixed(1).padStart(6)} s`
+  return `${what} ${size}  ${said}${ok ? '' : `\n    ${note}`}`
 }
 
 const began = process.uptime()
@@ -67,8 +68,8 @@ const jobs = allJobs().filter(
 const verdicts = await checkAll(jobs)
 const wrong = verdicts.filter(({ ok }) => !ok).length
 const states = verdicts.reduce((sum, verdict) => sum + verdict.states, 0)
-console.log(table(verdicts))
-console.log(
-  `\n${wrong === 0 ? 'All as expected' : `${wrong} not as expected`}: ${verdicts.length} checks, ${states} states, ${(process.uptime() - began).toFixed(0)} s on ${workers} threads.`,
-)
+console.log(renderTable(verdicts))
+const summary = wrong === 0 ? 'All as expected' : `${wrong} not as expected`
+const seconds = (process.uptime() - began).toFixed(0)
+console.log(`\n${summary}: ${verdicts.length} checks, ${states} states, ${seconds} s on ${workers} threads.`)
 process.exitCode = wrong === 0 ? 0 : 1

@@ -6,9 +6,17 @@
 import type { Event } from '../src/model/event.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { belowTurn, nowMs, sessionId, turnId, waitPath } from './checker/facts.ts'
-import { idsOf, names, rowOf, sessionOf, type Options, type State } from './checker/state.ts'
+import {
+  findRoot,
+  listTurns,
+  makeNames,
+  getRow,
+  getSession,
+  type Options,
+  type State,
+} from './checker/state.ts'
 import { callModel } from './checker/steps.ts'
-import { lockstepOptions, randomOf, stepsPerWalk } from './lockstep.ts'
+import { lockstepOptions, createRandom, stepsPerWalk } from './lockstep.ts'
 
 export type Conformance = { states: number; difference: string | null }
 
@@ -17,7 +25,7 @@ export async function conform(
   statesWanted: number,
   options: Options = lockstepOptions,
 ): Promise<Conformance> {
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   const model = callModel(options)
   let states = 0
   while (states < statesWanted) {
@@ -25,7 +33,7 @@ export async function conform(
     try {
       await append(
         store,
-        names('a', options.agents).map((agent): Event => ({
+        makeNames('a', options.agents).map((agent): Event => ({
           type: 'session.created',
           session: sessionId(agent),
           turn: null,
@@ -49,7 +57,7 @@ export async function conform(
         await append(store, chosen.events)
         state = chosen.next
         states += 1
-        const difference = await differenceOf(store, options, state)
+        const difference = await findDifference(store, options, state)
         if (difference !== null) return { states, difference: `after ${actions.join(' ')}: ${difference}` }
       }
     } finally {
@@ -65,10 +73,10 @@ async function append(store: SqliteStore, events: readonly Event[]): Promise<voi
   await store.transact(keys, async (tx) => tx.append(...events))
 }
 
-async function differenceOf(store: SqliteStore, options: Options, state: State): Promise<string | null> {
-  const mine = JSON.stringify(idsOf(state).map((id) => modelRow(options, state, id)))
+async function findDifference(store: SqliteStore, options: Options, state: State): Promise<string | null> {
+  const mine = JSON.stringify(listTurns(state).map((id) => modelRow(options, state, id)))
   const theirs = JSON.stringify(
-    await Promise.all(idsOf(state).map((id) => storeRow(store, options, state, id))),
+    await Promise.all(listTurns(state).map((id) => storeRow(store, options, state, id))),
   )
   if (mine !== theirs) return `the model has ${mine}, the store ${theirs}`
   const waits = (
@@ -82,7 +90,7 @@ async function differenceOf(store: SqliteStore, options: Options, state: State):
 
 /** The rows, what is pending below, and whom its session would close a ring with. */
 function modelRow(options: Options, state: State, id: number) {
-  const row = rowOf(state, id)
+  const row = getRow(state, id)
   return {
     st: row.st,
     call: row.call,
@@ -92,8 +100,8 @@ function modelRow(options: Options, state: State, id: number) {
     below: options.budget === 0 ? 0 : row.below,
     used: row.st === 'ended' && row.epoch > 0 ? row.used : 0,
     under: belowTurn(state, id).map(turnId),
-    rings: names('a', options.agents).filter(
-      (agent) => waitPath(state, agent, sessionOf(state, id)) !== null,
+    rings: makeNames('a', options.agents).filter(
+      (agent) => waitPath(state, agent, getSession(state, id)) !== null,
     ),
   }
 }
@@ -105,13 +113,15 @@ function storeRow(
   id: number,
 ): Promise<ReturnType<typeof modelRow>> {
   const sessions = [
-    ...new Set([...idsOf(state).map((turn) => sessionOf(state, turn)), ...names('a', options.agents)]),
+    ...new Set([
+      ...listTurns(state).map((turn) => getSession(state, turn)),
+      ...makeNames('a', options.agents),
+    ]),
   ]
-  const root = (turn: number): number => (rowOf(state, turn).par === 0 ? turn : root(rowOf(state, turn).par))
   return store.transact(
     [
       ...sessions.map((session) => `session:${sessionId(session)}` as const),
-      `flow:flow_${root(id)}`,
+      `flow:flow_${findRoot(state, id)}`,
       'call:call_x',
     ],
     async (tx) => {
@@ -119,7 +129,7 @@ function storeRow(
       if (facts === null) throw new Error(`${id} is not in the store`)
       const { turn } = facts
       const rings: string[] = []
-      for (const agent of names('a', options.agents)) {
+      for (const agent of makeNames('a', options.agents)) {
         const open = await tx.open({ call: 'call_x', callerTurn: turn.id, target: sessionId(agent) })
         if (open?.target?.waitPath != null) rings.push(agent)
       }

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { cases, runCase, type Case } from './checker/cases.ts'
 import { conform } from './conform.ts'
-import { configOf, lockstep } from './lockstep.ts'
-import { checkTla, configsOf, configText } from './tla.ts'
+import { renderConfig, lockstep } from './lockstep.ts'
+import { checkTla, listConfigs, configText } from './tla.ts'
 
 export type Job =
   | { kind: 'calls' | 'activation' | 'mail' | 'checker'; name: string }
@@ -39,7 +39,7 @@ export function allJobs(): Job[] {
     ...[1, 2, 3, 4].map((seed): Job => ({ kind: 'lockstep', name: `seed ${seed}`, seed, states: 300 })),
     ...[1, 2].map((seed): Job => ({ kind: 'store', name: `seed ${seed}`, seed, states: 2000 })),
     ...(['calls', 'activation', 'mail'] as const).flatMap((kind) =>
-      configsOf(kind).map((name): Job => ({ kind, name })),
+      listConfigs(kind).map((name): Job => ({ kind, name })),
     ),
     ...cases.map(({ name }): Job => ({ kind: 'checker', name })),
   ]
@@ -50,16 +50,16 @@ type Found = Omit<Verdict, 'job' | 'seconds'>
 
 export async function runJob(job: Job): Promise<Verdict> {
   const began = process.uptime()
-  const found = await find(job)
+  const found = await findVerdict(job)
   return { job, ...found, seconds: process.uptime() - began }
 }
 
-async function find(job: Job): Promise<Found> {
+async function findVerdict(job: Job): Promise<Found> {
   switch (job.kind) {
     case 'lockstep':
-      return compared(lockstep(job.seed, job.states), 'as TLA+')
+      return describeComparison(lockstep(job.seed, job.states), 'as TLA+')
     case 'store':
-      return compared(await conform(job.seed, job.states), 'as SQLite')
+      return describeComparison(await conform(job.seed, job.states), 'as SQLite')
     case 'checker':
       return findCase(cases.find(({ name }) => name === job.name))
     case 'calls':
@@ -69,7 +69,7 @@ async function find(job: Job): Promise<Found> {
   }
 }
 
-const compared = (
+const describeComparison = (
   { states, difference }: { states: number; difference: string | null },
   said: string,
 ): Found => ({
@@ -121,5 +121,5 @@ function findCase(one: Case | undefined): Found {
 
 function sameConstants({ twin, options }: Case): boolean {
   const text = configText('calls', twin ?? '').replace(/^INVARIANT .*\n/gm, '')
-  return configOf(options) === text
+  return renderConfig(options) === text
 }

@@ -2,9 +2,18 @@
  * The TypeScript steps and the TLA+ text must allow the same: their successors are compared state by state
  * along random walks.
  */
+import { rowPlain } from './checker/fold.ts'
 import { callModel } from './checker/steps.ts'
-import { idsOf, names, optionsPlain, rowOf, type Options, type Row, type State } from './checker/state.ts'
-import { configText, protocolText, successorsOf } from './tla.ts'
+import {
+  listTurns,
+  makeNames,
+  optionsPlain,
+  getRow,
+  type Options,
+  type Row,
+  type State,
+} from './checker/state.ts'
+import { configText, protocolText, listSuccessors } from './tla.ts'
 
 export type Lockstep = { states: number; edges: number; difference: string | null }
 
@@ -26,7 +35,7 @@ export const lockstepOptions: Options = {
 export const stepsPerWalk = 24
 
 /** Random, but the same for the same seed. */
-export function randomOf(seed: number): (below: number) => number {
+export function createRandom(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -37,25 +46,25 @@ export function randomOf(seed: number): (below: number) => number {
 export function lockstep(seed: number, statesWanted: number, options: Options = lockstepOptions): Lockstep {
   const model = callModel(options)
   const text = protocolText()
-  const config = configOf(options)
-  const random = randomOf(seed)
+  const config = renderConfig(options)
+  const random = createRandom(seed)
   const seen = new Set<string>()
   let edges = 0
   while (seen.size < statesWanted) {
     let state = model.init
     for (let step = 0; step < stepsPerWalk && seen.size < statesWanted; step += 1) {
       const steps = model.steps(state)
-      const mine = new Set(steps.map(({ next }) => canon(tlaOf(options, next))))
+      const mine = new Set(steps.map(({ next }) => canonicalize(toTla(options, next))))
       if (!seen.has(model.key(state))) {
         seen.add(model.key(state))
-        const theirs = new Set(successorsOf(text, config, tlaOf(options, state)).map(canon))
+        const theirs = new Set(listSuccessors(text, config, toTla(options, state)).map(canonicalize))
         edges += mine.size
-        const difference = differenceOf(mine, theirs)
+        const difference = findDifference(mine, theirs)
         if (difference !== null)
           return {
             states: seen.size,
             edges,
-            difference: `after ${canon(tlaOf(options, state))}: ${difference}`,
+            difference: `after ${canonicalize(toTla(options, state))}: ${difference}`,
           }
       }
       const chosen = steps[random(steps.length)]
@@ -66,7 +75,7 @@ export function lockstep(seed: number, statesWanted: number, options: Options = 
   return { states: seen.size, edges, difference: null }
 }
 
-function differenceOf(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): string | null {
+function findDifference(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): string | null {
   const onlyMine = [...mine].find((state) => !theirs.has(state))
   const onlyTheirs = [...theirs].find((state) => !mine.has(state))
   if (onlyMine === undefined && onlyTheirs === undefined) return null
@@ -74,11 +83,11 @@ function differenceOf(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): s
 }
 
 /** The configuration Waits with the constants of these options. */
-export function configOf(options: Options): string {
+export function renderConfig(options: Options): string {
   const set = (items: readonly string[]): string => `{${items.join(', ')}}`
   const constants: Record<string, string> = {
-    Agents: set(names('a', options.agents)),
-    Nodes: set(names('n', options.nodes)),
+    Agents: set(makeNames('a', options.agents)),
+    Nodes: set(makeNames('n', options.nodes)),
     MaxTurns: String(options.turnsMax),
     MaxRoots: String(options.rootsMax),
     MaxDepth: String(options.depthMax),
@@ -97,35 +106,19 @@ export function configOf(options: Options): string {
     )
 }
 
-const rowFree: Row = {
-  st: 'ended',
-  ses: null,
-  path: [],
-  par: 0,
-  bg: false,
-  key: 0,
-  call: 'none',
-  ends: 0,
-  stop: 'no',
-  node: null,
-  epoch: 0,
-  max: 0,
-  used: 0,
-  below: 0,
-  pos: 0,
-}
+const rowFree: Row = { ...rowPlain, st: 'ended' }
 
 /**
  * A state in the JSON of tla-checker: functions over 1..n are tuples, sets are arrays, model values are
  * named.
  */
-export function tlaOf(options: Options, state: State): Record<string, unknown> {
+export function toTla(options: Options, state: State): Record<string, unknown> {
   const model = (name: string) => ({ __model: name })
   const tuple = (items: readonly unknown[]) => ({ __tuple: items })
   const ids = Array.from({ length: options.turnsMax }, (_, index) => index + 1)
-  const used = new Set(idsOf(state))
+  const used = new Set(listTurns(state))
   const each = (value: (row: Row, id: number, free: boolean) => unknown) =>
-    tuple(ids.map((id) => value(used.has(id) ? rowOf(state, id) : rowFree, id, !used.has(id))))
+    tuple(ids.map((id) => value(used.has(id) ? getRow(state, id) : rowFree, id, !used.has(id))))
   const drivers = (of: State['run']) => of.map(([node, turn, epoch]) => tuple([model(node), turn, epoch]))
   return {
     st: each((row, _, free) => (free ? 'free' : row.st)),
@@ -155,14 +148,14 @@ export function tlaOf(options: Options, state: State): Record<string, unknown> {
 }
 
 /** One text for one value; sets are sorted. */
-function canon(value: unknown): string {
-  if (Array.isArray(value)) return `{${value.map(canon).sort().join(',')}}`
+function canonicalize(value: unknown): string {
+  if (Array.isArray(value)) return `{${value.map(canonicalize).sort().join(',')}}`
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   const fields = value as Record<string, unknown>
-  if ('__tuple' in fields) return `<${(fields['__tuple'] as unknown[]).map(canon).join(',')}>`
+  if ('__tuple' in fields) return `<${(fields['__tuple'] as unknown[]).map(canonicalize).join(',')}>`
   if ('__model' in fields) return `#${String(fields['__model'])}`
   return `(${Object.keys(fields)
     .sort()
-    .map((name) => `${name}=${canon(fields[name])}`)
+    .map((name) => `${name}=${canonicalize(fields[name])}`)
     .join(';')})`
 }

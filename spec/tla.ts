@@ -33,29 +33,29 @@ function load(): void {
   loaded = true
 }
 
-const bare = (text: string): string => text.replace(/^-+ MODULE.*\n/m, '').replace(/^=+\s*$/m, '')
+const stripFrame = (text: string): string => text.replace(/^-+ MODULE.*\n/m, '').replace(/^=+\s*$/m, '')
 
 /** The checker reads the text anew for every question, so comments are left out. */
-const terse = (text: string): string =>
+const stripComments = (text: string): string =>
   text
     .replaceAll(/\(\*[\s\S]*?\*\)/g, '')
     .replaceAll(/\\\*.*$/gm, '')
     .replaceAll(/\n\s*\n/g, '\n')
 
 export const moduleText = (folder: string): string =>
-  terse(
+  stripComments(
     folder === 'calls'
-      ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => bare(read('calls/Calls.tla')))
+      ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => stripFrame(read('calls/Calls.tla')))
       : read(folder === 'mail' ? 'mail/Mail.tla' : 'activation/Activation.tla'),
   )
 
 /** The protocol without its properties. */
-export const protocolText = (): string => terse(read('calls/Calls.tla'))
+export const protocolText = (): string => stripComments(read('calls/Calls.tla'))
 
 export const configText = (folder: string, name: string): string => read(`${folder}/${name}.cfg`)
 
 /** Configurations of safety; one with a property is for TLC. */
-export const configsOf = (folder: string): string[] =>
+export const listConfigs = (folder: string): string[] =>
   readdirSync(here(folder))
     .filter((file) => file.endsWith('.cfg'))
     .map((file) => file.slice(0, -4))
@@ -78,7 +78,7 @@ export function checkTla(folder: string, name: string): TlaVerdict {
 }
 
 /** The successors of one state, as the TLA+ text has them. */
-export function successorsOf(text: string, config: string, state: unknown): unknown[] {
+export function listSuccessors(text: string, config: string, state: unknown): unknown[] {
   load()
   const answer = JSON.parse(explore_next(text, config, '{}', JSON.stringify(state))) as {
     ok: boolean

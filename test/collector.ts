@@ -1,5 +1,5 @@
 /**
- * A collector of OTLP over HTTP, as small as it can be: it keeps what it was sent, and answers as it is told.
+ * A minimal collector of OTLP over HTTP: it keeps what it receives, and answers as the test says.
  */
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -48,13 +48,13 @@ type Request = {
   }[]
 }
 
-const valueOf = (value: Attribute['value']): unknown =>
+const readValue = (value: Attribute['value']): unknown =>
   value.stringValue ??
   value.boolValue ??
   value.doubleValue ??
-  (value.intValue === undefined ? value.arrayValue?.values.map(valueOf) : Number(value.intValue))
-const plain = (attributes: readonly Attribute[]): Record<string, unknown> =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]))
+  (value.intValue === undefined ? value.arrayValue?.values.map(readValue) : Number(value.intValue))
+const readAttributes = (attributes: readonly Attribute[]): Record<string, unknown> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, readValue(value)]))
 
 export async function collector(): Promise<Collector> {
   const waiting: { requests: number; resolve: () => void }[] = []
@@ -72,13 +72,13 @@ export async function collector(): Promise<Collector> {
         path: request.url ?? '',
         headers: request.headers,
         bytes: raw.length,
-        resource: plain(first?.resource.attributes ?? []),
+        resource: readAttributes(first?.resource.attributes ?? []),
       })
       if (answer !== 'hang' && answer.status === 200)
         mine.spans.push(
           ...(first?.scopeSpans[0]?.spans ?? []).map((span) => ({
             ...span,
-            attributes: plain(span.attributes),
+            attributes: readAttributes(span.attributes),
           })),
         )
       for (const one of waiting.filter(({ requests }) => mine.requests.length >= requests)) one.resolve()

@@ -6,7 +6,8 @@ import { AgentFS, type ToolCall } from 'agentfs-sdk'
 import { onTestFinished } from 'vitest'
 import type { SessionId } from '../src/model/id.ts'
 import { systemClock } from '../src/runtime/system-clock.ts'
-import { mailView, type MailView, type MailViewDeps } from '../src/views/mail-view.ts'
+import type { MailViewDeps } from '../src/views/mail-reader.ts'
+import { mailView, type MailView } from '../src/views/mail-view.ts'
 import { mailWorld, user, type MailWorld } from './mail-kit.ts'
 import type { MessageRecord } from '../src/wire/mail.ts'
 
@@ -54,13 +55,13 @@ export function mailDesk(w: MailWorld): MailDesk {
   const view: MailDesk['view'] = async (more) => {
     const made = await mailView(deps(more))
     if (made === null) throw new Error('there is no view')
-    const deaf = w.exchange.subscribe(
+    const unsubscribe = w.exchange.subscribe(
       w.exchange.lastSeq(),
       { sessions: null },
       { events: (events) => made.events(events), delta: () => undefined },
     )
     const close = async (): Promise<void> => {
-      deaf()
+      unsubscribe()
       open.delete(close)
       await made.close()
     }

@@ -1,4 +1,4 @@
-/** Views of mail that somebody or something has damaged: noticed at the start, and made anew from the log. */
+/** Damaged views of mail: noticed at the start, and rebuilt from the log. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ test.each([
       writeFileSync(folder, 'x')
     },
   ],
-])('files: %s is noticed, and the folder made anew', async (_, damage) => {
+])('files: %s is noticed, and the folder rebuilt', async (_, damage) => {
   const { b, directory, once, read, records, warnings } = await correspondence()
   await once({ storage: 'files' })
   damage(join(directory, b))
@@ -51,7 +51,7 @@ test.each([
     },
   ],
   ['cut off', (file: string) => writeFileSync(file, readFileSync(file).subarray(0, 9000))],
-])('agentfs: a database that is %s is noticed and made anew', async (_, damage) => {
+])('agentfs: a database that is %s is noticed and rebuilt', async (_, damage) => {
   const { b, directory, once, inDatabase, warnings } = await correspondence()
   await once()
   const before = await inDatabase(b)
@@ -74,7 +74,7 @@ test.each([
     'another log',
     (fs: AgentFS) => fs.kv.set('tieline', { log: 'other', seq: 3, count: 3, sum: 1, tools: 0, toolSum: 0 }),
   ],
-])('agentfs: %s is noticed, and the database made anew', async (_, damage) => {
+])('agentfs: %s is noticed, and the database rebuilt', async (_, damage) => {
   const { b, directory, once, inDatabase } = await correspondence()
   await once()
   const before = await inDatabase(b)
@@ -85,19 +85,20 @@ test.each([
   expect(await inDatabase(b)).toEqual(before)
 })
 
-test('a database that another process has open is left alone and warned about; the next start brings it up to date', async () => {
+test('a database that another process has open is left alone, with a warning, until the next start', async () => {
   const { w, a, b, directory, once, inDatabase, records, warnings } = await correspondence()
   await once()
   const file = join(directory, `${b}.db`)
-  const holder = spawn(
-    process.execPath,
-    [
-      '--input-type=module',
-      '-e',
-      `import { AgentFS } from 'agentfs-sdk'; const fs = await AgentFS.open({ path: ${JSON.stringify(file)} }); console.log('open'); process.stdin.on('end', () => fs.close()).resume()`,
-    ],
-    { cwd: process.cwd(), stdio: ['pipe', 'pipe', 'inherit'] },
-  )
+  const program = `
+    import { AgentFS } from 'agentfs-sdk'
+    const fs = await AgentFS.open({ path: ${JSON.stringify(file)} })
+    console.log('open')
+    process.stdin.on('end', () => fs.close()).resume()
+  `
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: process.cwd(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   const ended = new Promise((resolve) => holder.once('exit', resolve))
   await new Promise((resolve) => holder.stdout.once('data', resolve))
   for (const session of [a, b])
@@ -112,7 +113,7 @@ test('a database that another process has open is left alone and warned about; t
   expect((await inDatabase(b)).messages).toEqual(await records('one', 'two', 'three', `more-${b}`))
 })
 
-test('a place that cannot be written is warned about once, the others go on, and it is made anew at the next start', async () => {
+test('a place that cannot be written costs one warning, and is rebuilt at the next start', async () => {
   const { w, a, b, view, once, read, records, warnings } = await correspondence()
   const open = await view({
     storage: 'files',

@@ -2,12 +2,12 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until } from './http-kit.ts'
-import { agent, eachWithItsSite, isBlind, openPage, type Turn } from './page-kit.ts'
+import { createAgent, useSite, isBlind, openPage, type Turn } from './page-kit.ts'
 import { hasSmallDisks, smallDisk } from './small-disk.ts'
 
 const patience = 90_000
-const { newContext, newSite } = eachWithItsSite(patience)
-const echo = agent((turn: Turn) => turn.think(`You said: ${turn.task.slice(0, 20)}`))
+const { newContext, newSite } = useSite(patience)
+const echo = createAgent((turn: Turn) => turn.think(`You said: ${turn.task.slice(0, 20)}`))
 
 test.skipIf(isBlind || !hasSmallDisks)(
   'a full disk is a bar on the page with what to do, and the page goes on when there is space',

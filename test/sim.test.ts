@@ -8,7 +8,7 @@ import { findBug } from '../sim/find-bugs.ts'
 import { makePlan } from '../sim/make-plan.ts'
 import { Plan } from '../sim/plan.ts'
 import { play } from '../sim/play.ts'
-import { reasonOf, shrink } from '../sim/shrink.ts'
+import { normalizeReason, shrink } from '../sim/shrink.ts'
 import { plantedBugs } from '../sim/planted-bugs.ts'
 
 const batches = Array.from({ length: 6 }, (_, index) => 1 + index * 25)
@@ -51,5 +51,5 @@ test('a failing plan is cut down, and still fails for the same reason', async ()
   const whole = makePlan(plans ?? 0)
   const { plan } = await shrink(whole, failure, bug(), 60)
   expect(plan.roots.length + plan.faults.length).toBeLessThan(whole.roots.length + whole.faults.length)
-  expect(reasonOf((await play(plan, bug())).failure ?? '')).toBe(reasonOf(failure))
+  expect(normalizeReason((await play(plan, bug())).failure ?? '')).toBe(normalizeReason(failure))
 }, 60_000)

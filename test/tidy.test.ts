@@ -23,22 +23,31 @@ const linesMax = 600
 /** What each layer may import, besides itself. An entry is a layer, or one file of a layer. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
-  runtime: ['model'],
-  store: ['src/runtime/ports.ts', 'src/runtime/lists-port.ts', 'src/runtime/store-health.ts', 'model'],
-  tools: ['runtime', 'model', 'src/own-files.ts'],
-  adapters: ['runtime', 'tools', 'client', 'model', 'src/own-files.ts'],
-  server: ['runtime', 'model', 'src/own-files.ts'],
+  wire: ['model'],
+  runtime: ['model', 'wire'],
+  store: [
+    'src/runtime/ports.ts',
+    'src/runtime/lists-port.ts',
+    'src/runtime/store-health.ts',
+    'model',
+    'wire',
+  ],
+  tools: ['runtime', 'model', 'wire', 'src/own-files.ts'],
+  adapters: ['runtime', 'tools', 'client', 'model', 'wire', 'src/own-files.ts'],
+  server: ['runtime', 'model', 'wire', 'src/own-files.ts'],
   views: [
     'src/runtime/ports.ts',
-    'src/runtime/exchange.ts',
+    'src/runtime/desk/desk.ts',
+    'wire',
     'src/runtime/redact.ts',
     'model',
     'src/own-files.ts',
   ],
-  client: ['model'],
+  client: ['model', 'wire'],
   cli: [
     'client',
     'model',
+    'wire',
     'src/adapters/mcp/serve-stdio.ts',
     'src/agents.ts',
     'src/log-care.ts',
@@ -50,6 +59,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/runtime/system-clock.ts',
   ],
   'src/index.ts': [
+    'wire',
     'src/agents.ts',
     'src/serve.ts',
     'src/tieline.ts',
@@ -61,6 +71,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
   ],
   'src/tieline.ts': [
+    'wire',
     'model',
     'runtime',
     'store',
@@ -73,6 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/agents.ts': ['model', 'runtime', 'adapters', 'src/config.ts', 'src/config-problem.ts'],
   'src/serve.ts': [
+    'wire',
     'src/tieline.ts',
     'model',
     'runtime',

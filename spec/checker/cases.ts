@@ -3,12 +3,12 @@
  * configuration, and must find as many states.
  * A mutant has one guard switched off and must break the property named after it.
  */
-import { fairness, invariantsOf, leadsToOf } from './properties.ts'
+import { fairness, makeInvariants, makeLeadsTo } from './properties.ts'
 import { search, type Result } from './search.ts'
 import { optionsPlain, type Fault, type Guard, type Options, type State } from './state.ts'
 import { callModel } from './steps.ts'
 
-type Liveness = keyof ReturnType<typeof leadsToOf>
+type Liveness = keyof ReturnType<typeof makeLeadsTo>
 
 export type Case = {
   name: string
@@ -217,14 +217,14 @@ export const cases: readonly Case[] = [
 
 /** The properties about tokens say nothing where there is no budget. */
 function invariantsFor(options: Options): Record<string, (state: State) => boolean> {
-  const { BudgetKept, HoldKept, ...rest } = invariantsOf(options)
+  const { BudgetKept, HoldKept, ...rest } = makeInvariants(options)
   return options.budget === 0 || BudgetKept === undefined || HoldKept === undefined
     ? rest
     : { ...rest, BudgetKept, ...(options.KeepHold && { HoldKept }) }
 }
 
 export function runCase({ options, live, fair }: Case): Result {
-  const leads = leadsToOf(options)
+  const leads = makeLeadsTo(options)
   return search(callModel(options), {
     invariants: invariantsFor(options),
     leadsTo: live.flatMap((name) => leads[name]),

@@ -10,11 +10,11 @@ import type { BelowRow, Hop, OpenFacts, SessionRow, TurnFacts, TurnRow } from '.
 import type { NodeId, SessionId, TurnId } from '../../src/model/id.ts'
 import { limitsDefault, type Limits } from '../../src/model/limits.ts'
 import {
-  idsOf,
-  names,
-  rootOf,
-  rowOf,
-  sessionOf,
+  listTurns,
+  makeNames,
+  findRoot,
+  getRow,
+  getSession,
   type Kind,
   type Options,
   type Row,
@@ -30,26 +30,26 @@ export const turnNumber = (id: string): number => Number(id.slice(id.indexOf('_'
 export const sessionId = (session: string): SessionId => `ses_${session}`
 export const nodeId = (node: string): NodeId => `node_${node}`
 
-export const limitsOf = (options: Options): Limits => ({ ...limitsDefault, depthMax: options.depthMax })
+export const makeLimits = (options: Options): Limits => ({ ...limitsDefault, depthMax: options.depthMax })
 
 const agents = new Map(
-  names('a', 9).map((name) => [
+  makeNames('a', 9).map((name) => [
     name,
     Agent.parse({ name, allowSubAgentCalls: true, tools: ['*'], maxDepth: 64 }),
   ]),
 )
-const agentOf = (name: string): Agent => {
+const getAgent = (name: string): Agent => {
   const agent = agents.get(name)
   if (agent === undefined) throw new Error(`there is no agent ${name}`)
   return agent
 }
 
-const agentOfRow = (row: Row): string => row.path.at(-1) ?? ''
+const getRowAgent = (row: Row): string => row.path.at(-1) ?? ''
 
 export const sessionRow = (state: State, turn: number): SessionRow =>
-  sessionRowOf(sessionOf(state, turn), agentOfRow(rowOf(state, turn)))
+  makeSessionRow(getSession(state, turn), getRowAgent(getRow(state, turn)))
 
-const sessionRowOf = (session: string, agent: string): SessionRow => ({
+const makeSessionRow = (session: string, agent: string): SessionRow => ({
   id: sessionId(session),
   agent,
   kind: session === agent ? 'persistent' : 'ephemeral',
@@ -65,35 +65,35 @@ const sessionRowOf = (session: string, agent: string): SessionRow => ({
 })
 
 /** The hops of a path: every session on it, root first. */
-function hopsOf(state: State, turn: number): Hop[] {
-  const row = rowOf(state, turn)
-  const above = row.par === 0 ? [] : hopsOf(state, row.par)
-  return [...above, { session: sessionId(sessionOf(state, turn)), agent: agentOfRow(row) }]
+function listHops(state: State, turn: number): Hop[] {
+  const row = getRow(state, turn)
+  const above = row.par === 0 ? [] : listHops(state, row.par)
+  return [...above, { session: sessionId(getSession(state, turn)), agent: getRowAgent(row) }]
 }
 
-export const grantOf = (options: Options, state: State, turn: number): Grant => ({
-  agent: agentOfRow(rowOf(state, turn)),
-  depth: rowOf(state, turn).path.length - 1,
+export const makeGrant = (options: Options, state: State, turn: number): Grant => ({
+  agent: getRowAgent(getRow(state, turn)),
+  depth: getRow(state, turn).path.length - 1,
   subagentDepth: 0,
-  path: hopsOf(state, turn),
+  path: listHops(state, turn),
   authority: fullAuthority,
-  tokensMax: options.budget === 0 ? null : rowOf(state, turn).max,
+  tokensMax: options.budget === 0 ? null : getRow(state, turn).max,
   maxIterations: 16,
 })
 
 export function turnRow(options: Options, state: State, turn: number): TurnRow {
-  const row = rowOf(state, turn)
+  const row = getRow(state, turn)
   return {
     id: turnId(turn),
-    session: sessionId(sessionOf(state, turn)),
-    flow: `flow_${rootOf(state, turn)}`,
+    session: sessionId(getSession(state, turn)),
+    flow: `flow_${findRoot(state, turn)}`,
     state: row.st,
     call:
       row.par === 0
         ? null
         : {
             id: `call_${turn}`,
-            caller: sessionId(sessionOf(state, row.par)),
+            caller: sessionId(getSession(state, row.par)),
             callerTurn: turnId(row.par),
             pending: row.call === 'pending',
             outcome: row.call === 'pending' || row.call === 'none' ? null : row.call,
@@ -101,7 +101,7 @@ export function turnRow(options: Options, state: State, turn: number): TurnRow {
             deadline: farMs,
             key: String(row.key),
           },
-    grant: grantOf(options, state, turn),
+    grant: makeGrant(options, state, turn),
     node: row.node === null ? null : nodeId(row.node),
     epoch: row.epoch,
     deadline: farMs,
@@ -122,8 +122,8 @@ export const turnFacts = (options: Options, state: State, turn: number): TurnFac
 /** Pending calls below a turn, all levels, through pending calls only. */
 export function belowTurn(state: State, turn: number): number[] {
   const found: number[] = []
-  for (const id of idsOf(state)) {
-    const row = rowOf(state, id)
+  for (const id of listTurns(state)) {
+    const row = getRow(state, id)
     if (row.call === 'pending' && (row.par === turn || found.includes(row.par))) found.push(id)
   }
   return found
@@ -132,7 +132,7 @@ export function belowTurn(state: State, turn: number): number[] {
 export const belowFacts = (options: Options, state: State, turn: number): BelowRow[] =>
   belowTurn(state, turn).map((id) => ({
     turn: turnRow(options, state, id),
-    sessionKind: rowOf(state, id).ses === null ? 'ephemeral' : 'persistent',
+    sessionKind: getRow(state, id).ses === null ? 'ephemeral' : 'persistent',
   }))
 
 /** Whom a session waits for: `blocking` says which pending calls count, `rows` adds the recorded waits. */
@@ -142,12 +142,12 @@ export function waitsFor(
   blocking: (turn: number, row: Row) => boolean,
   rows: readonly number[],
 ): string[] {
-  const calls = idsOf(state).filter((id) => {
-    const row = rowOf(state, id)
-    return row.call === 'pending' && blocking(id, row) && sessionOf(state, row.par) === session
+  const calls = listTurns(state).filter((id) => {
+    const row = getRow(state, id)
+    return row.call === 'pending' && blocking(id, row) && getSession(state, row.par) === session
   })
-  const recorded = rows.filter((id) => sessionOf(state, rowOf(state, id).par) === session)
-  return [...new Set([...calls, ...recorded].map((id) => sessionOf(state, id)))]
+  const recorded = rows.filter((id) => getSession(state, getRow(state, id).par) === session)
+  return [...new Set([...calls, ...recorded].map((id) => getSession(state, id)))]
 }
 
 /** Sessions from `from` to `to` along recorded waits; null if none. */
@@ -162,16 +162,19 @@ export function waitPath(state: State, from: string, to: string): string[] | nul
   return path
 }
 
-const hopOf = (state: State, session: string): Hop => {
-  const turn = idsOf(state).find((id) => sessionOf(state, id) === session)
-  return { session: sessionId(session), agent: turn === undefined ? session : agentOfRow(rowOf(state, turn)) }
+const makeHop = (state: State, session: string): Hop => {
+  const turn = listTurns(state).find((id) => getSession(state, id) === session)
+  return {
+    session: sessionId(session),
+    agent: turn === undefined ? session : getRowAgent(getRow(state, turn)),
+  }
 }
 
 export const openRequest = (turn: number, agent: string, kind: Kind, tokens: number): OpenRequest => ({
   tool: kind === 'kept' ? 'call_agent' : 'sub_agent',
   targetName: agent,
   bySession: false,
-  targetAgent: agentOf(agent),
+  targetAgent: getAgent(agent),
   session: sessionId(kind === 'kept' ? agent : `e${turn}`),
   fresh: kind !== 'kept',
   task: 'a part',
@@ -192,10 +195,10 @@ export function openFacts(
   agent: string,
   kind: Kind,
 ): OpenFacts {
-  const queued = idsOf(state).filter(
-    (id) => rowOf(state, id).st === 'queued' && sessionOf(state, id) === agent,
+  const queued = listTurns(state).filter(
+    (id) => getRow(state, id).st === 'queued' && getSession(state, id) === agent,
   ).length
-  const path = kind === 'kept' ? waitPath(state, agent, sessionOf(state, caller)) : null
+  const path = kind === 'kept' ? waitPath(state, agent, getSession(state, caller)) : null
   return {
     known: false,
     caller: turnFacts(options, state, caller),
@@ -206,18 +209,18 @@ export function openFacts(
     target:
       kind === 'kept'
         ? {
-            session: sessionRowOf(agent, agent),
+            session: makeSessionRow(agent, agent),
             queued,
-            waitPath: path?.map((session) => hopOf(state, session)) ?? null,
+            waitPath: path?.map((session) => makeHop(state, session)) ?? null,
           }
         : null,
   }
 }
 
 export const openWorld = (options: Options, state: State, caller: number): OpenWorld => ({
-  callerAgent: agentOf(agentOfRow(rowOf(state, caller))),
+  callerAgent: getAgent(getRowAgent(getRow(state, caller))),
   knownAgents: [...agents.keys()],
-  limits: limitsOf(options),
+  limits: makeLimits(options),
   now: nowMs,
   callerTaskHash: `task ${caller}`,
 })

@@ -1,9 +1,9 @@
 /** Folds the events of one transaction into the rows, as `src/store/apply.ts` folds them into the tables. */
 import type { Event, EventOf } from '../../src/model/event.ts'
 import { turnNumber } from './facts.ts'
-import { edit, rowOf, sessionOf, sorted, type Options, type Row, type State } from './state.ts'
+import { edit, getRow, getSession, sortSet, type Options, type Row, type State } from './state.ts'
 
-const rowPlain: Row = {
+export const rowPlain: Row = {
   st: 'queued',
   ses: null,
   path: [],
@@ -56,11 +56,11 @@ function foldOne(options: Options, state: State, event: Event): State {
     case 'turn.ended':
       return endRow(options, state, turnNumber(event.turn ?? ''))
     case 'call.ended':
-      return endCallOf(state, event)
+      return endCall(state, event)
     case 'step.ended':
       return spend(state, turnNumber(event.turn ?? ''), event)
     case 'wait.started':
-      return { ...state, waits: sorted([...state.waits, turnNumber(event.target.replace('ses_e', '_'))]) }
+      return { ...state, waits: sortSet([...state.waits, turnNumber(event.target.replace('ses_e', '_'))]) }
     case 'wait.ended':
       return {
         ...state,
@@ -105,13 +105,13 @@ function openRow(state: State, event: EventOf<'call.opened'>): State {
     call: 'pending',
     max,
   }
-  const opened = edit(state, par, { below: rowOf(state, par).below + max })
+  const opened = edit(state, par, { below: getRow(state, par).below + max })
   return { ...opened, rows: [...opened.rows, row] }
 }
 
-function endCallOf(state: State, event: EventOf<'call.ended'>): State {
+function endCall(state: State, event: EventOf<'call.ended'>): State {
   const turn = turnNumber(event.call)
-  const row = rowOf(state, turn)
+  const row = getRow(state, turn)
   return edit(state, turn, {
     call: event.outcome,
     ends: row.ends + 1,
@@ -121,16 +121,16 @@ function endCallOf(state: State, event: EventOf<'call.ended'>): State {
 
 /** The waits of a session go with the turn that began them: one that never ran has begun none. */
 function endRow(options: Options, state: State, turn: number): State {
-  const session = sessionOf(state, turn)
-  const rests = rowOf(state, turn).st === 'running' || !options.OwnWaits
+  const session = getSession(state, turn)
+  const rests = getRow(state, turn).st === 'running' || !options.OwnWaits
   const waits = rests
-    ? state.waits.filter((id) => sessionOf(state, rowOf(state, id).par) !== session)
+    ? state.waits.filter((id) => getSession(state, getRow(state, id).par) !== session)
     : state.waits
   return { ...edit(state, turn, { st: 'ended' }), waits }
 }
 
 const spend = (state: State, turn: number, { usage }: EventOf<'step.ended'>): State =>
-  edit(state, turn, { used: rowOf(state, turn).used + (usage === null ? 0 : usage.input + usage.output) })
+  edit(state, turn, { used: getRow(state, turn).used + (usage === null ? 0 : usage.input + usage.output) })
 
 /**
  * R7: what a stopped turn used takes the place of what it held. A caller that has ended passed the hold on as
@@ -142,8 +142,8 @@ function settle(options: Options, before: State, after: State): State {
     .filter(({ par, tokens }) => par !== 0 && tokens !== 0)
   return changes.reduce((state, { par, tokens }) => {
     let settled = state
-    for (let at = par; at !== 0; at = rowOf(settled, at).st === 'ended' ? rowOf(settled, at).par : 0)
-      settled = edit(settled, at, { below: rowOf(settled, at).below + tokens })
+    for (let at = par; at !== 0; at = getRow(settled, at).st === 'ended' ? getRow(settled, at).par : 0)
+      settled = edit(settled, at, { below: getRow(settled, at).below + tokens })
     return settled
   }, after)
 }

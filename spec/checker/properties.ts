@@ -2,20 +2,20 @@
 import { waitsFor } from './facts.ts'
 import type { LeadsTo } from './search.ts'
 import {
-  idsOf,
+  listTurns,
   isOurs,
-  kidsOf,
-  rootOf,
-  rowOf,
+  listChildren,
+  findRoot,
+  getRow,
   sameDriver,
-  sessionOf,
+  getSession,
   type Options,
   type State,
 } from './state.ts'
 
 type Invariant = (state: State) => boolean
 
-const all = (state: State, holds: (turn: number) => boolean): boolean => idsOf(state).every(holds)
+const all = (state: State, holds: (turn: number) => boolean): boolean => listTurns(state).every(holds)
 const isEnding = (call: string): boolean => call !== 'none' && call !== 'pending'
 
 /** R5, as it really is: who is blocked by whom. */
@@ -32,39 +32,40 @@ function inRing(state: State, session: string): boolean {
   return false
 }
 
-export const invariantsOf = (options: Options): Record<string, Invariant> => ({
+export const makeInvariants = (options: Options): Record<string, Invariant> => ({
   NoCycle: (state) =>
-    all(state, (id) => new Set(rowOf(state, id).path).size === rowOf(state, id).path.length),
-  NoDeadlock: (state) => all(state, (id) => !inRing(state, sessionOf(state, id))),
+    all(state, (id) => new Set(getRow(state, id).path).size === getRow(state, id).path.length),
+  NoDeadlock: (state) => all(state, (id) => !inRing(state, getSession(state, id))),
   WaitsRecorded: (state) =>
-    state.aw.every((id) => rowOf(state, id).call !== 'pending' || state.waits.includes(id)),
+    state.aw.every((id) => getRow(state, id).call !== 'pending' || state.waits.includes(id)),
   SingleActivationDuringCall: (state) => {
-    const running = idsOf(state).filter((id) => rowOf(state, id).st === 'running')
+    const running = listTurns(state).filter((id) => getRow(state, id).st === 'running')
     return (
-      new Set(running.map((id) => sessionOf(state, id))).size === running.length &&
+      new Set(running.map((id) => getSession(state, id))).size === running.length &&
       running.every(
         (id) => state.run.filter((driver) => driver[1] === id && isOurs(state, driver)).length <= 1,
       )
     )
   },
   NoStaleCommit: (state) => !state.torn,
-  DepthBounded: (state) => all(state, (id) => rowOf(state, id).path.length - 1 <= options.depthMax),
+  DepthBounded: (state) => all(state, (id) => getRow(state, id).path.length - 1 <= options.depthMax),
   NoOrphan: (state) =>
     all(state, (id) => {
-      const row = rowOf(state, id)
+      const row = getRow(state, id)
       if (row.call !== 'pending') return true
-      const caller = rowOf(state, row.par)
+      const caller = getRow(state, row.par)
       return caller.st === 'running' && caller.stop === 'no' && !isEnding(caller.call)
     }),
   EndsOnce: (state) =>
-    all(state, (id) => rowOf(state, id).ends === (isEnding(rowOf(state, id).call) ? 1 : 0)),
+    all(state, (id) => getRow(state, id).ends === (isEnding(getRow(state, id).call) ? 1 : 0)),
   NothingAfterEnd: (state) =>
-    all(state, (id) => rowOf(state, id).st !== 'ended' || rowOf(state, id).call !== 'pending'),
+    all(state, (id) => getRow(state, id).st !== 'ended' || getRow(state, id).call !== 'pending'),
   NoDouble: (state) =>
     all(
       state,
       (id) =>
-        new Set(kidsOf(state, id).map((kid) => rowOf(state, kid).key)).size === kidsOf(state, id).length,
+        new Set(listChildren(state, id).map((kid) => getRow(state, kid).key)).size ===
+        listChildren(state, id).length,
     ),
   CanBeTold: (state) =>
     state.run.every(
@@ -74,16 +75,16 @@ export const invariantsOf = (options: Options): Record<string, Invariant> => ({
     all(
       state,
       (root) =>
-        idsOf(state)
-          .filter((id) => rootOf(state, id) === root)
-          .reduce((sum, id) => sum + rowOf(state, id).used, 0) <= options.budget,
+        listTurns(state)
+          .filter((id) => findRoot(state, id) === root)
+          .reduce((sum, id) => sum + getRow(state, id).used, 0) <= options.budget,
     ),
   HoldKept: (state) =>
-    all(state, (id) => rowOf(state, id).used + rowOf(state, id).below <= rowOf(state, id).max),
+    all(state, (id) => getRow(state, id).used + getRow(state, id).below <= getRow(state, id).max),
 })
 
 /** R4 by deadlines alone, R4 for turns that were told to stop, and quiescence. */
-export const leadsToOf = (
+export const makeLeadsTo = (
   options: Options,
 ): Record<'CallEventuallyCompletes' | 'StoppedTurnEnds' | 'EverythingRests', LeadsTo<State>[]> => {
   const turns = Array.from({ length: options.turnsMax }, (_, index) => index + 1)

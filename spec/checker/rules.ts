@@ -20,7 +20,7 @@ const withTurn = (facts: OpenFacts, change: Partial<TurnRow>): OpenFacts => ({
 })
 
 /** What the rule would have said if the facts had not offended one of its guards. */
-function blind(
+function ignoreRefusals(
   rule: typeof openCall,
   codes: readonly RefusalCode[],
   please: (...given: OpenArguments) => OpenArguments,
@@ -50,19 +50,19 @@ function openRule(guards: Guards): typeof openCall {
   let rule: typeof openCall = openCall
   if (!guards.CheckCycle) rule = withoutCycles(rule)
   if (!guards.CheckDepth)
-    rule = blind(rule, ['call_too_deep'], (request, facts, world) => [
+    rule = ignoreRefusals(rule, ['call_too_deep'], (request, facts, world) => [
       request,
       facts,
       { ...world, limits: { ...world.limits, depthMax: 64 } },
     ])
   if (!guards.CheckGraph)
-    rule = blind(rule, ['call_deadlock'], (request, facts, world) => [
+    rule = ignoreRefusals(rule, ['call_deadlock'], (request, facts, world) => [
       request,
       { ...facts, target: facts.target === null ? null : { ...facts.target, waitPath: null } },
       world,
     ])
   if (!guards.OwnPending) {
-    rule = blind(rule, ['call_ended'], (request, facts, world) => {
+    rule = ignoreRefusals(rule, ['call_ended'], (request, facts, world) => {
       const { call } = facts.caller.turn
       return [
         request,
@@ -74,7 +74,7 @@ function openRule(guards: Guards): typeof openCall {
   return rule
 }
 
-export function rulesOf(guards: Guards): Rules {
+export function makeRules(guards: Guards): Rules {
   const below: <T>(rows: readonly T[]) => readonly T[] = guards.EndBelow ? (rows) => rows : () => []
   const late: typeof endTurn = (facts, ...rest) => {
     const { call } = facts.turn

@@ -52,7 +52,7 @@ export function search<S>(model: Model<S>, checks: Checks<S>): Result {
   let edges = 0
   let bad: Violation | null = null
 
-  const actionOf = (name: string): number => {
+  const getAction = (name: string): number => {
     const known = actions.get(name)
     if (known !== undefined) return known
     actions.set(name, graph.names.length)
@@ -76,7 +76,7 @@ export function search<S>(model: Model<S>, checks: Checks<S>): Result {
   for (; head < graph.states.length && bad === null && graph.states.length <= checks.statesMax; head += 1) {
     const mine: Edge[] = []
     for (const step of model.steps(graph.states[head] as S)) {
-      const action = actionOf(step.action)
+      const action = getAction(step.action)
       const to = add(step.next, head, action)
       edges += 1
       if (to !== head) mine.push({ to, action })

@@ -90,7 +90,7 @@ export const optionsPlain: Options = {
   cancels: true,
 }
 
-export const start: State = {
+export const initialState: State = {
   rows: [],
   waits: [],
   run: [],
@@ -102,37 +102,37 @@ export const start: State = {
   torn: false,
 }
 
-export const names = (prefix: string, count: number): string[] =>
+export const makeNames = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`)
 
-export const rowOf = (state: State, turn: number): Row => {
+export const getRow = (state: State, turn: number): Row => {
   const row = state.rows[turn - 1]
   if (row === undefined) throw new Error(`there is no turn ${turn}`)
   return row
 }
 
 /** The session of a turn: an agent's own, or one that its call made. */
-export const sessionOf = (state: State, turn: number): string => rowOf(state, turn).ses ?? `e${turn}`
+export const getSession = (state: State, turn: number): string => getRow(state, turn).ses ?? `e${turn}`
 
-export const idsOf = (state: State): number[] => state.rows.map((_, index) => index + 1)
+export const listTurns = (state: State): number[] => state.rows.map((_, index) => index + 1)
 
-export const kidsOf = (state: State, turn: number): number[] =>
-  idsOf(state).filter((id) => rowOf(state, id).par === turn)
+export const listChildren = (state: State, turn: number): number[] =>
+  listTurns(state).filter((id) => getRow(state, id).par === turn)
 
-export const rootOf = (state: State, turn: number): number => {
-  const { par } = rowOf(state, turn)
-  return par === 0 ? turn : rootOf(state, par)
+export const findRoot = (state: State, turn: number): number => {
+  const { par } = getRow(state, turn)
+  return par === 0 ? turn : findRoot(state, par)
 }
 
 export const isOurs = (state: State, [node, turn, epoch]: Driver): boolean => {
-  const row = rowOf(state, turn)
+  const row = getRow(state, turn)
   return row.st === 'running' && row.node === node && row.epoch === epoch
 }
 
 export const sameDriver = (a: Driver, b: Driver): boolean => a[0] === b[0] && a[1] === b[1] && a[2] === b[2]
 
 /** Sets are kept sorted, so that equal states have equal keys. */
-export const sorted = <T>(items: readonly T[]): T[] =>
+export const sortSet = <T>(items: readonly T[]): T[] =>
   [...items].sort((a, b) => (String(a) < String(b) ? -1 : 1))
 
 export const edit = (state: State, turn: number, change: Partial<Row>): State => ({
@@ -140,7 +140,7 @@ export const edit = (state: State, turn: number, change: Partial<Row>): State =>
   rows: state.rows.map((row, index) => (index === turn - 1 ? { ...row, ...change } : row)),
 })
 
-export const keyOf = (state: State): string =>
+export const makeKey = (state: State): string =>
   JSON.stringify([
     state.rows.map((row) => Object.values(row)),
     state.waits,

@@ -6,12 +6,12 @@ import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { AgentFS } from 'agentfs-sdk'
 import {
-  digestOf,
+  digestText,
   emptyPlace,
-  minus,
+  subtractDigest,
   PlaceState,
-  plus,
-  stateOf,
+  addDigest,
+  parseState,
   type PlaceChange,
   type ToolChange,
 } from './mail-storage.ts'
@@ -32,7 +32,7 @@ const isLocked = (error: unknown): boolean => error instanceof Error && /lock/i.
 
 export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): AgentFsDatabase {
   let handle: AgentFS | null = null
-  const opened = async (): Promise<AgentFS> => (handle ??= await openWith(path, cdc, open))
+  const opened = async (): Promise<AgentFS> => (handle ??= await openDatabase(path, cdc, open))
   const close = async (): Promise<void> => {
     const closing = handle
     handle = null
@@ -49,7 +49,7 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
     async check(log) {
       if (!existsSync(path)) return null
       try {
-        return await checked(await opened(), log)
+        return await checkDatabase(await opened(), log)
       } catch {
         await close().catch(() => undefined)
         return null
@@ -61,7 +61,7 @@ export function agentFsDatabase(path: string, cdc: boolean, open: OpenAgentFs): 
       const db = fs.getDatabase()
       await db.exec('BEGIN')
       try {
-        await applyTo(fs, log, change)
+        await applyChange(fs, log, change)
         await db.exec('COMMIT')
       } catch (error) {
         await db.exec('ROLLBACK').catch(() => undefined)
@@ -87,7 +87,7 @@ async function remove(
     await rm(`${path}${ending}`, { recursive: true, force: true })
 }
 
-async function openWith(path: string, cdc: boolean, open: OpenAgentFs): Promise<AgentFS> {
+async function openDatabase(path: string, cdc: boolean, open: OpenAgentFs): Promise<AgentFS> {
   const fs = await open(path)
   try {
     // Only the owner may read what agents wrote to each other.
@@ -105,28 +105,28 @@ async function openWith(path: string, cdc: boolean, open: OpenAgentFs): Promise<
   }
 }
 
-async function checked(fs: AgentFS, log: string): Promise<number | null> {
+async function checkDatabase(fs: AgentFS, log: string): Promise<number | null> {
   const db = fs.getDatabase()
-  const state = stateOf(await fs.kv.get(stateKey), log)
+  const state = parseState(await fs.kv.get(stateKey), log)
   if (state === null) return null
   const whole = (await (await db.prepare('PRAGMA integrity_check')).all()) as { integrity_check: string }[]
   if (whole.length !== 1 || whole[0]?.integrity_check !== 'ok') return null
   let [count, sum] = [0, 0]
   for (const name of await fs.fs.readdir(folder).catch(() => [] as string[])) {
     count += 1
-    sum = plus(sum, digestOf(name, await fs.fs.readFile(`${folder}/${name}`, 'utf8')))
+    sum = addDigest(sum, digestText(name, await fs.fs.readFile(`${folder}/${name}`, 'utf8')))
   }
   let [tools, toolSum] = [0, 0]
   for (const row of (await (await db.prepare(`select ${rowColumns} from tool_calls`)).all()) as ToolRow[]) {
     tools += 1
-    toolSum = plus(toolSum, digestOfRow(row))
+    toolSum = addDigest(toolSum, digestRow(row))
   }
   return count === state.count && sum === state.sum && tools === state.tools && toolSum === state.toolSum
     ? state.seq
     : null
 }
 
-async function applyTo(fs: AgentFS, log: string, { seq, messages, tools }: PlaceChange): Promise<void> {
+async function applyChange(fs: AgentFS, log: string, { seq, messages, tools }: PlaceChange): Promise<void> {
   const parsed = PlaceState.safeParse(await fs.kv.get(stateKey))
   const state = parsed.success ? parsed.data : emptyPlace(log)
   for (const { id, text } of messages) {
@@ -135,9 +135,9 @@ async function applyTo(fs: AgentFS, log: string, { seq, messages, tools }: Place
     if (before === text) continue
     await fs.fs.writeFile(`${folder}/${name}`, text)
     state.count += before === null ? 1 : 0
-    state.sum = plus(
-      before === null ? state.sum : minus(state.sum, digestOf(name, before)),
-      digestOf(name, text),
+    state.sum = addDigest(
+      before === null ? state.sum : subtractDigest(state.sum, digestText(name, before)),
+      digestText(name, text),
     )
   }
   for (const change of tools) await applyTool(fs, state, change)
@@ -156,20 +156,19 @@ type ToolRow = {
   duration_ms: number | null
 }
 
-const digestOfRow = (row: ToolRow): number =>
-  digestOf(
-    String(row.id),
-    JSON.stringify([
-      row.name,
-      row.parameters,
-      row.result,
-      row.error,
-      row.status,
-      row.started_at,
-      row.completed_at,
-      row.duration_ms,
-    ]),
-  )
+/** Without the id, in the order of `rowColumns`. */
+const listValues = (row: ToolRow) => [
+  row.name,
+  row.parameters,
+  row.result,
+  row.error,
+  row.status,
+  row.started_at,
+  row.completed_at,
+  row.duration_ms,
+]
+
+const digestRow = (row: ToolRow): number => digestText(String(row.id), JSON.stringify(listValues(row)))
 
 /**
  * AgentFS counts whole seconds. Its own functions ask the system's clock; the times here are those of the
@@ -211,26 +210,16 @@ async function applyTool(
     const insert = await db.prepare(
       `insert into tool_calls (${rowColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    await insert.run(
-      row.id,
-      row.name,
-      row.parameters,
-      row.result,
-      row.error,
-      row.status,
-      row.started_at,
-      row.completed_at,
-      row.duration_ms,
-    )
+    await insert.run(row.id, ...listValues(row))
     state.tools += 1
   } else {
     const update = await db.prepare(
       'update tool_calls set result = ?, error = ?, status = ?, completed_at = ?, duration_ms = ? where id = ?',
     )
     await update.run(row.result, row.error, row.status, row.completed_at, row.duration_ms, row.id)
-    state.toolSum = minus(state.toolSum, digestOfRow(before))
+    state.toolSum = subtractDigest(state.toolSum, digestRow(before))
   }
-  state.toolSum = plus(state.toolSum, digestOfRow(row))
+  state.toolSum = addDigest(state.toolSum, digestRow(row))
   if (ended === null) await fs.kv.set(pendingKey, row.id)
   else if (pending !== undefined) await fs.kv.delete(pendingKey)
 }

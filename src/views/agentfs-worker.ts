@@ -31,7 +31,7 @@ const open: OpenAgentFs = async (path) => {
 }
 
 /** The one that was not used for the longest time is closed when there are too many. */
-async function databaseOf(session: SessionId): Promise<AgentFsDatabase> {
+async function getDatabase(session: SessionId): Promise<AgentFsDatabase> {
   const database = databases.get(session) ?? agentFsDatabase(join(directory, `${session}.db`), cdc, open)
   databases.delete(session)
   databases.set(session, database)
@@ -48,12 +48,12 @@ async function closeAll(): Promise<void> {
   databases.clear()
 }
 
-async function obey(order: AgentFsOrder): Promise<number | null> {
+async function execute(order: AgentFsOrder): Promise<number | null> {
   switch (order.kind) {
     case 'check':
-      return (await databaseOf(order.session)).check(order.log)
+      return (await getDatabase(order.session)).check(order.log)
     case 'apply':
-      await (await databaseOf(order.session)).apply(order.log, order.change)
+      await (await getDatabase(order.session)).apply(order.log, order.change)
       return null
     case 'close':
       await closeAll()
@@ -64,7 +64,7 @@ async function obey(order: AgentFsOrder): Promise<number | null> {
 let last: Promise<void> = Promise.resolve()
 parentPort?.on('message', ({ n, order }: { n: number; order: AgentFsOrder }) => {
   last = last.then(async () => {
-    const answer = await obey(order).then(
+    const answer = await execute(order).then(
       (value) => ({ n, value, error: null }),
       (error: unknown) => ({ n, value: null, error: error instanceof Error ? error.message : String(error) }),
     )

@@ -1,6 +1,6 @@
 /**
- * A map that forgets its oldest entry when it is full: views keep what is open, and what never ends must not
- * stay for ever (R11).
+ * A map that drops its oldest entry when it is full. Views track what is open, and what never ends must not
+ * use memory forever (R11).
  */
 export type BoundedMap<K, V> = {
   get(key: K): V | undefined

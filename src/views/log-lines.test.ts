@@ -29,7 +29,8 @@ describe('as JSON', () => {
     const { log, lines } = sink()
     log('warn', 'the disk is\nslow', { ms: 12, path: '/x', list: [1, null] })
     expect(lines).toEqual([
-      '{"time":"2027-01-15T08:00:00.123Z","level":"warn","message":"the disk is\\nslow","ms":12,"path":"/x","list":[1,null]}\n',
+      '{"time":"2027-01-15T08:00:00.123Z","level":"warn","message":"the disk is\\nslow",' +
+        '"ms":12,"path":"/x","list":[1,null]}\n',
     ])
   })
 

@@ -56,12 +56,12 @@ export function logSink({
         .slice(0, fieldsMax)
         .map(([name, value]): [string, Json] => [
           preview(name, nameMax),
-          bounded(masker.value(value, name), depthMax),
+          bound(masker.value(value, name), depthMax),
         ])
       const left = Object.keys(fields).length - clean.length
       if (left > 0) clean.push(['fieldsLeftOut', left])
       // A secret at the cut is looked at whole.
-      const text = cut(masker.text(preview(message, 2 * messageMax)), messageMax, message.length)
+      const text = truncate(masker.text(preview(message, 2 * messageMax)), messageMax, message.length)
       write(
         json
           ? jsonLine(time(clock.now()), level, text, clean)
@@ -73,25 +73,25 @@ export function logSink({
   }
 }
 
-const cut = (text: string, max: number, length = text.length): string => {
+const truncate = (text: string, max: number, length = text.length): string => {
   const short = preview(text, max)
   return short.length < text.length ? `${short}… (${length} characters)` : text
 }
 
-function bounded(value: Json, depth: number): Json {
-  if (typeof value === 'string') return cut(value, valueMax)
+function bound(value: Json, depth: number): Json {
+  if (typeof value === 'string') return truncate(value, valueMax)
   if (value === null || typeof value !== 'object') return value
   if (depth === 0) return '…'
   if (Array.isArray(value))
     return [
-      ...value.slice(0, itemsMax).map((item) => bounded(item, depth - 1)),
+      ...value.slice(0, itemsMax).map((item) => bound(item, depth - 1)),
       ...(value.length > itemsMax ? [`… ${value.length - itemsMax} more`] : []),
     ]
   const entries = Object.entries(value)
   return Object.fromEntries([
     ...entries
       .slice(0, itemsMax)
-      .map(([name, item]): [string, Json] => [preview(name, nameMax), bounded(item, depth - 1)]),
+      .map(([name, item]): [string, Json] => [preview(name, nameMax), bound(item, depth - 1)]),
     ...(entries.length > itemsMax ? [['…', entries.length - itemsMax] as [string, Json]] : []),
   ])
 }
@@ -99,8 +99,10 @@ function bounded(value: Json, depth: number): Json {
 const ownNames: ReadonlySet<string> = new Set(['time', 'level', 'message'])
 
 /** A field never takes the place of what every line has. */
-const jsonLine = (at: string, level: LogLevel, message: string, fields: readonly [string, Json][]): string =>
-  `${JSON.stringify({ time: at, level, message, ...Object.fromEntries(fields.map(([name, value]) => [ownNames.has(name) ? `_${name}` : name, value])) })}\n`
+function jsonLine(at: string, level: LogLevel, message: string, fields: readonly [string, Json][]): string {
+  const named = fields.map(([name, value]) => [ownNames.has(name) ? `_${name}` : name, value])
+  return `${JSON.stringify({ time: at, level, message, ...Object.fromEntries(named) })}\n`
+}
 
 const codes = { debug: 90, info: 36, warn: 33, error: 31 } as const
 const paint = (text: string, code: number, colour: boolean): string =>
@@ -113,15 +115,17 @@ function humanLine(
   fields: readonly [string, Json][],
   colour: boolean,
 ): string {
-  const parts = fields.map(
-    ([name, value]) =>
-      `${paint(`${visible(name)}=`, 90, colour)}${visible(typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value))}`,
-  )
-  return `${[paint(at.slice(11, 23) || at, 90, colour), paint(level.padEnd(5), codes[level], colour), visible(message), ...parts].join(' ')}\n`
+  const parts = fields.map(([name, value]) => {
+    const isPlain = typeof value === 'string' && /^[^\s"=]+$/.test(value)
+    return `${paint(`${escapeControls(name)}=`, 90, colour)}${escapeControls(isPlain ? value : JSON.stringify(value))}`
+  })
+  const time = paint(at.slice(11, 23) || at, 90, colour)
+  const label = paint(level.padEnd(5), codes[level], colour)
+  return `${[time, label, escapeControls(message), ...parts].join(' ')}\n`
 }
 
 /** Nothing that was said can move the cursor or begin a line of its own. */
-const visible = (text: string): string =>
+const escapeControls = (text: string): string =>
   text.replaceAll(/\p{Cc}|[\u2028\u2029]/gu, (character) =>
     character === '\n'
       ? '\\n'

@@ -12,8 +12,8 @@ import { readJson, writeWhole } from './mail-files.ts'
 import { isFileName } from './mail-storage.ts'
 
 /**
- * `sessions` says up to where each place must have read at least: one that says less is an old copy. -1
- * stands for one that has to be made anew.
+ * `sessions` holds how far each place must have read at least; a place that has read less is an old copy. -1
+ * means that the place must be rebuilt.
  */
 const MailCursor = z.strictObject({
   storage: z.string(),
@@ -23,10 +23,10 @@ const MailCursor = z.strictObject({
 
 export type MailCursor = { seq: number; sessions: Map<SessionId, number> }
 
-const fileOf = (directory: string, log: string): string => join(directory, `.cursor-${log}.json`)
+const getCursorFile = (directory: string, log: string): string => join(directory, `.cursor-${log}.json`)
 
-/** By what happened first in it. Null while it is empty. */
-export async function logNameOf(store: Pick<Store, 'read'>): Promise<string | null> {
+/** A hash of the first event. Null while the log is empty. */
+export async function identifyLog(store: Pick<Store, 'read'>): Promise<string | null> {
   const [first] = (await store.read(0, {}, 1)).events
   return first === undefined
     ? null
@@ -43,7 +43,7 @@ export async function readCursor(
   storage: string,
   lastSeq: number,
 ): Promise<MailCursor | null> {
-  const parsed = MailCursor.safeParse(await readJson(fileOf(directory, log)))
+  const parsed = MailCursor.safeParse(await readJson(getCursorFile(directory, log)))
   if (!parsed.success || parsed.data.storage !== storage || parsed.data.seq > lastSeq) return null
   return {
     seq: parsed.data.seq,
@@ -59,7 +59,7 @@ export async function writeCursor(
 ): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   await writeWhole(
-    fileOf(directory, log),
+    getCursorFile(directory, log),
     `${JSON.stringify({ storage, seq, sessions: Object.fromEntries(sessions) })}\n`,
   )
 }

@@ -5,11 +5,11 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  digestOf,
+  digestText,
   emptyPlace,
-  minus,
-  plus,
-  stateOf,
+  subtractDigest,
+  addDigest,
+  parseState,
   type MailStorage,
   type PlaceChange,
 } from './mail-storage.ts'
@@ -42,16 +42,16 @@ export function mailFiles(directory: string): MailStorage {
     tools: false,
     async check(session, log) {
       const folder = join(directory, session)
-      const state = stateOf(await readJson(join(folder, stateFile)), log)
+      const state = parseState(await readJson(join(folder, stateFile)), log)
       if (state === null) return null
       let [count, sum] = [0, 0]
       for (const name of await readdir(folder)) {
         if (name === stateFile || name.endsWith('.new')) continue
-        // Null for a folder or whatever else has got there.
+        // Null for a folder and everything else that is not a file.
         const text = await readFile(join(folder, name), 'utf8').catch(() => null)
         if (text === null || !name.endsWith(ending)) return null
         count += 1
-        sum = plus(sum, digestOf(name.slice(0, -ending.length), text))
+        sum = addDigest(sum, digestText(name.slice(0, -ending.length), text))
       }
       return count === state.count && sum === state.sum ? state.seq : null
     },
@@ -61,7 +61,7 @@ export function mailFiles(directory: string): MailStorage {
 }
 
 /**
- * The state comes last: where a crash comes between, it does not fit the files, and the folder is made anew.
+ * The state comes last: after a crash in between it does not match the files, and the folder is rebuilt.
  */
 async function apply(folder: string, log: string, { seq, fresh, messages }: PlaceChange): Promise<void> {
   if (fresh) await rm(folder, { recursive: true, force: true })
@@ -73,7 +73,10 @@ async function apply(folder: string, log: string, { seq, fresh, messages }: Plac
     if (before === text) continue
     await writeWhole(file, text)
     state.count += before === null ? 1 : 0
-    state.sum = plus(before === null ? state.sum : minus(state.sum, digestOf(id, before)), digestOf(id, text))
+    state.sum = addDigest(
+      before === null ? state.sum : subtractDigest(state.sum, digestText(id, before)),
+      digestText(id, text),
+    )
   }
   await writeWhole(join(folder, stateFile), `${JSON.stringify({ ...state, seq })}\n`)
 }

@@ -28,7 +28,7 @@ export const toolTypes: readonly EventType[] = [
   'call.refused',
 ]
 
-export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map<SessionId, Touched> {
+export function collectTouched(events: readonly StoredEvent[], tracing: boolean): Map<SessionId, Touched> {
   const touched = new Map<SessionId, Touched>()
   const of = (session: SessionId): Touched => {
     const known = touched.get(session) ?? { messages: new Set(), tools: [] }
@@ -36,15 +36,15 @@ export function touchedBy(events: readonly StoredEvent[], tracing: boolean): Map
     return known
   }
   for (const stored of events) {
-    const message = messageIn(stored.event)
+    const message = findMessage(stored.event)
     if (message !== null) of(stored.event.session).messages.add(message)
-    const tool = tracing ? toolChangeIn(stored) : null
+    const tool = tracing ? findToolChange(stored) : null
     if (tool !== null) of(stored.event.session).tools.push(tool)
   }
   return touched
 }
 
-function messageIn(event: Event): MessageId | null {
+function findMessage(event: Event): MessageId | null {
   // A turn is named after what opened it; one that a call opened has no message of that name.
   if (event.type === 'turn.started' || event.type === 'turn.cancelled' || event.type === 'turn.ended')
     return event.turn === null ? null : `msg_${event.turn.slice('turn_'.length)}`
@@ -54,7 +54,7 @@ function messageIn(event: Event): MessageId | null {
     : null
 }
 
-function toolChangeIn({ seq, at, event }: StoredEvent): ToolChange | null {
+function findToolChange({ seq, at, event }: StoredEvent): ToolChange | null {
   if (event.type === 'step.started' || event.type === 'step.ended') {
     if (event.kind !== 'tool') return null
     const step = {

@@ -68,13 +68,13 @@ export const emptyPlace = (log: string): PlaceState => ({
 
 const modulus = 2 ** 48
 /** 48 bits, so that sums stay whole numbers. */
-export const digestOf = (name: string, text: string): number =>
+export const digestText = (name: string, text: string): number =>
   createHash('sha256').update(name).update('\0').update(text).digest().readUIntBE(0, 6)
-export const plus = (sum: number, digest: number): number => (sum + digest) % modulus
-export const minus = (sum: number, digest: number): number => (sum - digest + modulus) % modulus
+export const addDigest = (sum: number, digest: number): number => (sum + digest) % modulus
+export const subtractDigest = (sum: number, digest: number): number => (sum - digest + modulus) % modulus
 
 /** Null for what is no state of this log, or of a place that was not finished. */
-export function stateOf(value: unknown, log: string): PlaceState | null {
+export function parseState(value: unknown, log: string): PlaceState | null {
   const parsed = PlaceState.safeParse(value)
   return parsed.success && parsed.data.log === log && parsed.data.seq >= 0 ? parsed.data : null
 }

@@ -25,7 +25,7 @@ const feed = (metrics: MetricsView, events: readonly Event[], at = 5000): void =
  * Reads the text format strictly: every line is a comment or a sample, every sample belongs to a metric that
  * was announced.
  */
-function samplesOf(text: string): Map<string, number> {
+function parseSamples(text: string): Map<string, number> {
   const samples = new Map<string, number>()
   const types = new Map<string, string>()
   expect(text.endsWith('\n')).toBe(true)
@@ -51,7 +51,8 @@ function samplesOf(text: string): Map<string, number> {
   }
   return samples
 }
-const samples = async (metrics: MetricsView): Promise<Map<string, number>> => samplesOf(await metrics.text())
+const samples = async (metrics: MetricsView): Promise<Map<string, number>> =>
+  parseSamples(await metrics.text())
 
 test('turns, calls, tokens, tools and refusals of a real run are counted', async () => {
   const w = await world({
@@ -118,7 +119,7 @@ test('turns, calls, tokens, tools and refusals of a real run are counted', async
 })
 
 describe('what is there now', () => {
-  test('is asked for when somebody looks', async () => {
+  test('is read when the metrics are read', async () => {
     let running = 1
     const metrics = view({
       live: async () => ({ running, openCalls: 2, queued: 3, webSockets: 4 }),
@@ -139,7 +140,7 @@ describe('what is there now', () => {
   })
 })
 
-test('requests and refusals at the doors are told by the server', async () => {
+test('the server reports requests and refusals at the doors', async () => {
   const metrics = view()
   metrics.observeRequest('/api/sessions/:id', 200, 0.004)
   metrics.observeRequest('/api/sessions/:id', 404, 70)

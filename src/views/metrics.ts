@@ -7,12 +7,12 @@ import { turnOf, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import type { RefusalCode } from '../model/refusal.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { boundedMap } from './bounded-map.ts'
-import { boundedNames, counter, gaugeText, histogram } from './prometheus-text.ts'
+import { boundedNames, counter, renderGauge, histogram } from './prometheus-text.ts'
 
 export type Live = {
   /** Turns that run now. */
   running: number
-  /** Calls that somebody waits for. */
+  /** Calls whose caller waits. */
   openCalls: number
   /** Inputs that wait for their session. */
   queued: number
@@ -24,9 +24,9 @@ export type Live = {
 export type MetricsDeps = {
   clock: Clock
   version: string
-  /** Asked when somebody reads the metrics. */
+  /** Called when the metrics are read. */
   live: () => Live | Promise<Live>
-  /** How late the event loop was lately, in milliseconds; null where nobody measures it. */
+  /** How late the event loop was lately, in milliseconds; null where it is not measured. */
   lag?: () => { mean: number; p99: number; max: number } | null
 }
 
@@ -34,7 +34,7 @@ export type MetricsView = {
   events(events: readonly StoredEvent[]): void
   /** `route` is the pattern, never the path. */
   observeRequest(route: string, status: number, seconds: number): void
-  /** A refusal that a door said before anything was recorded. */
+  /** A refusal at a door, before anything was recorded. */
   refused(code: RefusalCode): void
   text(): Promise<string>
 }
@@ -43,7 +43,7 @@ export type MetricsView = {
 const namesMax = 200
 const openMax = 10_000
 const unknown = 'unknown'
-/** Where the name is whatever a model wrote. */
+/** For these the name is text that a model made up. */
 export const namelessCodes: ReadonlySet<RefusalCode> = new Set([
   'agent_unknown',
   'session_unknown',
@@ -56,7 +56,7 @@ const turnSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
 const toolSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300]
 const httpSeconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300]
 
-const metersOf = () => ({
+const createMeters = () => ({
   events: counter('tieline_events_total', 'Events of the log, by type.'),
   turns: counter('tieline_turns_total', 'Turns that have ended, by agent and outcome.'),
   turnSeconds: histogram('tieline_turn_duration_seconds', 'How long turns ran, by agent.', turnSeconds),
@@ -95,13 +95,13 @@ const metersOf = () => ({
     httpSeconds,
   ),
 })
-type Meters = ReturnType<typeof metersOf>
+type Meters = ReturnType<typeof createMeters>
 
 export function metricsView({ clock, version, live, lag = () => null }: MetricsDeps): MetricsView {
-  const meters = metersOf()
+  const meters = createMeters()
   const startedAt = clock.now()
   const routes = boundedNames(namesMax)
-  const handlers = handlersOf(meters)
+  const handlers = createHandlers(meters)
   return {
     events(events) {
       for (const { event, at } of events) {
@@ -119,8 +119,8 @@ export function metricsView({ clock, version, live, lag = () => null }: MetricsD
     text: async () =>
       [
         ...Object.values(meters).map((meter) => meter.text()),
-        liveText(await live()),
-        processText(version, startedAt, lag()),
+        renderLive(await live()),
+        renderProcess(version, startedAt, lag()),
       ].join(''),
   }
 }
@@ -129,12 +129,12 @@ type OpenTurn = { agent: string; startedAt: Millis | null }
 type OpenCall = { agent: string; tool: string }
 type Handlers = { [T in EventType]?: (event: EventOf<T>, at: Millis) => void }
 
-function handlersOf(meters: Meters): Handlers {
+function createHandlers(meters: Meters): Handlers {
   const agents = boundedNames(namesMax)
   const tools = boundedNames(namesMax)
   const turns = boundedMap<TurnId, OpenTurn>(openMax)
   const calls = boundedMap<CallId, OpenCall>(openMax)
-  const agentOf = (turn: TurnId | null): string => turns.get(turn ?? 'turn_')?.agent ?? unknown
+  const findAgent = (turn: TurnId | null): string => turns.get(turn ?? 'turn_')?.agent ?? unknown
   return {
     'message.sent': (event) => {
       meters.messages.add({ source: event.source })
@@ -161,7 +161,7 @@ function handlersOf(meters: Meters): Handlers {
     'call.ended': (event) => {
       const { agent, tool } = calls.take(event.call) ?? { agent: unknown, tool: unknown }
       meters.calls.add({ agent, tool, outcome: event.outcome })
-      meters.callSeconds.observe({ agent }, secondsOf(event.openedAt, event.endedAt))
+      meters.callSeconds.observe({ agent }, secondsBetween(event.openedAt, event.endedAt))
     },
     'turn.started': (event, at) => {
       const turn = turns.get(event.turn ?? 'turn_')
@@ -170,15 +170,15 @@ function handlersOf(meters: Meters): Handlers {
     'turn.ended': (event, at) => {
       const { agent, startedAt } = turns.take(event.turn ?? 'turn_') ?? { agent: unknown, startedAt: null }
       meters.turns.add({ agent, outcome: event.outcome })
-      if (startedAt !== null) meters.turnSeconds.observe({ agent }, secondsOf(startedAt, at))
+      if (startedAt !== null) meters.turnSeconds.observe({ agent }, secondsBetween(startedAt, at))
     },
     'step.ended': (event, at) => {
-      const agent = agentOf(event.turn)
+      const agent = findAgent(event.turn)
       if (event.kind === 'tool') {
         meters.tools.add({ tool: tools(event.name), ok: String(event.ok) })
-        meters.toolSeconds.observe({ tool: tools(event.name) }, secondsOf(event.startedAt, at))
+        meters.toolSeconds.observe({ tool: tools(event.name) }, secondsBetween(event.startedAt, at))
       } else if (event.kind === 'model')
-        meters.modelSeconds.observe({ agent }, secondsOf(event.startedAt, at))
+        meters.modelSeconds.observe({ agent }, secondsBetween(event.startedAt, at))
       if (event.usage === null) return
       for (const kind of ['input', 'output'] as const)
         meters.tokens.add({ agent, kind, estimated: String(event.usage.estimated) }, event.usage[kind])
@@ -190,21 +190,21 @@ function handlersOf(meters: Meters): Handlers {
   }
 }
 
-const secondsOf = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
+const secondsBetween = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
 
-const liveText = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string =>
+const renderLive = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string =>
   [
-    gaugeText('tieline_running_turns', 'Turns that run now.', [[{}, running]]),
-    gaugeText('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
-    gaugeText('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]),
-    gaugeText('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
-    gaugeText('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [
+    renderGauge('tieline_running_turns', 'Turns that run now.', [[{}, running]]),
+    renderGauge('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
+    renderGauge('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]),
+    renderGauge('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
+    renderGauge('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [
       [{}, storeOk ? 1 : 0],
     ]),
   ].join('')
 
-/** Names as other processes on Node have them, so that boards that are there already work. */
-function processText(
+/** The usual names of Node processes, so that existing dashboards work. */
+function renderProcess(
   version: string,
   startedAt: Millis,
   lag: { mean: number; p99: number; max: number } | null,
@@ -212,27 +212,27 @@ function processText(
   const memory = process.memoryUsage()
   const cpu = process.cpuUsage()
   return [
-    gaugeText('tieline_info', 'The version that runs.', [[{ version, node: process.version }, 1]]),
-    gaugeText('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [
+    renderGauge('tieline_info', 'The version that runs.', [[{ version, node: process.version }, 1]]),
+    renderGauge('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [
       [{}, startedAt / 1000],
     ]),
-    gaugeText('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]),
-    gaugeText('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
-    gaugeText('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]),
-    gaugeText('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
-    gaugeText(
+    renderGauge('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]),
+    renderGauge('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
+    renderGauge('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]),
+    renderGauge('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
+    renderGauge(
       'process_cpu_user_seconds_total',
       'Processor time of the process.',
       [[{}, cpu.user / 1e6]],
       'counter',
     ),
-    gaugeText(
+    renderGauge(
       'process_cpu_system_seconds_total',
       'Processor time of the kernel for the process.',
       [[{}, cpu.system / 1e6]],
       'counter',
     ),
-    gaugeText(
+    renderGauge(
       'process_cpu_seconds_total',
       'Processor time of both.',
       [[{}, (cpu.user + cpu.system) / 1e6]],
@@ -241,7 +241,7 @@ function processText(
     ...(lag === null
       ? []
       : [
-          gaugeText(
+          renderGauge(
             'nodejs_eventloop_lag_seconds',
             'How late the event loop was since the last look.',
             (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, lag[stat] / 1000]),

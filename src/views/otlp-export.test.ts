@@ -126,10 +126,10 @@ describe('a collector that fails', () => {
     await out.received(10)
     await mine.close()
     expect(mine.dropped()).toBe(4)
-    expect(warnings[0]).toMatch(
-      /^telemetry: 2 spans were not exported so far: the collector at 127\.0\.0\.1:\d+ answered 503\. Nothing else is affected\.$/,
-    )
-    expect(warnings.length).toBe(1)
+    expect(warnings.map((text) => text.replace(/:\d+ answered/, ':<port> answered'))).toEqual([
+      'telemetry: 2 spans were not exported so far: the collector at 127.0.0.1:<port> answered 503. ' +
+        'Nothing else is affected.',
+    ])
   })
 
   test('and says that the request is wrong is not asked again', async () => {

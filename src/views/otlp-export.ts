@@ -57,10 +57,7 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
       if (attempt.sent)
         return attempt.rejected === 0 ? undefined : giveUp(attempt.rejected, 'the collector rejected some')
       if (!attempt.again || tries === triesMax || closing) return giveUp(batch.length, attempt.why)
-      await sleep(
-        attempt.pauseMs ??
-          jittered(Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1)), batch[0]?.spanId ?? ''),
-      )
+      await sleep(attempt.pauseMs ?? backOff(tries, batch[0]?.spanId ?? ''))
     }
   }
   const work = async (): Promise<void> => {
@@ -83,10 +80,7 @@ export function otlpExport({ settings, clock, version, warn }: Parts): OtlpExpor
       const room = settings.queueMax - queue.length
       queue.push(...(spans.length > room ? spans.slice(0, room) : spans))
       if (spans.length > room)
-        giveUp(
-          spans.length - room,
-          'the queue is full, because the collector takes them more slowly than they come',
-        )
+        giveUp(spans.length - room, 'the queue is full, because the collector is too slow')
       if (queue.length === 0) return
       begin()
       if (queue.length >= settings.batchMax && working !== null) pause?.abort()
@@ -132,21 +126,22 @@ async function post(
         ...(packed ? { 'content-encoding': 'gzip' } : {}),
       },
     })
-    const answer = await startOf(response)
-    if (response.ok) return { sent: true, rejected: rejectedOf(answer) }
+    const answer = await readStart(response)
+    if (response.ok) return { sent: true, rejected: parseRejected(answer) }
     return {
       sent: false,
       again: retryable.has(response.status),
-      pauseMs: pauseOf(response.headers.get('retry-after')),
-      why: `the collector at ${hostOf(url)} answered ${response.status}`,
+      pauseMs: parseRetryAfter(response.headers.get('retry-after')),
+      why: `the collector at ${getHost(url)} answered ${response.status}`,
     }
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    const said = cause instanceof Error ? cause.message : String(cause)
     return {
       sent: false,
       again: !over.aborted,
       pauseMs: null,
-      why: `the collector at ${hostOf(url)} cannot be reached (${cause instanceof Error ? cause.message : String(cause)})`,
+      why: `the collector at ${getHost(url)} cannot be reached (${said})`,
     }
   } finally {
     done.abort()
@@ -154,11 +149,11 @@ async function post(
 }
 
 /** The address may hold a key. */
-const hostOf = (url: string): string => new URL(url).host
+const getHost = (url: string): string => new URL(url).host
 
 const answerBytesMax = 65_536
 
-async function startOf(response: Response): Promise<string> {
+async function readStart(response: Response): Promise<string> {
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of response.body ?? []) {
@@ -170,7 +165,7 @@ async function startOf(response: Response): Promise<string> {
 }
 
 /** A collector may take a request and leave out some of it; it must not be asked again. */
-function rejectedOf(answer: string): number {
+function parseRejected(answer: string): number {
   const parsed = parseJson(answer, 'answer')
   // What else a collector says after a yes is of no importance.
   if (isRefusal(parsed)) return 0
@@ -181,16 +176,15 @@ function rejectedOf(answer: string): number {
   return rejected > 0 ? rejected : 0
 }
 
-function pauseOf(retryAfter: string | null): number | null {
+function parseRetryAfter(retryAfter: string | null): number | null {
   const seconds = Number(retryAfter ?? '')
   return retryAfter !== null && Number.isFinite(seconds) && seconds >= 0
     ? Math.min(seconds * 1000, pauseMsMax)
     : null
 }
 
-/**
- * Between three quarters and the whole. What is drawn here needs to differ between processes, not to be
- * unforeseeable.
- */
-const jittered = (ms: number, seed: string): number =>
-  ms * (0.75 + (Number.parseInt(seed.slice(0, 2) || '0', 16) / 255) * 0.25)
+/** The jitter only has to differ between processes, so a span id is random enough. */
+function backOff(tries: number, seed: string): number {
+  const ms = Math.min(pauseMsMax, pauseMsFirst * 2 ** (tries - 1))
+  return ms * (0.75 + (Number.parseInt(seed.slice(0, 2) || '0', 16) / 255) * 0.25)
+}

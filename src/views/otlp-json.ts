@@ -29,14 +29,14 @@ export function otlpRequest(
   return JSON.stringify({
     resourceSpans: [
       {
-        resource: { attributes: attributesOf(resource) },
-        scopeSpans: [{ scope: { name: 'tieline', version }, spans: spans.map(spanOf) }],
+        resource: { attributes: toOtlpAttributes(resource) },
+        scopeSpans: [{ scope: { name: 'tieline', version }, spans: spans.map(toOtlpSpan) }],
       },
     ],
   })
 }
 
-function spanOf(span: Span): object {
+function toOtlpSpan(span: Span): object {
   return {
     traceId: span.traceId,
     spanId: span.spanId,
@@ -44,19 +44,19 @@ function spanOf(span: Span): object {
     flags: flags.sampled | flags.remoteKnown | (span.remoteParent ? flags.remote : 0),
     name: span.name,
     kind: kinds[span.kind],
-    startTimeUnixNano: nanos(span.startMs),
-    endTimeUnixNano: nanos(Math.max(span.startMs, span.endMs)),
-    attributes: attributesOf(span.attributes),
+    startTimeUnixNano: toNanos(span.startMs),
+    endTimeUnixNano: toNanos(Math.max(span.startMs, span.endMs)),
+    attributes: toOtlpAttributes(span.attributes),
     status: span.failed ? { code: statusError } : {},
   }
 }
 
-const nanos = (ms: number): string => `${Math.max(0, Math.round(ms))}000000`
+const toNanos = (ms: number): string => `${Math.max(0, Math.round(ms))}000000`
 
-const attributesOf = (attributes: Readonly<Record<string, AttributeValue>>): object[] =>
-  Object.entries(attributes).map(([key, value]) => ({ key, value: valueOf(value) }))
+const toOtlpAttributes = (attributes: Readonly<Record<string, AttributeValue>>): object[] =>
+  Object.entries(attributes).map(([key, value]) => ({ key, value: toOtlpValue(value) }))
 
-function valueOf(value: AttributeValue): object {
+function toOtlpValue(value: AttributeValue): object {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   if (typeof value === 'number')

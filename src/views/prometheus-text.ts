@@ -8,45 +8,44 @@ export type Counter = Metric & { add(labels: Labels, by?: number): void; get(lab
 export type Histogram = Metric & { observe(labels: Labels, value: number): void }
 
 /**
- * R11: label sets beyond this are not kept apart; whoever labels by a name that others choose bounds it
- * first.
+ * R11: further label sets are dropped. Bound names that others choose before you use them as labels.
  */
 const seriesMax = 5000
 
-const labelValue = (value: string): string =>
+const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-const labelText = (labels: Labels): string => {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${labelValue(value)}"`)
+const renderLabels = (labels: Labels): string => {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 /**
- * Tells series of one metric apart, which all have the same labels. Counting happens with every event, so
- * nothing is escaped before somebody reads.
+ * Identifies a series within one metric, where all series have the same labels. Counting happens with every
+ * event, so escaping waits until the metrics are read.
  */
-const keyOf = (labels: Labels): string => {
+const makeKey = (labels: Labels): string => {
   let key = ''
   for (const name in labels) key += `${labels[name]}\n`
   return key
 }
-const numberText = (value: number): string =>
+const renderNumber = (value: number): string =>
   value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value)
-const head = (name: string, help: string, type: string): string =>
+const renderHead = (name: string, help: string, type: string): string =>
   `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`
 
 export function counter(name: string, help: string): Counter {
   const series = new Map<string, { labels: Labels; value: number }>()
   return {
     add(labels, by = 1) {
-      const key = keyOf(labels)
+      const key = makeKey(labels)
       const known = series.get(key)
       if (known !== undefined) known.value += by
       else if (series.size < seriesMax) series.set(key, { labels, value: by })
     },
-    get: (labels) => series.get(keyOf(labels))?.value ?? 0,
+    get: (labels) => series.get(makeKey(labels))?.value ?? 0,
     text: () =>
-      head(name, help, 'counter') +
+      renderHead(name, help, 'counter') +
       [...series.values()]
-        .map(({ labels, value }) => `${name}${labelText(labels)} ${numberText(value)}\n`)
+        .map(({ labels, value }) => `${name}${renderLabels(labels)} ${renderNumber(value)}\n`)
         .join(''),
   }
 }
@@ -57,7 +56,7 @@ export function histogram(name: string, help: string, bounds: readonly number[])
   const series = new Map<string, Buckets>()
   return {
     observe(labels, value) {
-      const key = keyOf(labels)
+      const key = makeKey(labels)
       const known = series.get(key)
       if (known === undefined && series.size >= seriesMax) return
       const buckets = known ?? { labels, counts: bounds.map(() => 0), sum: 0, count: 0 }
@@ -68,13 +67,13 @@ export function histogram(name: string, help: string, bounds: readonly number[])
       if (known === undefined) series.set(key, buckets)
     },
     text: () =>
-      head(name, help, 'histogram') +
-      [...series.values()].map((buckets) => bucketsText(name, buckets, bounds)).join(''),
+      renderHead(name, help, 'histogram') +
+      [...series.values()].map((buckets) => renderBuckets(name, buckets, bounds)).join(''),
   }
 }
 
 /** Buckets add up: each counts what is below its bound. */
-function bucketsText(
+function renderBuckets(
   name: string,
   { labels, counts, sum, count }: Buckets,
   bounds: readonly number[],
@@ -82,20 +81,25 @@ function bucketsText(
   let below = 0
   const lines = bounds.map(
     (bound, index) =>
-      `${name}_bucket${labelText({ ...labels, le: numberText(bound) })} ${(below += counts[index] ?? 0)}\n`,
+      `${name}_bucket${renderLabels({ ...labels, le: renderNumber(bound) })} ${(below += counts[index] ?? 0)}\n`,
   )
-  return `${lines.join('')}${name}_bucket${labelText({ ...labels, le: '+Inf' })} ${count}\n${name}_sum${labelText(labels)} ${numberText(sum)}\n${name}_count${labelText(labels)} ${count}\n`
+  return [
+    ...lines,
+    `${name}_bucket${renderLabels({ ...labels, le: '+Inf' })} ${count}\n`,
+    `${name}_sum${renderLabels(labels)} ${renderNumber(sum)}\n`,
+    `${name}_count${renderLabels(labels)} ${count}\n`,
+  ].join('')
 }
 
 /** One value as it is now. */
-export const gaugeText = (
+export const renderGauge = (
   name: string,
   help: string,
   values: readonly (readonly [Labels, number])[],
   type: 'gauge' | 'counter' = 'gauge',
 ): string =>
-  head(name, help, type) +
-  values.map(([labels, value]) => `${name}${labelText(labels)} ${numberText(value)}\n`).join('')
+  renderHead(name, help, type) +
+  values.map(([labels, value]) => `${name}${renderLabels(labels)} ${renderNumber(value)}\n`).join('')
 
 /** Keeps names apart up to a number of them; all later ones are "other". */
 export function boundedNames(namesMax: number): (name: string) => string {

@@ -44,9 +44,9 @@ type OfAgent = { outcomes: Map<Outcome, number>; tokens: Amounts; times: Times }
 /** Ten classes for each power of ten, from a millisecond on. */
 const classesPerDecade = 10
 const classMax = 80
-const classOf = (ms: Millis): number =>
+const findClass = (ms: Millis): number =>
   ms <= 1 ? 0 : Math.min(classMax, Math.ceil(Math.log10(ms) * classesPerDecade - 1e-9))
-const boundOf = (index: number): number => Math.round(10 ** (index / classesPerDecade))
+const getBound = (index: number): number => Math.round(10 ** (index / classesPerDecade))
 
 const noTokens = (): Amounts => ({ input: 0, output: 0, estimated: false })
 
@@ -81,7 +81,7 @@ export class RunningSums {
 
   addTime(agent: string, ms: Millis): void {
     const { times } = this.#agent(agent)
-    const index = classOf(ms)
+    const index = findClass(ms)
     times.classes.set(index, (times.classes.get(index) ?? 0) + 1)
     times.count += 1
     times.sum += ms
@@ -141,7 +141,7 @@ export class RunningSums {
           name,
           outcomes: Object.fromEntries(outcomes),
           tokens: { ...tokens },
-          latency: latencyOf(times),
+          latency: summarizeLatency(times),
         }))
         .sort((a, b) => size(b.tokens) - size(a.tokens)),
       models: [...this.#models]
@@ -157,13 +157,13 @@ function addTo(sum: Amounts, { input, output, estimated }: Amounts): void {
   sum.estimated ||= estimated
 }
 
-function latencyOf({ classes, count, max, sum }: Times): Latency | null {
+function summarizeLatency({ classes, count, max, sum }: Times): Latency | null {
   if (count === 0) return null
   const sorted = [...classes].sort(([a], [b]) => a - b)
   const quantile = (part: number): Millis => {
     let below = 0
     for (const [index, here] of sorted)
-      if ((below += here) >= Math.ceil(count * part)) return Math.min(boundOf(index), max)
+      if ((below += here) >= Math.ceil(count * part)) return Math.min(getBound(index), max)
     return max
   }
   return {
@@ -172,6 +172,6 @@ function latencyOf({ classes, count, max, sum }: Times): Latency | null {
     p95Ms: quantile(0.95),
     maxMs: max,
     sumMs: sum,
-    histogram: sorted.map(([index, here]) => ({ toMs: boundOf(index), count: here })),
+    histogram: sorted.map(([index, here]) => ({ toMs: getBound(index), count: here })),
   }
 }

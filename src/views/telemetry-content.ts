@@ -7,7 +7,7 @@ export type Content = {
   json(value: unknown): string
 }
 
-export const contentOf = (masker: Masker, valueMax: number): Content => ({
+export const createContent = (masker: Masker, valueMax: number): Content => ({
   json: (value) => preview(JSON.stringify(masker.value(value)) ?? 'null', valueMax),
 })
 

@@ -1,6 +1,5 @@
 /**
- * What the usual variables of OpenTelemetry ask for. Without an endpoint nothing is asked for, and nothing
- * leaves the machine.
+ * Settings from the standard OpenTelemetry variables. Without an endpoint nothing leaves the machine.
  */
 import type { Sampling } from '../model/trace.ts'
 
@@ -16,7 +15,7 @@ export type TelemetrySettings = {
   queueMax: number
   batchMax: number
   sampling: Sampling
-  /** Of whoever sends: `service.name` and more. */
+  /** Attributes of the sender: `service.name` and more. */
   resource: Record<string, string>
   /** Whether tasks, outputs and the inputs of tools are exported. */
   content: boolean
@@ -31,7 +30,7 @@ export function telemetrySettings(
   version: string,
   warn: (text: string) => void,
 ): TelemetrySettings | null {
-  const url = urlOf(env, warn)
+  const url = readUrl(env, warn)
   if (
     url === null ||
     isTrue(env['OTEL_SDK_DISABLED']) ||
@@ -41,29 +40,30 @@ export function telemetrySettings(
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? ''
   if (protocol === 'grpc')
     warn(
-      'telemetry: OTLP over gRPC is not spoken here; spans are sent as JSON over HTTP (port 4318 of most collectors). Set OTEL_EXPORTER_OTLP_PROTOCOL to http/json.',
+      'telemetry: OTLP over gRPC is not supported; spans are sent as JSON over HTTP ' +
+        '(port 4318 of most collectors). Set OTEL_EXPORTER_OTLP_PROTOCOL to http/json.',
     )
-  const batchMax = numberOf(env['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, 1, 4096)
+  const batchMax = parseNumber(env['OTEL_BSP_MAX_EXPORT_BATCH_SIZE'], 512, 1, 4096)
   return {
     url,
     batchMax,
     headers: {
-      ...pairsOf(env['OTEL_EXPORTER_OTLP_HEADERS']),
-      ...pairsOf(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS']),
+      ...parsePairs(env['OTEL_EXPORTER_OTLP_HEADERS']),
+      ...parsePairs(env['OTEL_EXPORTER_OTLP_TRACES_HEADERS']),
     },
     gzip: (env['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION'] ?? env['OTEL_EXPORTER_OTLP_COMPRESSION']) === 'gzip',
-    timeoutMs: numberOf(
+    timeoutMs: parseNumber(
       env['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT'] ?? env['OTEL_EXPORTER_OTLP_TIMEOUT'],
       10_000,
       1,
       600_000,
     ),
-    delayMs: numberOf(env['OTEL_BSP_SCHEDULE_DELAY'], 5000, 0, 600_000),
-    queueMax: Math.max(batchMax, numberOf(env['OTEL_BSP_MAX_QUEUE_SIZE'], 2048, 1, 65_536)),
-    sampling: samplingOf(env, warn),
-    resource: resourceOf(env, version),
+    delayMs: parseNumber(env['OTEL_BSP_SCHEDULE_DELAY'], 5000, 0, 600_000),
+    queueMax: Math.max(batchMax, parseNumber(env['OTEL_BSP_MAX_QUEUE_SIZE'], 2048, 1, 65_536)),
+    sampling: readSampling(env, warn),
+    resource: readResource(env, version),
     content: isTrue(env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']),
-    valueMax: numberOf(
+    valueMax: parseNumber(
       env['OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT'] ?? env['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT'],
       valueMaxDefault,
       1,
@@ -75,46 +75,49 @@ export function telemetrySettings(
 const isTrue = (text: string | undefined): boolean => text?.trim().toLowerCase() === 'true'
 
 /** The endpoint of traces is taken as it is; the one of all signals gets the path of traces. */
-function urlOf(env: Env, warn: (text: string) => void): string | null {
-  const [own, all] = [
-    env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim() ?? '',
-    env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() ?? '',
-  ]
-  const given = own !== '' ? own : all !== '' ? `${all.replace(/\/+$/, '')}/v1/traces` : ''
+function readUrl(env: Env, warn: (text: string) => void): string | null {
+  const read = (name: string): string => env[name]?.trim() ?? ''
+  const variable =
+    read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') === ''
+      ? 'OTEL_EXPORTER_OTLP_ENDPOINT'
+      : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+  const given = read(variable)
   if (given === '') return null
-  if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given
+  const url = variable === 'OTEL_EXPORTER_OTLP_ENDPOINT' ? `${given.replace(/\/+$/, '')}/v1/traces` : given
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url
   warn(
-    `telemetry: ${own !== '' ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT'} is ${JSON.stringify(own !== '' ? own : all)}, but an address such as http://127.0.0.1:4318 is needed. No spans are exported.`,
+    `telemetry: ${variable} is ${JSON.stringify(given)}, but an address such as http://127.0.0.1:4318 ` +
+      'is needed. No spans are exported.',
   )
   return null
 }
 
 /** `a=b,c=d`, percent-encoded; what cannot be read is left out. */
-function pairsOf(text: string | undefined): Record<string, string> {
+function parsePairs(text: string | undefined): Record<string, string> {
   const pairs: Record<string, string> = {}
   for (const part of (text ?? '').split(',')) {
     const at = part.indexOf('=')
     const name = at < 1 ? '' : part.slice(0, at).trim()
-    if (name !== '') pairs[name] = decoded(part.slice(at + 1).trim())
+    if (name !== '') pairs[name] = decode(part.slice(at + 1).trim())
   }
   return pairs
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // Written as it is meant, then.
+    // It was not percent-encoded.
     return text
   }
 }
 
-function numberOf(text: string | undefined, otherwise: number, min: number, max: number): number {
+function parseNumber(text: string | undefined, otherwise: number, min: number, max: number): number {
   const number = Number(text?.trim() === '' ? undefined : text)
   return Number.isFinite(number) ? Math.min(max, Math.max(min, Math.floor(number))) : otherwise
 }
 
-function samplingOf(env: Env, warn: (text: string) => void): Sampling {
+function readSampling(env: Env, warn: (text: string) => void): Sampling {
   const name = env['OTEL_TRACES_SAMPLER']?.trim() ?? ''
   const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
   const ratio = Number.isFinite(share) && share >= 0 && share <= 1 ? share : 1
@@ -128,17 +131,14 @@ function samplingOf(env: Env, warn: (text: string) => void): Sampling {
     parentbased_traceidratio: { follow: true, ratio },
   }
   const found = known[name]
-  if (found === undefined)
-    warn(
-      `telemetry: OTEL_TRACES_SAMPLER is "${name}"; known are ${Object.keys(known)
-        .filter((one) => one !== '')
-        .join(', ')}. Everything is sampled.`,
-    )
-  return found ?? { follow: true, ratio: 1 }
+  if (found !== undefined) return found
+  const names = Object.keys(known).filter((one) => one !== '')
+  warn(`telemetry: OTEL_TRACES_SAMPLER is "${name}"; known are ${names.join(', ')}. Everything is sampled.`)
+  return { follow: true, ratio: 1 }
 }
 
-function resourceOf(env: Env, version: string): Record<string, string> {
-  const given = pairsOf(env['OTEL_RESOURCE_ATTRIBUTES'])
+function readResource(env: Env, version: string): Record<string, string> {
+  const given = parsePairs(env['OTEL_RESOURCE_ATTRIBUTES'])
   const name = env['OTEL_SERVICE_NAME']?.trim() ?? ''
   return {
     'service.name': 'tieline',

@@ -1,6 +1,5 @@
 /**
- * Traces as a view of the log: events in, spans out to the collector that the environment names. Nothing of
- * it is there where none is named.
+ * Traces as a view of the log: events in, spans out to the collector that the environment names, if any.
  */
 import type { Agent } from '../model/agent.ts'
 import type { StoredEvent } from '../model/event.ts'
@@ -9,7 +8,7 @@ import { secretValues } from '../model/secret-shapes.ts'
 import type { Sampling } from '../model/trace.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { otlpExport } from './otlp-export.ts'
-import { contentOf } from './telemetry-content.ts'
+import { createContent } from './telemetry-content.ts'
 import { telemetrySettings, type Env } from './telemetry-settings.ts'
 import { spanFold } from './telemetry-spans.ts'
 
@@ -56,7 +55,7 @@ export function telemetryView({
     agent,
     provider: (name) => providers[providerKind(name) ?? name] ?? name,
     content: settings.content
-      ? contentOf(
+      ? createContent(
           maskerOf([...secretValues(env), ...Object.values(settings.headers)], { strict: true }),
           settings.valueMax,
         )
@@ -66,10 +65,10 @@ export function telemetryView({
     sampling: settings.sampling,
     events(events) {
       try {
-        const spans = fold.spansOf(events)
+        const spans = fold.collectSpans(events)
         if (spans.length > 0) out.add(spans)
       } catch (fault) {
-        // Whoever only watches must not break what is watched.
+        // Telemetry must never break what it observes.
         warn(`telemetry: ${fault instanceof Error ? fault.message : String(fault)}`)
       }
     },

@@ -91,7 +91,7 @@ test('the whole log is counted: requests, turns, calls, outcomes, tokens, contex
   expect(totals.columns.reduce((sum, { calls, refused }) => sum + calls + refused, 0)).toBe(2)
 })
 
-test('nothing is read before somebody asks, each event is counted once, and later ones as they come', async () => {
+test('nothing is read before the first request; each event is counted once, later ones as they come', async () => {
   const { w, view, run, read } = await opened()
   await run('call')
   expect(view.read(null)).toMatchObject({ complete: false, upTo: 0, requests: 0 })
@@ -105,7 +105,7 @@ test('nothing is read before somebody asks, each event is counted once, and late
   expect(view.read(null)).toMatchObject({ requests: 2 })
 })
 
-test('a long log is counted in slices: whoever asks meanwhile is told how far it is', async () => {
+test('a long log is counted in slices: a request meanwhile says how far it is', async () => {
   const { w, view, read, run } = await opened()
   await w.store.transact(['session:ses_x'], async (tx) =>
     tx.append(

@@ -1,7 +1,7 @@
 /**
- * What the whole log adds up to. Nothing is read until somebody asks; then the log is folded once, a little
- * at a time so that nobody waits for it, and kept up to date from the feed.
- * Of the last day there are also sums by the minute, so that a shorter time can be asked for.
+ * Totals over the whole log. The first request starts the fold, which runs in small slices so that it blocks
+ * nothing; afterwards the feed keeps it up to date.
+ * The last day is also kept by the minute, for requests over a shorter time.
  */
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { turnOf, type Millis, type SessionId, type TurnId } from '../model/id.ts'
@@ -60,7 +60,7 @@ class LogTotals implements TotalsView {
   readonly #minutes = new Map<Millis, RunningSums>()
   readonly #ages = new Ages()
   readonly #stopped = new AbortController()
-  readonly #fold: (event: Event, at: Millis, into: readonly RunningSums[]) => void = folding()
+  readonly #fold: (event: Event, at: Millis, into: readonly RunningSums[]) => void = createFold()
   #cursor = 0
   #from: Millis | null = null
   #state: 'asleep' | 'reading' | 'complete' = 'asleep'
@@ -87,7 +87,7 @@ class LogTotals implements TotalsView {
       ...sums.read(),
       ...place,
       from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)),
-      columns: columnsOf(minutes, first, this.#deps.clock.now()),
+      columns: makeColumns(minutes, first, this.#deps.clock.now()),
     }
   }
 
@@ -110,7 +110,7 @@ class LogTotals implements TotalsView {
     this.#state = 'reading'
     this.#catchUp().catch((fault: unknown) => {
       if (this.#stopped.signal.aborted) return
-      // Whoever asks next begins where this stopped.
+      // The next request resumes here.
       this.#state = 'asleep'
       this.#deps.report(fault)
     })
@@ -138,11 +138,11 @@ class LogTotals implements TotalsView {
       this.#cursor = seq
       this.#from ??= at
       const age = this.#ages.at(at)
-      this.#fold(event, at, [this.#all, age, ...this.#minuteOf(at)])
+      this.#fold(event, at, [this.#all, age, ...this.#listMinutes(at)])
     }
   }
 
-  #minuteOf(at: Millis): RunningSums[] {
+  #listMinutes(at: Millis): RunningSums[] {
     const minute = Math.floor(at / minuteMs) * minuteMs
     const oldest = Math.floor(this.#deps.clock.now() / minuteMs) * minuteMs - minutesMax * minuteMs
     if (minute < oldest) return []
@@ -167,7 +167,7 @@ class Ages {
     for (; index >= agesMax; index = this.#index(time)) {
       this.#width *= 2
       this.#ages = Array.from({ length: Math.ceil(this.#ages.length / 2) }, (_, half) =>
-        joined(this.#ages.slice(half * 2, half * 2 + 2)),
+        addAll(this.#ages.slice(half * 2, half * 2 + 2)),
       )
     }
     while (this.#ages.length <= index) this.#ages.push(new RunningSums())
@@ -178,16 +178,16 @@ class Ages {
   #index = (time: Millis): number => Math.max(0, Math.floor((time - (this.#first ?? time)) / this.#width))
 
   columns = (): Column[] =>
-    this.#ages.map((sums, index) => columnOf(sums, (this.#first ?? 0) + index * this.#width, this.#width))
+    this.#ages.map((sums, index) => makeColumn(sums, (this.#first ?? 0) + index * this.#width, this.#width))
 }
 
-function joined(parts: readonly RunningSums[]): RunningSums {
+function addAll(parts: readonly RunningSums[]): RunningSums {
   const sums = new RunningSums()
   for (const part of parts) sums.add(part)
   return sums
 }
 
-const columnOf = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({
+const makeColumn = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({
   from,
   widthMs,
   calls,
@@ -195,7 +195,7 @@ const columnOf = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs
   tokens,
 })
 
-function columnsOf(
+function makeColumns(
   minutes: readonly (readonly [Millis, RunningSums])[],
   first: Millis,
   now: Millis,
@@ -218,7 +218,7 @@ function columnsOf(
 
 type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
 
-function folding(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
+function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
   const agents = boundedNames(namesMax)
   const models = boundedNames(namesMax)
   const agentOfTurn = boundedMap<TurnId, string>(openMax)

@@ -2,12 +2,12 @@
 import { useEffect, useState } from 'react'
 import type { Health } from '../../src/wire/server.ts'
 import { after } from './browser-clock.ts'
-import { useLook } from './live/use-live.ts'
+import { useLiveTopic } from './live/use-live.ts'
 
 const lookAgainMs = 5000
 
 export function StoreBar() {
-  const live = useLook('connection')
+  const live = useLiveTopic('connection')
   const isOpen = live.connection().state === 'open'
   const [store, setStore] = useState<Health['store'] | null>(null)
   useEffect(() => {

@@ -112,9 +112,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     busy.finish('done')
     await expect
       .poll(async () =>
-        (await exchangeOf(w.line.desks).calls({ session: null, limit: 5 })).map(
-          ({ outcome }) => outcome,
-        ),
+        (await exchangeOf(w.line.desks).calls({ session: null, limit: 5 })).map(({ outcome }) => outcome),
       )
       .toEqual(['completed'])
   })
