@@ -38,6 +38,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   views: [
     'src/runtime/ports.ts',
     'src/runtime/desk/desk.ts',
+    'src/runtime/desk/log.ts',
+    'src/runtime/desk/mail.ts',
     'wire',
     'src/runtime/redact.ts',
     'model',
