@@ -1,6 +1,6 @@
 /** What was acknowledged, and whether the log has each of it exactly once. */
 import type { Event, EventOf, StoredEvent } from '../src/model/event.ts'
-import { turnOf } from '../src/model/id.ts'
+import { toTurnId } from '../src/model/id.ts'
 import { opensTurn } from '../src/model/opening.ts'
 import { viewsEqual } from '../src/store/rebuild.ts'
 import { sqliteStore } from '../src/store/sqlite.ts'
@@ -117,8 +117,8 @@ export function withoutOneEnd(events: readonly Event[]): string[] {
   const problems: string[] = []
   for (const { call } of typed(events, 'call.opened')) {
     if (callEnds.get(call) !== 1) problems.push(`${call} has ${callEnds.get(call) ?? 0} outcomes`)
-    if ((turnEnds.get(turnOf(call)) ?? 0) > 1)
-      problems.push(`${turnOf(call)} has ${turnEnds.get(turnOf(call)) ?? 0} ends`)
+    if ((turnEnds.get(toTurnId(call)) ?? 0) > 1)
+      problems.push(`${toTurnId(call)} has ${turnEnds.get(toTurnId(call)) ?? 0} ends`)
   }
   for (const event of events)
     if (opensTurn(event) && turnEnds.get(event.turn) !== 1)

@@ -5,7 +5,7 @@
 import type { Event, StoredEvent } from '../src/model/event.ts'
 import type { Activation, BelowRow, OpenFacts, SessionFacts, TurnFacts } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'
-import type { LinePorts } from '../src/runtime/line.ts'
+import type { RuntimePorts } from '../src/runtime/line.ts'
 import type { Due, EntryPage, Tx } from '../src/runtime/ports.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 
@@ -26,5 +26,5 @@ export type Bug = {
   tx?(tx: Tx, store: SqliteStore): Tx
   acknowledge?: 'early'
   committed?(store: SqliteStore): void
-  ports?(ports: LinePorts): LinePorts
+  ports?(ports: RuntimePorts): RuntimePorts
 }

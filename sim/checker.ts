@@ -3,7 +3,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Event } from '../src/model/event.ts'
-import { turnOf, type CallId, type TurnId } from '../src/model/id.ts'
+import { toTurnId, type CallId, type TurnId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { viewsEqual } from '../src/store/rebuild.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
@@ -104,7 +104,7 @@ export class Checker {
   /** R2, R3: a caller gets the outcome that the log has. */
   checkAnswered(call: string, outcome: string): void {
     this.check()
-    const turn = this.ledger.turns.get(turnOf(call as CallId))
+    const turn = this.ledger.turns.get(toTurnId(call as CallId))
     const known =
       turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
     if (known !== outcome)

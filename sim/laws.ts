@@ -3,7 +3,7 @@
  * `before` sees the ledger as it was when the event was decided, `after` as its whole transaction left it.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
-import { turnOf, type NodeId, type SessionId } from '../src/model/id.ts'
+import { toTurnId, type NodeId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { opensTurn } from '../src/model/opening.ts'
 import { checkOpening } from './laws-opening.ts'
@@ -76,7 +76,7 @@ function checkOwner(ledger: Ledger, event: Event, { writer }: Written): Broken {
 }
 
 function checkEndsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Limits): Broken {
-  const turn = ledger.turns.get(turnOf(event.call))
+  const turn = ledger.turns.get(toTurnId(event.call))
   if (turn === undefined) return `R3: ${event.call} ended and was never opened`
   if (!turn.pending)
     return `R3: ${event.call} ended as ${event.outcome} after it had ended as ${turn.outcome ?? 'unknown'}`
@@ -130,7 +130,7 @@ export function checkAfter(ledger: Ledger, { events, at }: Written): Broken {
   for (const event of events) {
     const broken =
       event.type === 'call.ended'
-        ? checkNothingBelow(ledger.turn(turnOf(event.call)))
+        ? checkNothingBelow(ledger.turn(toTurnId(event.call)))
         : event.type === 'turn.ended'
           ? checkNothingBelow(ledger.turn(event.turn))
           : event.type === 'call.opened' && !event.background

@@ -2,7 +2,7 @@
  * The checker's own fold of the log, independent of the store's, so that the two can disagree.
  */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
-import { turnOf, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
+import { toTurnId, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
 import { MailLedger } from './mail-ledger.ts'
 
 export type LedgerTurn = {
@@ -192,7 +192,7 @@ export class Ledger {
       tool: event.tool,
     }
     const turn = this.#open({
-      id: turnOf(event.call),
+      id: toTurnId(event.call),
       session: event.target,
       flow: event.flow,
       grant: event.grant,
@@ -210,7 +210,7 @@ export class Ledger {
   }
 
   #endCall(event: EventOf<'call.ended'>): void {
-    const turn = this.turn(turnOf(event.call))
+    const turn = this.turn(toTurnId(event.call))
     turn.pending = false
     turn.outcome = event.outcome
     this.pending.delete(turn)

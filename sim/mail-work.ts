@@ -5,7 +5,7 @@
 import { isRefusal } from '../src/model/refusal.ts'
 import { acceptMail } from '../src/runtime/mail-inbox.ts'
 import { releaseMail, releasing, sendMail } from '../src/runtime/mail.ts'
-import type { Line } from '../src/runtime/line.ts'
+import type { Runtime } from '../src/runtime/line.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import { writeTask } from './driver.ts'
@@ -17,7 +17,7 @@ export const mailId = (id: number): string => `mail-${id}`
 
 /** Sends a message once more if asked to; the id is the same. */
 export async function playSend(
-  line: Line,
+  line: Runtime,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'send' }>,
 ): Promise<string> {
@@ -37,7 +37,7 @@ export async function playSend(
 }
 
 /** A person releases the draft; it may already be released, here or on another node. */
-async function release(line: Line, id: string): Promise<string> {
+async function release(line: Runtime, id: string): Promise<string> {
   const place = await releasing(line, id)
   if (place === null) return 'unknown'
   const released = await releaseMail(line, { ...place, act: null, trace: null, cwd: '/' }, { id, read: null })
@@ -46,7 +46,7 @@ async function release(line: Line, id: string): Promise<string> {
 
 /** Null where nothing was accepted. */
 export async function playAccept(
-  line: Line,
+  line: Runtime,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'accept' }>,
   name: string,

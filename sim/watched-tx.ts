@@ -5,7 +5,7 @@
 import type { Event } from '../src/model/event.ts'
 import type { OpenFacts } from '../src/model/facts.ts'
 import type { NodeId } from '../src/model/id.ts'
-import { isWaiting, suffixOf } from '../src/model/mail.ts'
+import { isWaiting, idSuffix } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/ports.ts'
 import type { Shared } from './node-store.ts'
 
@@ -57,7 +57,7 @@ export function watchTx(
     async message(id) {
       const facts = await tx.message(id)
       if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`))
-        covered(id, `message:${suffixOf(id)}`)
+        covered(id, `message:${idSuffix(id)}`)
       return facts
     },
     async inbox(session, ask) {

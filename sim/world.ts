@@ -8,7 +8,7 @@ import { boundaryFrom } from '../src/model/frame.ts'
 import type { SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
-import type { LinePorts } from '../src/runtime/line.ts'
+import type { RuntimePorts } from '../src/runtime/line.ts'
 import type { Tool } from '../src/runtime/ports.ts'
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { buffer } from '../src/tools/buffer.ts'
@@ -144,7 +144,7 @@ export class World {
       count: (what) => count(this.counts, what),
       result: (call, outcome) => this.checker.checkAnswered(call, outcome),
     })
-    const ports: LinePorts = {
+    const ports: RuntimePorts = {
       store: new NodeStore(this.#shared, host, `node_${name}-1`),
       lists: this.#shared.store.lists,
       clock,
@@ -176,7 +176,7 @@ export class World {
   }
 
   /** The first id names the node; later ones sort by time. */
-  #makeIds({ index, life }: Host, name: string): LinePorts['ids'] {
+  #makeIds({ index, life }: Host, name: string): RuntimePorts['ids'] {
     let serial = 0
     return {
       next: () => {

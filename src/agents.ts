@@ -7,11 +7,11 @@ import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-
 import { scriptedDriver } from './adapters/scripted/drive.ts'
 import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import { Script } from './adapters/scripted/script.ts'
-import { problemsOf } from './config-problem.ts'
+import { findConfigProblems } from './config-problem.ts'
 import type { Config } from './config.ts'
 import { Agent } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
-import { nearestOf } from './model/nearest.ts'
+import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/agent-book.ts'
 import type { Alarm } from './runtime/alarm.ts'
@@ -53,7 +53,7 @@ export function modelSettings(
   }
 }
 
-export function agentsOf(
+export function createAgents(
   config: Config | null,
   inCode: Record<string, AgentOptions>,
   settings: ModelDriverSettings,
@@ -80,7 +80,7 @@ export function agentsOf(
     const parsed = Agent.safeParse({ ...rest, name, driver: kind })
     if (!parsed.success)
       throw new OptionsError(
-        problemsOf(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'),
+        findConfigProblems(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'),
       )
     agents.set(name, parsed.data)
     drivers.set(
@@ -118,7 +118,7 @@ export function checkTools(agents: Agents, names: readonly string[]): void {
     )
     if (wrong !== undefined)
       throw new OptionsError(
-        `agents.${agent.name}.tools: there is no tool "${wrong}"; ${nearestOf(wrong, names)}`,
+        `agents.${agent.name}.tools: there is no tool "${wrong}"; ${findNearest(wrong, names)}`,
       )
   }
 }
@@ -126,7 +126,9 @@ export function checkTools(agents: Agents, names: readonly string[]): void {
 function scriptOf(agent: string, given: unknown): Script {
   const parsed = Script.safeParse(given)
   if (!parsed.success)
-    throw new OptionsError(problemsOf(parsed.error, Script, given, ['agents', agent, 'script']).join('\n'))
+    throw new OptionsError(
+      findConfigProblems(parsed.error, Script, given, ['agents', agent, 'script']).join('\n'),
+    )
   return parsed.data
 }
 

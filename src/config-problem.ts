@@ -1,6 +1,6 @@
 /** What is wrong in a configuration file, in words: where, what was given, what is right. */
 import { z } from 'zod'
-import { nearestOf } from './model/nearest.ts'
+import { findNearest } from './model/nearest.ts'
 
 /**
  * Values below these keys may be secrets that somebody put into the wrong place, so they are never repeated.
@@ -16,7 +16,7 @@ export const problem = (path: readonly PropertyKey[], given: unknown, right: str
   `${keyPath(path)}: ${path.some((part) => secretKeys.has(part)) ? 'what was given is not right' : `${shown(given)} was given`}, but ${right} is needed.`
 
 /** Every problem that the schema found, one line each. */
-export function problemsOf(
+export function findConfigProblems(
   error: z.ZodError,
   schema: z.ZodType,
   input: unknown,
@@ -34,7 +34,7 @@ function problemsOfIssue(
   const path = [...prefix, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema, issue.path)
-    return issue.keys.map((key) => `${keyPath([...path, key])}: unknown key; ${nearestOf(key, known)}.`)
+    return issue.keys.map((key) => `${keyPath([...path, key])}: unknown key; ${findNearest(key, known)}.`)
   }
   if (issue.code === 'invalid_union') {
     const branch = bestBranch(issue.errors)

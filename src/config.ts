@@ -7,12 +7,12 @@ import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse as parseToml, TomlError } from 'smol-toml'
 import { z } from 'zod'
-import { problem, problemsOf } from './config-problem.ts'
+import { problem, findConfigProblems } from './config-problem.ts'
 import { Agent, AgentName, externalAgent } from './model/agent.ts'
 import { allowsTool } from './model/authority.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
-import { nearestOf } from './model/nearest.ts'
+import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 
 const driversHere = ['model', 'scripted', 'host']
@@ -219,7 +219,7 @@ function parseFile(path: string, text: string): unknown {
 function parseConfig(raw: unknown): string[] | Config {
   const { rest, problems } = withoutAbsentDrivers(raw)
   const parsed = ConfigFile.safeParse(rest)
-  if (!parsed.success) return [...problems, ...problemsOf(parsed.error, ConfigFile, rest, [])]
+  if (!parsed.success) return [...problems, ...findConfigProblems(parsed.error, ConfigFile, rest, [])]
   const entries = Object.entries(parsed.data.agents)
   problems.push(...entries.flatMap(([name, entry]) => entryProblems(name, entry)))
   if (problems.length > 0) return problems
@@ -243,7 +243,7 @@ function withoutAbsentDrivers(raw: unknown): { rest: unknown; problems: string[]
     problems.push(
       planned
         ? `agents.${name}.driver: this version does not have the driver "${driver}" yet; it has ${driversHere.join(', ')}.`
-        : `agents.${name}.driver: there is no driver "${driver}"; ${nearestOf(driver, driversHere)}.`,
+        : `agents.${name}.driver: there is no driver "${driver}"; ${findNearest(driver, driversHere)}.`,
     )
     return false
   })
@@ -315,7 +315,7 @@ function crossProblems(config: Config): string[] {
   const needAgent = (path: readonly PropertyKey[], name: string): void => {
     if (!names.includes(name))
       problems.push(
-        `${problem(path, name, 'the name of a configured agent').slice(0, -1)}; ${nearestOf(name, names)}.`,
+        `${problem(path, name, 'the name of a configured agent').slice(0, -1)}; ${findNearest(name, names)}.`,
       )
   }
   for (const agent of config.agents) {
@@ -323,7 +323,7 @@ function crossProblems(config: Config): string[] {
     agent.ask.forEach((tool, at) => {
       if (!allowsTool(agent.tools, tool))
         problems.push(
-          `${problem(['agents', agent.name, 'ask', at], tool, "a tool of this agent's tools").slice(0, -1)}; ${nearestOf(tool, agent.tools)}.`,
+          `${problem(['agents', agent.name, 'ask', at], tool, "a tool of this agent's tools").slice(0, -1)}; ${findNearest(tool, agent.tools)}.`,
         )
     })
   }
@@ -356,7 +356,7 @@ function serverWarnings(config: Config): string[] {
     return [
       ...(unknown
         ? [
-            `agents.${agent.name}.model: there is no provider "${provider}"; ${nearestOf(provider, providers)}.`,
+            `agents.${agent.name}.model: there is no provider "${provider}"; ${findNearest(provider, providers)}.`,
           ]
         : []),
       ...idle.map(

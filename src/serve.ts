@@ -10,7 +10,7 @@ import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
-import { maskerOf } from './model/mask-secrets.ts'
+import { createMasker } from './model/mask-secrets.ts'
 import { secretValues } from './model/secret-shapes.ts'
 import { packageDir } from './own-files.ts'
 import { systemClock, watchLoopLag } from './runtime/system-clock.ts'
@@ -66,7 +66,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const auth = authOf(server.auth, host)
   const dataDir = resolve(options.dataDir ?? server.dataDir)
   const keys = await keysIn(dataDir, loaded.token)
-  const masker = maskerOf([...secretValues(process.env), ...keys.known])
+  const masker = createMasker([...secretValues(process.env), ...keys.known])
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
   const warn = (text: string): void => tell(masker.text(text))
   const log: LogSink = (level, message, fields) =>

@@ -11,23 +11,30 @@ import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
 import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
 import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
-import { agentMaker, agentsOf, checkTools, modelSettings, OptionsError, type AgentOptions } from './agents.ts'
+import {
+  agentMaker,
+  createAgents,
+  checkTools,
+  modelSettings,
+  OptionsError,
+  type AgentOptions,
+} from './agents.ts'
 import { loadConfig, type Config } from './config.ts'
 import type { Agent } from './model/agent.ts'
 import type { OpeningMessage, StoredEvent } from './model/event.ts'
 import type { SessionRow } from './model/facts.ts'
 import { isSessionId, type TurnId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
-import { nearestOf } from './model/nearest.ts'
+import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Sampling } from './model/trace.ts'
 import { visible } from './model/visible.ts'
 import { agentBook } from './runtime/agent-book.ts'
-import { alarmOf } from './runtime/alarm.ts'
+import { createAlarm } from './runtime/alarm.ts'
 import { claimSession } from './runtime/claim.ts'
 import { failQueued } from './runtime/ending.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
-import type { Line } from './runtime/line.ts'
+import type { Runtime } from './runtime/line.ts'
 import { startNode } from './runtime/node.ts'
 import { isDirectory } from './runtime/is-directory.ts'
 import type { Explanation } from './runtime/explain.ts'
@@ -35,10 +42,10 @@ import { exportLog, importLog, readExport, type ExportHeader } from './runtime/e
 import type { Agents, Clock, Summarise, Tool, Tools } from './runtime/ports.ts'
 import type { Replay } from './runtime/replay.ts'
 import type { ReplayPorts } from './runtime/replaying.ts'
-import { eventsOf, scopeOf } from './runtime/scope.ts'
+import { readScope, findScope } from './runtime/scope.ts'
 import { startRun, type Run } from './runtime/run.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
-import { recordOf } from './runtime/record.ts'
+import { readRecord } from './runtime/record.ts'
 import { secretGuard } from './runtime/secret-guard.ts'
 import { archiveIdle } from './runtime/sessions.ts'
 import { reportTo, tellHealth } from './runtime/report-faults.ts'
@@ -184,11 +191,11 @@ async function start(
 ): Promise<Tieline> {
   const count = countTokens
   const clock = systemClock
-  const alarm = alarmOf(clock, true)
+  const alarm = createAlarm(clock, true)
   const settings = modelSettings(config?.providers ?? {}, options.agents ?? {}, clock, alarm, count)
   const hosts = hostHub()
   const onHost = hostDriver({ hub: hosts, clock, inputOf: async ({ turn }) => inputIn(store, turn.id) })
-  const configured = agentsOf(config, options.agents ?? {}, settings, { clock, count }, onHost)
+  const configured = createAgents(config, options.agents ?? {}, settings, { clock, count }, onHost)
   const agents = agentBook(
     configured,
     agentMaker(configured, settings, { clock, count }, settings.usable(), {
@@ -265,7 +272,7 @@ async function start(
         timeoutMs: run.timeoutMs,
         maxTokens: run.maxTokens,
       }),
-    call: (id) => recordOf(store, id),
+    call: (id) => readRecord(store, id),
     running: () => node.line.running.size,
     idle: () => idle(node.line),
     onDelta(listener) {
@@ -314,7 +321,7 @@ export async function openLog(
       config?.providers ?? {},
       options.agents ?? {},
       systemClock,
-      alarmOf(systemClock),
+      createAlarm(systemClock),
       count,
     )
     return replayPorts(
@@ -323,7 +330,7 @@ export async function openLog(
       count,
       config,
       options,
-      agentsOf(
+      createAgents(
         config,
         options.agents ?? {},
         settings,
@@ -347,7 +354,7 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
     return { ...explanation, text: explanationText(explanation) }
   },
   export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
-  events: async (id) => eventsOf(store, (await scopeOf(store, id)).turns),
+  events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/listing.ts'), await store.lists.agentRows()]
     const titles = new Map(agents.map(({ created }) => [created.agent, created.definition.title]))
@@ -408,7 +415,7 @@ async function inputIn(store: SqliteStore, turn: TurnId): Promise<OpeningMessage
 const putAwayMs = 600_000
 
 /** Now and then, sessions that nobody uses any more are archived. */
-async function putAway(line: Line, store: SqliteStore, warn: (text: string) => void): Promise<void> {
+async function putAway(line: Runtime, store: SqliteStore, warn: (text: string) => void): Promise<void> {
   while (!line.stopping.signal.aborted) {
     try {
       await line.clock.sleep(putAwayMs, line.stopping.signal)
@@ -422,7 +429,7 @@ async function putAway(line: Line, store: SqliteStore, warn: (text: string) => v
 
 const idleLookMs = 50
 
-async function idle(line: Line): Promise<void> {
+async function idle(line: Runtime): Promise<void> {
   while (line.running.size > 0) await line.clock.sleep(idleLookMs, line.stopping.signal)
 }
 
@@ -470,7 +477,7 @@ function toolsOf(
       ) === true,
   )
   if (wrong !== undefined)
-    throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${nearestOf(wrong.given, wrong.known)}.`)
+    throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${findNearest(wrong.given, wrong.known)}.`)
   const standard = configuredTools(plain, settings)
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>

@@ -2,7 +2,7 @@
  * `tieline accept <session> [which]`: takes one message for a session; one that is run works on it at once.
  */
 import { printJson, type Command, type CommandInput } from './command.ts'
-import { sessionOf, viewOf } from './inbox.ts'
+import { findSession, showInbox } from './inbox.ts'
 
 export const accept: Command = {
   name: 'accept',
@@ -28,13 +28,13 @@ export const accept: Command = {
     // One key for all tries: a second one must not take a second message.
     const key = surroundings.draw()
     return withServer(input, async ({ client }) => {
-      const { message } = await client.mail.accept(sessionOf(session), which, { signal: input.signal, key })
+      const { message } = await client.mail.accept(findSession(session), which, { signal: input.signal, key })
       if (input.flags['json'] === true) printJson(input.out, message)
       else if (message === null) input.err.write('No messages wait.\n')
       else if (input.flags['quiet'] === true) input.out.write(`${message.id}\n`)
       else {
         const { acceptedLines } = await import('./mail-lines.ts')
-        input.out.write(`${acceptedLines(message, await viewOf(input, client)).join('\n')}\n`)
+        input.out.write(`${acceptedLines(message, await showInbox(input, client)).join('\n')}\n`)
       }
       return message === null ? 1 : 0
     })

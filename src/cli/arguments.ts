@@ -1,6 +1,6 @@
 /** Reads the words of a command line. Pure: a mistake is a value that says what would have been right. */
 import { parseArgs } from 'node:util'
-import { nearestOf } from '../model/nearest.ts'
+import { findNearest } from '../model/nearest.ts'
 import { globalFlags, type Command, type CommandInput, type Flag } from './command.ts'
 
 export type Asked =
@@ -27,7 +27,7 @@ export function askedFor(args: readonly string[], commands: readonly Command[]):
   if (command === null && name !== undefined && name !== 'help')
     return {
       kind: 'mistake',
-      text: `unknown command "${name}"; ${nearestOf(
+      text: `unknown command "${name}"; ${findNearest(
         name,
         commands.map((known) => known.name),
       )}.`,
@@ -71,7 +71,7 @@ function flagProblem(options: readonly Token[], command: Command | null): string
   for (const token of options) {
     const flag = known[nameOf(token)]
     if (flag === undefined)
-      return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${nearestOf(
+      return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${findNearest(
         `--${token.name}`,
         Object.keys(known)
           .filter((name) => command?.without?.[name as keyof typeof globalFlags] === undefined)

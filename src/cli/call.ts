@@ -4,11 +4,11 @@ import { systemClock } from '../runtime/system-clock.ts'
 import { TielineError } from '../client/tieline-error.ts'
 import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
-import { lineOf, printJson, type Command, type CommandInput } from './command.ts'
+import { renderCommand, printJson, type Command, type CommandInput } from './command.ts'
 import { lastWords } from './report.ts'
-import { cwdOf, taskOf, timeoutFlag, timeoutOf } from './flags.ts'
+import { readCwd, readTask, timeoutFlag, readTimeout } from './flags.ts'
 import type { Reached } from './reach.ts'
-import { nodesOf } from './tree.ts'
+import { buildNodes } from './tree.ts'
 import type { Watch } from './watch.ts'
 import { oneLine } from './width.ts'
 
@@ -32,11 +32,11 @@ export const call: Command = {
 }
 
 async function runCall(input: CommandInput): Promise<number> {
-  const timeoutMs = timeoutOf(input)
+  const timeoutMs = readTimeout(input)
   const { withServer } = await import('./reach.ts')
   const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
   const [agent = ''] = input.words
-  const task = taskOf(input.words[1])
+  const task = readTask(input.words[1])
   try {
     return await withServer(input, async (reached) => {
       const answer = await answerTo(input, reached, caller, {
@@ -46,7 +46,7 @@ async function runCall(input: CommandInput): Promise<number> {
         ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
       })
       if (input.flags['json'] === true) printJson(input.out, answer)
-      else if (answer.output !== '') input.out.write(lineOf(answer.output))
+      else if (answer.output !== '') input.out.write(renderCommand(answer.output))
       if (!answer.success && input.flags['json'] !== true)
         input.err.write(
           lastWords(
@@ -92,19 +92,19 @@ async function answerTo(
   caller: Caller,
   call: NewCall,
 ): Promise<CallAnswer> {
-  const [{ watchOptions }, { openWatch }, { clientOf }] = await Promise.all([
+  const [{ watchOptions }, { openWatch }, { openClient }] = await Promise.all([
     import('./conversation.ts'),
     import('./watch.ts'),
     import('./reach.ts'),
   ])
   const { client } = reached
   caller.session ??= await client.sessions.create(
-    { cwd: cwdOf(input), agent: 'external', title: 'tieline call' },
+    { cwd: readCwd(input), agent: 'external', title: 'tieline call' },
     { signal: input.signal, key: null },
   )
   const { sessionId: from, token } = caller.session
   // With its own token it speaks for itself, also where the server believes nobody who only names it.
-  const asCaller = clientOf(client.url, token)
+  const asCaller = openClient(client.url, token)
   const over = new AbortController()
   const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
   try {
@@ -116,7 +116,8 @@ async function answerTo(
       } finally {
         // The answer, or our going, is known before the events that end the tree.
         await watch.settled()
-        caller.refusal = nodesOf(watch.tree()).find(({ outcome }) => outcome === 'refused')?.errors[0] ?? null
+        caller.refusal =
+          buildNodes(watch.tree()).find(({ outcome }) => outcome === 'refused')?.errors[0] ?? null
       }
     })
   } finally {
@@ -132,7 +133,7 @@ const queuedMsMax = 1000
 /** What waits for its turn so long may wait for a program that nobody has started. */
 async function saidWhoIsMissing(client: TielineClient, watch: Watch, signal: AbortSignal): Promise<void> {
   await systemClock.sleep(queuedMsMax, signal)
-  const queued = nodesOf(watch.tree())
+  const queued = buildNodes(watch.tree())
     .filter(({ state }) => state === 'queued')
     .map(({ agent }) => agent)
   const hosted =

@@ -2,7 +2,7 @@ import type { ListedCall } from '../wire/calls.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { agoWords, timeWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
-import { limitFlag, limitOf } from './flags.ts'
+import { limitFlag, readLimit } from './flags.ts'
 import { cutWidth, firstLine, oneLine } from './width.ts'
 
 const taskWidth = 60
@@ -20,7 +20,7 @@ export const calls: Command = {
     '  tieline calls --json | jq \'.[] | select(.outcome != "completed")\'',
   ],
   async run(input: CommandInput): Promise<number> {
-    const limit = limitOf(input)
+    const limit = readLimit(input)
     const { look } = await import('./recorded-log.ts')
     const found = await look(input, {
       server: (client) => client.calls.list({ limit }, input),

@@ -1,7 +1,7 @@
 /** `tieline cancel <id>`: ends what a session, a call or a whole flow does, with everything below it. */
 import type { TielineClient } from '../client/client.ts'
 import type { Flow } from '../wire/log.ts'
-import { turnOf, type CallId } from '../model/id.ts'
+import { toTurnId, type CallId } from '../model/id.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
 
 export const cancel: Command = {
@@ -52,7 +52,7 @@ async function cancelledBy(client: TielineClient, id: string, { all, key, signal
     (await client.sessions.cancel(session, { turn }, { signal, key: `${key}-${turn}` })).cancelled
   if (id.startsWith('call_')) {
     const { call, targetSession, outcome } = await client.calls.get(id, { signal })
-    return targetSession === null || outcome !== null ? 0 : one(targetSession, turnOf(call as CallId))
+    return targetSession === null || outcome !== null ? 0 : one(targetSession, toTurnId(call as CallId))
   }
   if (!id.startsWith('flow_')) return (await client.sessions.cancel(id, { all }, { signal, key })).cancelled
   let cancelled = 0

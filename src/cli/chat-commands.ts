@@ -2,7 +2,7 @@ import type { ListedCall } from '../wire/calls.ts'
 import type { MessageRecord } from '../wire/mail.ts'
 import type { Session } from '../wire/sessions.ts'
 import { TielineError } from '../client/tieline-error.ts'
-import { nearestOf } from '../model/nearest.ts'
+import { findNearest } from '../model/nearest.ts'
 import { callLine } from './calls.ts'
 import type { Conversation } from './conversation.ts'
 import { sessionLine } from './sessions.ts'
@@ -111,7 +111,7 @@ async function linesOf(conversation: Conversation, line: string): Promise<string
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (found === undefined)
     return [
-      `There is no command "/${oneLine(name)}"; ${nearestOf(
+      `There is no command "/${oneLine(name)}"; ${findNearest(
         `/${name}`,
         Object.keys(commands).map((known) => `/${known}`),
       )}. A message cannot begin with a slash.`,

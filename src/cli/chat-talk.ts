@@ -5,10 +5,10 @@
 import { TielineError } from '../client/tieline-error.ts'
 import { endWords } from './amounts.ts'
 import { chatCommand, commandNamed } from './chat-commands.ts'
-import { isSilent, lineOf, printJson, wantsColour, wantsLive, type CommandInput } from './command.ts'
+import { isSilent, renderCommand, printJson, wantsColour, wantsLive, type CommandInput } from './command.ts'
 import { openConversation, type Conversation } from './conversation.ts'
 import { pipedLines, terminalLines, type Lines } from './prompt.ts'
-import { callsOf } from './report.ts'
+import { collectCalls } from './report.ts'
 import { paint, segment } from './segment.ts'
 import type { WorkResult } from './watch.ts'
 import { oneLine } from './width.ts'
@@ -223,8 +223,8 @@ function shown(input: CommandInput, conversation: Conversation, result: WorkResu
     return false
   }
   if (input.flags['json'] === true)
-    printJson(input.out, { agent, ...result, calls: callsOf(conversation.tree()) })
-  else if (result.output !== '') input.out.write(lineOf(result.output))
+    printJson(input.out, { agent, ...result, calls: collectCalls(conversation.tree()) })
+  else if (result.output !== '') input.out.write(renderCommand(result.output))
   if (!result.success && input.flags['json'] !== true)
     (isSilent(input) ? input.err : input.out).write(`${agent}: ${endWords(result.outcome, result.error)}\n`)
   return result.success

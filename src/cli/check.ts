@@ -31,14 +31,14 @@ async function runCheck(input: CommandInput): Promise<number> {
     onProgress: progressTo(input, 'rows checked'),
     signal: input.signal,
   })
-  const todo = todoOf(result)
+  const todo = nextSteps(result)
   if (input.flags['json'] === true) printJson(input.out, { dataDir, ...result, todo })
   else input.out.write(`${checkLines(file, result).join('\n')}\n`)
   return result.ok ? 0 : 1
 }
 
 /** The most serious first: views of a log that is damaged itself are not the problem. */
-export function todoOf({ ok, problems }: LogCheck): string | null {
+export function nextSteps({ ok, problems }: LogCheck): string | null {
   if (ok) return null
   const has = (what: LogCheck['problems'][number]['what']): boolean =>
     problems.some((problem) => problem.what === what)
@@ -70,6 +70,6 @@ export function checkLines(file: string, result: LogCheck): string[] {
     ...(viewsCompared
       ? []
       : ['What is derived from the log was not compared with it, because not all of it can be read.']),
-    todoOf(result) ?? '',
+    nextSteps(result) ?? '',
   ]
 }

@@ -69,7 +69,7 @@ export const printJson = (out: CommandInput['out'], value: unknown): void =>
   void out.write(`${visibleJson(value)}\n`)
 
 /** A text with one line break at its end. */
-export const lineOf = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)
+export const renderCommand = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)
 
 /** Colours where somebody sees them and has not asked for none. */
 export const wantsColour = (out: Output, env: CommandInput['env']): boolean =>

@@ -13,7 +13,7 @@ export type Connection = {
 }
 
 /** A server of this machine that has gone is soon replaced; another one may come back. */
-export const awayMsMaxOf = ({ remote }: { remote: boolean }): number => (remote ? 60_000 : 3000)
+export const readAwayMsMax = ({ remote }: { remote: boolean }): number => (remote ? 60_000 : 3000)
 
 export function connectionTo(url: string, awayMsMax: number, signal: AbortSignal): Connection {
   const { promise: ready, resolve: opened, reject: failed } = Promise.withResolvers<void>()

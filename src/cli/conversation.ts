@@ -1,9 +1,9 @@
 import type { CreatedSession } from '../wire/sessions.ts'
 import type { TielineClient } from '../client/client.ts'
 import { TielineError } from '../client/tieline-error.ts'
-import { awayMsMaxOf } from './connection.ts'
+import { readAwayMsMax } from './connection.ts'
 import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInput } from './command.ts'
-import { cwdOf } from './flags.ts'
+import { readCwd } from './flags.ts'
 import type { Lines } from './prompt.ts'
 import { personHere } from './question.ts'
 import { hasGone, reachServer, type Reached } from './reach.ts'
@@ -136,7 +136,7 @@ export const watchOptions = (
   conversation,
   typed: lines?.typed ?? null,
   askPerson: askedAside(personHere(input), lines),
-  awayMsMax: awayMsMaxOf(reached),
+  awayMsMax: readAwayMsMax(reached),
 })
 
 /** Who types while an agent works has the terminal; a question takes it for a while. */
@@ -152,7 +152,7 @@ async function sessionFor(
 ): Promise<Pick<Conversation, 'session' | 'agent' | 'cwd'>> {
   const named = flagText(flags['session'])
   const [agent, cwd] = [flagText(flags['agent']), flagText(flags['cwd'])]
-  if (named === undefined) return newSession(reached, cwdOf({ flags, env }), agent, signal)
+  if (named === undefined) return newSession(reached, readCwd({ flags, env }), agent, signal)
   if (agent !== undefined || cwd !== undefined)
     throw new UsageError(
       '--session goes on with a session that has its agent and its directory already: leave out --agent and --cwd.',

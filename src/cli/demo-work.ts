@@ -10,8 +10,8 @@ import { endWords } from './amounts.ts'
 import { isSilent, printJson, wantsColour, wantsLive, type CommandInput } from './command.ts'
 import { demoAgents, earlier, task } from './demo-agents.ts'
 import { spec, specFile } from './demo-files.ts'
-import { clientOf, startServer } from './reach.ts'
-import { callsOf, demoLines, overheadPercent, type DemoReport } from './report.ts'
+import { openClient, startServer } from './reach.ts'
+import { collectCalls, demoLines, overheadPercent, type DemoReport } from './report.ts'
 import { untilInterrupted } from './serve.ts'
 import { openWatch, sending, type Watch, type WorkResult } from './watch.ts'
 
@@ -35,7 +35,7 @@ export async function runDemo(input: CommandInput): Promise<number> {
     () => undefined,
   )
   try {
-    const client = clientOf(served.url, served.token)
+    const client = openClient(served.url, served.token)
     if (!silent)
       out.write(
         `${live ? '\n' : ''}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`,
@@ -122,7 +122,7 @@ async function work(
     log: place.log,
     tokensUsed: together.tokensUsed,
     durationMs: together.durationMs,
-    calls: callsOf(watch.tree()),
+    calls: collectCalls(watch.tree()),
     alone: alone?.success === true ? { tokensUsed: alone.tokensUsed, durationMs: alone.durationMs } : null,
     overheadPercent: alone?.success === true ? overheadPercent(together.tokensUsed, alone.tokensUsed) : null,
   }
@@ -154,7 +154,7 @@ async function talked(
 }
 
 function reviewOf(watch: Watch): DemoReport['review'] {
-  const reviewed = callsOf(watch.tree()).find(
+  const reviewed = collectCalls(watch.tree()).find(
     (call) => call.agent === 'reviewer' && call.outcome === 'completed',
   )
   return reviewed === undefined ? null : (JSON.parse(reviewed.output) as DemoReport['review'])

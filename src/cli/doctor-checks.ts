@@ -4,13 +4,13 @@ import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { Agent } from '../model/agent.ts'
 import { fullAuthority, mayUse } from '../model/authority.ts'
-import { nearestOf } from '../model/nearest.ts'
+import { findNearest } from '../model/nearest.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, UsageError, type CommandInput } from './command.ts'
 import type { Finding } from './doctor.ts'
 import { isInUse, mcpClients, ownProcess, type Surroundings } from './init-entries.ts'
 import { planFor } from './init-plan.ts'
-import { emptiedWords, logState, otherConfig, placeOf, type Place } from './place.ts'
+import { emptiedWords, logState, otherConfig, findPlace, type Place } from './place.ts'
 import { isPortFree } from './port.ts'
 import { runningServer } from './reach.ts'
 
@@ -33,7 +33,7 @@ const problem = (what: string, says: string, todo: string): Finding => ({
 
 export async function findings(input: DoctorInput, at: Surroundings): Promise<Finding[]> {
   const node = nodeFinding(process.versions.node)
-  const place = await placeOf(input).catch((error: unknown) => {
+  const place = await findPlace(input).catch((error: unknown) => {
     if (error instanceof UsageError) return error
     throw error
   })
@@ -279,7 +279,7 @@ function scriptFinding(agent: Agent, script: unknown): Finding {
   const named = rules.flatMap(({ tools = [] }) => tools.map(({ name }) => name))
   const wrong = named.find((name) => !mayUse(fullAuthority, agent.tools, name))
   if (wrong === undefined) return ok('agents', `${agent.name}: scripted`)
-  const nearest = agent.tools.length === 0 ? 'it has no tools' : nearestOf(wrong, agent.tools)
+  const nearest = agent.tools.length === 0 ? 'it has no tools' : findNearest(wrong, agent.tools)
   return problem(
     'agents',
     `${agent.name}: its script uses the tool "${wrong}", which it does not have; ${nearest}`,

@@ -1,6 +1,6 @@
 import type { StreamedEvent } from '../wire/log.ts'
 import type { Event } from '../model/event.ts'
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import { explain } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
@@ -28,7 +28,7 @@ export function newNames(): Names {
       if (event.type === 'session.created')
         sessions.set(event.session, sessions.get(event.session) ?? event.agent)
       if (opensTurn(event)) turns.set(event.turn, sessions.get(event.session) ?? event.grant.agent)
-      if (event.type === 'call.opened') turns.set(turnOf(event.call), event.grant.agent)
+      if (event.type === 'call.opened') turns.set(toTurnId(event.call), event.grant.agent)
       if (event.type === 'turn.ended') turns.delete(event.turn ?? '')
     },
   }

@@ -2,7 +2,7 @@
 import { systemClock } from '../runtime/system-clock.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
 import { explainFlows, explanationLines } from './explain-flow.ts'
-import { flowsOf } from './flow.ts'
+import { findFlows } from './flow.ts'
 
 export const explain: Command = {
   name: 'explain',
@@ -21,7 +21,7 @@ export const explain: Command = {
     const { look } = await import('./recorded-log.ts')
     const { text, ...explanation } = await look<{ text: string }>(input, {
       async server(client) {
-        const [flows, waits] = await Promise.all([flowsOf(client, id), client.waits(input)])
+        const [flows, waits] = await Promise.all([findFlows(client, id), client.waits(input)])
         const found = explainFlows(flows, waits, id, systemClock.now())
         return { ...found, text: explanationLines(found).join('\n') }
       },

@@ -11,7 +11,7 @@ export const conversationFlags = {
 
 export const timeoutFlag: Flag = { value: 'SECONDS', help: 'when it ends at the latest' }
 
-export function timeoutOf({ flags }: Pick<CommandInput, 'flags'>): number | null {
+export function readTimeout({ flags }: Pick<CommandInput, 'flags'>): number | null {
   const given = flags['timeout']
   if (given === undefined) return null
   const seconds = typeof given === 'string' && given.trim() !== '' ? Number(given) : Number.NaN
@@ -22,14 +22,14 @@ export function timeoutOf({ flags }: Pick<CommandInput, 'flags'>): number | null
   return seconds * 1000
 }
 
-export function taskOf(word: string | undefined): string {
+export function readTask(word: string | undefined): string {
   if ((word ?? '').trim() === '')
     throw new UsageError('<task>: an empty text was given, but one that says what to do is needed.')
   return word ?? ''
 }
 
 /** The directory to work in, as a whole path. On a server elsewhere it is that machine's. */
-export function cwdOf({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): string {
+export function readCwd({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): string {
   const cwd = resolve(flagText(flags['cwd']) ?? '.')
   const here = flags['server'] === undefined && (env['TIELINE_SERVER'] ?? '') === ''
   if (flags['cwd'] !== undefined && here && statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
@@ -41,7 +41,7 @@ const shownUsually = 20
 
 export const limitFlag: Flag = { value: 'COUNT', help: `how many, newest first; otherwise ${shownUsually}` }
 
-export function limitOf({ flags }: Pick<CommandInput, 'flags'>): number {
+export function readLimit({ flags }: Pick<CommandInput, 'flags'>): number {
   const given = flagText(flags['limit'])
   if (given === undefined) return shownUsually
   if (!/^[1-9]\d{0,6}$/.test(given))

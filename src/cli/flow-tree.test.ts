@@ -3,7 +3,7 @@ import type { CallRecord } from '../wire/calls.ts'
 import type { Flow, WaitEdge } from '../wire/log.ts'
 import { explainFlows, explanationLines } from './explain-flow.ts'
 import { treeOfFlows } from './flow-tree.ts'
-import { callsOf } from './report.ts'
+import { collectCalls } from './report.ts'
 import { treeLines } from './tree-lines.ts'
 
 const record = (
@@ -84,7 +84,7 @@ describe('the tree of a flow from its record', () => {
       '└─✗ tester  do tester',
       '      timed out: no an',
     ])
-    expect(callsOf(treeOfFlows([whole], 'flow_1')).map(({ caller, agent }) => [caller, agent])).toEqual([
+    expect(collectCalls(treeOfFlows([whole], 'flow_1')).map(({ caller, agent }) => [caller, agent])).toEqual([
       ['planner', 'coder'],
       ['coder', 'reviewer'],
       ['planner', 'tester'],

@@ -1,7 +1,7 @@
 import type { CallRecord } from '../wire/calls.ts'
 import type { Flow } from '../wire/log.ts'
-import { turnOf, type CallId } from '../model/id.ts'
-import { emptyTree, newNode, nodesOf, plant, type Tree, type TreeNode } from './tree.ts'
+import { toTurnId, type CallId } from '../model/id.ts'
+import { emptyTree, newNode, buildNodes, plant, type Tree, type TreeNode } from './tree.ts'
 
 /** For the id of a call only that call and what is below it. */
 export function treeOfFlows(flows: readonly Flow[], id: string): Tree {
@@ -9,7 +9,7 @@ export function treeOfFlows(flows: readonly Flow[], id: string): Tree {
   const top = id.startsWith('call_') ? tree.nodes.get(nodeId(id)) : undefined
   if (top === undefined) return tree
   const alone: Tree = { ...tree, roots: [top.id] }
-  return { ...alone, nodes: new Map(nodesOf(alone).map((node) => [node.id, node])) }
+  return { ...alone, nodes: new Map(buildNodes(alone).map((node) => [node.id, node])) }
 }
 
 function withFlow(tree: Tree, { root, calls }: Flow): Tree {
@@ -36,7 +36,7 @@ function callerOf(call: CallRecord, root: Flow['root'], calls: readonly CallReco
   return serving === undefined ? root.turn : nodeId(serving.call)
 }
 
-const nodeId = (call: string): string => turnOf(call as CallId)
+const nodeId = (call: string): string => toTurnId(call as CallId)
 
 const nodeOf = (call: CallRecord, caller: string): TreeNode => ({
   ...newNode(nodeId(call.call), call.target, call.task, call.created_at),

@@ -21,9 +21,9 @@ export const flow: Command = {
     const [
       { look },
       { treeOfFlows },
-      { callsOf },
+      { collectCalls },
       { treeLines },
-      { emptyTree, foldEvent, nodesOf, tokensOf },
+      { emptyTree, foldEvent, buildNodes, sumTokens },
     ] = await Promise.all([
       import('./recorded-log.ts'),
       import('./flow-tree.ts'),
@@ -32,11 +32,11 @@ export const flow: Command = {
       import('./tree.ts'),
     ])
     const tree = await look(input, {
-      server: async (client) => treeOfFlows(await flowsOf(client, id), id),
+      server: async (client) => treeOfFlows(await findFlows(client, id), id),
       log: async (log) => (await log.events(id)).reduce(foldEvent, emptyTree),
     })
     if (input.flags['json'] === true) {
-      const roots = nodesOf(tree).filter((node) => node.caller === null || !tree.nodes.has(node.caller))
+      const roots = buildNodes(tree).filter((node) => node.caller === null || !tree.nodes.has(node.caller))
       printJson(input.out, {
         id,
         turns: roots.map((node) => ({
@@ -44,10 +44,10 @@ export const flow: Command = {
           task: node.task,
           outcome: node.outcome,
           output: node.output,
-          tokensUsed: tokensOf(tree, node),
+          tokensUsed: sumTokens(tree, node),
           durationMs: node.endedAt === null ? null : node.endedAt - node.openedAt,
         })),
-        calls: callsOf(tree),
+        calls: collectCalls(tree),
       })
     } else {
       const lines = treeLines(tree, systemClock.now(), {
@@ -66,7 +66,7 @@ const flowsMax = 100
 /**
  * The flows that an id belongs to: a flow's own, a call's one, or those in which a session called somebody.
  */
-export async function flowsOf(client: TielineClient, id: string): Promise<Flow[]> {
+export async function findFlows(client: TielineClient, id: string): Promise<Flow[]> {
   if (id.startsWith('flow_')) return [await client.flow(id)]
   if (id.startsWith('call_')) {
     const { flow: found, errors } = await client.calls.get(id)

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { printJson, UsageError, type Command, type CommandInput } from './command.ts'
-import { placeOf } from './place.ts'
+import { findPlace } from './place.ts'
 
 export const importCommand: Command = {
   name: 'import',
@@ -21,7 +21,7 @@ export const importCommand: Command = {
 
 async function runImport(input: CommandInput): Promise<number> {
   const file = resolve(input.words[0] ?? '')
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   const { dataDir } = place
   const { runningServer } = await import('./reach.ts')
   const running = await runningServer(place)

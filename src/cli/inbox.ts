@@ -36,7 +36,7 @@ export const inbox: Command = {
     return withServer(input, async ({ client }) => {
       const shown = await shownOf(input, client)
       if (input.flags['json'] === true) printJson(input.out, shown.json)
-      else input.out.write(`${shown.lines(await viewOf(input, client)).join('\n')}\n`)
+      else input.out.write(`${shown.lines(await showInbox(input, client)).join('\n')}\n`)
       return 0
     })
   },
@@ -45,7 +45,7 @@ export const inbox: Command = {
 type Shown = { json: unknown; lines(view: MailView): string[] }
 
 /** How the user's own inbox is named on the command line. */
-export const sessionOf = (word: string): string => (word === 'me' ? 'ses_user' : word)
+export const findSession = (word: string): string => (word === 'me' ? 'ses_user' : word)
 
 async function shownOf(input: CommandInput, client: TielineClient): Promise<Shown> {
   const {
@@ -73,10 +73,10 @@ async function shownOf(input: CommandInput, client: TielineClient): Promise<Show
       'There are no dead letters.',
     )
   if (flags['drafts'] === true) {
-    const messages = await draftsOf(client, word === undefined ? null : sessionOf(word), once)
+    const messages = await draftsOf(client, word === undefined ? null : findSession(word), once)
     return { json: messages, lines: (view) => [...draftLines(messages, view), ...draftHelp(messages, view)] }
   }
-  const boxes = await boxesOf(client, word === undefined ? null : sessionOf(word), once)
+  const boxes = await boxesOf(client, word === undefined ? null : findSession(word), once)
   const drafts =
     word === undefined && flags['json'] !== true
       ? await client.mail.drafts(null, {}, once)
@@ -190,7 +190,10 @@ async function allSessions(client: TielineClient, once: { signal: AbortSignal })
   return found
 }
 
-export async function viewOf({ out, env, signal }: CommandInput, client: TielineClient): Promise<MailView> {
+export async function showInbox(
+  { out, env, signal }: CommandInput,
+  client: TielineClient,
+): Promise<MailView> {
   const names = new Map(
     (await client.sessions.list({ limit: pageMax }, { signal })).sessions.map(({ id, agentName }) => [
       id as string,

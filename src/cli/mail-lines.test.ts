@@ -8,7 +8,7 @@ import {
   inboxLines,
   letterLines,
   messageLines,
-  millisOf,
+  readMillis,
   type MailView,
 } from './mail-lines.ts'
 import { displayWidth } from './width.ts'
@@ -125,4 +125,5 @@ test('drafts, threads and dead letters', () => {
   expect(letterLines([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
 })
 
-test('nanoseconds become milliseconds', () => expect(millisOf('1800000000000999999')).toBe(1_800_000_000_000))
+test('nanoseconds become milliseconds', () =>
+  expect(readMillis('1800000000000999999')).toBe(1_800_000_000_000))

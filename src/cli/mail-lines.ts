@@ -1,6 +1,6 @@
 import type { MessageRecord } from '../wire/mail.ts'
 import { timeWords } from './amounts.ts'
-import { lineOf, segment, type Segment } from './segment.ts'
+import { joinSegments, segment, type Segment } from './segment.ts'
 import { firstLine, oneLine } from './width.ts'
 
 export type MailView = {
@@ -12,7 +12,7 @@ export type MailView = {
 }
 
 /** Nanoseconds as a decimal text. */
-export const millisOf = (nanos: string): number => Number(BigInt(nanos) / 1_000_000n)
+export const readMillis = (nanos: string): number => Number(BigInt(nanos) / 1_000_000n)
 
 const userName = 'the user'
 
@@ -23,7 +23,7 @@ const whoIs = (session: string | null, { nameOf }: MailView): string => {
 }
 
 const agoOf = (message: MessageRecord, { now }: MailView): string =>
-  `${timeWords(Math.max(0, now - millisOf(message.updated_at)))} ago`
+  `${timeWords(Math.max(0, now - readMillis(message.updated_at)))} ago`
 
 const answering = (message: MessageRecord): Segment[] =>
   message['in-reply-to'] === null ? [] : [segment(`, answers ${message['in-reply-to']}`, 'dim')]
@@ -39,8 +39,8 @@ export function messageLines(message: MessageRecord, place: number | null, view:
   ]
   const indent = ' '.repeat(number.length)
   return [
-    lineOf(head, [segment(agoOf(message, view), 'dim')], view.width, view.colour),
-    lineOf([segment(`${indent}${firstLine(message.message)}`)], [], view.width, view.colour),
+    joinSegments(head, [segment(agoOf(message, view), 'dim')], view.width, view.colour),
+    joinSegments([segment(`${indent}${firstLine(message.message)}`)], [], view.width, view.colour),
   ]
 }
 
@@ -52,7 +52,7 @@ export function inboxLines(boxes: readonly Box[], view: MailView): string[] {
   if (full.length === 0) return ['No messages wait.']
   return full.flatMap(({ session, messages, total }, index) => [
     ...(index === 0 ? [] : ['']),
-    lineOf(
+    joinSegments(
       [
         segment(session === 'ses_user' ? 'For you' : `For ${whoIs(session, view)}`, 'bold'),
         segment(`: ${total === 1 ? 'one message waits' : `${total} messages wait`}`),
@@ -63,7 +63,7 @@ export function inboxLines(boxes: readonly Box[], view: MailView): string[] {
     ),
     ...messages.flatMap((message, at) => messageLines(message, at + 1, view)),
     ...(total > messages.length ? [`    and ${total - messages.length} more`] : []),
-    lineOf(
+    joinSegments(
       [
         segment(
           `    tieline accept ${session === 'ses_user' ? 'me' : session}   takes the oldest; a number or an id takes that one`,
@@ -81,7 +81,7 @@ export const draftLines = (messages: readonly MessageRecord[], view: MailView): 
   messages.length === 0
     ? ['No drafts.']
     : messages.flatMap((message) => [
-        lineOf(
+        joinSegments(
           [
             segment(
               `${whoIs(message.from, view)} to ${message.to === null ? 'a new session' : whoIs(message.to, view)}`,
@@ -94,7 +94,7 @@ export const draftLines = (messages: readonly MessageRecord[], view: MailView): 
           view.width,
           view.colour,
         ),
-        lineOf([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
+        joinSegments([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
       ])
 
 /** What a person can do about drafts, with the id of the newest. */
@@ -102,7 +102,7 @@ export const draftHelp = (messages: readonly MessageRecord[], { width, colour }:
   messages
     .slice(0, 1)
     .map(({ id }) =>
-      lineOf(
+      joinSegments(
         [
           segment(
             `    tieline inbox --release ${id}   sends it as it is; --revise ID --text "…" changes it, --decline ID throws it away`,
@@ -128,7 +128,7 @@ export const letterLines = (messages: readonly MessageRecord[], none: string, vi
   messages.length === 0
     ? [none]
     : messages.flatMap((message) => [
-        lineOf(
+        joinSegments(
           [
             segment(
               `${whoIs(message.from, view)} to ${message.to === null ? 'nobody' : whoIs(message.to, view)}`,
@@ -144,12 +144,12 @@ export const letterLines = (messages: readonly MessageRecord[], none: string, vi
           view.width,
           view.colour,
         ),
-        lineOf([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
+        joinSegments([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
       ])
 
 /** What was accepted is shown whole: it was taken to be read. */
 export const acceptedLines = (message: MessageRecord, view: MailView): string[] => [
-  lineOf(
+  joinSegments(
     [segment('Accepted', 'green'), segment(` ${message.id} from ${whoIs(message.from, view)}`)],
     [],
     view.width,

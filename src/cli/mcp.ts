@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { systemClock } from '../runtime/system-clock.ts'
 import { version } from '../version.ts'
 import { flagText, UsageError, type Command, type CommandInput } from './command.ts'
-import { placeOf, readToken, type Place } from './place.ts'
+import { findPlace, readToken, type Place } from './place.ts'
 
 export const mcp: Command = {
   name: 'mcp',
@@ -51,7 +51,7 @@ async function serverFor(input: CommandInput): Promise<{ url: string; token: str
   const { namedServer, runningServer } = await import('./reach.ts')
   const named = await namedServer(input)
   if (named !== null) return { url: named.url, token: input.env['TIELINE_TOKEN'] ?? null }
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   const running = await runningServer(place)
   if (running !== null)
     return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }

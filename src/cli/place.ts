@@ -16,7 +16,7 @@ export type Place = {
   warnings: readonly string[]
 }
 
-export async function placeOf({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): Promise<Place> {
+export async function findPlace({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): Promise<Place> {
   const { ConfigError, loadConfig } = await import('../config.ts')
   try {
     const { config, file, digest, token, warnings } = await loadConfig({

@@ -1,5 +1,5 @@
 /** Calls as plain lines, for pipes and logs. Pure: `tree` is as it was before the event. */
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { Happened, Tree } from './tree.ts'
@@ -16,7 +16,7 @@ export function plainLines(tree: Tree, { event }: Happened): string[] {
       `  Error: ${oneLine(explain(event.refusal))}`,
     ]
   if (event.type !== 'call.ended') return []
-  const agent = tree.nodes.get(turnOf(event.call))?.agent ?? event.target
+  const agent = tree.nodes.get(toTurnId(event.call))?.agent ?? event.target
   const tools = event.toolCalls.length === 0 ? [] : [`  Tools used: ${event.toolCalls.join(', ')}`]
   return [
     returned(agent, event.outcome === 'completed', event.tokensUsed, event.endedAt - event.openedAt),

@@ -12,7 +12,7 @@ import { isPortFree, isPortTaken } from './port.ts'
 import {
   emptiedWords,
   logState,
-  placeOf,
+  findPlace,
   otherConfig,
   readServerFile,
   readToken,
@@ -41,7 +41,7 @@ const lookAgainMs = 50
 export async function reachServer(input: ReachInput): Promise<Reached> {
   const named = await namedServer(input)
   if (named !== null) return connected(named, true, null)
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
   for (const until = systemClock.elapsed() + raceMs; ; await systemClock.sleep(lookAgainMs, input.signal)) {
     const running = await runningServer(place)
@@ -95,7 +95,7 @@ export async function runningServer(
 ): Promise<{ client: TielineClient; health: Health; pid: number | null; file: ServerFile } | null> {
   const file = await readServerFile(place.dataDir)
   if (file === null || (file.pid !== null && !isAlive(file.pid))) return null
-  const client = clientOf(file.url, place.token ?? (await readToken(place.dataDir)))
+  const client = openClient(file.url, place.token ?? (await readToken(place.dataDir)))
   try {
     return { client, health: await client.health(), pid: file.pid, file }
   } catch (error) {
@@ -104,7 +104,7 @@ export async function runningServer(
   }
 }
 
-export const clientOf = (url: string, token: string | null): TielineClient =>
+export const openClient = (url: string, token: string | null): TielineClient =>
   tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
 
 const firstAgent = ({ config }: Place): string | null => config.agents[0]?.name ?? null
@@ -125,14 +125,14 @@ export async function namedServer(
   if (url === '' && input.flags['server'] === undefined) return null
   if (!URL.canParse(url) || !/^https?:/.test(url))
     throw new UsageError(`--server: "${url}" was given, but a URL such as http://127.0.0.1:8283 is needed.`)
-  const client = clientOf(url, (input.env['TIELINE_TOKEN'] ?? '') || (await tokenOf(input, url)))
+  const client = openClient(url, (input.env['TIELINE_TOKEN'] ?? '') || (await tokenOf(input, url)))
   await client.health({ signal: input.signal })
   return client
 }
 
 /** Somebody who names the server of this machine by its address need not name its token too. */
 async function tokenOf(input: Pick<ReachInput, 'flags' | 'env'>, url: string): Promise<string | null> {
-  const place = await placeOf(input).catch(() => null)
+  const place = await findPlace(input).catch(() => null)
   const file = place === null ? null : await readServerFile(place.dataDir)
   return place !== null && file !== null && new URL(file.url).origin === new URL(url).origin
     ? readToken(place.dataDir)
@@ -153,7 +153,7 @@ async function started(input: ReachInput, place: Place): Promise<Reached> {
     },
   )
   return {
-    client: clientOf(own.url, own.token),
+    client: openClient(own.url, own.token),
     remote: false,
     firstAgent: firstAgent(place),
     own,

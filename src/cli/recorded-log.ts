@@ -7,7 +7,7 @@ import { TielineError } from '../client/tieline-error.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import type { openLog } from '../tieline.ts'
 import { UsageError, type CommandInput } from './command.ts'
-import { emptiedWords, logState, placeOf, type Place } from './place.ts'
+import { emptiedWords, logState, findPlace, type Place } from './place.ts'
 import { isLocked, namedServer, runningServer } from './reach.ts'
 
 export type OpenedLog = Awaited<ReturnType<typeof openLog>>
@@ -21,7 +21,7 @@ export async function look<T>(
 ): Promise<T> {
   const named = await namedServer(input)
   if (named !== null) return asked(() => ask.server(named))
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   const running = await runningServer(place)
   return running === null ? openedLog(place, ask.log) : asked(() => ask.server(running.client))
 }
@@ -32,7 +32,7 @@ export async function withLog<T>(
   why: string,
   ask: (log: OpenedLog) => Promise<T>,
 ): Promise<T> {
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   const running = await runningServer(place)
   if (running !== null)
     throw new UsageError(

@@ -3,7 +3,7 @@ import type { Outcome } from '../model/event.ts'
 import { countWords, endWords, timeWords } from './amounts.ts'
 import { isSilent, wantsLive, type CommandInput } from './command.ts'
 import { displayWidth, oneLine } from './width.ts'
-import { nodesOf, tokensOf, type Tree } from './tree.ts'
+import { buildNodes, sumTokens, type Tree } from './tree.ts'
 
 /**
  * How it ended, in the last line. Why stands there only where it was not shown above: in plain lines where
@@ -25,8 +25,8 @@ export function lastWords(
 const branchWidth = 8
 
 /** Each call as data, in the order in which they were made, callers first. */
-export const callsOf = (tree: Tree) =>
-  nodesOf(tree)
+export const collectCalls = (tree: Tree) =>
+  buildNodes(tree)
     .filter((node) => node.caller !== null)
     .map((node) => ({
       caller: tree.nodes.get(node.caller ?? '')?.agent ?? null,
@@ -36,7 +36,7 @@ export const callsOf = (tree: Tree) =>
       output: node.output,
       errors: node.errors,
       toolCalls: node.toolsUsed,
-      tokensUsed: tokensOf(tree, node),
+      tokensUsed: sumTokens(tree, node),
       durationMs: node.endedAt === null ? null : node.endedAt - node.openedAt,
     }))
 
@@ -52,7 +52,7 @@ export type DemoReport = {
   log: string
   tokensUsed: number
   durationMs: number
-  calls: ReturnType<typeof callsOf>
+  calls: ReturnType<typeof collectCalls>
   /** The same work by one agent; null where it was not measured. */
   alone: { tokensUsed: number; durationMs: number } | null
   overheadPercent: number | null

@@ -1,8 +1,8 @@
 /**
  * `tieline run "<task>"`: gives an agent a task, shows its calls while they happen, and prints its output.
  */
-import { lineOf, printJson, type Command, type CommandInput } from './command.ts'
-import { conversationFlags, taskOf, timeoutFlag, timeoutOf } from './flags.ts'
+import { renderCommand, printJson, type Command, type CommandInput } from './command.ts'
+import { conversationFlags, readTask, timeoutFlag, readTimeout } from './flags.ts'
 
 export const run: Command = {
   name: 'run',
@@ -21,8 +21,8 @@ export const run: Command = {
 }
 
 async function runTask(input: CommandInput): Promise<number> {
-  const [timeoutMs, task] = [timeoutOf(input), taskOf(input.words[0])]
-  const [{ openConversation }, { callsOf, lastWords }] = await Promise.all([
+  const [timeoutMs, task] = [readTimeout(input), readTask(input.words[0])]
+  const [{ openConversation }, { collectCalls, lastWords }] = await Promise.all([
     import('./conversation.ts'),
     import('./report.ts'),
   ])
@@ -30,8 +30,8 @@ async function runTask(input: CommandInput): Promise<number> {
   try {
     const result = await conversation.send(task, timeoutMs, input.signal)
     if (input.flags['json'] === true)
-      printJson(input.out, { agent: conversation.agent, ...result, calls: callsOf(conversation.tree()) })
-    else if (result.output !== '') input.out.write(lineOf(result.output))
+      printJson(input.out, { agent: conversation.agent, ...result, calls: collectCalls(conversation.tree()) })
+    else if (result.output !== '') input.out.write(renderCommand(result.output))
     if (!result.success && input.flags['json'] !== true)
       input.err.write(lastWords(input, conversation.agent, result, false))
     return result.success ? 0 : 1

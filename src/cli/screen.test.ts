@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { frameOf, openScreen } from './screen.ts'
+import { renderFrame, openScreen } from './screen.ts'
 import { rendered, type Terminal } from './terminal.ts'
 
 /**
@@ -67,8 +67,8 @@ describe('a screen', () => {
   })
 
   test('writes nothing where nothing changed, and only the lines that did', () => {
-    expect(frameOf(['a', 'b'], ['a', 'b'])).toBe('')
-    expect(frameOf(['same', 'old'], ['same', 'new'])).not.toContain('same')
+    expect(renderFrame(['a', 'b'], ['a', 'b'])).toBe('')
+    expect(renderFrame(['same', 'old'], ['same', 'new'])).not.toContain('same')
   })
 
   test('prints a note above, and keeps what is drawn', () => {

@@ -25,7 +25,7 @@ const asOne = (text: string): string => `${control('?2026h')}${text}${control('?
 const [toLineEnd, toScreenEnd] = [control('K'), control('J')]
 
 /** What turns one frame into the next. Empty where nothing changed. */
-export function frameOf(before: readonly string[], after: readonly string[]): string {
+export function renderFrame(before: readonly string[], after: readonly string[]): string {
   const changed = after.length !== before.length || after.some((line, index) => line !== before[index])
   if (!changed) return ''
   const lines = after.map((line, index) => (line === before[index] ? '\n' : `${line}${toLineEnd}\n`)).join('')
@@ -57,7 +57,7 @@ export function openScreen(terminal: Terminal): Screen {
     // cursor.
     size: () => ({ width: width - 1, rows: Math.max(1, (terminal.rows ?? 24) - 1) }),
     draw(lines) {
-      const frame = frameOf(drawn, lines)
+      const frame = renderFrame(drawn, lines)
       drawn = [...lines]
       if (frame !== '') terminal.write(frame)
     },

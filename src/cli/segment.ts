@@ -25,7 +25,7 @@ export function paint({ text, style }: Segment, colour: boolean): string {
 }
 
 /** `left` as far as it fits, then `right` at the far end; without `right` nothing is padded. */
-export function lineOf(
+export function joinSegments(
   left: readonly Segment[],
   right: readonly Segment[],
   width: number,

@@ -5,7 +5,7 @@ import { visibleJson } from '../model/visible.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { flagText, printJson, UsageError, type Command, type CommandInput } from './command.ts'
 import { guardProcess } from './last-resort.ts'
-import { emptiedWords, logState, placeOf } from './place.ts'
+import { emptiedWords, logState, findPlace } from './place.ts'
 import { isPortTaken } from './port.ts'
 
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -40,7 +40,7 @@ export const serve: Command = {
 
 async function runServe(input: CommandInput): Promise<number> {
   const [port, level] = [portOf(input), levelOf(input)]
-  const place = await placeOf(input)
+  const place = await findPlace(input)
   const host = flagText(input.flags['host']) ?? place.config.server.host
   if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
   const { serve: start } = await import('../serve.ts')
@@ -94,14 +94,14 @@ const healthMsMax = 1000
 
 /** Another Tieline says so itself; a program that says nothing is not waited for. */
 async function takerOf(port: number): Promise<string> {
-  const { clientOf } = await import('./reach.ts')
+  const { openClient } = await import('./reach.ts')
   const url = `http://127.0.0.1:${port}`
   const over = new AbortController()
   void systemClock.sleep(healthMsMax, over.signal).then(
     () => over.abort(),
     () => undefined,
   )
-  const health = await clientOf(url, null)
+  const health = await openClient(url, null)
     .health({ signal: over.signal })
     .catch(() => null)
   over.abort()

@@ -2,7 +2,7 @@ import type { Session } from '../wire/sessions.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { agoWords } from './amounts.ts'
 import { printJson, type Command, type CommandInput } from './command.ts'
-import { limitFlag, limitOf } from './flags.ts'
+import { limitFlag, readLimit } from './flags.ts'
 import { oneLine } from './width.ts'
 
 export const sessions: Command = {
@@ -19,7 +19,7 @@ export const sessions: Command = {
     '  tieline send ses_01 "And now?"   or write to it',
   ],
   async run(input: CommandInput): Promise<number> {
-    const limit = limitOf(input)
+    const limit = readLimit(input)
     const { look } = await import('./recorded-log.ts')
     const lines = await look<{ session: object; line: string }[]>(input, {
       server: async (client) =>

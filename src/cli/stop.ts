@@ -19,11 +19,11 @@ export const stop: Command = {
     '  tieline stop --data-dir ./data',
   ],
   async run(input: CommandInput): Promise<number> {
-    const [{ isAlive, runningServer }, { placeOf }] = await Promise.all([
+    const [{ isAlive, runningServer }, { findPlace }] = await Promise.all([
       import('./reach.ts'),
       import('./place.ts'),
     ])
-    const place = await placeOf(input)
+    const place = await findPlace(input)
     const running = await runningServer(place)
     if (running?.pid != null) await ended(running.pid, isAlive, input.signal)
     if (input.flags['json'] === true)

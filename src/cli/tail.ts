@@ -108,9 +108,9 @@ async function followed(
   from: { after: string | null },
   print: (happened: StreamedEvent) => void,
 ): Promise<void> {
-  const { awayMsMaxOf, connectionTo } = await import('./connection.ts')
+  const { readAwayMsMax, connectionTo } = await import('./connection.ts')
   const done = new AbortController()
-  const connection = connectionTo(reached.client.url, awayMsMaxOf(reached), done.signal)
+  const connection = connectionTo(reached.client.url, readAwayMsMax(reached), done.signal)
   const read = async (): Promise<void> => {
     const ask = {
       after: from.after,

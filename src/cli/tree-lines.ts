@@ -3,8 +3,8 @@
  * tokens at the right. Pure.
  */
 import { countWords, endWords, leftWords, timeWords } from './amounts.ts'
-import { lineOf, segment, type Segment, type Style } from './segment.ts'
-import { childrenOf, tokensOf, waitedFor, type Tree, type TreeNode } from './tree.ts'
+import { joinSegments, segment, type Segment, type Style } from './segment.ts'
+import { listChildren, sumTokens, waitedFor, type Tree, type TreeNode } from './tree.ts'
 import { displayWidth, firstLine, lastLine, oneLine } from './width.ts'
 
 export type View = { width: number; rows: number; colour: boolean }
@@ -21,7 +21,12 @@ export function treeLines(tree: Tree, now: number, view: View): string[] {
   // The newest is at the bottom, and that is what somebody watches.
   const kept = short.slice(short.length - Math.max(1, view.rows - 1))
   return [
-    lineOf([segment(`… ${short.length - kept.length} lines above`, 'dim')], [], view.width, view.colour),
+    joinSegments(
+      [segment(`… ${short.length - kept.length} lines above`, 'dim')],
+      [],
+      view.width,
+      view.colour,
+    ),
     ...kept,
   ]
 }
@@ -44,7 +49,7 @@ function nodeLines(
   nameWidth: number,
 ): string[] {
   const { tree, view, detail } = drawing
-  const children = childrenOf(tree, node)
+  const children = listChildren(tree, node)
   const lines = [headLine(drawing, node, first, nameWidth)]
   if (detail === 'all' || node.state !== 'ended')
     lines.push(lineBelow(drawing, node, `${rest}${children.length > 0 ? '│ ' : '  '}`))
@@ -78,8 +83,8 @@ function headLine({ tree, now, view }: Drawing, node: TreeNode, branch: string, 
     segment(firstLine(node.task)),
   ]
   const time = timeWords((node.endedAt ?? now) - node.openedAt).padStart(6)
-  const tokens = `${countWords(tokensOf(tree, node)).padStart(8)} ${view.width < 60 ? 'tok' : 'tokens'}`
-  return lineOf(
+  const tokens = `${countWords(sumTokens(tree, node)).padStart(8)} ${view.width < 60 ? 'tok' : 'tokens'}`
+  return joinSegments(
     left,
     view.width < 40 ? [segment(time)] : [segment(time), segment(tokens, 'dim')],
     view.width,
@@ -93,7 +98,7 @@ function lineBelow({ tree, now, view }: Drawing, node: TreeNode, branch: string)
     node.state === 'ended' || node.deadline === null || view.width < 40
       ? []
       : [segment(leftWords(node.deadline - now), node.deadline - now < 10_000 ? 'yellow' : 'dim')]
-  return lineOf(left, clock, view.width, view.colour)
+  return joinSegments(left, clock, view.width, view.colour)
 }
 
 function markOf(tree: Tree, node: TreeNode, now: number): [string, Style] {

@@ -7,7 +7,7 @@ import { plainLines } from './plain-lines.ts'
 import { rendered } from './terminal.ts'
 import { treeLines } from './tree-lines.ts'
 import type { Delta } from '../wire/log.ts'
-import { emptyTree, foldDelta, foldEvent, nodesOf, tokensOf, withoutClients, type Tree } from './tree.ts'
+import { emptyTree, foldDelta, foldEvent, buildNodes, sumTokens, withoutClients, type Tree } from './tree.ts'
 import { displayWidth } from './width.ts'
 
 const at0 = 1_000_000
@@ -219,7 +219,7 @@ describe('one call', () => {
       '└─✓ coder  Write a.mjs                              2.5s     100 tokens',
       '      write, shell · Written.',
     ])
-    expect(nodesOf(tree).map((node) => [node.agent, tokensOf(tree, node)])).toEqual([
+    expect(buildNodes(tree).map((node) => [node.agent, sumTokens(tree, node)])).toEqual([
       ['planner', 250],
       ['coder', 100],
     ])

@@ -1,6 +1,6 @@
 import type { Delta } from '../wire/log.ts'
 import type { EventOf, Outcome, StoredEvent, Usage } from '../model/event.ts'
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { opensTurn } from '../model/opening.ts'
 import { explain } from '../model/refusal.ts'
@@ -97,7 +97,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'call.refused':
       return plant(tree, refusedNode(event, at))
     case 'call.ended':
-      return change(silenced(tree, turn), turnOf(event.call), (node) => endOfCall(node, event))
+      return change(silenced(tree, turn), toTurnId(event.call), (node) => endOfCall(node, event))
     case 'wait.started':
       return change(tree, turn, (node) => ({ waitsFor: [...node.waitsFor, event.target] }))
     case 'wait.ended':
@@ -148,20 +148,21 @@ export const withoutClients = (tree: Tree): Tree => ({
 
 /** A turn that waits for others does nothing else. */
 export const waitedFor = (tree: Tree, node: TreeNode): TreeNode[] =>
-  childrenOf(tree, node).filter(
+  listChildren(tree, node).filter(
     (child) => child.state !== 'ended' && (!child.background || node.waitsFor.length > 0),
   )
 
-export const childrenOf = (tree: Tree, node: TreeNode): TreeNode[] =>
+export const listChildren = (tree: Tree, node: TreeNode): TreeNode[] =>
   node.children.flatMap((id) => tree.nodes.get(id) ?? [])
 
 /** Everything below included: what its end said, or the sum so far. */
-export const tokensOf = (tree: Tree, node: TreeNode): number =>
-  node.tokensTotal ?? childrenOf(tree, node).reduce((sum, child) => sum + tokensOf(tree, child), node.tokens)
+export const sumTokens = (tree: Tree, node: TreeNode): number =>
+  node.tokensTotal ??
+  listChildren(tree, node).reduce((sum, child) => sum + sumTokens(tree, child), node.tokens)
 
 /** All nodes, callers before those they called. */
-export function nodesOf(tree: Tree): TreeNode[] {
-  const below = (node: TreeNode): TreeNode[] => [node, ...childrenOf(tree, node).flatMap(below)]
+export function buildNodes(tree: Tree): TreeNode[] {
+  const below = (node: TreeNode): TreeNode[] => [node, ...listChildren(tree, node).flatMap(below)]
   return tree.roots.flatMap((id) => tree.nodes.get(id) ?? []).flatMap(below)
 }
 
@@ -189,7 +190,7 @@ export const newNode = (id: string, agent: string, task: string, at: number): Tr
 })
 
 const openedNode = (event: EventOf<'call.opened'>, at: number): TreeNode => ({
-  ...newNode(turnOf(event.call), event.grant.agent, event.task, at),
+  ...newNode(toTurnId(event.call), event.grant.agent, event.task, at),
   caller: event.turn,
   background: event.background,
   deadline: event.deadline,

@@ -2,7 +2,7 @@
 import { emitKeypressEvents } from 'node:readline'
 import { createInterface } from 'node:readline/promises'
 import type { Input } from './command.ts'
-import { lineOf, segment } from './segment.ts'
+import { joinSegments, segment } from './segment.ts'
 import { displayWidth, oneLine } from './width.ts'
 
 /** The last line of what is drawn. */
@@ -115,11 +115,11 @@ export function edited(typed: string, text: string, key: Key): string {
 
 /** The end of a long line is what somebody writes at. */
 export function typedLine(prompt: string, typed: string, width: number, colour: boolean): string {
-  if (typed === '') return lineOf([segment(prompt, 'bold'), segment(hint, 'dim')], [], width, colour)
+  if (typed === '') return joinSegments([segment(prompt, 'bold'), segment(hint, 'dim')], [], width, colour)
   const room = Math.max(1, width - displayWidth(prompt) - 1)
   const points = Array.from(oneLine(typed) + (/\s$/.test(typed) ? ' ' : ''))
   let from = Math.max(0, points.length - room)
   while (displayWidth(points.slice(from).join('')) > room) from += 1
   const shown = from === 0 ? points.join('') : `…${points.slice(from + 1).join('')}`
-  return lineOf([segment(prompt, 'bold'), segment(shown), segment('▏', 'dim')], [], width, colour)
+  return joinSegments([segment(prompt, 'bold'), segment(shown), segment('▏', 'dim')], [], width, colour)
 }

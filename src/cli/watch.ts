@@ -2,13 +2,13 @@ import type { StreamedEvent } from '../wire/log.ts'
 import type { TielineClient } from '../client/client.ts'
 import { surroundings } from '../client/surroundings.ts'
 import type { EventOf, Outcome } from '../model/event.ts'
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { connectionTo, type Connection } from './connection.ts'
 import { faceOn, silentFace, type Face, type FaceStyle } from './face.ts'
 import type { Terminal } from './terminal.ts'
-import { emptyTree, foldDelta, foldEvent, nodesOf, withoutClients, type Tree } from './tree.ts'
+import { emptyTree, foldDelta, foldEvent, buildNodes, withoutClients, type Tree } from './tree.ts'
 
 export type Work = {
   session: string
@@ -90,7 +90,7 @@ export type WatchOptions = FaceStyle & {
 const settleMsMax = 1500
 const settleLookMs = 20
 const isRunning = (tree: Tree): boolean =>
-  nodesOf(withoutClients(tree)).some((node) => node.state !== 'ended')
+  buildNodes(withoutClients(tree)).some((node) => node.state !== 'ended')
 
 type Waiter = {
   resolve(result: { ended: EventOf<'turn.ended'>; flow: string }): void
@@ -236,7 +236,7 @@ function scopeOf() {
         if (flows.has(event.flow)) turns.add(event.turn)
       }
       const known = sessions.has(event.session) || turns.has(event.turn ?? '')
-      if (event.type === 'call.opened' && known) turns.add(turnOf(event.call))
+      if (event.type === 'call.opened' && known) turns.add(toTurnId(event.call))
       return known
     },
   }

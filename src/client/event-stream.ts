@@ -12,7 +12,7 @@ import { contained } from '../model/contained.ts'
 import type { SessionId } from '../model/id.ts'
 import { explain, isRefusal } from '../model/refusal.ts'
 import type { Delta, StreamedEvent } from '../wire/log.ts'
-import { urlOf, type Request, type RequestSettings } from './request.ts'
+import { buildUrl, type Request, type RequestSettings } from './request.ts'
 import { TielineError, type ErrorBody } from './tieline-error.ts'
 
 export type EventsAsk = {
@@ -166,7 +166,7 @@ function socketUrl(
   sessions: readonly string[],
   after: string | null,
 ): string {
-  const address = new URL(urlOf(url.replace(/^http/, 'ws'), '/ws', { token, after }))
+  const address = new URL(buildUrl(url.replace(/^http/, 'ws'), '/ws', { token, after }))
   for (const session of sessions) address.searchParams.append('session', session)
   return address.href
 }

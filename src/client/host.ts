@@ -19,7 +19,7 @@ import {
   unopenedFrame,
   type RunAnswer,
 } from './host-frames.ts'
-import { jsonOf, urlOf, type RequestSettings } from './request.ts'
+import { parseJsonAnswer, buildUrl, type RequestSettings } from './request.ts'
 import { TielineError } from './tieline-error.ts'
 
 export type HostSession = {
@@ -200,7 +200,7 @@ class Connection implements HostConnection {
   /** Resolves with why it ended. */
   #connect(opened: () => void): Promise<string> {
     return new Promise((resolve) => {
-      const url = urlOf(this.#settings.url, '/ws/host', { token: this.#settings.token }).replace(
+      const url = buildUrl(this.#settings.url, '/ws/host', { token: this.#settings.token }).replace(
         /^http/,
         'ws',
       )
@@ -226,7 +226,7 @@ class Connection implements HostConnection {
       )
       socket.addEventListener(
         'message',
-        contained(broke, (event: MessageEvent) => this.#take(jsonOf(String(event.data)) as Frame)),
+        contained(broke, (event: MessageEvent) => this.#take(parseJsonAnswer(String(event.data)) as Frame)),
       )
       socket.addEventListener('error', () => undefined)
       socket.addEventListener(

@@ -1,6 +1,6 @@
 /** Persistent agents under `/v1`: made, listed, asked, also as a stream. */
 import { eventData } from './event-data.ts'
-import { jsonOf, openStream, type Once, type Request, type RequestSettings } from './request.ts'
+import { parseJsonAnswer, openStream, type Once, type Request, type RequestSettings } from './request.ts'
 
 /** An agent and its answers in Letta's shape; more fields than these may be there. */
 export type NewLettaAgent = {
@@ -63,7 +63,7 @@ export const lettaRoutes = (request: Request, settings: RequestSettings): LettaR
       const body = await openStream(settings, `${agentPath(agent)}/messages/stream`, { body: input, ...once })
       for await (const data of eventData(body)) {
         if (data === '[DONE]') return
-        yield jsonOf(data) as LettaMessage
+        yield parseJsonAnswer(data) as LettaMessage
       }
     },
   }

@@ -54,7 +54,7 @@ const unavailable = 503
 
 export function requester(settings: RequestSettings): Request {
   return async <T>(method: Method, path: string, ask: Ask = {}): Promise<T> => {
-    const url = urlOf(settings.url, path, ask.query)
+    const url = buildUrl(settings.url, path, ask.query)
     const init = initOf(settings, method, ask)
     const read = await retried(settings, ask, async (isLast) => {
       const response = await settings.fetch(url, init)
@@ -72,7 +72,7 @@ export async function openStream(
   path: string,
   ask: Ask,
 ): Promise<ReadableStream<Uint8Array>> {
-  const url = urlOf(settings.url, path, ask.query)
+  const url = buildUrl(settings.url, path, ask.query)
   const response = await retried(settings, { ...ask, triesMax: 1 }, () =>
     settings.fetch(url, { ...initOf(settings, 'POST', ask) }),
   )
@@ -100,7 +100,7 @@ async function retried<T>(
   }
 }
 
-export function urlOf(base: string, path: string, query: Ask['query'] = {}): string {
+export function buildUrl(base: string, path: string, query: Ask['query'] = {}): string {
   const url = new URL(path.replace(/^\//, ''), base.endsWith('/') ? base : `${base}/`)
   for (const [name, value] of Object.entries(query))
     if (value !== null && value !== undefined) url.searchParams.set(name, String(value))
@@ -144,7 +144,7 @@ function answerOf(
 }
 
 /** JSON of a server. One that is not ours, or not itself, may say anything. */
-export function jsonOf(text: string): unknown {
+export function parseJsonAnswer(text: string): unknown {
   const parsed = parseJson(text, 'frame', ownLimits)
   if (isRefusal(parsed))
     throw new TielineError(

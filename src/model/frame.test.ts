@@ -13,11 +13,11 @@ import {
   inOneLine,
   nameInMark,
 } from './frame.ts'
-import { skeletonOf } from './skeleton.ts'
+import { toSkeleton } from './skeleton.ts'
 
 /** What a reader sees who does not look closely, with nothing between the characters. */
 const seen = (text: string): string =>
-  Array.from(text, (char) => skeletonOf(char.codePointAt(0) ?? 0))
+  Array.from(text, (char) => toSkeleton(char.codePointAt(0) ?? 0))
     .join('')
     .replaceAll(/[ _-]/g, '')
 const flat = (text: string): string => seen(text).replaceAll('\n', '')
@@ -159,7 +159,7 @@ describe.each(Object.entries(prompts))('%s', (_, { of, author }) => {
         const inner = undone.slice(plain[0]?.length ?? 0, undone.length - (plain[1]?.length ?? 0))
         const same = (one: string): string =>
           Array.from(one.replaceAll('&lt;', '<').replaceAll('&#91;', '[').replaceAll('\\', ''), (char) =>
-            ['<', '['].includes(skeletonOf(char.codePointAt(0) ?? 0)) ? '<' : char,
+            ['<', '['].includes(toSkeleton(char.codePointAt(0) ?? 0)) ? '<' : char,
           ).join('')
         expect(same(inner)).toBe(same(text))
       }),

@@ -13,7 +13,7 @@
  * F4: The work is linear in the text.
  */
 import { fingerprint } from './fingerprint.ts'
-import { skeletonOf } from './skeleton.ts'
+import { toSkeleton } from './skeleton.ts'
 
 export type Boundary = string | null
 
@@ -33,7 +33,7 @@ export function boundaryFor(...names: readonly (string | number)[]): string {
 
 /** As they are compared: without blanks, `_` and `-`. */
 const asCompared = (word: string): string =>
-  Array.from(word, (char) => skeletonOf(char.codePointAt(0) ?? 0))
+  Array.from(word, (char) => toSkeleton(char.codePointAt(0) ?? 0))
     .join('')
     .replaceAll(/[\s_-]/g, '')
 
@@ -94,7 +94,7 @@ export function disarm(
 }
 
 const entity = (text: string, at: number): string =>
-  skeletonOf(text.codePointAt(at) ?? 0) === '<' ? '&lt;' : '&#91;'
+  toSkeleton(text.codePointAt(at) ?? 0) === '<' ? '&lt;' : '&#91;'
 
 /** What a character may begin: looked up for every one, so that most cost next to nothing. */
 const [other, bracket, newLine, unseen, letter] = [1, 2, 3, 4, 5]
@@ -102,7 +102,7 @@ const kinds = new Uint8Array(0x10000)
 function kindOf(point: number): number {
   const known = point < kinds.length ? (kinds[point] ?? 0) : 0
   if (known !== 0) return known
-  const skeleton = skeletonOf(point)
+  const skeleton = toSkeleton(point)
   const isLetter = skeleton === 't' || skeleton === 'i'
   const kind =
     skeleton === '<' || skeleton === '['
@@ -149,7 +149,7 @@ function endOfMark(
   for (let at = from; at < text.length;) {
     const point = text.codePointAt(at) ?? 0
     const last = point > 0xffff ? 2 : 1
-    const skeleton = skeletonOf(point)
+    const skeleton = toSkeleton(point)
     at += last
     for (let index = 0; index < skeleton.length; index += 1) {
       const char = skeleton.charAt(index)
@@ -168,7 +168,7 @@ export function nameInMark(name: string): string {
   let out = ''
   let points = 0
   for (const char of name) {
-    const skeleton = skeletonOf(char.codePointAt(0) ?? 0)
+    const skeleton = toSkeleton(char.codePointAt(0) ?? 0)
     out += skeleton === '' || skeleton === '\n' || '<>[]"'.includes(skeleton) ? '_' : char
     points += 1
     if (points === namePointsMax) break

@@ -22,10 +22,10 @@ export type NodeId = z.infer<typeof NodeId>
 
 export type Millis = number
 
-export const turnOf = (call: CallId): TurnId => `turn_${call.slice(5)}`
+export const toTurnId = (call: CallId): TurnId => `turn_${call.slice(5)}`
 /** Where a session that a connected program runs makes its calls between its turns. */
 export const callsBelow = (session: SessionId): SessionId => `ses_calls-${session.slice(4)}`
-export const callOf = (turn: TurnId): CallId => `call_${turn.slice(5)}`
+export const toCallId = (turn: TurnId): CallId => `call_${turn.slice(5)}`
 export const isSessionId = (text: string): text is SessionId => text.startsWith('ses_') && text.length > 4
 export const isCallId = (text: string): text is CallId => text.startsWith('call_') && text.length > 5
 

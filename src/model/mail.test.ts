@@ -18,7 +18,7 @@ import {
   pickWaiting,
   replyTo,
   sameMessage,
-  suffixOf,
+  idSuffix,
   taken,
   userSession,
   type Author,
@@ -69,7 +69,7 @@ class Post {
   readonly letters = new Map<string, MessageFacts>()
   readonly log: Event[] = []
 
-  get = (id: string): MessageFacts | null => this.letters.get(suffixOf(id)) ?? null
+  get = (id: string): MessageFacts | null => this.letters.get(idSuffix(id)) ?? null
   waitingFor = (session: SessionId): MessageFacts[] =>
     [...this.letters.values()].filter((one) => one.to === session && isWaiting(one))
 
@@ -82,7 +82,7 @@ class Post {
 
   #fold(event: Event, seq: number): void {
     if (!('message' in event)) return
-    const id = suffixOf(event.message)
+    const id = idSuffix(event.message)
     const known = this.letters.get(id)
     const change = (more: Partial<MessageFacts>): void =>
       void this.letters.set(id, { ...(known as MessageFacts), updatedSeq: seq, ...more })
@@ -217,7 +217,7 @@ function apply(post: Post, act: Act): Event[] | null {
     if (known === null) return null
     const events = acceptMessage(known, {
       by: act.by,
-      turn: act.opens ? `turn_${suffixOf(act.id)}` : null,
+      turn: act.opens ? `turn_${idSuffix(act.id)}` : null,
       opens: act.opens,
       act: null,
       tokens: 1,
@@ -254,7 +254,7 @@ function write(
     by,
     target,
     text,
-    direct ? `turn_${suffixOf(message)}` : null,
+    direct ? `turn_${idSuffix(message)}` : null,
     answered?.id ?? null,
   )
   return [...before, sent, ...(answered === null ? [] : [answeredEvent(answered, sent.message, null)])]
@@ -301,7 +301,7 @@ test('M1–M5: whatever comes in whatever order, no message is lost, doubled, ac
 
 function check({ log, letters }: Post): void {
   const of = (type: Event['type'], key: string): Event[] =>
-    log.filter((event) => event.type === type && 'message' in event && suffixOf(event.message) === key)
+    log.filter((event) => event.type === type && 'message' in event && idSuffix(event.message) === key)
   for (const [key, letter] of letters) {
     // M5: one id is one message.
     expect([of('message.drafted', key).length <= 1, of('message.sent', key).length <= 1]).toEqual([
@@ -319,7 +319,7 @@ function check({ log, letters }: Post): void {
     // M3: what it was before is in the log, oldest first.
     const texts = log.flatMap((event) =>
       (event.type === 'message.drafted' || event.type === 'message.revised') &&
-      suffixOf(event.message) === key
+      idSuffix(event.message) === key
         ? [event.text]
         : [],
     )
@@ -329,7 +329,7 @@ function check({ log, letters }: Post): void {
   for (const event of log) {
     // M4: who replied had it, and it goes back to who wrote it.
     if (event.type !== 'message.sent' || event.inReplyTo === null) continue
-    const answered = letters.get(suffixOf(event.inReplyTo)) as MessageFacts
+    const answered = letters.get(idSuffix(event.inReplyTo)) as MessageFacts
     expect([answered.to, answered.from ?? userSession, answered.status]).toEqual([
       event.from ?? userSession,
       event.session,

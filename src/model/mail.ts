@@ -20,16 +20,16 @@ import type { Refusal } from './refusal.ts'
 export const userSession: SessionId = 'ses_user'
 
 /** `msg_x` and `x` are one id: a message and its turn share what follows. */
-export const suffixOf = (id: MessageId): string => (id.startsWith('msg_') ? id.slice(4) : id)
-export const sameMessage = (a: MessageId, b: MessageId): boolean => suffixOf(a) === suffixOf(b)
+export const idSuffix = (id: MessageId): string => (id.startsWith('msg_') ? id.slice(4) : id)
+export const sameMessage = (a: MessageId, b: MessageId): boolean => idSuffix(a) === idSuffix(b)
 /** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
-export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(suffixOf(id))
+export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(idSuffix(id))
 
 /**
  * When a message was written or changed: the clock counts milliseconds; the number of the event makes the
  * rest, so that what happened later is later.
  */
-export const nanosOf = (at: Millis, seq: number): string =>
+export const millisToNanos = (at: Millis, seq: number): string =>
   (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
 
 export const messageIdPattern = /^[A-Za-z0-9_-]{1,128}$/

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maskerOf } from './mask-secrets.ts'
+import { createMasker } from './mask-secrets.ts'
 import { isSameButMarks } from './secret-mark.ts'
 import { secretValues } from './secret-shapes.ts'
 
@@ -44,10 +44,10 @@ describe('a secret is taken out of a text', () => {
       String.raw`{\"apiKey\": \"letmein77\"}`,
       String.raw`{\"apiKey\": \"[redacted]\"}`,
     ],
-  ])('%s', (_how, given, left) => expect(maskerOf([]).text(given)).toBe(left))
+  ])('%s', (_how, given, left) => expect(createMasker([]).text(given)).toBe(left))
 
   test('by its value, also in JSON and in an address', () => {
-    const masker = maskerOf(['p@ss "word" 1'])
+    const masker = createMasker(['p@ss "word" 1'])
     expect(
       masker.text(
         `it is p@ss "word" 1, in JSON ${JSON.stringify({ a: 'p@ss "word" 1' })}, in an address ?p=${encodeURIComponent('p@ss "word" 1')}`,
@@ -56,27 +56,27 @@ describe('a secret is taken out of a text', () => {
   })
 
   test('whole, also where a shorter one begins it', () => {
-    const masker = maskerOf(['abcdef123', 'abcdef123456'])
+    const masker = createMasker(['abcdef123', 'abcdef123456'])
     expect(masker.text('abcdef123456 and abcdef123 and abcdef123456')).toBe(
       '[redacted] and [redacted] and [redacted]',
     )
   })
 
   test('where the text was cut inside of it', () => {
-    const masker = maskerOf(['correct-horse-battery-staple-7'])
+    const masker = createMasker(['correct-horse-battery-staple-7'])
     expect(masker.text('it is correct-horse-battery-st')).toBe('it is [redacted]')
     expect(masker.text('se-battery-staple-7 is it')).toBe('[redacted] is it')
     expect(masker.text('correct-horse and staple-7')).toBe('correct-horse and staple-7')
   })
 
   test('with characters that mean something in a pattern or a replacement', () => {
-    expect(maskerOf(['a+b(c)[d]$&$1|x']).text('x a+b(c)[d]$&$1|x y')).toBe('x [redacted] y')
+    expect(createMasker(['a+b(c)[d]$&$1|x']).text('x a+b(c)[d]$&$1|x y')).toBe('x [redacted] y')
   })
 })
 
 describe('in a value', () => {
   test('the names of fields say what is secret, however short', () => {
-    const masker = maskerOf([])
+    const masker = createMasker([])
     const plain = { path: 'a', list: [1, { deep: true }] }
     const given = {
       apiKey: 'abc',
@@ -92,7 +92,7 @@ describe('in a value', () => {
   })
 
   test('nothing found is the same value, and a second time nothing is found', () => {
-    const masker = maskerOf(['known-secret-1'])
+    const masker = createMasker(['known-secret-1'])
     const given = { a: ['b', { c: 'd' }] }
     expect(masker.value(given)).toBe(given)
     const left = masker.value({
@@ -106,7 +106,7 @@ describe('in a value', () => {
 })
 
 test('what only looks like one is left alone: agents go on working with these texts', () => {
-  const masker = maskerOf([])
+  const masker = createMasker([])
   for (const text of [
     'basic knowledge of bearer certificates',
     'task-force sk-short risk-assessment-of-2024-projects',
@@ -139,7 +139,7 @@ test('values of variables named like keys are secrets, but not words, paths and 
 })
 
 test('a text on record is the same as one that was given if only its secrets are missing', () => {
-  const masker = maskerOf(['correct-horse-1'])
+  const masker = createMasker(['correct-horse-1'])
   for (const text of [
     'plain',
     'use correct-horse-1',

@@ -34,7 +34,10 @@ const nameMin = 16
 /** R11: so many texts are compared with the next. */
 const cleanMax = 8
 
-export function maskerOf(values: readonly string[], { strict = false, onSecret }: MaskOptions = {}): Masker {
+export function createMasker(
+  values: readonly string[],
+  { strict = false, onSecret }: MaskOptions = {},
+): Masker {
   const scan = secretScan(values, strict)
   const names = new Map<string, boolean>()
   const isNamed = (name: string): boolean => {

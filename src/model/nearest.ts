@@ -4,7 +4,7 @@
 const comparedUnitsMax = 100
 
 /** The nearest known name where there is one, otherwise all of them. */
-export function nearestOf(given: string, known: readonly string[]): string {
+export function findNearest(given: string, known: readonly string[]): string {
   const start = plain(given.slice(0, comparedUnitsMax))
   const nearest = known
     .map((name) => ({ name, far: distance(start, plain(name.slice(0, comparedUnitsMax))) }))

@@ -2,7 +2,7 @@
 import { explain, type Refusal, type RefusalCode } from './refusal.ts'
 
 /** Every refusal has its status; a new code does not compile without one. */
-export const statusOf = {
+export const refusalStatus = {
   bad_input: 400,
   self_call: 400,
   reply_not_addressed: 400,
@@ -44,7 +44,7 @@ export type ErrorOnWire = {
 }
 
 /** `more` adds to the details, for what only the door knows. */
-export function errorOf(refusal: Refusal, more: Record<string, unknown> = {}): ErrorOnWire {
+export function toWireError(refusal: Refusal, more: Record<string, unknown> = {}): ErrorOnWire {
   const { code, ...rest } = refusal
   const details = { ...rest, ...more }
   return {
@@ -57,7 +57,7 @@ export function errorOf(refusal: Refusal, more: Record<string, unknown> = {}): E
   }
 }
 
-export function headersOf(refusal: Refusal): Record<string, string> {
+export function refusalHeaders(refusal: Refusal): Record<string, string> {
   if (refusal.code === 'rate_limited' || refusal.code === 'store_unavailable')
     return { 'retry-after': String(Math.max(1, Math.ceil(refusal.retryInMs / 1000))) }
   // RFC 9110, 11.6.1: an answer of 401 names a way to authenticate.

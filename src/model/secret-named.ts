@@ -5,11 +5,11 @@
  * to names all day.
  */
 import { afterScheme, type Found, type ProbeSet } from './secret-probes.ts'
-import { Run, tableOf, type Look } from './secret-runs.ts'
+import { Run, buildTable, type Look } from './secret-runs.ts'
 import { isAssignedName, isOwnId, isSecretField, nameMax } from './secret-shapes.ts'
 
-const isName = tableOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-')
-const isQuote = tableOf('"\'`')
+const isName = buildTable('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-')
+const isQuote = buildTable('"\'`')
 /** Names of secrets end with one of these. */
 const nameEnds = ['ey', 'ys', 'en', 'et', 'rd', 'wd', 'se', 'on', 'ie', 'al', 'ls', 'ss', 'at', 'ig'].flatMap(
   (end) => [end, end.toUpperCase()],

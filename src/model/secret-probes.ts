@@ -4,7 +4,7 @@
  * A probe reads back and ahead only as far as a fixed number of characters, or by runs that are read once, or
  * up to where the next one would begin.
  */
-import { begins, isDigitCode, isLetterCode, Run, tableOf, type Look } from './secret-runs.ts'
+import { begins, isDigitCode, isLetterCode, Run, buildTable, type Look } from './secret-runs.ts'
 
 export type Found = { start: number; end: number }
 
@@ -50,8 +50,8 @@ export function jsonWebToken(): ProbeSet {
 
 const userMax = 64
 const passwordMax = 256
-const endsUser = tableOf(':/@"\'')
-const endsPassword = tableOf(':/@"\'[]\\')
+const endsUser = buildTable(':/@"\'')
+const endsPassword = buildTable(':/@"\'[]\\')
 
 /** `://user:password@`. Both parts end where another address could begin. */
 export function addressPassword(): ProbeSet {

@@ -33,14 +33,14 @@ const alphabets = {
 } as const
 export type Alphabet = keyof typeof alphabets
 
-const isLetter = tableOf(letters)
-const isDigit = tableOf(digits)
-const isHex = tableOf(alphabets.hex)
+const isLetter = buildTable(letters)
+const isDigit = buildTable(digits)
+const isHex = buildTable(alphabets.hex)
 /** Shorter pieces of letters and digits are in many words and versions. */
 const chunkMin = 10
 const dot = 46
 
-export function tableOf(characters: string): Uint8Array {
+export function buildTable(characters: string): Uint8Array {
   const table = new Uint8Array(128)
   for (const one of characters) table[one.charCodeAt(0)] = 1
   return table
@@ -75,7 +75,7 @@ export class Run {
   #fourthChange = -1
 
   constructor(alphabet: Alphabet) {
-    this.#table = tableOf(alphabets[alphabet])
+    this.#table = buildTable(alphabets[alphabet])
     this.#beyond = alphabet === 'value'
   }
 

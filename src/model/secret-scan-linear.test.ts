@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { maskerOf } from './mask-secrets.ts'
+import { createMasker } from './mask-secrets.ts'
 import { isSameButMarks } from './secret-mark.ts'
 import { tokenShapes } from './secret-shapes.ts'
 
-const masker = maskerOf([])
-const strict = maskerOf([], { strict: true })
+const masker = createMasker([])
+const strict = createMasker([], { strict: true })
 
 /**
  * A text of its own every time, so that nothing is answered from what the engine remembers of it; CPU time
@@ -113,7 +113,7 @@ describe('the work is linear in the text, whatever is repeated', () => {
       check(of, (text) => strict.text(text)),
     ))
   test('with a secret that the server knows, however often it is said', () => {
-    const known = maskerOf(['abababababababababab', 'correct-horse-battery-staple-7'])
+    const known = createMasker(['abababababababababab', 'correct-horse-battery-staple-7'])
     for (const of of [
       'ab',
       'abababababab',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maskerOf } from './mask-secrets.ts'
+import { createMasker } from './mask-secrets.ts'
 import { isSameButMarks } from './secret-mark.ts'
 import { tokenShapes } from './secret-shapes.ts'
 
@@ -31,7 +31,7 @@ const jwt = `eyJ${long(20)}.eyJ${long(30)}.${long(43)}`
 const [pemBegin, pemEnd] = ['-----BEGIN OPENSSH PRIVATE KEY-----', '-----END OPENSSH PRIVATE KEY-----']
 const pem = `${pemBegin}\n${`${long(64)}\n`.repeat(4)}${long(20)}==\n${pemEnd}`
 
-const masker = maskerOf([])
+const masker = createMasker([])
 
 describe('known tokens', () => {
   test.each(examples)('$prefix…', ({ prefix, token }) => {
@@ -179,7 +179,7 @@ const harmless = [
 
 test('masking twice is masking once, and depends on nothing but the text', () => {
   const draw = chanceOf(7)
-  const other = maskerOf([])
+  const other = createMasker([])
   for (let round = 0; round < 4000; round += 1) {
     const text = Array.from({ length: 1 + draw(9) }, () =>
       draw(3) === 0 ? secrets[draw(secrets.length)] : harmless[draw(harmless.length)],
@@ -226,7 +226,7 @@ test('names of fields that are secrets stay apart, and a field named __proto__ s
 })
 
 test('a secret is found wherever it lies in a long text', () => {
-  const known = maskerOf(['correct-horse-battery-staple-7'])
+  const known = createMasker(['correct-horse-battery-staple-7'])
   const token = `ghp_${long(36)}`
   const shifts = Array.from({ length: 60 }, (_, at) => 16_384 - 50 + at)
   const missed = shifts.filter((shift) => {

@@ -20,7 +20,7 @@ import {
   type Found,
   type Probe,
 } from './secret-probes.ts'
-import { Run, tableOf, type Alphabet, type Look } from './secret-runs.ts'
+import { Run, buildTable, type Alphabet, type Look } from './secret-runs.ts'
 import { tokenShapes, type TokenShape } from './secret-shapes.ts'
 
 /** The places of secrets in a text, in order and apart from each other; null where there are none. */
@@ -39,8 +39,8 @@ const overlap = 2
 const dot = 46
 /** The lists of probes that only a dot or a colon calls for. */
 const [dotted, coloned] = [1, 2]
-const opensValue = tableOf('"\'`\\')
-const opensLater = tableOf('"\'`\\ \t')
+const opensValue = buildTable('"\'`\\')
+const opensLater = buildTable('"\'`\\ \t')
 
 export function secretScan(values: readonly string[], strict = false): Scan {
   const known = knownSecrets(values)

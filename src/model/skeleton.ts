@@ -87,7 +87,7 @@ const higher = new Map<number, string>()
 const higherMax = 4096
 
 /** Looked up from the second time on: a text has many characters, and few different ones. */
-export function skeletonOf(point: number): string {
+export function toSkeleton(point: number): string {
   const known = point < planePoints ? computed[point] : higher.get(point)
   if (known !== undefined) return known
   const skeleton = computeSkeleton(point)

@@ -3,11 +3,11 @@ import {
   formatTraceparent,
   isSampled,
   parseTraceparent,
-  rootTurnOf,
+  findRootTurn,
   stepSpanId,
-  traceIdOf,
-  traceOf,
-  traceparentOf,
+  toTraceId,
+  parseTrace,
+  renderTraceparent,
   turnSpanId,
 } from './trace.ts'
 
@@ -55,14 +55,14 @@ describe('a traceparent', () => {
 describe('ids of spans', () => {
   test('are known from the turn alone, the same everywhere, and valid', () => {
     expect(turnSpanId('turn_1')).toBe(turnSpanId('turn_1'))
-    expect([turnSpanId('turn_1'), stepSpanId('turn_1', 'k'), traceIdOf('flow_1').slice(16)]).toEqual([
+    expect([turnSpanId('turn_1'), stepSpanId('turn_1', 'k'), toTraceId('flow_1').slice(16)]).toEqual([
       expect.stringMatching(/^[0-9a-f]{16}$/),
       expect.stringMatching(/^[0-9a-f]{16}$/),
       expect.stringMatching(/^[0-9a-f]{16}$/),
     ])
     expect(
       parseTraceparent(
-        formatTraceparent({ traceId: traceIdOf('flow_1'), spanId: turnSpanId('turn_1'), sampled: true }),
+        formatTraceparent({ traceId: toTraceId('flow_1'), spanId: turnSpanId('turn_1'), sampled: true }),
       ),
     ).not.toBeNull()
   })
@@ -78,48 +78,49 @@ describe('ids of spans', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('the turn that began a flow is known from the flow', () => expect(rootTurnOf('flow_7')).toBe('turn_7'))
+  test('the turn that began a flow is known from the flow', () =>
+    expect(findRootTurn('flow_7')).toBe('turn_7'))
 })
 
 describe('what a turn hands on', () => {
   const turn = { turn: 'turn_2', flow: 'flow_1' } as const
 
   test('is the trace of the request that began the flow, with the span of the turn or of its step', () => {
-    expect(traceparentOf({ ...turn, root: example, sampling: all })).toBe(
+    expect(renderTraceparent({ ...turn, root: example, sampling: all })).toBe(
       `00-4bf92f3577b34da6a3ce929d0e0e4736-${turnSpanId('turn_2')}-01`,
     )
-    expect(traceparentOf({ ...turn, root: example, key: 'k', sampling: all })).toBe(
+    expect(renderTraceparent({ ...turn, root: example, key: 'k', sampling: all })).toBe(
       `00-4bf92f3577b34da6a3ce929d0e0e4736-${stepSpanId('turn_2', 'k')}-01`,
     )
   })
 
   test('is a trace of our own where nobody outside began one, or it was not readable', () => {
     for (const root of [null, 'nonsense'])
-      expect(traceparentOf({ ...turn, root, sampling: all })).toBe(
-        `00-${traceIdOf('flow_1')}-${turnSpanId('turn_2')}-01`,
+      expect(renderTraceparent({ ...turn, root, sampling: all })).toBe(
+        `00-${toTraceId('flow_1')}-${turnSpanId('turn_2')}-01`,
       )
   })
 
   test('where no spans are exported: what came is passed on as it came, or nothing', () => {
-    expect(traceparentOf({ ...turn, root: example, sampling: null })).toBe(example)
-    expect(traceparentOf({ ...turn, root: null, sampling: null })).toBeNull()
+    expect(renderTraceparent({ ...turn, root: example, sampling: null })).toBe(example)
+    expect(renderTraceparent({ ...turn, root: null, sampling: null })).toBeNull()
   })
 
   test('says of an unsampled trace that it is one', () => {
-    expect(traceparentOf({ ...turn, root: example.replace(/01$/, '00'), sampling: all })).toMatch(/-00$/)
-    expect(traceparentOf({ ...turn, root: null, sampling: { follow: true, ratio: 0 } })).toMatch(/-00$/)
+    expect(renderTraceparent({ ...turn, root: example.replace(/01$/, '00'), sampling: all })).toMatch(/-00$/)
+    expect(renderTraceparent({ ...turn, root: null, sampling: { follow: true, ratio: 0 } })).toMatch(/-00$/)
   })
 })
 
 test('a share of the traces is kept, always the same ones; what was decided elsewhere wins where it is followed', () => {
-  const traces = Array.from({ length: 1000 }, (_, index) => traceOf(`flow_${index}`, null))
+  const traces = Array.from({ length: 1000 }, (_, index) => parseTrace(`flow_${index}`, null))
   const kept = traces.filter((trace) => isSampled(trace, { follow: true, ratio: 0.25 })).length
   expect(kept).toBeGreaterThan(180)
   expect(kept).toBeLessThan(320)
-  const unsampled = traceOf('flow_1', example.replace(/01$/, '00'))
+  const unsampled = parseTrace('flow_1', example.replace(/01$/, '00'))
   expect([
     isSampled(unsampled, all),
     isSampled(unsampled, { follow: false, ratio: 1 }),
-    isSampled(traceOf('flow_1', example), { follow: true, ratio: 0 }),
+    isSampled(parseTrace('flow_1', example), { follow: true, ratio: 0 }),
   ]).toEqual([false, true, true])
 })

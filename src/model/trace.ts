@@ -33,7 +33,7 @@ export const formatTraceparent = ({ traceId, spanId, sampled }: TraceContext): s
   `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`
 
 /** Of a flow that nobody outside began. */
-export const traceIdOf = (flow: FlowId): string => hash('sha256', `trace ${flow}`, 'hex').slice(0, 32)
+export const toTraceId = (flow: FlowId): string => hash('sha256', `trace ${flow}`, 'hex').slice(0, 32)
 
 export const turnSpanId = (turn: TurnId): string => hash('sha256', `turn ${turn}`, 'hex').slice(0, 16)
 
@@ -42,12 +42,15 @@ export const stepSpanId = (turn: TurnId, key: string): string =>
   hash('sha256', `step ${turn} ${key}`, 'hex').slice(0, 16)
 
 /** The turn that began a flow has its suffix. */
-export const rootTurnOf = (flow: FlowId): TurnId => `turn_${flow.slice(5)}`
+export const findRootTurn = (flow: FlowId): TurnId => `turn_${flow.slice(5)}`
 
 /** The trace that a flow belongs to: that of the request that began it, where it came with one. */
-export function traceOf(flow: FlowId, root: string | null): { traceId: string; remote: TraceContext | null } {
+export function parseTrace(
+  flow: FlowId,
+  root: string | null,
+): { traceId: string; remote: TraceContext | null } {
   const remote = parseTraceparent(root)
-  return { traceId: remote?.traceId ?? traceIdOf(flow), remote }
+  return { traceId: remote?.traceId ?? toTraceId(flow), remote }
 }
 
 /**
@@ -81,12 +84,12 @@ export type Outgoing = {
  * Where no spans are exported the root's is passed on as it came, so that nobody is told of a parent that
  * will never be seen.
  */
-export function traceparentOf({ turn, flow, root, key, sampling }: Outgoing): string | null {
+export function renderTraceparent({ turn, flow, root, key, sampling }: Outgoing): string | null {
   if (sampling === null) {
     const remote = parseTraceparent(root)
     return remote === null ? null : formatTraceparent(remote)
   }
-  const trace = traceOf(flow, root)
+  const trace = parseTrace(flow, root)
   return formatTraceparent({
     traceId: trace.traceId,
     spanId: key === undefined ? turnSpanId(turn) : stepSpanId(turn, key),

@@ -1,29 +1,29 @@
 import type { EventOf } from '../model/event.ts'
-import { callsBelow, isCallId, turnOf, type CallId, type SessionId } from '../model/id.ts'
+import { callsBelow, isCallId, toTurnId, type CallId, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import { callAgent, refusedResult } from './call.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Acts, CallRequest, CallResult } from './ports.ts'
-import { hashOf } from './recorded.ts'
-import { assertOurs, commit, progressOf, settleBelow, timeLeft, type Running } from './running.ts'
-import { beginWait, endWait, sessionActsOf } from './session-acts.ts'
-import { callEnding, endingOf, resultOf } from './waiting.ts'
+import { hashText } from './recorded.ts'
+import { assertOurs, commit, turnProgress, settleBelow, timeLeft, type Running } from './running.ts'
+import { beginWait, endWait, createSessionActs } from './session-acts.ts'
+import { callEnding, readEnding, toResult } from './waiting.ts'
 
-export function actsOf(line: Line, running: Running): Acts {
+export function createActs(line: Runtime, running: Running): Acts {
   return {
     call: (request, key) => callAgent(line, running, request, key),
     refuse: (tool, requested, refusal, key) => refuseCall(line, running, tool, requested, refusal, key),
     waitForCall: (call, timeoutMs) => waitForCall(line, running, call, timeoutMs),
     readOutput: (call, offset, limit) => readOutput(line, running.row.session, call, offset, limit),
-    ...sessionActsOf(line, running),
+    ...createSessionActs(line, running),
   }
 }
 
 /** Every call is recorded once, also one that could not even be read as one. */
 async function refuseCall(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: CallRequest['tool'],
   requested: Json,
@@ -46,7 +46,7 @@ async function refuseCall(
       tool,
       agent,
       task,
-      taskHash: hashOf(task),
+      taskHash: hashText(task),
       requested,
       refusal,
     }
@@ -64,8 +64,8 @@ const textOf = (value: Json | undefined): string =>
   value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
-async function ownCall(line: Line, session: SessionId, call: string) {
-  const row = isCallId(call) ? await line.store.turn(turnOf(call)) : null
+async function ownCall(line: Runtime, session: SessionId, call: string) {
+  const row = isCallId(call) ? await line.store.turn(toTurnId(call)) : null
   return row?.call != null &&
     (row.call.caller === session ||
       callsBelow(row.call.caller) === session ||
@@ -75,7 +75,7 @@ async function ownCall(line: Line, session: SessionId, call: string) {
 }
 
 async function waitForCall(
-  line: Line,
+  line: Runtime,
   running: Running,
   call: string,
   timeoutMs: number,
@@ -85,13 +85,13 @@ async function waitForCall(
   const id = call as CallId
   const { ending, forget } = callEnding(line, id)
   try {
-    const known = await endingOf(line, id)
+    const known = await readEnding(line, id)
     const ended = known?.ended ?? (await blockOn(line, running, row.session, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, id) }
     if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
     const opened = await line.store.event(row.openedSeq)
     return {
-      result: resultOf(ended, row),
+      result: toResult(ended, row),
       tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
     }
   } finally {
@@ -104,7 +104,7 @@ async function waitForCall(
  * waits in a turn (`client-turn.ts`).
  */
 export async function waitAsClient(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   call: string,
   timeoutMs: number,
@@ -114,12 +114,12 @@ export async function waitAsClient(
   if (isRefusal(row)) return row
   const { ending, forget } = callEnding(line, call as CallId)
   try {
-    const known = await endingOf(line, call as CallId)
+    const known = await readEnding(line, call as CallId)
     const ended = known?.ended ?? (await race(line, signal, ending, timeoutMs))
     if (ended === null) return { partial: partialOf(line, call as CallId) }
     const opened = await line.store.event(row.openedSeq)
     return {
-      result: resultOf(ended, row),
+      result: toResult(ended, row),
       tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
     }
   } finally {
@@ -127,9 +127,9 @@ export async function waitAsClient(
   }
 }
 
-function partialOf(line: Line, call: CallId): string {
-  const running = line.running.get(turnOf(call))
-  return running === undefined ? '' : progressOf(running).output
+function partialOf(line: Runtime, call: CallId): string {
+  const running = line.running.get(toTurnId(call))
+  return running === undefined ? '' : turnProgress(running).output
 }
 
 /**
@@ -137,7 +137,7 @@ function partialOf(line: Line, call: CallId): string {
  * answer. Null when the time is over.
  */
 async function blockOn(
-  line: Line,
+  line: Runtime,
   running: Running,
   target: Running['row']['session'],
   ending: Promise<EventOf<'call.ended'>>,
@@ -151,7 +151,7 @@ async function blockOn(
 }
 
 function race(
-  line: Line,
+  line: Runtime,
   signal: AbortSignal,
   ending: Promise<EventOf<'call.ended'>>,
   ms: number,
@@ -172,7 +172,7 @@ function race(
 
 /** Offsets are UTF-16 units, moved so that no code point is split. */
 export async function readOutput(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   call: string,
   offset: number,
@@ -180,7 +180,7 @@ export async function readOutput(
 ): ReturnType<Acts['readOutput']> {
   const row = await ownCall(line, session, call)
   if (isRefusal(row)) return row
-  const known = await endingOf(line, call as CallId)
+  const known = await readEnding(line, call as CallId)
   const output = known?.ended.output ?? partialOf(line, call as CallId)
   const start = whole(output, Math.min(offset, output.length))
   const end = whole(output, Math.min(start + Math.max(2, limit), output.length))

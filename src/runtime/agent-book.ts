@@ -6,7 +6,7 @@ import type { Agent } from '../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../model/event.ts'
 import type { Millis, SessionId } from '../model/id.ts'
 import { type Refusal, agentUnknown, badInput } from '../model/refusal.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Lists } from './lists-port.ts'
 import type { Agents, Driver, Hint } from './ports.ts'
 import { createdEvent, newSession } from './send.ts'
@@ -97,7 +97,7 @@ const beingMade = new WeakMap<AgentBook, number>()
  * the transaction.
  */
 async function making(
-  line: Line,
+  line: Runtime,
   book: AgentBook,
   id: string,
   make: () => Promise<Refusal | null>,
@@ -117,7 +117,7 @@ async function making(
 
 /** The agent and its main session, at once. The same id again gives what is there. */
 export async function createAgent(
-  line: Line,
+  line: Runtime,
   book: AgentBook,
   ask: CreateAgentAsk,
   cwd: string,
@@ -147,7 +147,7 @@ export async function createAgent(
   if (refusal !== null) return refusal
   if (made === undefined) return agentUnknown(id, book.names())
   return made.agent.title === ask.name
-    ? viewOf(made.agent, 'api', made.at)
+    ? showAgent(made.agent, 'api', made.at)
     : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
 }
 
@@ -155,7 +155,7 @@ export async function createAgent(
  * The agent of a connected program: the configured one of that name, or one that is made at its first hello.
  */
 export async function hostAgent(
-  line: Line,
+  line: Runtime,
   book: AgentBook,
   { name, description, tools }: { name: string; description: string; tools: readonly string[] },
   cwd: string,
@@ -163,7 +163,7 @@ export async function hostAgent(
   const configured = book.get(name)
   if (configured !== undefined)
     return configured.driver === 'host'
-      ? viewOf(configured, 'configured', null)
+      ? showAgent(configured, 'configured', null)
       : badInput(
           'agent',
           name,
@@ -198,10 +198,14 @@ export async function hostAgent(
     if (refusal !== null) return refusal
   }
   const made = book.made(id)
-  return made === undefined ? agentUnknown(name, book.names()) : viewOf(made.agent, 'api', made.at)
+  return made === undefined ? agentUnknown(name, book.names()) : showAgent(made.agent, 'api', made.at)
 }
 
-export const viewOf = (agent: Agent, origin: AgentView['origin'], createdAt: Millis | null): AgentView => ({
+export const showAgent = (
+  agent: Agent,
+  origin: AgentView['origin'],
+  createdAt: Millis | null,
+): AgentView => ({
   id: agent.name,
   name: agent.title ?? agent.name,
   description: agent.description,

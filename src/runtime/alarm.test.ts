@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { alarmOf } from './alarm.ts'
+import { createAlarm } from './alarm.ts'
 
 test('an alarm that breaks when it rings keeps none of the others from ringing, then or later', async () => {
   const wakes: (() => void)[] = []
@@ -11,7 +11,7 @@ test('an alarm that breaks when it rings keeps none of the others from ringing, 
   }
   const faults: unknown[] = []
   const rung: string[] = []
-  const alarm = alarmOf(clock, true, (fault) => faults.push(fault))
+  const alarm = createAlarm(clock, true, (fault) => faults.push(fault))
   alarm.after(10, () => {
     throw new Error('broken')
   })

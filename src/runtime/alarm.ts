@@ -15,7 +15,7 @@ export type Alarm = {
 }
 
 /** `kept`: whoever made it stops it, so it need not give the clock back each time that nobody waits. */
-export const alarmOf = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm =>
+export const createAlarm = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm =>
   new HeapAlarm(clock, kept, report)
 
 const warnOf = (fault: unknown): void => process.emitWarning(faultText(fault))

@@ -2,11 +2,11 @@
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { FlowId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
-import { suffixOf } from '../model/mail.ts'
+import { idSuffix } from '../model/mail.ts'
 import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse } from './client-turn.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { turnEnding } from './run.ts'
 import { readAll } from './scope.ts'
 import { send, type Sent } from './send.ts'
@@ -26,7 +26,7 @@ export type AskAnswer = {
 }
 
 export async function askTurn(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   text: string,
   use: ToolUse & { onDelta?: (delta: Delta) => void },
@@ -34,7 +34,7 @@ export async function askTurn(
   const startedAt = line.clock.now()
   const { onDelta } = use
   const id = use.id ?? `msg_${line.ids.next()}`
-  const turn: TurnId = `turn_${suffixOf(id)}`
+  const turn: TurnId = `turn_${idSuffix(id)}`
   const tell =
     onDelta === undefined
       ? null
@@ -54,14 +54,14 @@ export async function askTurn(
 }
 
 /** What is recorded of a turn, as it is committed here, so that it need not be read again. */
-function hear(line: Line, turn: TurnId): { events: StoredEvent[]; stop(): void } {
+function hear(line: Runtime, turn: TurnId): { events: StoredEvent[]; stop(): void } {
   const heard = line.heard.get(turn) ?? []
   line.heard.set(turn, heard)
   return { events: heard, stop: () => void line.heard.delete(turn) }
 }
 
 async function untilEnded(
-  line: Line,
+  line: Runtime,
   sent: Sent,
   heard: readonly StoredEvent[],
   signal: AbortSignal,
@@ -91,7 +91,7 @@ async function untilEnded(
  * From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read.
  */
 async function recordedOf(
-  line: Line,
+  line: Runtime,
   { turn, session }: Sent,
   heard: readonly StoredEvent[],
 ): Promise<readonly StoredEvent[]> {

@@ -9,7 +9,7 @@ import { externalAgent, type Agent } from '../model/agent.ts'
 import type { Event, EventOf, Notices } from '../model/event.ts'
 import type { OpenFacts, SessionRow } from '../model/facts.ts'
 import type { Boundary } from '../model/frame.ts'
-import { turnOf, type CallId, type Millis, type SessionId } from '../model/id.ts'
+import { toTurnId, type CallId, type Millis, type SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
@@ -17,12 +17,12 @@ import { buildContext, type BuiltContext } from './context.ts'
 import { expireCall } from './ending.ts'
 import { Fenced } from './faults.ts'
 import { deadlineNow, forgetTime, keepTime, msLeft } from './kept-time.ts'
-import { isThere, starting, type Line } from './line.ts'
+import { isThere, starting, type Runtime } from './line.ts'
 import type { CallRequest, CallResult, Key, Tx } from './ports.ts'
-import { hashOf } from './recorded.ts'
+import { hashText } from './recorded.ts'
 import { refuseSchema } from './repair.ts'
-import { assertOurs, commit, settleBelow, turnRowOf, type Running } from './running.ts'
-import { callEnding, endingOf, resultOf } from './waiting.ts'
+import { assertOurs, commit, settleBelow, toTurnRow, type Running } from './running.ts'
+import { callEnding, readEnding, toResult } from './waiting.ts'
 
 type Target = {
   agent: Agent | undefined
@@ -44,7 +44,7 @@ type Plan = {
 export type Opened = EventOf<'call.opened'>
 
 export async function callAgent(
-  line: Line,
+  line: Runtime,
   caller: Running,
   request: CallRequest,
   key: string,
@@ -61,7 +61,7 @@ export async function callAgent(
     target,
     request,
     requested: requestedOf(request),
-    taskHash: hashOf(request.task),
+    taskHash: hashText(request.task),
     boundary: line.ids.boundary(),
     context: { manifest: emptyManifest },
   }
@@ -78,7 +78,7 @@ export async function callAgent(
  * A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is
  * decided, and recorded, afterwards.
  */
-async function contextOf(line: Line, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
+async function contextOf(line: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request, boundary } = bare
   const refusal = await refuseSchema(line.schemas, request.outputSchema, caller.row.flow, caller.abort.signal)
   if (refusal !== null) return refusal
@@ -96,7 +96,7 @@ async function contextOf(line: Line, caller: Running, bare: Plan): Promise<Built
   )
 }
 
-async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boolean> {
+async function wouldOpen(line: Runtime, caller: Running, plan: Plan): Promise<boolean> {
   return line.store.transact(keysOf(caller, plan), async (tx) => {
     const facts = await tx.open({
       call: plan.call,
@@ -112,7 +112,7 @@ async function wouldOpen(line: Line, caller: Running, plan: Plan): Promise<boole
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(
-  line: Line,
+  line: Runtime,
   caller: Running,
   opened: Opened,
 ): Promise<CallResult | { call: CallId; outcome: null }> {
@@ -127,9 +127,9 @@ async function goOn(
   return awaitCall(line, caller, opened)
 }
 
-export async function awaitCall(line: Line, caller: Running, opened: Opened): Promise<CallResult> {
+export async function awaitCall(line: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
   const { ending, forget } = callEnding(line, opened.call)
-  const known = caller.recorded === null ? null : await endingOf(line, opened.call)
+  const known = caller.recorded === null ? null : await readEnding(line, opened.call)
   const silence = line.alarm.after(
     msLeft(line, opened.call, opened.deadline),
     () => void expireCall(line, opened.call, true).catch(line.report),
@@ -139,7 +139,7 @@ export async function awaitCall(line: Line, caller: Running, opened: Opened): Pr
     const ended = known?.ended ?? (await untilAborted(ending, signal))
     settleBelow(caller, ended)
     forgetTime(line, opened.call)
-    return resultOf(ended, opened)
+    return toResult(ended, opened)
   } finally {
     silence()
     forget()
@@ -162,7 +162,7 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
  * An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main
  * session, made at first use.
  */
-function targetOf(line: Line, caller: Running, request: CallRequest, suffix: string): Target {
+function targetOf(line: Runtime, caller: Running, request: CallRequest, suffix: string): Target {
   if ('session' in request.target)
     return {
       agent: undefined,
@@ -187,10 +187,10 @@ function targetOf(line: Line, caller: Running, request: CallRequest, suffix: str
 type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
 
 /** Started in the same breath: until the turn is among those that run here, it counts as starting. */
-const decide = (line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
-  starting(line, turnOf(plan.call), plan.target.session, () => decideNow(line, caller, plan))
+const decide = (line: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
+  starting(line, toTurnId(plan.call), plan.target.session, () => decideNow(line, caller, plan))
 
-async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opened | Refusal> {
+async function decideNow(line: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
   const decided = await commit(
     line,
@@ -242,7 +242,7 @@ async function decideNow(line: Line, caller: Running, plan: Plan): Promise<Opene
   )
   if (isRefusal(decided)) return decided
   if (decided.started !== null)
-    line.start(turnRowOf(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
+    line.start(toTurnRow(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
   return decided.opened
 }
 
@@ -254,7 +254,7 @@ const keysOf = (caller: Running, { call, target }: Plan): Key[] => [
 ]
 
 const judge = (
-  line: Line,
+  line: Runtime,
   caller: Running,
   plan: Plan,
   facts: OpenFacts,
@@ -280,7 +280,7 @@ const judge = (
   )
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
-const changedOf = (line: Line, { caller: { turn } }: OpenFacts) => ({
+const changedOf = (line: Runtime, { caller: { turn } }: OpenFacts) => ({
   state: turn.state,
   stopping: turn.stopping,
   tokensBelow: turn.tokensBelow,
@@ -292,14 +292,14 @@ const changedOf = (line: Line, { caller: { turn } }: OpenFacts) => ({
 })
 
 const startedEvent = (
-  line: Line,
+  line: Runtime,
   target: Target,
   call: CallId,
   deadline: Millis,
 ): EventOf<'turn.started'> => ({
   type: 'turn.started',
   session: target.session,
-  turn: turnOf(call),
+  turn: toTurnId(call),
   node: line.node,
   epoch: 1,
   deadline,
@@ -334,7 +334,7 @@ const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null
 const createdEvent = (session: SessionRow, call: CallId): Event => ({
   type: 'session.created',
   session: session.id,
-  turn: turnOf(call),
+  turn: toTurnId(call),
   agent: session.agent,
   kind: session.kind,
   parent: session.parent,
@@ -350,7 +350,7 @@ async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
 }
 
 function openRequest(
-  line: Line,
+  line: Runtime,
   { target, request, taskHash, context }: Plan,
   session: SessionRow | null,
 ): OpenRequest {
@@ -380,7 +380,7 @@ function openRequest(
   }
 }
 
-const callerAgentOf = (line: Line, facts: OpenFacts): Agent =>
+const callerAgentOf = (line: Runtime, facts: OpenFacts): Agent =>
   facts.caller.turn.grant.agent === externalAgent.name
     ? externalAgent
     : (line.agents.get(facts.caller.turn.grant.agent) ?? {

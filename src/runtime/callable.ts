@@ -1,11 +1,11 @@
 /** Whom an agent may call. */
 import { mayCallAgent, type Agent } from '../model/agent.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 
 const callable = new WeakMap<Agent, { names: readonly string[]; agents: readonly Agent[] }>()
 
 /** Worked out again only when the list of names is another one. */
-export function callableOf(line: Line, agent: Agent): readonly Agent[] {
+export function listCallable(line: Runtime, agent: Agent): readonly Agent[] {
   const all = line.agents.names()
   const known = callable.get(agent)
   if (known?.names === all) return known.agents

@@ -9,17 +9,17 @@ import type { EventOf } from '../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import { diedTwice, diedTwiceError } from '../model/runs.ts'
-import { isThere, starting, type Line } from './line.ts'
+import { isThere, starting, type Runtime } from './line.ts'
 import { msLeft } from './kept-time.ts'
 import type { Key } from './ports.ts'
 import { cancel, failTaken, recordedProgress } from './ending.ts'
-import { recordedOf, type Recorded } from './recorded.ts'
+import { readRecorded, type Recorded } from './recorded.ts'
 import { settleBelow, type Running } from './running.ts'
-import { endingOf } from './waiting.ts'
+import { readEnding } from './waiting.ts'
 
 type Claimed = { row: TurnRow; session: SessionRow; takeover: boolean }
 
-export async function claimSession(line: Line, session: SessionId): Promise<void> {
+export async function claimSession(line: Runtime, session: SessionId): Promise<void> {
   if (line.stopping.signal.aborted || line.claiming.has(session)) return
   line.claiming.add(session)
   try {
@@ -46,7 +46,7 @@ export async function claimSession(line: Line, session: SessionId): Promise<void
  * Queued inputs whose sender waits no longer are not begun. False where all there is waits for somebody to
  * run it.
  */
-async function endOverdue(line: Line, session: SessionId): Promise<boolean> {
+async function endOverdue(line: Runtime, session: SessionId): Promise<boolean> {
   for (;;) {
     const { session: row, next, running } = await line.store.sessionFacts(session)
     if (running !== null || next === null) return true
@@ -57,7 +57,7 @@ async function endOverdue(line: Line, session: SessionId): Promise<boolean> {
 }
 
 function claimOf(
-  line: Line,
+  line: Runtime,
   { session, running, runnerAlive, next }: SessionFacts,
   now: number,
 ): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
@@ -89,12 +89,12 @@ function claimOf(
 }
 
 /** Of its own turns a node knows by itself whether they run; of others their node's lease says so. */
-const isDead = (line: Line, { id, node }: TurnRow, runnerAlive: boolean): boolean =>
+const isDead = (line: Runtime, { id, node }: TurnRow, runnerAlive: boolean): boolean =>
   node === line.node ? !line.running.has(id) && !line.starting.has(id) : !runnerAlive
 
-async function begin(line: Line, { row, session, takeover }: Claimed): Promise<void> {
+async function begin(line: Runtime, { row, session, takeover }: Claimed): Promise<void> {
   const input = await inputOf(line, row)
-  const recorded = takeover ? await recordedOf(line.store, row) : null
+  const recorded = takeover ? await readRecorded(line.store, row) : null
   const before =
     recorded?.runs.flatMap(({ event }) =>
       event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event],
@@ -107,16 +107,16 @@ async function begin(line: Line, { row, session, takeover }: Claimed): Promise<v
 }
 
 /** Calls of the turn that have ended already: what they used is known before the turn goes on. */
-async function endingsOf(line: Line, recorded: Recorded): Promise<EventOf<'call.ended'>[]> {
+async function endingsOf(line: Runtime, recorded: Recorded): Promise<EventOf<'call.ended'>[]> {
   const endings: EventOf<'call.ended'>[] = []
   for (const { event } of recorded.events) {
-    const found = event.type === 'call.opened' ? await endingOf(line, event.call) : null
+    const found = event.type === 'call.opened' ? await readEnding(line, event.call) : null
     if (found !== null) endings.push(found.ended)
   }
   return endings
 }
 
-async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
+async function inputOf(line: Runtime, row: TurnRow): Promise<Running['input']> {
   const stored = await line.store.event(row.openedSeq)
   if (stored !== null && 'grant' in stored.event) return stored.event
   throw new Error(`the input of ${row.id} is not in the log`)
@@ -126,7 +126,7 @@ async function inputOf(line: Line, row: TurnRow): Promise<Running['input']> {
  * A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with
  * it.
  */
-async function endOrphan(line: Line, session: SessionId): Promise<void> {
+async function endOrphan(line: Runtime, session: SessionId): Promise<void> {
   const { running, runnerAlive, session: row } = await line.store.sessionFacts(session)
   if (row?.kind === 'external') return takeAbandoned(line, session)
   if (running === null || !isDead(line, running, runnerAlive) || running.stopping === null) return
@@ -164,7 +164,7 @@ const abandonedMax = 1000
  * Clients' turns of this node whose activation ended with a commit that nobody knows of. Those of other nodes
  * are found by their leases.
  */
-async function takeAbandoned(line: Line, session: SessionId): Promise<void> {
+async function takeAbandoned(line: Runtime, session: SessionId): Promise<void> {
   for (const { id, state, node } of await line.store.turns({ session }, abandonedMax)) {
     if (state === 'running' && node === line.node) await takeClientTurn(line, id)
   }
@@ -176,7 +176,7 @@ async function takeAbandoned(line: Line, session: SessionId): Promise<void> {
  * A server that died is not a client that left: what was asked for is on record, so it goes on here to its
  * end, and a retry gets the answer.
  */
-export async function takeClientTurn(line: Line, turn: TurnId): Promise<void> {
+export async function takeClientTurn(line: Runtime, turn: TurnId): Promise<void> {
   const row = await line.store.turn(turn)
   if (
     row === null ||
@@ -212,7 +212,7 @@ export async function takeClientTurn(line: Line, turn: TurnId): Promise<void> {
 const isStill = (seen: TurnRow, now: TurnRow): boolean =>
   now.state === 'running' && now.node === seen.node && now.epoch === seen.epoch
 
-async function endLost(line: Line, row: TurnRow): Promise<void> {
+async function endLost(line: Runtime, row: TurnRow): Promise<void> {
   const keys: Key[] = [
     `flow:${row.flow}`,
     `session:${row.session}`,

@@ -8,10 +8,10 @@
  */
 import type { ToolAsk } from '../model/event.ts'
 import { isCallId, type CallId, type TurnId } from '../model/id.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Driver, Steps, ToolAnswer } from './ports.ts'
 import type { Running } from './running.ts'
-import { callEnding, endingOf } from './waiting.ts'
+import { callEnding, readEnding } from './waiting.ts'
 
 export type Work = (turn: TurnId, steps: Steps) => Promise<ToolAnswer>
 
@@ -24,7 +24,7 @@ export const useTool =
  * `begun` is told of a call in the background. The turn stays open until that call has ended, because the
  * call would end with it.
  */
-export const clientDriver = (line: Line, work: Work, begun: (answer: ToolAnswer) => void): Driver => ({
+export const clientDriver = (line: Runtime, work: Work, begun: (answer: ToolAnswer) => void): Driver => ({
   async run({ turn }, steps, signal) {
     const answer = await work(turn.id, steps)
     const call = backgroundCall(answer)
@@ -40,7 +40,10 @@ export const clientDriver = (line: Line, work: Work, begun: (answer: ToolAnswer)
  * Undefined where the session's own agent runs the turn. A turn that was taken over runs from its record,
  * whatever a retry brought meanwhile.
  */
-export function driverOfClient(line: Line, { row, session, input, recorded }: Running): Driver | undefined {
+export function driverOfClient(
+  line: Runtime,
+  { row, session, input, recorded }: Running,
+): Driver | undefined {
   if (session.kind !== 'external') return undefined
   const asked = input.type === 'message.sent' ? input.use : undefined
   if (recorded === null || asked === undefined) return line.clients.get(row.id)
@@ -54,11 +57,11 @@ function backgroundCall({ value }: ToolAnswer): CallId | null {
   return typeof call === 'string' && isCallId(call) ? call : null
 }
 
-async function untilEnded(line: Line, call: CallId, signal: AbortSignal): Promise<void> {
+async function untilEnded(line: Runtime, call: CallId, signal: AbortSignal): Promise<void> {
   const { ending, forget } = callEnding(line, call)
   try {
     // After a crash it may have ended before anybody listened here.
-    if ((await endingOf(line, call)) !== null) return
+    if ((await readEnding(line, call)) !== null) return
     await new Promise<void>((resolve, reject) => {
       const stop = (): void => reject(signal.reason)
       if (signal.aborted) stop()

@@ -21,12 +21,12 @@ import { type Work, clientDriver, useTool } from './client-driver.ts'
 import type { Who } from './desk/asker.ts'
 import { cancel } from './ending.ts'
 import { storeRefusal } from './faults.ts'
-import { type Line, starting } from './line.ts'
+import { type Runtime, starting } from './line.ts'
 import type { Driver, ToolAnswer } from './ports.ts'
 import { turnEnding } from './run.ts'
-import { turnRowOf, type Running } from './running.ts'
+import { toTurnRow, type Running } from './running.ts'
 import { createSession } from './sessions.ts'
-import { stateOf } from './state.ts'
+import { readState } from './state.ts'
 import type { SessionState } from '../wire/sessions.ts'
 
 export type ToolUse = {
@@ -46,7 +46,7 @@ export type Client = { session: SessionRow; agent: Agent }
  * Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is
  * neither.
  */
-export function clientOf(line: Line, session: SessionRow): Client | null {
+export function resolveClient(line: Runtime, session: SessionRow): Client | null {
   if (session.kind === 'external') return { session, agent: externalAgent }
   const agent = line.agents.get(session.agent)
   return agent?.driver === 'host' ? { session, agent } : null
@@ -59,8 +59,8 @@ export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & C
  * nobody can tell what a program does for that turn from what it does besides,
  * so all of it has that turn's place, authority and end.
  */
-export function actorOf(
-  line: Line,
+export function resolveActor(
+  line: Runtime,
   who: Exclude<Who, { kind: 'user' }>,
   session: SessionRow | null,
 ): Actor | Refusal {
@@ -71,13 +71,13 @@ export function actorOf(
         ? undefined
         : [...line.running.values()].find((one) => one.row.session === who.session)
   if (running !== undefined) return { kind: 'turn', running }
-  const client = session === null || who.kind === 'turn' ? null : clientOf(line, session)
+  const client = session === null || who.kind === 'turn' ? null : resolveClient(line, session)
   return client === null
     ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' }
     : { kind: 'client', ...client }
 }
 
-async function callingSession(line: Line, { session }: Client): Promise<SessionRow> {
+async function callingSession(line: Runtime, { session }: Client): Promise<SessionRow> {
   const id = session.kind === 'external' ? session.id : callsBelow(session.id)
   const known = id === session.id ? session : await line.store.session(id)
   if (known !== null) return known
@@ -97,7 +97,7 @@ async function callingSession(line: Line, { session }: Client): Promise<SessionR
  * try.
  */
 export const useInOwnTurn = (
-  line: Line,
+  line: Runtime,
   client: Client,
   tool: string,
   input: Json,
@@ -109,7 +109,7 @@ export const useInOwnTurn = (
  * is an edge (R5).
  */
 export async function waitInOwnTurn(
-  line: Line,
+  line: Runtime,
   client: Client,
   target: SessionId,
   timeoutMs: number,
@@ -127,7 +127,7 @@ export async function waitInOwnTurn(
     },
     false,
   )
-  return isRefusal(answer) || !answer.ok ? stateOf(line, target) : (answer.value as SessionState | Refusal)
+  return isRefusal(answer) || !answer.ok ? readState(line, target) : (answer.value as SessionState | Refusal)
 }
 
 /**
@@ -136,7 +136,7 @@ export async function waitInOwnTurn(
  * after a crash, unless it is of no use to anybody then (`goesOn`).
  */
 export async function inOwnTurn(
-  line: Line,
+  line: Runtime,
   client: Client,
   asked: ToolAsk,
   use: ToolUse,
@@ -170,7 +170,12 @@ export async function inOwnTurn(
 /**
  * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
  */
-async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answer: Promise<T>): Promise<T> {
+async function untilGone<T>(
+  line: Runtime,
+  turn: TurnId,
+  signal: AbortSignal,
+  answer: Promise<T>,
+): Promise<T> {
   let waits = true
   line.attached.set(turn, (line.attached.get(turn) ?? 0) + 1)
   const detach = (): number => {
@@ -197,7 +202,7 @@ async function untilGone<T>(line: Line, turn: TurnId, signal: AbortSignal, answe
  * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
  * again.
  */
-function untilUnrecorded(line: Line, turn: TurnId): Promise<never> {
+function untilUnrecorded(line: Runtime, turn: TurnId): Promise<never> {
   const signal = line.running.get(turn)?.abort.signal
   return new Promise((_resolve, reject) => {
     signal?.addEventListener(
@@ -213,7 +218,7 @@ function untilUnrecorded(line: Line, turn: TurnId): Promise<never> {
 type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }
 
 async function open(
-  line: Line,
+  line: Runtime,
   client: Client,
   session: SessionRow,
   { asked, goesOn, suffix, use, driver }: Opening,
@@ -282,7 +287,7 @@ async function open(
   if (opened === null) return 'known'
   // Only whoever opened the turn runs it: another try at the same time may have brought something else.
   line.clients.set(turn, driver)
-  line.start(turnRowOf(opened.sent, opened.started, opened.at), session, opened.sent, null)
+  line.start(toTurnRow(opened.sent, opened.started, opened.at), session, opened.sent, null)
   return 'opened'
 }
 
@@ -295,7 +300,7 @@ function describeAsk({ tool, input }: ToolAsk): string {
 }
 
 /** R2: the first try is answered when the turn's end is durable. */
-async function endOfTurn(line: Line, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
+async function endOfTurn(line: Runtime, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
   const ended = await turnEnding(line, turn)
   return ended.outcome === 'completed'
     ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
@@ -312,7 +317,7 @@ const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer =>
  * that has died meanwhile.
  */
 async function answerAgain(
-  line: Line,
+  line: Runtime,
   turn: TurnId,
   asked: ToolAsk,
   signal: AbortSignal,
@@ -341,7 +346,7 @@ const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): bool
   (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
 
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
-async function begunIn(line: Line, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
+async function begunIn(line: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
   const { events } = await line.store.read(
     row.openedSeq - 1,
     { sessions: [row.session], types: ['call.opened'] },

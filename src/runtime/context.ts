@@ -11,26 +11,26 @@ import type { SessionId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { countGently } from '../model/text.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { entryText } from './loop.ts'
 import type { CallRequest, EntryPage } from './ports.ts'
-import { withStepsOf } from './step-text.ts'
+import { addSteps } from './step-text.ts'
 import type { Running } from './running.ts'
-import { summaryOf } from './summary.ts'
+import { ensureSummary } from './summary.ts'
 
 export type BuiltContext = { manifest: Manifest }
 
 const promptTokens = new WeakMap<Agent, number>()
 
 export async function buildContext(
-  line: Line,
+  line: Runtime,
   caller: Running,
   request: CallRequest,
   target: Agent,
   fresh: boolean,
   boundary: Boundary,
 ): Promise<BuiltContext | Refusal> {
-  const prompt = promptOf(
+  const prompt = renderPrompt(
     boundary,
     caller.agent.name,
     request.task,
@@ -50,7 +50,7 @@ export async function buildContext(
   if (workspace !== null && isRefusal(workspace)) return workspace
   if (workspace !== null)
     parts['workspace'] = await countGently(line.count, frameLines(boundary, workspace.text))
-  const summary = filter?.include_summary === true ? await summaryOf(line, caller) : null
+  const summary = filter?.include_summary === true ? await ensureSummary(line, caller) : null
   if (summary !== null) parts['summary'] = await countGently(line.count, framedSummary(boundary, summary))
   const fixed = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   // A persistent session has its own context; the budget is about what a fresh child is given.
@@ -83,7 +83,7 @@ export async function buildContext(
 }
 
 /** What a child is asked, as its model reads it. */
-export const promptOf = (
+export const renderPrompt = (
   boundary: Boundary,
   caller: string,
   task: string,
@@ -98,7 +98,7 @@ export const promptOf = (
     attachment,
   )
 
-function promptTokensOf(line: Line, agent: Agent): number {
+function promptTokensOf(line: Runtime, agent: Agent): number {
   const known = promptTokens.get(agent)
   if (known !== undefined) return known
   const tokens = agent.prompt === '' ? 0 : line.count(agent.prompt)
@@ -107,7 +107,7 @@ function promptTokensOf(line: Line, agent: Agent): number {
 }
 
 async function messagesOf(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   filter: ContextFilter,
   tokensMax: number,
@@ -123,7 +123,7 @@ async function messagesOf(
  * not fit with them ends the selection.
  */
 async function fit(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   page: EntryPage,
   tokensMax: number,
@@ -133,7 +133,7 @@ async function fit(
   const entries: Entry[] = []
   let tokens = 0
   for (const entry of page.entries.toReversed()) {
-    const full = withSteps ? await withStepsOf(line, session, entry) : entry
+    const full = withSteps ? await addSteps(line, session, entry) : entry
     const more =
       full.steps === null && full.from === null
         ? entry.tokens
@@ -158,7 +158,7 @@ export const framedSummary = (boundary: Boundary, summary: string): string =>
   frameUnder(boundary, '[Conversation summary]', summary)
 
 /** The child's system text: its own prompt first and always, then what was added to it. */
-export function systemOf(agent: Agent, manifest: Manifest | null, boundary: Boundary): string {
+export function renderSystem(agent: Agent, manifest: Manifest | null, boundary: Boundary): string {
   const { workspace, summary } = manifest ?? { workspace: null, summary: null }
   const parts = [
     agent.prompt,
@@ -169,7 +169,7 @@ export function systemOf(agent: Agent, manifest: Manifest | null, boundary: Boun
 }
 
 /** The messages that were passed, read back by their numbers: they never change. */
-export async function passedMessages(line: Line, manifest: Manifest): Promise<readonly Entry[]> {
+export async function passedMessages(line: Runtime, manifest: Manifest): Promise<readonly Entry[]> {
   if (manifest.messages === null || manifest.messages.passed.length === 0) return []
   const { passed, roles } = manifest.messages
   const session = manifest.messages.session as SessionId
@@ -177,7 +177,7 @@ export async function passedMessages(line: Line, manifest: Manifest): Promise<re
   if (roles?.includes('tool') !== true) return entries
   return Promise.all(
     entries.map((entry) =>
-      withStepsOf(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' }),
+      addSteps(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' }),
     ),
   )
 }

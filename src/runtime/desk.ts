@@ -4,10 +4,10 @@
  */
 import { externalAgent } from '../model/agent.ts'
 import { userSession } from '../model/mail.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { createdEvent, newSession } from './send.ts'
 
-export async function userDesk(line: Line): Promise<void> {
+export async function userDesk(line: Runtime): Promise<void> {
   if ((await line.store.session(userSession)) !== null) return
   await line.store.transact([`session:${userSession}`], async (tx) => {
     if ((await tx.session(userSession)).session !== null) return

@@ -11,9 +11,9 @@ import type { SessionId, TurnId } from '../model/id.ts'
 import { countGently } from '../model/text.ts'
 import { cancel } from './ending.ts'
 import { Stopped } from './faults.ts'
-import { starting, type Line } from './line.ts'
+import { starting, type Runtime } from './line.ts'
 import type { Writer } from './mail.ts'
-import { assertOurs, commit, turnRowOf, type Running } from './running.ts'
+import { assertOurs, commit, toTurnRow, type Running } from './running.ts'
 import { turnEnding } from './run.ts'
 import { createdEvent, newSession } from './send.ts'
 
@@ -31,7 +31,7 @@ export const elaborateApplet = 'elaborate'
  * begun.
  */
 export async function elaborate(
-  line: Line,
+  line: Runtime,
   { sender, act }: Writer,
   suffix: string,
   expanding: Expanding,
@@ -80,7 +80,7 @@ const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string
     frameDraft(boundary, text),
   ].join('\n')
 
-async function begin(line: Line, running: Running, name: string, text: string): Promise<void> {
+async function begin(line: Runtime, running: Running, name: string, text: string): Promise<void> {
   const turn: TurnId = `turn_${name}`
   const session: SessionId = `ses_${name}`
   const { row, agent, session: own } = running
@@ -144,7 +144,7 @@ async function begin(line: Line, running: Running, name: string, text: string): 
     },
   )
   if (begun !== null)
-    line.start(turnRowOf(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
+    line.start(toTurnRow(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
 }
 
 /** R7: no tool, one answer, and at most half of what is left. */

@@ -10,15 +10,15 @@ import {
   type ProgressOf,
   type TurnResult,
 } from '../model/end.ts'
-import { turnOf, type CallId, type SessionId, type TurnId } from '../model/id.ts'
+import { toTurnId, type CallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { Opening } from '../model/event.ts'
 import type { TurnFacts, TurnRow } from '../model/facts.ts'
 import { countGently } from '../model/text.ts'
 import { forgetTime } from './kept-time.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Key, Tx } from './ports.ts'
-import { assertOurs, commit, factsOf, progressOf, type Running } from './running.ts'
-import { recordedOf } from './recorded.ts'
+import { assertOurs, commit, currentFacts, turnProgress, type Running } from './running.ts'
+import { readRecorded } from './recorded.ts'
 
 /**
  * R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held.
@@ -30,15 +30,15 @@ const endKeys = (row: TurnRow): Key[] => [
 ]
 
 const localProgress =
-  (line: Line): ProgressOf =>
+  (line: Runtime): ProgressOf =>
   (turn) => {
     const running = line.running.get(turn)
-    return running === undefined ? undefined : progressOf(running)
+    return running === undefined ? undefined : turnProgress(running)
   }
 
-export async function finishTurn(line: Line, running: Running, result: TurnResult): Promise<void> {
+export async function finishTurn(line: Runtime, running: Running, result: TurnResult): Promise<void> {
   await commit(line, running, endKeys(running.row), async (tx, buffered) => {
-    const facts = factsOf(running, assertOurs(await tx.activation(running.row.id), running, line))
+    const facts = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, line))
     // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
     // end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
@@ -70,8 +70,8 @@ async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
  * R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed,
  * whatever the wall clock says.
  */
-export async function expireCall(line: Line, call: CallId, over = false): Promise<void> {
-  const row = await line.store.turn(turnOf(call))
+export async function expireCall(line: Runtime, call: CallId, over = false): Promise<void> {
+  const row = await line.store.turn(toTurnId(call))
   if (row?.call == null || !row.call.pending) return void forgetTime(line, call)
   const progress = await progressWith(line, row)
   await line.store.transact(endKeys(row), async (tx) => {
@@ -97,7 +97,7 @@ export async function expireCall(line: Line, call: CallId, over = false): Promis
 /**
  * A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
  */
-async function progressWith(line: Line, row: TurnRow): Promise<ProgressOf> {
+async function progressWith(line: Runtime, row: TurnRow): Promise<ProgressOf> {
   const here = line.running.get(row.id)
   const local = localProgress(line)
   if (here !== undefined && here.recorded === null) return local
@@ -113,7 +113,7 @@ const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | un
  * something to cancel.
  */
 export async function cancel(
-  line: Line,
+  line: Runtime,
   turn: TurnId,
   outcome: 'cancelled' | 'timed_out',
   cause: string,
@@ -134,7 +134,7 @@ export async function cancel(
  * What is queued for a session that nobody can run fails, and says why; it stands in the conversation like
  * any other failure.
  */
-export async function failQueued(line: Line, session: SessionId, why: string): Promise<void> {
+export async function failQueued(line: Runtime, session: SessionId, why: string): Promise<void> {
   for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
     const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
     if (opened === undefined || !('grant' in opened)) continue
@@ -169,7 +169,7 @@ export async function failQueued(line: Line, session: SessionId, why: string): P
 type Asked = Pick<NonNullable<TurnResult['entry']>, 'asked' | 'askedTokens' | 'from'>
 
 /** Counted before the transaction, because a long task takes its time. */
-async function readAsked(line: Line, opened: Opening): Promise<Asked> {
+async function readAsked(line: Runtime, opened: Opening): Promise<Asked> {
   if (opened.type !== 'call.opened')
     return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
   return {
@@ -180,7 +180,7 @@ async function readAsked(line: Line, opened: Opening): Promise<Asked> {
 }
 
 const failedEntry = (
-  line: Line,
+  line: Runtime,
   { turn, session }: TurnFacts,
   asked: Asked,
   why: string,
@@ -196,7 +196,7 @@ const failedEntry = (
  * Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes
  * for it (R6).
  */
-export async function failTaken(line: Line, row: TurnRow, opened: Opening, why: string): Promise<void> {
+export async function failTaken(line: Runtime, row: TurnRow, opened: Opening, why: string): Promise<void> {
   const progress = await recordedProgress(line, row)
   const asked = await readAsked(line, opened)
   await line.store.transact(endKeys(row), async (tx) => {
@@ -219,8 +219,8 @@ export async function failTaken(line: Line, row: TurnRow, opened: Opening, why: 
 }
 
 /** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */
-export async function recordedProgress(line: Line, row: TurnRow): Promise<Progress> {
-  const { events } = await recordedOf(line.store, row)
+export async function recordedProgress(line: Runtime, row: TurnRow): Promise<Progress> {
+  const { events } = await readRecorded(line.store, row)
   const texts: string[] = []
   const tools = new Set<string>()
   let iterations = 0

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { flowOf } from '../../test/replay-kit.ts'
 import { world, type World } from '../../test/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import { cancel } from './ending.ts'
 import { explainStall } from './explain.ts'
 import { explanationText } from './explanation-text.ts'
@@ -65,7 +65,7 @@ test('after it ended: a call was cancelled because the one above it was, because
   const run = w.ask('a', 'go')
   await w.rest()
   const [middle] = await w.events('call.opened')
-  await cancel(w.node.line, turnOf(middle?.event.call ?? 'call_'), 'cancelled', 'too slow')
+  await cancel(w.node.line, toTurnId(middle?.event.call ?? 'call_'), 'cancelled', 'too slow')
   await w.until(run)
   await w.pass(5000)
   const found = await explained(w, await flowOf(w))

@@ -4,12 +4,12 @@
  */
 import type { EventOf, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
-import { callOf, turnOf, type SessionId, type TurnId } from '../model/id.ts'
+import { toCallId, toTurnId, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import { explain as explainRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { Store } from './ports.ts'
-import { eventsOf, scopeOf, type LogReader, type ScopeKind } from './scope.ts'
+import { readScope, findScope, type LogReader, type ScopeKind } from './scope.ts'
 
 /** `seconds` and texts are worked out against `now`, the time of asking. */
 export type Wait = {
@@ -74,13 +74,13 @@ const taskPoints = 80
 export type ExplainStore = LogReader & Pick<Store, 'sessionFacts'>
 
 export async function explainStall(store: ExplainStore, id: string, now: number): Promise<Explanation> {
-  const scope = await scopeOf(store, id)
-  const events = await eventsOf(store, scope.turns)
+  const scope = await findScope(store, id)
+  const events = await readScope(store, scope.turns)
   const live = new Map<TurnId, TurnRow>()
   for (const row of scope.turns) if (row.state !== 'ended') live.set(row.id, row)
   await followOthers(store, live)
   const known = [...live.values()].filter((row) => !scope.turns.some((turn) => turn.id === row.id))
-  const all = known.length === 0 ? events : [...events, ...(await eventsOf(store, known))]
+  const all = known.length === 0 ? events : [...events, ...(await readScope(store, known))]
   const waits = await waitsOf(store, [...live.values()], all)
   const blocked = new Set(waits.map((wait) => wait.turn))
   const busy = [...live.values()]
@@ -125,7 +125,7 @@ async function waitsOf(
   const waits: Wait[] = []
   const opened = new Map(
     events.flatMap(({ event }) =>
-      event.type === 'call.opened' ? [[turnOf(event.call), event] as const] : [],
+      event.type === 'call.opened' ? [[toTurnId(event.call), event] as const] : [],
     ),
   )
   const agents = new Map(rows.map((row) => [row.id, row.grant.agent]))
@@ -267,7 +267,7 @@ function endedOf(events: readonly StoredEvent[], turns: readonly TurnRow[]): End
   const ends = events.flatMap(({ at, event }): Ended[] => {
     if (event.type === 'call.ended') {
       if (event.outcome === 'completed') return []
-      const row = rows.get(turnOf(event.call))
+      const row = rows.get(toTurnId(event.call))
       const cause = event.cause === 'answered' ? (event.errors[0] ?? event.outcome) : event.cause
       return [
         {
@@ -320,7 +320,7 @@ function chain(
     const together = (stored: StoredEvent): boolean => stored.at === at && stored.event.type !== 'call.opened'
     const call = events.find(
       (stored) =>
-        together(stored) && stored.event.type === 'call.ended' && stored.event.call === callOf(above),
+        together(stored) && stored.event.type === 'call.ended' && stored.event.call === toCallId(above),
     )?.event
     if (call?.type === 'call.ended') {
       words.push(`${call.call} to ${agent} ended (${call.outcome}: ${call.cause})`)
@@ -361,7 +361,7 @@ function callerOf(events: readonly StoredEvent[], refused: EventOf<'call.refused
   const opener = events.find(
     ({ event }) =>
       (opensTurn(event) && event.turn === refused.turn) ||
-      (event.type === 'call.opened' && turnOf(event.call) === refused.turn),
+      (event.type === 'call.opened' && toTurnId(event.call) === refused.turn),
   )?.event
   return opener !== undefined && 'grant' in opener ? opener.grant.agent : refused.session
 }

@@ -9,11 +9,11 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { Event, type StoredEvent } from '../model/event.ts'
-import { turnOf, type SessionId, type TurnId } from '../model/id.ts'
+import { toTurnId, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Store } from './ports.ts'
-import { redactorOf } from './redact.ts'
-import { readAll, scopeOf, type LogReader, type Scope } from './scope.ts'
+import { createRedactor } from './redact.ts'
+import { readAll, findScope, type LogReader, type Scope } from './scope.ts'
 import { isRefusal } from '../model/refusal.ts'
 
 export const exportFormat = 1
@@ -51,13 +51,13 @@ export async function exportLog(
   transactions: Iterable<Transaction>,
   request: ExportRequest,
 ): Promise<{ header: ExportHeader; text: string }> {
-  const scope = request.id === null ? null : await scopeOf(store, request.id)
+  const scope = request.id === null ? null : await findScope(store, request.id)
   const context = scope === null ? { turns: [], sessions: [] } : await contextOf(store, scope)
   const wanted = scope === null ? () => true : wantedOf(scope, context)
   const kept = [...transactions]
     .map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) }))
     .filter(({ events }) => events.length > 0)
-  const redactor = redactorOf(request.env)
+  const redactor = createRedactor(request.env)
   const lines = kept.flatMap(({ at, events }, index) =>
     events.map((event) => JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) })),
   )
@@ -122,7 +122,10 @@ function wantedOf(scope: Scope, context: Context): (event: Event) => boolean {
   const turns = new Set<string>([...scope.turns.map((turn) => turn.id), ...context.turns])
   const sessions = new Set<string>([...scope.turns.map((turn) => turn.session), ...context.sessions])
   return (event) => {
-    if ((event.turn !== null && turns.has(event.turn)) || ('call' in event && turns.has(turnOf(event.call))))
+    if (
+      (event.turn !== null && turns.has(event.turn)) ||
+      ('call' in event && turns.has(toTurnId(event.call)))
+    )
       return true
     return (
       (event.type === 'session.created' ||

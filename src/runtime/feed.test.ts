@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { StoredEvent } from '../model/event.ts'
-import { feedOf } from './feed.ts'
-import type { Line } from './line.ts'
+import { createFeed } from './feed.ts'
+import type { Runtime } from './line.ts'
 import type { Hint } from './ports.ts'
 
 const count = 100
@@ -33,8 +33,8 @@ function slowLog() {
     running: new Map(),
     stopping: new AbortController(),
     report: (fault: unknown) => seen.faults.push(fault),
-  } as unknown as Line
-  return { feed: feedOf(line), seen, append: (hint: Hint) => hear([hint]) }
+  } as unknown as Runtime
+  return { feed: createFeed(line), seen, append: (hint: Hint) => hear([hint]) }
 }
 
 test('hundreds who catch up at once read the log a few at a time, in small pages first, and each gets every event', async () => {

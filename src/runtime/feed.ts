@@ -6,9 +6,9 @@
  */
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Hint } from './ports.ts'
-import { sayingOf } from './running.ts'
+import { createSaying } from './running.ts'
 import type { Delta } from '../wire/log.ts'
 
 /**
@@ -42,7 +42,7 @@ type Listener = {
 
 export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
 
-export function feedOf(line: Line): Feed {
+export function createFeed(line: Runtime): Feed {
   const listeners = new Set<Listener>()
   const slices = slicesOf(line)
   const deaf = line.store.onHint((hints) => {
@@ -83,7 +83,7 @@ export function feedOf(line: Line): Feed {
  * Events that came with the hint go out as they are; a listener that has missed some reads them from the log.
  */
 function appended(
-  line: Line,
+  line: Runtime,
   slices: Slices,
   listeners: ReadonlySet<Listener>,
   hint: Extract<Hint, { kind: 'appended' }>,
@@ -104,7 +104,7 @@ function appended(
 }
 
 /** One listener that breaks keeps nobody else from being told. */
-function give(line: Line, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
+function give(line: Runtime, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
   listener.cursor = cursor
   const wanted =
     listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
@@ -129,7 +129,7 @@ const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['e
 type Slices = (work: () => Promise<void>) => Promise<void>
 
 /** First come, first served, a few at a time; whatever else waits for the loop comes between two slices. */
-function slicesOf(line: Line): Slices {
+function slicesOf(line: Runtime): Slices {
   const waiting: (() => void)[] = []
   let running = 0
   return async (work) => {
@@ -146,7 +146,7 @@ function slicesOf(line: Line): Slices {
   }
 }
 
-async function catchUp(line: Line, slices: Slices, listener: Listener): Promise<void> {
+async function catchUp(line: Runtime, slices: Slices, listener: Listener): Promise<void> {
   if (listener.catching) return
   listener.catching = true
   let size = pageSizeFirst
@@ -170,11 +170,11 @@ async function catchUp(line: Line, slices: Slices, listener: Listener): Promise<
 }
 
 /** Once it is up to date: what is being said belongs to turns that it knows by then. */
-function tellSaying(line: Line, listener: Listener): void {
+function tellSaying(line: Runtime, listener: Listener): void {
   listener.missed = false
   for (const running of line.running.values()) {
     if (listener.sessions !== null && !listener.sessions.has(running.row.session)) continue
-    const delta = sayingOf(running)
+    const delta = createSaying(running)
     if (delta !== null) listener.sink.delta(delta)
   }
 }

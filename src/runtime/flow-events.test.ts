@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { letter, mailWorld, user, type MailWorld } from '../../test/mail-kit.ts'
 import type { SessionId } from '../model/id.ts'
-import { flowEventsOf } from './flow-events.ts'
+import { readFlowEvents } from './flow-events.ts'
 
 const agents = {
   planner: {
@@ -30,7 +30,7 @@ async function allOf(
 ): Promise<{ seqs: number[]; types: string[]; pages: number }> {
   const [seqs, types]: [number[], string[]] = [[], []]
   for (let after: number | null = 0, pages = 1; ; pages += 1) {
-    const page: Awaited<ReturnType<typeof flowEventsOf>> = await w.exchange.flowEvents(
+    const page: Awaited<ReturnType<typeof readFlowEvents>> = await w.exchange.flowEvents(
       flow,
       after ?? 0,
       limit,
@@ -71,7 +71,7 @@ test('one that is long over is found without reading what its sessions did since
   for (let n = 0; n < 200; n += 1) await flowIn(w, session, `more ${n}`)
   let looked = 0
   const { store } = w
-  const watched: Parameters<typeof flowEventsOf>[0] = {
+  const watched: Parameters<typeof readFlowEvents>[0] = {
     turns: (filter, limit) => store.turns(filter, limit),
     event: (seq) => store.event(seq),
     lastSeq: () => store.lastSeq(),
@@ -81,7 +81,7 @@ test('one that is long over is found without reading what its sessions did since
       return page
     },
   }
-  const after = await flowEventsOf(watched, flow, 0, 1000)
+  const after = await readFlowEvents(watched, flow, 0, 1000)
   expect([after?.events.map(({ seq }) => seq), after?.next]).toEqual([before.seqs, null])
   expect(looked).toBeLessThanOrEqual(500)
 })

@@ -22,7 +22,7 @@ const sessionsMax = 50
 /** Events of one transaction stand together: a turn ends within so many of the end of its call. */
 const transactionEvents = 64
 
-export async function flowEventsOf(
+export async function readFlowEvents(
   store: Pick<Store, 'read' | 'turns' | 'event' | 'lastSeq'>,
   id: string,
   after: number,

@@ -12,7 +12,7 @@ import { badInput, type Refusal } from '../model/refusal.ts'
  * program keeps the conversation (`elsewhere`), it does the forking: how much there is to share, only it
  * knows.
  */
-export function forkOf(
+export function toForkRow(
   from: SessionRow,
   back: number,
   id: SessionId,

@@ -3,11 +3,11 @@ import type { SessionRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
-import { forkOf } from './fork-row.ts'
-import type { Line } from './line.ts'
+import { toForkRow } from './fork-row.ts'
+import type { Runtime } from './line.ts'
 import type { Key } from './ports.ts'
 import { assertOurs } from './running.ts'
-import { createdEvent, worldOf, type Sender } from './send.ts'
+import { createdEvent, readWorld, type Sender } from './send.ts'
 
 /** So many messages back, or right after one message. */
 export type ForkAsk = {
@@ -19,7 +19,11 @@ export type ForkAsk = {
 }
 
 /** The same id again gives the session that is there. */
-export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Promise<SessionRow | Refusal> {
+export async function forkSession(
+  line: Runtime,
+  sender: Sender,
+  ask: ForkAsk,
+): Promise<SessionRow | Refusal> {
   if (ask.back !== null && ask.messageId !== null)
     return badInput('messageId', ask.messageId, 'nothing together with back')
   const upTo = ask.messageId === null ? null : await entryOf(line, ask.from, ask.messageId)
@@ -47,11 +51,11 @@ export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Pro
         { targetAgent: line.agents.get(from.agent) },
         from.agent,
         facts,
-        worldOf(line, sender, tx.now),
+        readWorld(line, sender, tx.now),
       )
       if (refusal !== null) return refusal
     }
-    const forked = forkOf(
+    const forked = toForkRow(
       from,
       upTo === null ? (ask.back ?? 0) : from.entries - upTo,
       session,
@@ -73,7 +77,7 @@ export async function forkSession(line: Line, sender: Sender, ask: ForkAsk): Pro
 }
 
 /** Which entry of a conversation a message is. */
-async function entryOf(line: Line, session: SessionId, messageId: string): Promise<number | Refusal> {
+async function entryOf(line: Runtime, session: SessionId, messageId: string): Promise<number | Refusal> {
   const known = await line.lists.mail.message(messageId)
   if (known === null) return { code: 'message_unknown', message: messageId }
   const turn = known.turn === null ? null : await line.store.turn(known.turn)

@@ -10,7 +10,7 @@ import type { CallId, FlowId, NodeId, SessionId, TurnId } from '../model/id.ts'
 import type { Json } from '../model/json.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Sampling } from '../model/trace.ts'
-import { alarmOf, type Alarm } from './alarm.ts'
+import { createAlarm, type Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Lists } from './lists-port.ts'
 import type {
@@ -28,7 +28,7 @@ import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
 import type { Delta } from '../wire/log.ts'
 
-export type LinePorts = {
+export type RuntimePorts = {
   store: Store
   /** For looking around; nothing is decided by it. */
   lists: Lists
@@ -51,7 +51,7 @@ export type LinePorts = {
   report: (fault: unknown) => void
 }
 
-export type Line = LinePorts & {
+export type Runtime = RuntimePorts & {
   readonly node: NodeId
   readonly alarm: Alarm
   /** Limits of what runs, waits or was called here. */
@@ -90,7 +90,7 @@ export type Line = LinePorts & {
   readonly stopping: AbortController
   /** Asks a person whether a tool may be used, and waits for the answer. */
   readonly askPerson: (
-    line: Line,
+    line: Runtime,
     running: Running,
     tool: string,
     input: Json,
@@ -105,11 +105,15 @@ export type Line = LinePorts & {
   ) => void
 }
 
-export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['askPerson']): Line {
+export function createRuntime(
+  ports: RuntimePorts,
+  start: Runtime['start'],
+  askPerson: Runtime['askPerson'],
+): Runtime {
   return {
     ...ports,
     node: `node_${ports.ids.next()}`,
-    alarm: alarmOf(ports.clock, true, ports.report),
+    alarm: createAlarm(ports.clock, true, ports.report),
     kept: new Map(),
     running: new Map(),
     callWaiters: new Map(),
@@ -134,7 +138,7 @@ export function lineOf(ports: LinePorts, start: Line['start'], askPerson: Line['
 }
 
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
-export const isThere = (line: Line, agent: Agent | undefined, session: SessionId): boolean =>
+export const isThere = (line: Runtime, agent: Agent | undefined, session: SessionId): boolean =>
   agent === undefined || (line.agents.isThere?.(agent, session) ?? true)
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
@@ -156,7 +160,7 @@ export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => vo
  * the sweep looks what became of it.
  */
 export async function starting<T>(
-  line: Line,
+  line: Runtime,
   turn: TurnId,
   session: SessionId,
   work: () => Promise<T>,

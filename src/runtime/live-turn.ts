@@ -5,7 +5,7 @@
 import type { Json } from '../model/json.ts'
 import { cancel } from './ending.ts'
 import type { ToolUse } from './client-turn.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { ToolAnswer } from './ports.ts'
 import type { Running } from './running.ts'
 import { runToolOutside } from './steps.ts'
@@ -18,7 +18,7 @@ const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
 const triesMax = 1000
 
 export function useInTurn(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: string,
   input: Json,
@@ -34,7 +34,7 @@ export function useInTurn(
 }
 
 async function run(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: string,
   input: Json,
@@ -55,7 +55,7 @@ async function run(
 const pendingMax = 1000
 
 /** The calls of this step only, not of another that asks for the same: the turn itself goes on. */
-async function endCalls(line: Line, running: Running, key: string): Promise<void> {
+async function endCalls(line: Runtime, running: Running, key: string): Promise<void> {
   for (const row of await line.store.turns({ callerTurn: running.row.id }, pendingMax)) {
     if (row.call?.key === key) await cancel(line, row.id, 'cancelled', 'the client went away')
   }

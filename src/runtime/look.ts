@@ -1,20 +1,20 @@
 /** What doors show of sessions, conversations and flows: read from views and log, for answers only. */
 import type { Entry } from '../model/context.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import { callOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { toCallId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Refusal } from '../model/refusal.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Lists, SessionListing } from './lists-port.ts'
-import { recordOf } from './record.ts'
-import { agentNameOf, outcomeOf, statusOf } from './state.ts'
+import { readRecord } from './record.ts'
+import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
 import type { Session, HistoryEntry } from '../wire/sessions.ts'
 import type { Flow } from '../wire/log.ts'
 
 const candidatesMax = 10
 
 /** By whole id, or by a part that fits one only. */
-export async function findSession(line: Line, lists: Lists, given: string): Promise<SessionRow | Refusal> {
+export async function findSession(line: Runtime, lists: Lists, given: string): Promise<SessionRow | Refusal> {
   const exact = await line.store.session(given as SessionId)
   if (exact !== null) return exact
   const like = given === '' ? [] : await lists.sessionsLike(given, candidatesMax + 1)
@@ -30,19 +30,22 @@ export async function findSession(line: Line, lists: Lists, given: string): Prom
 }
 
 export async function viewOfListing(
-  line: Line,
+  line: Runtime,
   { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
 ): Promise<Session> {
   const turn = lastTurn === null ? null : await line.store.turn(lastTurn)
   return {
     id: row.id,
     agent: row.agent,
-    agentName: agentNameOf(line, row),
+    agentName: displayAgent(line, row),
     title: row.title,
     cwd: row.cwd,
     model: row.model ?? line.agents.get(row.agent)?.model ?? null,
     kind: row.kind,
-    status: statusOf(active && row.kind !== 'external', turn === null ? null : await outcomeOf(line, turn)),
+    status: sessionStatus(
+      active && row.kind !== 'external',
+      turn === null ? null : await lastOutcome(line, turn),
+    ),
     active: active && row.kind !== 'external',
     parent: row.parent,
     orphan: parentArchived,
@@ -65,7 +68,7 @@ export type SessionsAsk = {
 
 /** The cursor is where the last page ended. */
 export async function listSessions(
-  line: Line,
+  line: Runtime,
   lists: Lists,
   ask: SessionsAsk,
 ): Promise<{ sessions: Session[]; next: string | null }> {
@@ -89,7 +92,7 @@ export async function listSessions(
   }
 }
 
-export async function viewOfSession(line: Line, row: SessionRow): Promise<Session> {
+export async function viewOfSession(line: Runtime, row: SessionRow): Promise<Session> {
   const facts = await line.store.sessionFacts(row.id)
   const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(row.id, [row.entries])
   const parent = row.parent === null ? null : await line.store.session(row.parent)
@@ -106,8 +109,8 @@ export async function viewOfSession(line: Line, row: SessionRow): Promise<Sessio
 }
 
 /** A page of a conversation, oldest first; `next` is where the page before it ends. */
-export async function historyOf(
-  line: Line,
+export async function readHistory(
+  line: Runtime,
   session: SessionId,
   before: number | null,
   limit: number,
@@ -124,7 +127,7 @@ export async function historyOf(
   }
 }
 
-async function historyEntry(line: Line, entry: Entry): Promise<HistoryEntry> {
+async function historyEntry(line: Runtime, entry: Entry): Promise<HistoryEntry> {
   const turn = await line.store.turn(entry.turn as TurnId)
   const opened = turn === null ? null : (await line.store.event(turn.openedSeq))?.event
   const ended =
@@ -156,22 +159,22 @@ async function historyEntry(line: Line, entry: Entry): Promise<HistoryEntry> {
   }
 }
 
-async function senderAgent(line: Line, session: SessionId | null): Promise<string | null> {
+async function senderAgent(line: Runtime, session: SessionId | null): Promise<string | null> {
   const row = session === null ? null : await line.store.session(session)
-  return row === null ? null : agentNameOf(line, row)
+  return row === null ? null : displayAgent(line, row)
 }
 
 const turnsMax = 10_000
 
 /** One root request with all its calls; tokens and time are rolled up. */
-export async function flowOf(line: Line, id: string): Promise<Flow | null> {
+export async function readFlow(line: Runtime, id: string): Promise<Flow | null> {
   const rows = await line.store.turns({ flow: id as FlowId }, turnsMax)
   const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
   const opened = root === undefined ? null : await line.store.event(root.openedSeq)
   if (root === undefined || opened === null || !opensTurn(opened.event)) return null
   const calls = (
     await Promise.all(
-      rows.filter((row) => row.call !== null).map((row) => recordOf(line.store, callOf(row.id))),
+      rows.filter((row) => row.call !== null).map((row) => readRecord(line.store, toCallId(row.id))),
     )
   ).filter((record) => record !== null)
   const ended = root.endedSeq === null ? null : await line.store.event(root.endedSeq)
@@ -201,7 +204,7 @@ export async function flowOf(line: Line, id: string): Promise<Flow | null> {
 }
 
 /** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<Flow['messages']> {
+async function messagesIn(line: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
   const messages = await Promise.all(
     rows.map(async (row) => {
       const opened = (await line.store.event(row.openedSeq))?.event
@@ -214,7 +217,7 @@ async function messagesIn(line: Line, rows: readonly TurnRow[]): Promise<Flow['m
             agent: row.grant.agent,
             from: sent.from,
             text: sent.text,
-            outcome: await outcomeOf(line, row),
+            outcome: await lastOutcome(line, row),
             tokensUsed: row.tokensUsed,
             openedAt: row.openedAt,
           }

@@ -1,7 +1,7 @@
 /** What a turn, or a client outside, may do with mail: list sessions, write, look into inboxes, accept. */
 import type { MessageFacts, SessionRow } from '../model/facts.ts'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { findSession, listSessions } from './look.ts'
 import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
 import type { MailActs } from './mail-port.ts'
@@ -10,8 +10,8 @@ import { sendMail, type Writer } from './mail.ts'
 const sessionsMax = 100
 
 /** `actOf` makes the id of an act from the key of its step; null where nobody can try it again. */
-export function mailActsOf(
-  line: Line,
+export function createMailActs(
+  line: Runtime,
   own: SessionRow,
   writer: Omit<Writer, 'act'>,
   reader: Reader,
@@ -59,7 +59,7 @@ export function mailActsOf(
 
 /** With the message as it is then. */
 export async function acceptOne(
-  line: Line,
+  line: Runtime,
   reader: Reader,
   session: SessionRow,
   which: Parameters<MailActs['acceptMail']>[0]['which'],

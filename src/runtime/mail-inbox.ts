@@ -14,16 +14,16 @@ import {
   isWaiting,
   messageIdPattern,
   pickWaiting,
-  suffixOf,
+  idSuffix,
   taken,
   type Which,
 } from '../model/mail.ts'
 import { type Refusal, agentUnknown, badInput, isRefusal } from '../model/refusal.ts'
 import { Stopped } from './faults.ts'
-import { isThere, type Line } from './line.ts'
+import { isThere, type Runtime } from './line.ts'
 import type { Notice } from './mail-port.ts'
 import type { Key, Tx } from './ports.ts'
-import { assertOurs, commit, turnRowOf, type Running } from './running.ts'
+import { assertOurs, commit, toTurnRow, type Running } from './running.ts'
 
 /** Who reads: a session, or the user (null), and the turn in which it does. */
 export type Reader = { session: SessionId | null; running: Running | null }
@@ -31,7 +31,7 @@ export type Reader = { session: SessionId | null; running: Running | null }
 const generationsMax = 100
 
 /** Itself, one below it, or, for the user, any. */
-export async function covers(line: Line, { session }: Reader, other: SessionId | null): Promise<boolean> {
+export async function covers(line: Runtime, { session }: Reader, other: SessionId | null): Promise<boolean> {
   if (session === null) return true
   let at = other
   for (let generation = 0; at !== null && generation < generationsMax; generation += 1) {
@@ -49,7 +49,7 @@ const notYours = (reader: Reader, session: SessionId): Refusal => ({
 })
 
 export async function readInbox(
-  line: Line,
+  line: Runtime,
   reader: Reader,
   session: SessionId,
   replies: boolean | null,
@@ -89,7 +89,7 @@ type Started = {
  * Null where nothing waits.
  */
 export async function acceptMail(
-  line: Line,
+  line: Runtime,
   reader: Reader,
   ask: AcceptAsk,
 ): Promise<{ message: MessageId | null } | Refusal> {
@@ -111,7 +111,7 @@ export async function acceptMail(
     if (isRefusal(accepted)) return accepted
     const { start, message } = accepted
     if (start !== null)
-      line.start(turnRowOf(start.delivered, start.started, start.at), start.row, start.delivered, null)
+      line.start(toTurnRow(start.delivered, start.started, start.at), start.row, start.delivered, null)
     return { message }
   } finally {
     if (opening.turn !== null) line.starting.delete(opening.turn)
@@ -120,7 +120,7 @@ export async function acceptMail(
 
 async function acceptIn(
   tx: Tx,
-  line: Line,
+  line: Runtime,
   reader: Reader,
   { session, which, replies, act }: AcceptAsk,
   own: Running | null,
@@ -141,7 +141,7 @@ async function acceptIn(
   const opens = session.kind === 'persistent' && own === null
   const full = opens ? roomIn(line, target, session.id) : null
   if (full !== null) return full
-  const turn: TurnId | null = opens ? `turn_${suffixOf(picked.id)}` : (own?.row.id ?? null)
+  const turn: TurnId | null = opens ? `turn_${idSuffix(picked.id)}` : (own?.row.id ?? null)
   const notices = opens ? await tx.notices(session.id) : null
   const events = acceptMessage(picked, {
     by: reader.session,
@@ -182,7 +182,7 @@ async function pick(
 }
 
 /** It stays in the inbox where its receiver cannot take it now. */
-function roomIn(line: Line, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
+function roomIn(line: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
   if (line.agents.get(session.agent) === undefined) return agentUnknown(session.agent, line.agents.names())
   return queued >= line.limits.queuedPerSessionMax
@@ -191,7 +191,7 @@ function roomIn(line: Line, { session, queued }: SessionFacts, id: SessionId): R
 }
 
 function startOf(
-  line: Line,
+  line: Runtime,
   { session, running, next }: SessionFacts,
   events: readonly { type: string }[],
   turn: TurnId,
@@ -219,7 +219,7 @@ function startOf(
   return { delivered, started, row: session, at: now }
 }
 
-export async function declineMail(line: Line, reader: Reader, id: MessageId): Promise<Refusal | null> {
+export async function declineMail(line: Runtime, reader: Reader, id: MessageId): Promise<Refusal | null> {
   const seen = await line.lists.mail.message(id)
   if (seen === null) return { code: 'message_unknown', message: id }
   // A draft is its owner's and the user's, also after it was thrown away: a second try finds that done.
@@ -228,7 +228,7 @@ export async function declineMail(line: Line, reader: Reader, id: MessageId): Pr
       ? reader.session === null || seen.owner === reader.session
       : await covers(line, reader, seen.to)
   if (!allowed) return { code: 'message_not_yours', message: seen.id }
-  const keys: Key[] = [`message:${suffixOf(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
+  const keys: Key[] = [`message:${idSuffix(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
   return line.store.transact(keys, async (tx) => {
     const known = await tx.message(id)
     const events =
@@ -242,7 +242,11 @@ export async function declineMail(line: Line, reader: Reader, id: MessageId): Pr
 }
 
 /** Its sender, its receiver, and those above either may ask what became of a message. */
-export async function findMail(line: Line, reader: Reader, id: MessageId): Promise<MessageFacts | Refusal> {
+export async function findMail(
+  line: Runtime,
+  reader: Reader,
+  id: MessageId,
+): Promise<MessageFacts | Refusal> {
   const known = await line.lists.mail.message(id)
   if (known === null) return { code: 'message_unknown', message: id }
   const mine =
@@ -252,8 +256,8 @@ export async function findMail(line: Line, reader: Reader, id: MessageId): Promi
 }
 
 /** What somebody may see of a conversation by mail: a page of it, and where the next one begins. */
-export async function threadOf(
-  line: Line,
+export async function readThread(
+  line: Runtime,
   reader: Reader,
   id: MessageId,
   after: number,
@@ -279,7 +283,7 @@ export async function threadOf(
 const strandedPerSweep = 100
 
 /** Level, not edge: what waits for a session that a call made, and that is over, is found by looking. */
-export async function buryStranded(line: Line): Promise<void> {
+export async function buryStranded(line: Runtime): Promise<void> {
   for (const session of await line.lists.mail.stranded(strandedPerSweep)) {
     await line.store.transact([`session:${session}`], async (tx) => {
       const { running, next } = await tx.session(session)

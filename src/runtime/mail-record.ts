@@ -1,18 +1,18 @@
 /** A message as everybody outside sees it: the same keys in every state. */
 import type { MessageFacts } from '../model/facts.ts'
-import { nanosOf } from '../model/mail.ts'
+import { millisToNanos } from '../model/mail.ts'
 import type { MessageRecord } from '../wire/mail.ts'
 
 export const recordOfMessage = (known: MessageFacts): MessageRecord => ({
   id: known.id,
-  created_at: nanosOf(known.createdAt, known.createdSeq),
-  updated_at: nanosOf(known.updatedAt, known.updatedSeq),
+  created_at: millisToNanos(known.createdAt, known.createdSeq),
+  updated_at: millisToNanos(known.updatedAt, known.updatedSeq),
   from: known.from,
   to: known.to,
   'in-reply-to': known.inReplyTo,
   draft: known.status === 'draft',
   buffered: known.status === 'buffered',
-  accepted_at: known.acceptedAt === null ? null : nanosOf(known.acceptedAt, known.acceptedSeq ?? 0),
+  accepted_at: known.acceptedAt === null ? null : millisToNanos(known.acceptedAt, known.acceptedSeq ?? 0),
   accepted_by:
     known.acceptedAt === null || known.acceptedBy === 'user' || known.acceptedBy === known.to
       ? null

@@ -9,7 +9,7 @@ import {
   looksDrawn,
   messageIdPattern,
   replyTo,
-  suffixOf,
+  idSuffix,
   userSession,
   type Draft,
 } from '../model/mail.ts'
@@ -17,12 +17,12 @@ import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
 import { userDesk } from './desk.ts'
 import { elaborate } from './elaborate.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { findSession } from './look.ts'
 import type { DraftAsk, MailAsk } from './mail-port.ts'
 import { recordOfMessage } from './mail-record.ts'
 import { assertOurs } from './running.ts'
-import { authorOf, ownerOf, post, type Released, type SendRequest, type Sender } from './send.ts'
+import { senderAuthor, senderOwner, post, type Released, type SendRequest, type Sender } from './send.ts'
 import type { SentMail } from '../wire/mail.ts'
 
 /** Who writes. `act` is the act's own id: tried again, it has one effect. */
@@ -38,14 +38,14 @@ export type Writer = {
 
 /** `seen` is the `updatedSeq` of the draft as it was read: one that was changed since stays as it is. */
 export async function sendMail(
-  line: Line,
+  line: Runtime,
   writer: Writer,
   ask: MailAsk,
   seen?: number,
 ): Promise<SentMail | Refusal> {
   const problem = problemOf(line, ask)
   if (problem !== null) return problem
-  const owner = ownerOf(writer.sender)
+  const owner = senderOwner(writer.sender)
   if (owner === userSession) await userDesk(line)
   const id = ask.id ?? `msg_${writer.act ?? line.ids.next()}`
   const known = ask.id === undefined && writer.act === null ? null : await line.lists.mail.message(id)
@@ -89,7 +89,7 @@ export async function sendMail(
       : sendDraft(line, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
 }
 
-function problemOf(line: Line, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
+function problemOf(line: Runtime, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
   if (message.trim() === '') return badInput('message', message, 'a text that says something')
   if (id !== undefined && !messageIdPattern.test(id))
     return badInput('id', id, 'letters, digits, "_" and "-", at most 128 of them,')
@@ -114,7 +114,7 @@ function problemOf(line: Line, { message, id, fork, session, reply, iterate }: M
  * session.
  */
 async function targetOf(
-  line: Line,
+  line: Runtime,
   { session: own, sender }: Writer,
   { session, fork, draft }: MailAsk,
   known: MessageFacts | null,
@@ -137,7 +137,7 @@ async function targetOf(
   if (named !== null) return { kind: 'session', session: named.id }
   if (inReplyTo !== null) {
     const answered = await line.lists.mail.message(inReplyTo)
-    const to = replyTo(inReplyTo, answered, ownerOf(sender))
+    const to = replyTo(inReplyTo, answered, senderOwner(sender))
     return typeof to === 'object' ? to : { kind: 'session', session: to }
   }
   return session === undefined && known !== null && known.status === 'draft'
@@ -152,7 +152,7 @@ const sentTo = (session: string | undefined, known: MessageFacts | null): MailTa
     : { kind: 'new' }
 
 async function textOf(
-  line: Line,
+  line: Runtime,
   writer: Writer,
   ask: MailAsk,
   known: MessageFacts | null,
@@ -172,7 +172,7 @@ async function textOf(
     }
   }
   if (ask.iterate === true && known !== null) {
-    const made = await elaborate(line, writer, suffixOf(known.id), {
+    const made = await elaborate(line, writer, idSuffix(known.id), {
       text: known.text,
       instructions: ask.message,
     })
@@ -180,7 +180,7 @@ async function textOf(
   }
   if (ask.elaborate !== true)
     return { initial, text: ask.message, how: 'written', instructions: null, note: null }
-  const made = await elaborate(line, writer, suffixOf(known?.id ?? ask.id ?? `msg_${writer.act ?? 'x'}`), {
+  const made = await elaborate(line, writer, idSuffix(known?.id ?? ask.id ?? `msg_${writer.act ?? 'x'}`), {
     text: ask.message,
     instructions: null,
   })
@@ -189,13 +189,13 @@ async function textOf(
 
 /** M3 */
 async function keepDraft(
-  line: Line,
+  line: Runtime,
   { sender }: Writer,
   draft: Draft,
   seen: number | undefined,
 ): Promise<Refusal | null> {
-  const session = ownerOf(sender)
-  return line.store.transact([`session:${session}`, `message:${suffixOf(draft.message)}`], async (tx) => {
+  const session = senderOwner(sender)
+  return line.store.transact([`session:${session}`, `message:${idSuffix(draft.message)}`], async (tx) => {
     if (sender.kind === 'turn') assertOurs(await tx.activation(sender.running.row.id), sender.running, line)
     const known = await tx.message(draft.message)
     const { drafts } = known === null ? await tx.mail(session) : { drafts: 0 }
@@ -203,7 +203,7 @@ async function keepDraft(
       return { code: 'queue_full', session, queued: drafts, queuedMax: inboxMax } as const
     if (known !== null && seen !== undefined && known.updatedSeq !== seen)
       return { code: 'message_changed', message: known.id } as const
-    const events = draftMessage(known, authorOf(sender), draft)
+    const events = draftMessage(known, senderAuthor(sender), draft)
     if (!Array.isArray(events)) return events
     tx.append(...events)
     return null
@@ -211,7 +211,7 @@ async function keepDraft(
 }
 
 async function sendDraft(
-  line: Line,
+  line: Runtime,
   writer: Writer,
   draft: Draft,
   drawn: boolean,
@@ -257,7 +257,7 @@ async function sendDraft(
 }
 
 function receiverOf(
-  line: Line,
+  line: Runtime,
   { session: own, cwd }: Writer,
   target: MailTarget,
 ): SendRequest['to'] | Refusal {
@@ -272,7 +272,7 @@ function receiverOf(
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
 }
 
-async function answerOf(line: Line, id: string): Promise<SentMail> {
+async function answerOf(line: Runtime, id: string): Promise<SentMail> {
   const known = await line.lists.mail.message(id)
   const status = known?.status ?? 'draft'
   return {
@@ -286,7 +286,7 @@ async function answerOf(line: Line, id: string): Promise<SentMail> {
 
 /** Changes the text of a draft; only its owner may, or the user (M3). */
 export async function reviseMail(
-  line: Line,
+  line: Runtime,
   writer: Writer,
   ask: DraftAsk,
   message: string,
@@ -303,12 +303,12 @@ export async function reviseMail(
 }
 
 /** Sends a draft as it is, once; a second try has the same answer. */
-export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Promise<SentMail | Refusal> {
+export async function releaseMail(line: Runtime, writer: Writer, ask: DraftAsk): Promise<SentMail | Refusal> {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const known = await seenDraft(line, ask)
     if (isRefusal(known)) return known
     if (known.status !== 'draft')
-      return known.owner === ownerOf(writer.sender)
+      return known.owner === senderOwner(writer.sender)
         ? answerOf(line, known.id)
         : { code: 'message_not_yours', message: known.id }
     // What is sent is what was read here: one that its owner changes meanwhile is read again.
@@ -325,7 +325,7 @@ export async function releaseMail(line: Line, writer: Writer, ask: DraftAsk): Pr
 
 const triesMax = 5
 
-async function seenDraft(line: Line, { id, read }: DraftAsk): Promise<MessageFacts | Refusal> {
+async function seenDraft(line: Runtime, { id, read }: DraftAsk): Promise<MessageFacts | Refusal> {
   const known = await line.lists.mail.message(id)
   if (known === null) return { code: 'message_unknown', message: id }
   return read !== null && known.status === 'draft' && recordOfMessage(known).updated_at !== read
@@ -335,7 +335,7 @@ async function seenDraft(line: Line, { id, read }: DraftAsk): Promise<MessageFac
 
 /** The user in the place of whoever wrote a draft; null where that is the user. */
 export async function releasing(
-  line: Line,
+  line: Runtime,
   id: string,
 ): Promise<{ sender: Released; session: SessionRow } | null> {
   const known = await line.lists.mail.message(id)

@@ -3,8 +3,8 @@ import { claimSession, takeClientTurn } from './claim.ts'
 import { cancel, expireCall } from './ending.ts'
 import { Fenced, Stopped } from './faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kept-time.ts'
-import { lineOf, type Line, type LinePorts } from './line.ts'
-import { callOf, isCallId, type SessionId, type TurnId } from '../model/id.ts'
+import { createRuntime, type Runtime, type RuntimePorts } from './line.ts'
+import { toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
 import { buryStranded } from './mail-inbox.ts'
 import type { Running } from './running.ts'
@@ -22,17 +22,17 @@ const stopShownMs = 20
 /** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
 const pastMs = 3_600_000
 
-export type Node = { line: Line; stop(): Promise<void> }
+export type Node = { line: Runtime; stop(): Promise<void> }
 
 /**
  * What earlier processes left is taken up only when `resumeAfter` has settled: whoever can be reached first
  * is not held up by it.
  */
 export async function startNode(
-  ports: LinePorts,
+  ports: RuntimePorts,
   resumeAfter: Promise<unknown> | null = null,
 ): Promise<Node> {
-  const line: Line = lineOf(
+  const line: Runtime = createRuntime(
     ports,
     (row, ...rest) => {
       startTurn(line, row, ...rest)
@@ -68,7 +68,7 @@ export async function startNode(
  * Says that a turn did not take this process with it. Where that cannot be recorded, the turn counts as one
  * that did.
  */
-async function suspend(line: Line, { row: { id: turn, session }, epoch }: Running): Promise<void> {
+async function suspend(line: Runtime, { row: { id: turn, session }, epoch }: Running): Promise<void> {
   await line.store
     .transact([`session:${session}`], async (tx) => {
       const facts = await tx.activation(turn)
@@ -79,7 +79,7 @@ async function suspend(line: Line, { row: { id: turn, session }, epoch }: Runnin
 }
 
 /** R9's level, for calls: whatever a hint says is also found by looking, once a second. */
-async function sweepForever(line: Line): Promise<void> {
+async function sweepForever(line: Runtime): Promise<void> {
   for (;;) {
     // One thing that goes wrong must stop neither the rest nor the next round.
     await sweep(line).catch((fault: unknown) => tell(line, fault))
@@ -88,18 +88,18 @@ async function sweepForever(line: Line): Promise<void> {
 }
 
 /** Beats on its own, so that a long sweep does not cost the lease. */
-async function beatForever(line: Line): Promise<void> {
+async function beatForever(line: Runtime): Promise<void> {
   for (;;) {
     await line.clock.sleep(sweepMs, line.stopping.signal)
     await line.store.heartbeat(line.node, leaseMs).catch((fault: unknown) => tell(line, fault))
   }
 }
 
-function tell(line: Line, fault: unknown): void {
+function tell(line: Runtime, fault: unknown): void {
   if (!line.stopping.signal.aborted) line.report(fault)
 }
 
-export async function sweep(line: Line): Promise<void> {
+export async function sweep(line: Runtime): Promise<void> {
   // What is found together is written together; more than a few rounds wait for the next second, which goes
   // on where this one stopped.
   for (let round = 0; round < roundsPerSweep; round += 1) if (!(await sweepDue(line))) break
@@ -109,7 +109,7 @@ export async function sweep(line: Line): Promise<void> {
 }
 
 /** True if there is more than was looked at. */
-async function sweepDue(line: Line): Promise<boolean> {
+async function sweepDue(line: Runtime): Promise<boolean> {
   const due = await line.store.due(line.clock.now(), duePerSweep, line.swept.to)
   line.swept.to = due.next
   // What is overdue ends before anything is taken over, so that nothing starts past its deadline.
@@ -121,7 +121,7 @@ async function sweepDue(line: Line): Promise<boolean> {
     ...over.filter(isCallId).map((call) => ({ call, over: true })),
   ]
   const turns = [
-    ...due.turns.filter((turn) => !stillRuns(line, turn) && !stillRuns(line, callOf(turn))),
+    ...due.turns.filter((turn) => !stillRuns(line, turn) && !stillRuns(line, toCallId(turn))),
     ...over.filter((id): id is TurnId => !isCallId(id)),
   ]
   forgetPast(line, pastMs)
@@ -143,12 +143,16 @@ async function sweepDue(line: Line): Promise<boolean> {
 }
 
 /** All at once, so that they share a commit; each fault is told and stops nobody else. */
-async function each<T>(line: Line, things: readonly T[], act: (thing: T) => Promise<unknown>): Promise<void> {
+async function each<T>(
+  line: Runtime,
+  things: readonly T[],
+  act: (thing: T) => Promise<unknown>,
+): Promise<void> {
   await Promise.all(things.map((thing) => act(thing).catch((fault: unknown) => tell(line, fault))))
 }
 
 /** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */
-async function lookAtRunning(line: Line): Promise<void> {
+async function lookAtRunning(line: Runtime): Promise<void> {
   for (const running of Array.from(line.running.values())) {
     const row = await line.store.turn(running.row.id)
     if (row === null || row.state === 'ended' || row.epoch !== running.epoch)
@@ -157,7 +161,7 @@ async function lookAtRunning(line: Line): Promise<void> {
   }
 }
 
-function heed(line: Line, hint: Hint): void {
+function heed(line: Runtime, hint: Hint): void {
   switch (hint.kind) {
     case 'call.ended':
       if (hint.event !== undefined) noteEnding(line, hint.event)
@@ -183,7 +187,7 @@ function heed(line: Line, hint: Hint): void {
   }
 }
 
-function hear(line: Line, { events = [], first = 0, at = 0 }: Extract<Hint, { kind: 'appended' }>): void {
+function hear(line: Runtime, { events = [], first = 0, at = 0 }: Extract<Hint, { kind: 'appended' }>): void {
   for (const [index, event] of events.entries())
     if (event.turn !== null) line.heard.get(event.turn)?.push({ seq: first + index, at, event })
 }
@@ -203,7 +207,7 @@ const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'t
 })
 
 /** What a call used is counted for its caller here, whether somebody waits for it or not. */
-function noteEnding(line: Line, ended: EventOf<'call.ended'>): void {
+function noteEnding(line: Runtime, ended: EventOf<'call.ended'>): void {
   forgetTime(line, ended.call)
   const caller = ended.turn === null ? undefined : line.running.get(ended.turn)
   if (caller !== undefined) settleBelow(caller, ended)
@@ -211,7 +215,7 @@ function noteEnding(line: Line, ended: EventOf<'call.ended'>): void {
 }
 
 /** Behind a turn that runs here it is claimed when that ends. */
-function queue(line: Line, session: SessionId): void {
+function queue(line: Runtime, session: SessionId): void {
   for (const running of line.running.values())
     if (running.row.session === session) return void line.queued.add(session)
   void claimSession(line, session).catch(line.report)
@@ -219,16 +223,16 @@ function queue(line: Line, session: SessionId): void {
 
 const rememberedMax = 1024
 
-function remember(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
+function remember(line: Runtime, turn: TurnId, outcome: Stopped['outcome']): void {
   if (line.stoppedEarly.size >= rememberedMax) line.stoppedEarly.clear()
   line.stoppedEarly.set(turn, outcome)
 }
 
-function look(line: Line): void {
+function look(line: Runtime): void {
   void lookForEndings(line).catch(line.report)
 }
 
-function stop(line: Line, turn: TurnId, outcome: Stopped['outcome']): void {
+function stop(line: Runtime, turn: TurnId, outcome: Stopped['outcome']): void {
   const running = line.running.get(turn)
   // The commit that starts a turn may hold its cancel too; the hint then comes before the turn is here.
   if (running === undefined) return remember(line, turn, outcome)

@@ -34,7 +34,7 @@ const derivedFields: ReadonlySet<string> = new Set([
 const idLike = /\b(ses|turn|call|flow|msg|node)_[A-Za-z0-9_.-]*[A-Za-z0-9]/g
 
 /** All ids that events carry in their own fields: only these are mapped where they stand in texts. */
-export function idsOf(events: readonly StoredEvent[]): Set<string> {
+export function collectIds(events: readonly StoredEvent[]): Set<string> {
   const ids = new Set<string>()
   for (const { event } of events) {
     for (const [name, value] of Object.entries(event))

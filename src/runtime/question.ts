@@ -6,7 +6,7 @@ import type { Answer, EventOf, StoredEvent } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { fingerprint } from '../model/fingerprint.ts'
-import { listen, type Line } from './line.ts'
+import { listen, type Runtime } from './line.ts'
 import { flush, timeLeft, type Running } from './running.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
@@ -20,7 +20,7 @@ export const questionId = (running: Running, key: string): string =>
 
 /** Asks, and waits. A question that was answered before this activation has its answer already. */
 export async function askPerson(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: string,
   input: Json,
@@ -36,7 +36,7 @@ export async function askPerson(
 }
 
 /** A little before the turn's own end, so that it can still use the answer. */
-function deadlineOf(line: Line, running: Running): number {
+function deadlineOf(line: Runtime, running: Running): number {
   const left = timeLeft(line, running)
   return Math.floor(line.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
 }
@@ -68,7 +68,7 @@ function askedEvent(
 type Found = { answer: Answer | null; by: string | null; deadline: number }
 
 /** Only a turn that was taken over can have asked before. */
-async function lookUp(line: Line, running: Running, question: string): Promise<Found | null> {
+async function lookUp(line: Runtime, running: Running, question: string): Promise<Found | null> {
   if (running.recorded === null) return null
   const page = await line.store.read(
     running.row.openedSeq - 1,
@@ -90,7 +90,7 @@ function foundIn(events: readonly StoredEvent[], question: string): Found | null
 }
 
 async function waitForAnswer(
-  line: Line,
+  line: Runtime,
   running: Running,
   question: string,
   end: number,
@@ -110,7 +110,7 @@ async function waitForAnswer(
 const lookAgainMs = 1000
 
 /** A hint makes it quick; looking once a second makes it sure. */
-function told(line: Line, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
+function told(line: Runtime, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const forget = (): void => {
       silence()
@@ -134,7 +134,7 @@ function told(line: Line, question: string, leftMs: number, signal: AbortSignal)
 }
 
 async function answerOf(
-  line: Line,
+  line: Runtime,
   running: Running,
   question: string,
 ): Promise<{ answer: Answer; by: string } | null> {
@@ -146,7 +146,7 @@ async function answerOf(
 
 /** The first answer counts; a later one learns what it was. */
 export async function answerQuestion(
-  line: Line,
+  line: Runtime,
   question: string,
   answer: Answer,
   by: string,

@@ -1,6 +1,6 @@
 /** The record of a call, from the log: everything that is not in the caller's context. */
 import type { EventOf } from '../model/event.ts'
-import { isCallId, turnOf } from '../model/id.ts'
+import { isCallId, toTurnId } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
 import type { Store } from './ports.ts'
@@ -8,9 +8,9 @@ import type { CallRecord } from '../wire/calls.ts'
 
 const previewPoints = 200
 
-export async function recordOf(store: Store, id: string): Promise<CallRecord | null> {
+export async function readRecord(store: Store, id: string): Promise<CallRecord | null> {
   if (!isCallId(id)) return null
-  const row = await store.turn(turnOf(id))
+  const row = await store.turn(toTurnId(id))
   if (row === null) return refusedRecord(store, id)
   const opened = await store.event(row.openedSeq)
   if (opened?.event.type !== 'call.opened') return null

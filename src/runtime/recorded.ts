@@ -34,15 +34,15 @@ export type Recorded = {
  * Requests come from recorded answers or from the same code, so their fields have the same order when a turn
  * is run again.
  */
-export const keyOf = (kind: string, name: string, request: unknown): string =>
+export const makeStepKey = (kind: string, name: string, request: unknown): string =>
   fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
 
-export const hashOf = (text: string): string => hash('sha256', text, 'base64url')
+export const hashText = (text: string): string => hash('sha256', text, 'base64url')
 
 const pageSize = 1000
 const effects: ReadonlySet<EventType> = new Set(['step.started', 'step.ended', 'call.opened', 'call.refused'])
 
-export async function recordedOf(store: Store, row: TurnRow): Promise<Recorded> {
+export async function readRecorded(store: Store, row: TurnRow): Promise<Recorded> {
   const runs: StoredEvent[] = []
   for (let after = row.openedSeq - 1; ;) {
     const page = await store.read(after, { sessions: [row.session], types: runTypes }, pageSize)

@@ -4,7 +4,7 @@ import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 import { cancel } from './ending.ts'
 import { listCalls } from './listing.ts'
 import type { Driver, Tool } from './ports.ts'
-import { recordOf } from './record.ts'
+import { readRecord } from './record.ts'
 import { isRefusal } from '../model/refusal.ts'
 
 /** A node that is gone without a word: it hears, says and does nothing more. */
@@ -226,7 +226,7 @@ test('what a call has used is on record also where it was ended before anybody c
   await w.pass(12_000)
   const [ended] = await w.events('call.ended')
   expect(ended?.event).toMatchObject({ outcome: 'cancelled', tokensUsed: 0 })
-  expect(await recordOf(w.store, opened.event.call)).toMatchObject({ outcome: 'cancelled', tokensUsed: 20 })
+  expect(await readRecord(w.store, opened.event.call)).toMatchObject({ outcome: 'cancelled', tokensUsed: 20 })
   const { calls } = await listCalls(
     { store: w.store, lists: other.line.lists, nameOf: (agent) => agent },
     { session: null, limit: 10 },

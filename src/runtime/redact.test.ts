@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Event, EventOf } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
-import { redactorOf } from './redact.ts'
+import { createRedactor } from './redact.ts'
 
 const step = (output: Json, input: Json = null): EventOf<'step.ended'> => ({
   type: 'step.ended',
@@ -19,7 +19,7 @@ const step = (output: Json, input: Json = null): EventOf<'step.ended'> => ({
 
 function redacted(outputs: readonly Json[], env: Record<string, string> = {}): Json[] {
   const events = outputs.map((output) => step(output))
-  const redactor = redactorOf(env)
+  const redactor = createRedactor(env)
   return events.map((event) => (redactor.redact(event) as EventOf<'step.ended'>).output)
 }
 
@@ -129,7 +129,7 @@ test('ids, keys and names of events are never touched; the hash of a task is tha
     requested: { password: 'hunter2hunter2' },
     refusal: { code: 'self_call', agent: 'a' },
   }
-  const redactor = redactorOf({})
+  const redactor = createRedactor({})
   expect(redactor.redact(opened)).toMatchObject({
     session: 'ses_1',
     key: 'hunter2hunter2',

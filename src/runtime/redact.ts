@@ -4,9 +4,9 @@
  * What was masked before it was written keeps its mark.
  */
 import type { Event } from '../model/event.ts'
-import { maskerOf } from '../model/mask-secrets.ts'
+import { createMasker } from '../model/mask-secrets.ts'
 import { secretValues } from '../model/secret-shapes.ts'
-import { hashOf } from './recorded.ts'
+import { hashText } from './recorded.ts'
 import { idFields, isOwn } from './secret-guard.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -19,9 +19,9 @@ export type Redactor = {
   count(): number
 }
 
-export function redactorOf(env: Env): Redactor {
+export function createRedactor(env: Env): Redactor {
   const secrets = new Set<string>()
-  const masker = maskerOf(secretValues(env), { strict: true, onSecret: (secret) => secrets.add(secret) })
+  const masker = createMasker(secretValues(env), { strict: true, onSecret: (secret) => secrets.add(secret) })
   const change = (event: Event, name: string, value: unknown): unknown =>
     isOwn(ownFields, event, name) ? value : masker.value(value, name)
   return {
@@ -39,5 +39,5 @@ export function redactorOf(env: Env): Redactor {
 /** The hash of a text is that of the text that is left. */
 function withHash(event: Event, before: Event): Event {
   if (!('taskHash' in event) || !('taskHash' in before) || event.task === before.task) return event
-  return { ...event, taskHash: hashOf(event.task) }
+  return { ...event, taskHash: hashText(event.task) }
 }

@@ -6,15 +6,15 @@ import { exceededBound } from '../model/json-size.ts'
 import type { Json } from '../model/json.ts'
 import { outputSchemaBounds } from '../model/limits.ts'
 import { badInput, explain, type Refusal } from '../model/refusal.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Schemas, TurnInput, TurnOutcome } from './ports.ts'
-import { keyOf } from './recorded.ts'
+import { makeStepKey } from './recorded.ts'
 import type { Running } from './running.ts'
 
 type Again = (input: TurnInput) => Pick<TurnInput, 'prompt' | 'attempt'>
 
 export async function repaired(
-  line: Line,
+  line: Runtime,
   running: Running,
   first: TurnOutcome,
   run: (again: Again) => Promise<TurnOutcome>,
@@ -41,14 +41,14 @@ export async function repaired(
 
 /** The name under which a check that did not finish is in the record. */
 export const checkStep = 'output_schema'
-export const checkKey = (attempt: number): string => keyOf('tool', checkStep, { attempt })
+export const checkKey = (attempt: number): string => makeStepKey('tool', checkStep, { attempt })
 
 /**
  * R10: whether a check ends in time depends on the machine, so one that did not is recorded, and found again
  * when the turn runs again.
  */
 async function findProblems(
-  line: Line,
+  line: Runtime,
   running: Running,
   schema: Json,
   output: string,

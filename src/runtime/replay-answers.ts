@@ -3,14 +3,14 @@
  * were told, and run nothing.
  */
 import type { Event, EventOf, StoredEvent, Usage } from '../model/event.ts'
-import { turnOf, type CallId } from '../model/id.ts'
+import { toTurnId, type CallId } from '../model/id.ts'
 import { canonical, type Json } from '../model/json.ts'
 import { isAlikeButMarks } from '../model/secret-mark.ts'
-import { actsOf } from './acts.ts'
+import { createActs } from './acts.ts'
 import { settleBelow } from './running.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Schemas, Steps, Tool, ToolAnswer } from './ports.ts'
-import { keyOf, type RecordedCall } from './recorded.ts'
+import { makeStepKey, type RecordedCall } from './recorded.ts'
 import { checkKey, checkStep } from './repair.ts'
 import { passedThen, schemaThen, workspaceThen } from './replay-facts.ts'
 import { reserveStep, transactThen, type Replaying } from './replaying.ts'
@@ -21,7 +21,14 @@ export function stepsThen(replaying: Replaying, steps: Steps): Steps {
     ...steps,
     step: (kind, name, request, _effect) =>
       steps.step(kind, name, request, async () => {
-        const known = reserveStep(replaying, 'step.ended', kind, name, keyOf(kind, name, request), undefined)
+        const known = reserveStep(
+          replaying,
+          'step.ended',
+          kind,
+          name,
+          makeStepKey(kind, name, request),
+          undefined,
+        )
         if (known === undefined) return replaying.gate.stray('step', canonical({ asks: kind, name, request }))
         await replaying.gate.reach(known)
         const value = known.output as never
@@ -124,12 +131,12 @@ function settleWaited(replaying: Replaying, output: Json): void {
  * The acts of a calling tool. The call has the id that it had, is decided at the time at which it was, and
  * ends as it did.
  */
-function actsThen(replaying: Replaying): ReturnType<typeof actsOf> {
+function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
   const acts = (key: string, tool: string, task: string | null, asked: Json) => {
     const known = reserveCall(replaying, key, tool, task)
     return known === undefined
       ? replaying.gate.stray('call', canonical(asked))
-      : Promise.resolve(actsOf(callLine(replaying, known), replaying.running()))
+      : Promise.resolve(createActs(callLine(replaying, known), replaying.running()))
   }
   return {
     async call(request, key) {
@@ -179,12 +186,12 @@ function reserveCall(
   return near
 }
 
-function callLine(replaying: Replaying, recorded: RecordedCall): Line {
+function callLine(replaying: Replaying, recorded: RecordedCall): Runtime {
   const { line, seqs, ports, gate } = replaying
   const stored = seqs.get(recorded) as StoredEvent
   return {
     ...line,
-    ids: { next: () => turnOf(recorded.call).slice(5), boundary: () => recorded.boundary ?? null },
+    ids: { next: () => toTurnId(recorded.call).slice(5), boundary: () => recorded.boundary ?? null },
     clock: { ...line.clock, now: () => stored.at },
     describeWorkspace: async () => workspaceThen(recorded),
     schemas: { check: async () => schemaThen(recorded) },

@@ -46,7 +46,7 @@ export type GateEvents = {
 /** How many quiet periods a turn may take for work of its own that asks for nothing. */
 const silentPeriodsMax = 10
 
-export function gateOf(recorded: readonly StoredEvent[], on: GateEvents): Gate {
+export function createReplayGate(recorded: readonly StoredEvent[], on: GateEvents): Gate {
   const events = recorded.map((stored) => stored.event)
   const reserved = new Set<Event>()
   const waiting = new Map<Event, () => void>()

@@ -8,13 +8,13 @@ import type { Event, EventOf } from '../model/event.ts'
 import type { CallId } from '../model/id.ts'
 import { canonical } from '../model/json.ts'
 import { BudgetExhausted, Fenced } from './faults.ts'
-import { lineOf } from './line.ts'
+import { createRuntime } from './line.ts'
 import { markPattern } from '../model/secret-mark.ts'
 import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
-import { gateOf, type Stray } from './replay-gate.ts'
+import { createReplayGate, type Stray } from './replay-gate.ts'
 import {
   noLists,
-  sinkOf,
+  createReplaySink,
   type Departure,
   type RecordedTurn,
   type Replaying,
@@ -35,7 +35,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const rerun: Rerun = { events: [], departure: null, stop: null, notes: [], keys: new Map() }
   const over = new AbortController()
   let fault: unknown = null
-  const gate = gateOf(turn.timeline, {
+  const gate = createReplayGate(turn.timeline, {
     ended: (event) => settleCall(replaying.line, event),
     exhausted: (strays) => endOfRecord(replaying, strays),
     stuck: (next, strays, later) =>
@@ -59,9 +59,9 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     says,
     redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])),
     seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
-    line: lineOf(
+    line: createRuntime(
       {
-        store: sinkOf(() => replaying),
+        store: createReplaySink(() => replaying),
         lists: noLists,
         clock: {
           now: () => turn.row.openedAt,

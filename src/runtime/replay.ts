@@ -9,13 +9,13 @@
 import { hash } from 'node:crypto'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
-import { callOf } from '../model/id.ts'
+import { toCallId } from '../model/id.ts'
 import { isAlikeButMarks, markPattern } from '../model/secret-mark.ts'
-import { idsOf, normaliser, type Normalise } from './normalise.ts'
+import { collectIds, normaliser, type Normalise } from './normalise.ts'
 import { sessionThen, type Timelines } from './replay-facts.ts'
 import { replayTurn } from './replay-turn.ts'
 import type { RecordedTurn, ReplayPorts, Rerun } from './replaying.ts'
-import { eventsOf, scopeOf, type ScopeKind } from './scope.ts'
+import { readScope, findScope, type ScopeKind } from './scope.ts'
 
 /** Both sides normalised; null where a side has nothing there. */
 export type Difference = {
@@ -61,15 +61,15 @@ const timelineTypes: ReadonlySet<string> = new Set([
 ])
 
 export async function replay(ports: ReplayPorts, id: string): Promise<Replay> {
-  const scope = await scopeOf(ports.store, id)
-  const events = await eventsOf(ports.store, scope.turns)
+  const scope = await findScope(ports.store, id)
+  const events = await readScope(ports.store, scope.turns)
   const byTurn = Map.groupBy(events, ({ event }) => event.turn)
   const ends = new Map(
     events.flatMap((stored) =>
       stored.event.type === 'call.ended' ? [[stored.event.call, stored] as const] : [],
     ),
   )
-  const ids = idsOf(events)
+  const ids = collectIds(events)
   const marked = new Set(
     events.filter(({ event }) => markPattern.test(JSON.stringify(event))).map(({ event }) => event.turn),
   )
@@ -80,7 +80,7 @@ export async function replay(ports: ReplayPorts, id: string): Promise<Replay> {
   const lines: string[] = []
   for (const row of scope.turns) {
     const own = byTurn.get(row.id) ?? []
-    const recorded = await recordedTurn(ports, timelines, row, own, ends.get(callOf(row.id)) ?? null)
+    const recorded = await recordedTurn(ports, timelines, row, own, ends.get(toCallId(row.id)) ?? null)
     // A turn that never started did nothing that could be compared.
     if (recorded === null) continue
     turns.push(await replayTwice(ports, recorded, sides, lines))

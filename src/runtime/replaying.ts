@@ -8,7 +8,7 @@ import { canonical, type Json } from '../model/json.ts'
 import type { Limits } from '../model/limits.ts'
 import { isAlikeButMarks } from '../model/secret-mark.ts'
 import type { CountTokens } from '../model/text.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Lists } from './lists-port.ts'
 import type { Agents, Clock, Schemas, Store, Tools, Tx } from './ports.ts'
 import type { RecordedCall } from './recorded.ts'
@@ -67,7 +67,7 @@ export type Rerun = {
 export type Replaying = {
   ports: ReplayPorts
   turn: RecordedTurn
-  line: Line
+  line: Runtime
   gate: Gate
   rerun: Rerun
   says: boolean
@@ -83,7 +83,7 @@ export const noLists = new Proxy({} as Lists, {
 })
 
 /** Answers facts, keeps what is appended. */
-export function sinkOf(of: () => Replaying): Store {
+export function createReplaySink(of: () => Replaying): Store {
   const read = (): LogReader => of().ports.store
   const none = async (): Promise<never> => Promise.reject(new Error('a replay has no such thing'))
   return {

@@ -1,10 +1,10 @@
 /** One root request as its sender holds it: awaited for its result, iterated for its events. */
 import type { EventOf, Outcome, StoredEvent } from '../model/event.ts'
-import { turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { toTurnId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { explain, type Refusal, isRefusal } from '../model/refusal.ts'
 import { cancel } from './ending.ts'
 import { storeRefusal } from './faults.ts'
-import { listen, type Line } from './line.ts'
+import { listen, type Runtime } from './line.ts'
 import { send, type SendRequest, type Sent } from './send.ts'
 
 export type RunResult = {
@@ -28,7 +28,7 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> &
     cancel(cause?: string): Promise<boolean>
   }
 
-export function startRun(line: Line, request: SendRequest): Run {
+export function startRun(line: Runtime, request: SendRequest): Run {
   const startedAt = line.clock.elapsed()
   const after = line.store.lastSeq()
   const accepted = send(line, request).catch((fault: unknown): Refusal => {
@@ -79,7 +79,7 @@ const refused = (refusal: Refusal): RunResult => ({
   flow: null,
 })
 
-async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunResult> {
+async function resultOf(line: Runtime, sent: Sent, startedAt: number): Promise<RunResult> {
   const ended = await turnEnding(line, sent.turn)
   return {
     success: ended.outcome === 'completed',
@@ -95,7 +95,7 @@ async function resultOf(line: Line, sent: Sent, startedAt: number): Promise<RunR
   }
 }
 
-export async function turnEnding(line: Line, turn: TurnId): Promise<EventOf<'turn.ended'>> {
+export async function turnEnding(line: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
     const deaf = listen(line.turnWaiters, turn, resolve)
@@ -126,7 +126,7 @@ const pageSize = 256
 const lookAgainMs = 1000
 
 /** The events of everything that one root turn caused, in order, until it has ended. */
-export async function* follow(line: Line, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
+export async function* follow(line: Runtime, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
   const turns = new Set<TurnId>([root])
   let wake = (): void => undefined
   let news = new Promise<void>((resolve) => (wake = resolve))
@@ -137,7 +137,7 @@ export async function* follow(line: Line, root: TurnId, after: number): AsyncGen
       cursor = page.next
       for (const stored of page.events) {
         if (stored.event.turn === null || !turns.has(stored.event.turn)) continue
-        if (stored.event.type === 'call.opened') turns.add(turnOf(stored.event.call))
+        if (stored.event.type === 'call.opened') turns.add(toTurnId(stored.event.call))
         yield stored
         if (stored.event.type === 'turn.ended' && stored.event.turn === root) return
       }

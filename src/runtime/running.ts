@@ -13,7 +13,7 @@ import type { Progress } from '../model/end.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { Fenced, Stopped } from './faults.ts'
 import { msLeft } from './kept-time.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { AppendFault, type Acts, type Key, type Tool, type Tx } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Delta } from '../wire/log.ts'
@@ -69,7 +69,7 @@ export type Running = {
   stopAs: Outcome | null
 }
 
-export function runningOf(
+export function createRunning(
   row: TurnRow,
   session: SessionRow,
   agent: Agent,
@@ -108,7 +108,7 @@ export function runningOf(
   return Object.assign(running, { acts: acts(running as Running) })
 }
 
-export const progressOf = (running: Running): Progress => ({
+export const turnProgress = (running: Running): Progress => ({
   output: running.said,
   tokensUsed: running.tokensUsed,
   tokensBelow: running.tokensBelow,
@@ -122,7 +122,7 @@ const tailCharsMax = 200_000
  * What its step has said so far and no event tells yet, for whoever comes in the middle of it; null where
  * there is nothing. Of a very long text the end.
  */
-export function sayingOf(running: Running): Delta | null {
+export function createSaying(running: Running): Delta | null {
   const { row, epoch, step, said, stepOffset } = running
   const from = Math.max(running.answerBuffered ? 0 : running.answeredOffset, stepOffset - tailCharsMax)
   return from >= stepOffset
@@ -141,7 +141,7 @@ export function sayingOf(running: Running): Delta | null {
 export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(
   facts: T | null | undefined,
   running: Running,
-  line: Line,
+  line: Runtime,
 ): T {
   if (facts == null || facts.state !== 'running') throw new Fenced(`${running.row.id} has ended`)
   if (facts.node !== line.node || facts.epoch !== running.epoch)
@@ -150,7 +150,7 @@ export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'
 }
 
 /** The whole row, from what was fixed when the turn opened and what has changed since. */
-export function factsOf(
+export function currentFacts(
   running: Running,
   { pending, outcome, state, node, epoch, stopping, tokensBelow }: Activation,
 ): TurnFacts {
@@ -168,7 +168,7 @@ export function factsOf(
  * up again from what the log says (R10).
  */
 export async function commit<T>(
-  line: Line,
+  line: Runtime,
   running: Running,
   keys: readonly Key[],
   work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
@@ -195,7 +195,7 @@ export async function commit<T>(
   }
 }
 
-function abandon(line: Line, running: Running, cause: unknown): Fenced {
+function abandon(line: Runtime, running: Running, cause: unknown): Fenced {
   const fenced = new Fenced(`it is not known whether the last commit of ${running.row.id} was made`, {
     cause,
   })
@@ -205,14 +205,14 @@ function abandon(line: Line, running: Running, cause: unknown): Fenced {
 }
 
 /** How long the turn may still run: its own limit, and that of the call which it serves. */
-export const timeLeft = (line: Line, { row }: Running): Millis =>
+export const timeLeft = (line: Runtime, { row }: Running): Millis =>
   Math.min(
     msLeft(line, row.id, row.deadline),
     row.call === null ? Infinity : msLeft(line, row.call.id, row.call.deadline),
   )
 
 /** Makes durable what waits in the buffer, together with `more`. */
-export async function flush(line: Line, running: Running, more: readonly Event[] = []): Promise<void> {
+export async function flush(line: Runtime, running: Running, more: readonly Event[] = []): Promise<void> {
   await commit(line, running, [`session:${running.row.session}`], async (tx, buffered) => {
     const { stopping } = assertOurs(await tx.activation(running.row.id), running, line)
     // Nothing is begun for a turn that was told to stop, also where it has not heard of it yet.
@@ -222,7 +222,7 @@ export async function flush(line: Line, running: Running, more: readonly Event[]
 }
 
 /** The row as the commit just left it, so that nothing has to be read back. */
-export function turnRowOf(
+export function toTurnRow(
   input: Running['input'],
   started: EventOf<'turn.started'>,
   openedAt: Millis,

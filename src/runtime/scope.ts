@@ -4,7 +4,7 @@
  */
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
-import { isCallId, isSessionId, turnOf, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { isCallId, isSessionId, toTurnId, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventFilter, Store } from './ports.ts'
 
 export type LogReader = Pick<
@@ -27,7 +27,7 @@ const suggestionsMax = 5
 
 export const isFlowId = (text: string): text is FlowId => text.startsWith('flow_') && text.length > 5
 
-export async function scopeOf(store: LogReader, id: string): Promise<Scope> {
+export async function findScope(store: LogReader, id: string): Promise<Scope> {
   const turns = isCallId(id)
     ? await turnsOfCall(store, id)
     : isSessionId(id)
@@ -49,7 +49,7 @@ export async function scopeOf(store: LogReader, id: string): Promise<Scope> {
 }
 
 async function turnsOfCall(store: LogReader, id: `call_${string}`): Promise<TurnRow[]> {
-  const row = await store.turn(turnOf(id))
+  const row = await store.turn(toTurnId(id))
   return row === null ? [] : below(await store.turns({ flow: row.flow }, turnsMax), [row])
 }
 
@@ -134,10 +134,10 @@ export async function readAll(
  * that made it.
  */
 const turnsAbout = (event: Event): (TurnId | null)[] =>
-  'call' in event ? [event.turn, turnOf(event.call)] : [event.turn]
+  'call' in event ? [event.turn, toTurnId(event.call)] : [event.turn]
 
 /** Everything in the log that is about these turns, in order. */
-export async function eventsOf(
+export async function readScope(
   store: Pick<Store, 'read'>,
   turns: readonly TurnRow[],
 ): Promise<StoredEvent[]> {

@@ -20,7 +20,7 @@ import type { Json } from '../model/json.ts'
 import { viewsEqual } from '../store/rebuild.ts'
 import { sqliteStore, type SqliteStore } from '../store/sqlite.ts'
 import type { Driver, Tool } from './ports.ts'
-import { redactorOf } from './redact.ts'
+import { createRedactor } from './redact.ts'
 import { ownFields, secretGuard } from './secret-guard.ts'
 import { send } from './send.ts'
 
@@ -204,7 +204,7 @@ describe('before events are written', () => {
       refusal: { code: 'self_call', agent: 'a' },
     }
     expect(JSON.stringify(secretGuard({ env }).clean([refused]))).not.toContain(shaped)
-    expect(JSON.stringify(redactorOf(env).redact(refused))).not.toContain(shaped)
+    expect(JSON.stringify(createRedactor(env).redact(refused))).not.toContain(shaped)
   })
 
   test('what was cleaned once is clean', () => {

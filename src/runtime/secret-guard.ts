@@ -8,9 +8,9 @@
  * server was started with.
  */
 import type { Event } from '../model/event.ts'
-import { maskerOf, type Masker } from '../model/mask-secrets.ts'
+import { createMasker, type Masker } from '../model/mask-secrets.ts'
 import { secretValues } from '../model/secret-shapes.ts'
-import { hashOf } from './recorded.ts'
+import { hashText } from './recorded.ts'
 
 export type SecretGuard = {
   /** The events as they may be written; null where they may be written as they are. Pure. */
@@ -72,7 +72,7 @@ type GuardOptions = {
 }
 
 export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
-  const masker = maskerOf([...secretValues(env), ...values])
+  const masker = createMasker([...secretValues(env), ...values])
   const isClean = cleanCheck(masker)
   return {
     masker,
@@ -95,7 +95,7 @@ function cleanEvent(event: Event, masker: Masker): Event {
   // The hash of a task is that of the task that is left, or it could be found by trying.
   return (
     'taskHash' in event && left['task'] !== event.task
-      ? { ...left, taskHash: hashOf(String(left['task'])) }
+      ? { ...left, taskHash: hashText(String(left['task'])) }
       : left
   ) as Event
 }

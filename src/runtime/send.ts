@@ -14,7 +14,7 @@ import {
   isWaiting,
   messageIdPattern,
   replyTo,
-  suffixOf,
+  idSuffix,
   userSession,
   type Author,
   type Draft,
@@ -23,12 +23,12 @@ import { type Refusal, badInput, isRefusal } from '../model/refusal.ts'
 import { isSameButMarks } from '../model/secret-mark.ts'
 import { openMessage, type SendWorld } from '../model/send.ts'
 import { byteLength, countGently } from '../model/text.ts'
-import { forkOf } from './fork-row.ts'
+import { toForkRow } from './fork-row.ts'
 import { deadlineNow, keepTime } from './kept-time.ts'
-import { isThere, starting, type Line } from './line.ts'
+import { isThere, starting, type Runtime } from './line.ts'
 import type { Key, Tx } from './ports.ts'
-import { hashOf } from './recorded.ts'
-import { assertOurs, turnRowOf, type Running } from './running.ts'
+import { hashText } from './recorded.ts'
+import { assertOurs, toTurnRow, type Running } from './running.ts'
 
 /** Without a turn it waits in the inbox. */
 export type Posted = {
@@ -107,7 +107,7 @@ const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: fa
 
 /** Opens a turn. */
 export async function send(
-  line: Line,
+  line: Runtime,
   request: Omit<SendRequest, 'inbox' | 'draft'>,
 ): Promise<Sent | Refusal> {
   const posted = await post(line, request)
@@ -118,18 +118,18 @@ export async function send(
 }
 
 /** Opens a turn, or waits in the inbox. */
-export async function post(line: Line, request: SendRequest): Promise<Posted | Refusal> {
+export async function post(line: Runtime, request: SendRequest): Promise<Posted | Refusal> {
   const problem = problemOf(line, request)
   if (problem !== null) return problem
-  const suffix = request.id == null ? line.ids.next() : suffixOf(request.id)
+  const suffix = request.id == null ? line.ids.next() : idSuffix(request.id)
   // An id that its sender chose must not name a session: it could be anybody's.
   const session: SessionId =
     'session' in request.to
       ? request.to.session
-      : `ses_${request.chosen === true ? fingerprint(`${ownerOf(request.sender ?? user)}\n${suffix}`) : suffix}`
+      : `ses_${request.chosen === true ? fingerprint(`${senderOwner(request.sender ?? user)}\n${suffix}`) : suffix}`
   const sender = request.sender ?? user
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
-  const owner = ownerOf(sender)
+  const owner = senderOwner(sender)
   // What waits is counted when it is accepted: many a message is only read.
   const sending: Sending = {
     request,
@@ -145,14 +145,14 @@ export async function post(line: Line, request: SendRequest): Promise<Posted | R
 }
 
 /** Whose drafts a sender's are, and where replies to it go. */
-export const ownerOf = (sender: Sender): SessionId =>
+export const senderOwner = (sender: Sender): SessionId =>
   sender.kind === 'turn'
     ? sender.running.row.session
     : sender.kind === 'client' || sender.kind === 'released'
       ? sender.session
       : userSession
 
-function problemOf(line: Line, request: SendRequest): Refusal | null {
+function problemOf(line: Runtime, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
   if (request.id != null && !messageIdPattern.test(request.id))
     return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
@@ -184,12 +184,12 @@ type Decided = {
   at: number
 }
 
-async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> {
+async function sendNow(line: Runtime, sending: Sending): Promise<Posted | Refusal> {
   const decided = await line.store.transact(keysOf(sending), (tx) => decide(tx, line, sending))
   if (decided === 'known') return sentBefore(line, sending)
   if (isRefusal(decided)) return decided
   const { row, sent, started, at } = decided
-  if (started !== null) line.start(turnRowOf(sent, started, at), row, sent, null)
+  if (started !== null) line.start(toTurnRow(sent, started, at), row, sent, null)
   else if (sent.turn !== null && sent.deadline !== null) keepTime(line, sent.turn, sent.deadline)
   return {
     message: sent.message,
@@ -201,7 +201,7 @@ async function sendNow(line: Line, sending: Sending): Promise<Posted | Refusal> 
   }
 }
 
-async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | Refusal | 'known'> {
+async function decide(tx: Tx, line: Runtime, sending: Sending): Promise<Decided | Refusal | 'known'> {
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
   const draft = await draftOf(tx, sending, turn)
@@ -227,7 +227,7 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
       targetAgent: agent,
       client: clientOf(sender),
       now: request.now ?? false,
-      taskHash: sender.kind === 'turn' ? hashOf(request.text) : '',
+      taskHash: sender.kind === 'turn' ? hashText(request.text) : '',
       maxTokens: request.maxTokens,
       inbox,
       reply: answered !== null,
@@ -235,7 +235,7 @@ async function decide(tx: Tx, line: Line, sending: Sending): Promise<Decided | R
       tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
     },
     { ...facts, waiting: waiting ?? 0, pending: pending ?? false },
-    worldOf(line, sender, tx.now),
+    readWorld(line, sender, tx.now),
   )
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const told = inbox || made !== null ? null : await tx.notices(session)
@@ -280,7 +280,7 @@ async function draftOf(
   if (known === null && mayBeKnown && (await tx.turn(turn)) !== null) return 'known'
   if (known?.status === 'draft' && request.seen !== undefined && known.updatedSeq !== request.seen)
     return { code: 'message_changed', message: known.id }
-  const events = beforeSending(known, authorOf(sender), request.draft ?? null)
+  const events = beforeSending(known, senderAuthor(sender), request.draft ?? null)
   return Array.isArray(events) ? { events } : events
 }
 
@@ -298,8 +298,8 @@ async function answeredBy(
   return to === session && known !== null ? known : badInput('session', session, `${to}, who wrote ${given},`)
 }
 
-export const authorOf = (sender: Sender): Author => ({
-  session: ownerOf(sender),
+export const senderAuthor = (sender: Sender): Author => ({
+  session: senderOwner(sender),
   turn: sender.kind === 'turn' ? sender.running.row.id : null,
   source: sourceOf(sender),
   by: sender.kind === 'released' ? 'user' : undefined,
@@ -310,7 +310,7 @@ type Fresh = { row: SessionRow; events: Event[] }
 /** The session that the message makes, if it makes one. */
 async function freshOf(
   tx: Tx,
-  line: Line,
+  line: Runtime,
   { request: { to }, session }: Sending,
 ): Promise<Fresh | Refusal | null> {
   if ('session' in to) return null
@@ -319,19 +319,21 @@ async function freshOf(
   const forked =
     from === null
       ? ({ code: 'session_unknown', session: to.fork } as const)
-      : forkOf(from, to.back, session, to.parent, tx.now, line.agents.get(from.agent)?.driver === 'host')
+      : toForkRow(from, to.back, session, to.parent, tx.now, line.agents.get(from.agent)?.driver === 'host')
   return forked
 }
 
 const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
   `session:${session}`,
   `flow:${flow}`,
-  ...(sender.kind === 'turn' || sender.kind === 'released' ? [`session:${ownerOf(sender)}` as const] : []),
+  ...(sender.kind === 'turn' || sender.kind === 'released'
+    ? [`session:${senderOwner(sender)}` as const]
+    : []),
   ...(sender.kind === 'released' && sender.writtenIn !== null
     ? [`flow:${sender.writtenIn.flow}` as const]
     : []),
-  ...(id == null ? [] : [`message:${suffixOf(id)}` as const]),
-  ...(inReplyTo == null ? [] : [`message:${suffixOf(inReplyTo)}` as const]),
+  ...(id == null ? [] : [`message:${idSuffix(id)}` as const]),
+  ...(inReplyTo == null ? [] : [`message:${idSuffix(inReplyTo)}` as const]),
   ...('fork' in to ? [`session:${to.fork}` as const] : []),
 ]
 
@@ -339,7 +341,11 @@ const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sendi
  * Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be
  * read at all.
  */
-async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: Sending): Promise<SendFacts> {
+async function factsOf(
+  tx: Tx,
+  line: Runtime,
+  { request, sender, session, flow }: Sending,
+): Promise<SendFacts> {
   if (sender.kind === 'released' && sender.writtenIn !== null)
     return tx.send({ senderTurn: sender.writtenIn.id, flow: sender.writtenIn.flow, target: session })
   if (sender.kind !== 'turn') {
@@ -379,7 +385,7 @@ async function factsOf(tx: Tx, line: Line, { request, sender, session, flow }: S
 const clientOf = (sender: Sender): SessionId | null =>
   sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
 
-export const worldOf = (line: Line, sender: Sender, now: number): SendWorld => ({
+export const readWorld = (line: Runtime, sender: Sender, now: number): SendWorld => ({
   senderAgent:
     sender.kind === 'turn'
       ? sender.running.agent
@@ -397,7 +403,7 @@ export const worldOf = (line: Line, sender: Sender, now: number): SendWorld => (
 
 /** The same id again: the same answer, if it was the same message; otherwise a no. */
 async function sentBefore(
-  line: Line,
+  line: Runtime,
   { request, sender, session, owner }: Sending,
 ): Promise<Posted | Refusal> {
   const id = request.id ?? ''
@@ -450,7 +456,7 @@ function sentEvent(
 }
 
 const startedEvent = (
-  line: Line,
+  line: Runtime,
   session: SessionId,
   turn: TurnId,
   deadline: number,
@@ -490,5 +496,5 @@ export const newSession = (
 })
 
 /** What a session's turns run on: its agent, with the session's own model where it has one. */
-export const agentOf = (agent: Agent, session: SessionRow): Agent =>
+export const withSessionModel = (agent: Agent, session: SessionRow): Agent =>
   session.model === null ? agent : { ...agent, model: session.model }

@@ -5,19 +5,19 @@ import type { SessionRow } from '../model/facts.ts'
 import { isSessionId, type SessionId } from '../model/id.ts'
 import { type Refusal, agentUnknown, badInput, isRefusal } from '../model/refusal.ts'
 import { isDirectory } from './is-directory.ts'
-import type { Line } from './line.ts'
-import { mailActsOf } from './mail-acts.ts'
+import type { Runtime } from './line.ts'
+import { createMailActs } from './mail-acts.ts'
 import type { MailActs } from './mail-port.ts'
 import type { Acts, Key, SpawnRequest } from './ports.ts'
 import { type Running, assertOurs, commit, flush, timeLeft } from './running.ts'
 import { post, send, type Sender } from './send.ts'
 import { createSession } from './sessions.ts'
-import { isResting, stateOf, untilResting } from './state.ts'
+import { isResting, readState, untilResting } from './state.ts'
 import type { SessionState } from '../wire/sessions.ts'
 
 type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
 
-export function sessionActsOf(line: Line, running: Running): SessionActs {
+export function createSessionActs(line: Runtime, running: Running): SessionActs {
   const sender: Sender = { kind: 'turn', running }
   /**
    * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
@@ -29,7 +29,7 @@ export function sessionActsOf(line: Line, running: Running): SessionActs {
     spawn: (request, key) => spawn(line, sender, running.session, request, idOf(key)),
     state: (session) => stateNamed(line, session),
     waitForSession: (session, timeoutMs) => waitAsTurn(line, running, session, timeoutMs),
-    ...mailActsOf(
+    ...createMailActs(
       line,
       running.session,
       { sender, session: running.session, trace: null, cwd: running.session.cwd },
@@ -40,7 +40,7 @@ export function sessionActsOf(line: Line, running: Running): SessionActs {
 }
 
 export async function sendTo(
-  line: Line,
+  line: Runtime,
   sender: Sender,
   to: string,
   text: string,
@@ -63,7 +63,7 @@ export async function sendTo(
  * maker's. Its first message passes the same rules as any other.
  */
 export async function spawn(
-  line: Line,
+  line: Runtime,
   sender: Sender,
   parent: SessionRow,
   request: SpawnRequest,
@@ -89,15 +89,15 @@ export async function spawn(
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */
-export async function sessionNamed(line: Line, id: string): Promise<SessionRow | Refusal> {
+export async function sessionNamed(line: Runtime, id: string): Promise<SessionRow | Refusal> {
   if (id.trim() === '') return badInput('sessionId', id, 'the id of a session ("ses_…")')
   const row = isSessionId(id) ? await line.store.session(id) : null
   return row ?? { code: 'session_unknown', session: id }
 }
 
-export async function stateNamed(line: Line, id: string): Promise<SessionState | Refusal> {
+export async function stateNamed(line: Runtime, id: string): Promise<SessionState | Refusal> {
   const row = await sessionNamed(line, id)
-  return isRefusal(row) ? row : stateOf(line, row.id)
+  return isRefusal(row) ? row : readState(line, row.id)
 }
 
 /**
@@ -105,7 +105,7 @@ export async function stateNamed(line: Line, id: string): Promise<SessionState |
  * answer.
  */
 async function waitAsTurn(
-  line: Line,
+  line: Runtime,
   running: Running,
   id: string,
   timeoutMs: number,
@@ -125,7 +125,7 @@ async function waitAsTurn(
 
 /** `end` is elapsed time; others read it on the wall clock. */
 export async function beginWait(
-  line: Line,
+  line: Runtime,
   running: Running,
   target: SessionId,
   end: number,
@@ -150,7 +150,7 @@ function oneLess({ waits }: Running, target: SessionId): number {
 
 /** The last one ends the edge, at once: one that is over would refuse others for nothing. */
 export async function endWait(
-  line: Line,
+  line: Runtime,
   running: Running,
   target: SessionId,
   reason: string,
@@ -166,7 +166,12 @@ export async function endWait(
   if (!running.abort.signal.aborted) await flush(line, running)
 }
 
-async function decideWait(line: Line, running: Running, target: SessionId, until: number): Promise<boolean> {
+async function decideWait(
+  line: Runtime,
+  running: Running,
+  target: SessionId,
+  until: number,
+): Promise<boolean> {
   const keys: Key[] = [
     `session:${running.row.session}`,
     `flow:${running.row.flow}`,

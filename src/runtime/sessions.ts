@@ -8,16 +8,16 @@ import { cancelKey, type SessionId, type TurnId } from '../model/id.ts'
 import { agentUnknown, badInput, type Refusal } from '../model/refusal.ts'
 import { openSession } from '../model/send.ts'
 import { cancel } from './ending.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { buried } from './mail-inbox.ts'
 import type { Lists } from './lists-port.ts'
 import { readAll } from './scope.ts'
-import { createdEvent, newSession, worldOf, type NewSession, type Sender } from './send.ts'
+import { createdEvent, newSession, readWorld, type NewSession, type Sender } from './send.ts'
 import { assertOurs } from './running.ts'
 
 /** A session without a first message. The same id again gives the session that is there. */
 export async function createSession(
-  line: Line,
+  line: Runtime,
   to: NewSession,
   sender: Sender,
   id: string | null,
@@ -48,7 +48,7 @@ export async function createSession(
         { targetAgent: line.agents.get(to.agent) },
         to.agent,
         facts,
-        worldOf(line, sender, tx.now),
+        readWorld(line, sender, tx.now),
       )
       if (refusal !== null) return refusal
     } else if (!external && line.agents.get(to.agent) === undefined)
@@ -64,7 +64,7 @@ export async function createSession(
  * none. An agent's main session is only put away: a message or a call brings it back.
  */
 export async function archiveSession(
-  line: Line,
+  line: Runtime,
   lists: Lists,
   session: SessionId,
 ): Promise<SessionId[] | Refusal> {
@@ -95,7 +95,7 @@ export async function archiveSession(
  * The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end.
  */
 export async function cancelSession(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   all: boolean,
   cause: string,
@@ -109,7 +109,7 @@ export async function cancelSession(
 
 /** What is queued goes first, or the next one would start when the present one ends. */
 async function turnsToCancel(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   all: boolean,
   only: TurnId | null,
@@ -127,7 +127,7 @@ async function turnsToCancel(
  * ends those turns and never one that came later. How many it meant.
  */
 export async function cancelOnce(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   act: string,
   all: boolean,
@@ -145,7 +145,7 @@ export async function cancelOnce(
   return turns.length
 }
 
-async function turnsOfCancel(line: Line, session: SessionId, act: string): Promise<readonly TurnId[]> {
+async function turnsOfCancel(line: Runtime, session: SessionId, act: string): Promise<readonly TurnId[]> {
   const events = await readAll(line.store, 0, { sessions: [session], types: ['session.cancelled'] })
   const before = events.find(({ event }) => event.type === 'session.cancelled' && event.act === act)?.event
   return before?.type === 'session.cancelled' ? before.turns : []
@@ -155,7 +155,7 @@ const generationsMax = 1000
 
 /** A session cannot be below itself. */
 export async function adoptSession(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   parent: SessionId | null,
 ): Promise<Refusal | null> {
@@ -177,7 +177,11 @@ export async function adoptSession(
 }
 
 /** The title that it has already changes nothing. */
-export async function renameSession(line: Line, session: SessionId, title: string): Promise<Refusal | null> {
+export async function renameSession(
+  line: Runtime,
+  session: SessionId,
+  title: string,
+): Promise<Refusal | null> {
   return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
     const { session: row } = await tx.session(session)
     if (row === null || row.archived === 'deleted') return { code: 'session_unknown', session }
@@ -189,7 +193,7 @@ export async function renameSession(line: Line, session: SessionId, title: strin
 const perRound = 100
 
 /** Spawned sessions that nobody has used for long are put away; a message brings them back. */
-export async function archiveIdle(line: Line, lists: Lists): Promise<number> {
+export async function archiveIdle(line: Runtime, lists: Lists): Promise<number> {
   const before = line.clock.now() - line.limits.archiveAfterHours * 3_600_000
   const resting = await lists.restingSince(before, perRound)
   for (const session of resting) {

@@ -3,18 +3,18 @@ import type { Outcome } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { SessionId } from '../model/id.ts'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import { isoTime } from './system-clock.ts'
 import type { SessionStatus, SessionState } from '../wire/sessions.ts'
 
 /** Cancelled on purpose is no error. */
 const errors: ReadonlySet<Outcome> = new Set(['failed', 'timed_out', 'budget_exhausted', 'lost'])
 
-export const statusOf = (active: boolean, outcome: Outcome | null): SessionStatus =>
+export const sessionStatus = (active: boolean, outcome: Outcome | null): SessionStatus =>
   active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle'
 
 /** `idle`: nothing runs, nothing is queued, nothing is about to go on. */
-export async function stateOf(line: Line, session: SessionId): Promise<SessionState | Refusal> {
+export async function readState(line: Runtime, session: SessionId): Promise<SessionState | Refusal> {
   const { session: row, running, queued, next } = await line.store.sessionFacts(session)
   if (row === null) return { code: 'session_unknown', session }
   const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(session, [row.entries])
@@ -22,7 +22,7 @@ export async function stateOf(line: Line, session: SessionId): Promise<SessionSt
   const active = row.kind !== 'external' && (running !== null || next !== null)
   return {
     sessionId: session,
-    status: statusOf(active, lastTurn === null ? null : await outcomeOf(line, lastTurn)),
+    status: sessionStatus(active, lastTurn === null ? null : await lastOutcome(line, lastTurn)),
     cwd: row.cwd,
     isActive: active,
     lastMessage:
@@ -33,7 +33,7 @@ export async function stateOf(line: Line, session: SessionId): Promise<SessionSt
   }
 }
 
-export async function outcomeOf(line: Pick<Line, 'store'>, turn: TurnRow): Promise<Outcome | null> {
+export async function lastOutcome(line: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {
   if (turn.endedSeq === null) return null
   const stored = await line.store.event(turn.endedSeq)
   return stored?.event.type === 'turn.ended' || stored?.event.type === 'call.ended'
@@ -47,7 +47,7 @@ const lookAgainMs = 500
 
 /** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
 export async function untilResting(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   ms: number,
   signal: AbortSignal,
@@ -60,7 +60,7 @@ export async function untilResting(
   try {
     for (;;) {
       const news = new Promise<void>((resolve) => (wake = resolve))
-      const state = await stateOf(line, session)
+      const state = await readState(line, session)
       if (isRefusal(state) || isResting(state) || line.clock.elapsed() >= end || signal.aborted) return state
       await Promise.race([news, nap(line, Math.min(end - line.clock.elapsed(), lookAgainMs), signal)])
     }
@@ -69,7 +69,7 @@ export async function untilResting(
   }
 }
 
-function nap(line: Line, ms: number, signal: AbortSignal): Promise<void> {
+function nap(line: Runtime, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve) => {
     const done = (): void => {
       silence()
@@ -83,5 +83,5 @@ function nap(line: Line, ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** What people call its agent. */
-export const agentNameOf = (line: Line, { agent }: SessionRow): string =>
+export const displayAgent = (line: Runtime, { agent }: SessionRow): string =>
   line.agents.get(agent)?.title ?? agent

@@ -3,17 +3,17 @@ import type { Entry } from '../model/context.ts'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
 import { preview } from '../model/text.ts'
-import type { Line } from './line.ts'
-import { recordedOf } from './recorded.ts'
-import { endingOf } from './waiting.ts'
+import type { Runtime } from './line.ts'
+import { readRecorded } from './recorded.ts'
+import { readEnding } from './waiting.ts'
 
 const resultPointsMax = 2000
 
-export async function withStepsOf(line: Line, session: SessionId, entry: Entry): Promise<Entry> {
+export async function addSteps(line: Runtime, session: SessionId, entry: Entry): Promise<Entry> {
   if (!entry.hasSteps) return entry
   const row = await line.store.turn(entry.turn as TurnId)
   if (row === null || row.session !== session) return entry
-  const { events } = await recordedOf(line.store, row)
+  const { events } = await readRecorded(line.store, row)
   const lines: string[] = []
   for (const stored of events) {
     const text = await lineOf(line, stored)
@@ -22,10 +22,10 @@ export async function withStepsOf(line: Line, session: SessionId, entry: Entry):
   return lines.length === 0 ? entry : { ...entry, steps: lines.join('\n') }
 }
 
-async function lineOf(line: Line, { event }: StoredEvent): Promise<string | null> {
+async function lineOf(line: Runtime, { event }: StoredEvent): Promise<string | null> {
   if (event.type === 'step.ended' && event.kind === 'tool')
     return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
   if (event.type !== 'call.opened') return null
-  const ending = await endingOf(line, event.call)
+  const ending = await readEnding(line, event.call)
   return `${event.tool}(${event.grant.agent}: ${event.task}) -> ${ending === null ? 'pending' : preview(`${ending.ended.outcome}: ${ending.ended.output}`, resultPointsMax)}`
 }

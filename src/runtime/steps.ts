@@ -10,11 +10,11 @@ import { mayUse } from '../model/authority.ts'
 import type { StepKind, Usage } from '../model/event.ts'
 import type { Json } from '../model/json.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
-import { callableOf } from './callable.ts'
+import { listCallable } from './callable.ts'
 import { BudgetExhausted, Fenced } from './faults.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Steps, Tool, ToolAnswer } from './ports.ts'
-import { keyOf } from './recorded.ts'
+import { makeStepKey } from './recorded.ts'
 import { flush, type Running } from './running.ts'
 import { traceparentFor } from './trace.ts'
 
@@ -23,7 +23,7 @@ export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
   value: { error: { code: refusal.code, message: explain(refusal) } },
 })
 
-export function stepsOf(line: Line, running: Running): Steps {
+export function createSteps(line: Runtime, running: Running): Steps {
   return {
     step: (kind, name, request, effect) => runStep(line, running, kind, name, request, effect),
     // The program of such an agent outlives this process.
@@ -40,14 +40,14 @@ export function tokensLeft(running: Running): number | null {
 }
 
 async function runStep<T extends Json>(
-  line: Line,
+  line: Runtime,
   running: Running,
   kind: StepKind,
   name: string,
   request: Json,
   effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
 ): Promise<T> {
-  const key = occurrence(running, keyOf(kind, name, request))
+  const key = occurrence(running, makeStepKey(kind, name, request))
   const known = running.recorded?.step(key, { kind, name })
   if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
@@ -92,7 +92,7 @@ function occurrence(running: Running, key: string): string {
 }
 
 /** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
-async function lookAtBudget(line: Line, running: Running): Promise<void> {
+async function lookAtBudget(line: Runtime, running: Running): Promise<void> {
   if (running.row.grant.tokensMax === null) return
   running.tokensTaken = (await line.store.turn(running.row.id))?.tokensBelow ?? running.tokensTaken
 }
@@ -106,7 +106,7 @@ function wholeUsage(usage: Usage | null): Usage | null {
 
 /** A recorded answer is said again, so that partial output and counts are as they were. */
 function recall<T extends Json>(
-  line: Line,
+  line: Runtime,
   running: Running,
   kind: StepKind,
   value: T,
@@ -134,7 +134,7 @@ function account(running: Running, usage: Usage | null): void {
   if (usage !== null) running.tokensUsed += usage.input + usage.output
 }
 
-function emit(line: Line, running: Running, text: string): void {
+function emit(line: Runtime, running: Running, text: string): void {
   if (text === '' || running.abort.signal.aborted) return
   running.said += text
   running.progressAt = line.clock.elapsed()
@@ -164,7 +164,7 @@ function emit(line: Line, running: Running, text: string): void {
  * would be told otherwise.
  */
 export async function runToolOutside(
-  line: Line,
+  line: Runtime,
   running: Running,
   name: string,
   input: Json,
@@ -177,7 +177,7 @@ export async function runToolOutside(
 
 /** `onKey` is told at once as which step it runs. */
 export async function runTool(
-  line: Line,
+  line: Runtime,
   running: Running,
   name: string,
   input: Json,
@@ -186,7 +186,7 @@ export async function runTool(
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal = tool === undefined ? unavailable(line, running, name) : forbidden(line, running, name)
-  const key = occurrence(running, keyOf('tool', name, input))
+  const key = occurrence(running, makeStepKey('tool', name, input))
   onKey?.(key)
   if (tool === undefined || refusal !== null) {
     const no = refusal ?? unavailable(line, running, name)
@@ -215,7 +215,7 @@ export async function runTool(
 
 /** A person's leave, or the refusal where there is none. */
 async function leave(
-  line: Line,
+  line: Runtime,
   running: Running,
   name: string,
   input: Json,
@@ -228,7 +228,7 @@ async function leave(
 }
 
 /** R7: checked where a tool runs, whatever the driver was shown. */
-function forbidden(line: Line, running: Running, name: string): Refusal | null {
+function forbidden(line: Runtime, running: Running, name: string): Refusal | null {
   const disabled = running.tools.get(name)?.disabled
   if (disabled !== undefined) return { code: 'tool_disabled', tool: name, why: disabled }
   if (!mayUse(running.row.grant.authority, running.agent.tools, name))
@@ -242,7 +242,7 @@ function forbidden(line: Line, running: Running, name: string): Refusal | null {
   return null
 }
 
-function unavailable(line: Line, running: Running, name: string): Refusal {
+function unavailable(line: Runtime, running: Running, name: string): Refusal {
   const listed = [...running.tools.keys()].filter(
     (listedName) => forbidden(line, running, listedName) === null,
   )
@@ -253,11 +253,11 @@ function unavailable(line: Line, running: Running, name: string): Refusal {
   }
 }
 
-const contextOf = (line: Line, running: Running, stepKey: string) => ({
+const contextOf = (line: Runtime, running: Running, stepKey: string) => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
-  callable: callableOf(line, running.agent),
+  callable: listCallable(line, running.agent),
   signal: running.abort.signal,
   acts: running.acts,
   stepKey,
@@ -266,7 +266,7 @@ const contextOf = (line: Line, running: Running, stepKey: string) => ({
 })
 
 async function recordTool(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: Tool,
   key: string,
@@ -316,7 +316,7 @@ async function recordTool(
 
 /** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
 async function attempt(
-  line: Line,
+  line: Runtime,
   running: Running,
   tool: Tool,
   key: string,

@@ -5,9 +5,9 @@
 import type { Entry } from '../model/context.ts'
 import { headUnits, preview } from '../model/text.ts'
 import { ProviderFault } from './faults.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { Running } from './running.ts'
-import { stepsOf } from './steps.ts'
+import { createSteps } from './steps.ts'
 
 const entriesPerRound = 200
 const sentencePoints = 160
@@ -15,18 +15,18 @@ const sentenceUnitsMax = 4096
 const extractedLinesMax = 24
 
 /** Null where there is nothing to summarise yet. Parallel calls of one turn share one. */
-export function summaryOf(line: Line, running: Running): Promise<string | null> {
+export function ensureSummary(line: Runtime, running: Running): Promise<string | null> {
   return (running.summary ??= write(line, running))
 }
 
-async function write(line: Line, running: Running): Promise<string | null> {
+async function write(line: Runtime, running: Running): Promise<string | null> {
   const { session } = running
   if (session.entries === 0) return null
   if (session.summary !== null && session.summaryEntries === session.entries) return session.summary
   const from = Math.max(session.summaryEntries + 1, session.entries - entriesPerRound + 1)
   const numbers = Array.from({ length: session.entries - from + 1 }, (_, index) => from + index)
   const fresh = await line.store.entriesByNumber(session.id, numbers)
-  const { text } = await stepsOf(line, running).step(
+  const { text } = await createSteps(line, running).step(
     'summary',
     running.agent.name,
     { upTo: session.entries },

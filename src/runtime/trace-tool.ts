@@ -7,20 +7,20 @@ import type { Event } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
-import { clientOf } from './client-turn.ts'
-import type { Line } from './line.ts'
+import { resolveClient } from './client-turn.ts'
+import type { Runtime } from './line.ts'
 import type { TracedTool } from '../wire/tools.ts'
 
 const bytesMax = 64 * 1024
 
 export async function traceTool(
-  line: Line,
+  line: Runtime,
   session: SessionId,
   { key, tool, input, ended }: TracedTool,
 ): Promise<{ recorded: true } | Refusal> {
   const row = await line.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
-  if (clientOf(line, row) === null)
+  if (resolveClient(line, row) === null)
     return badInput(
       'session',
       session,

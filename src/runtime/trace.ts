@@ -1,20 +1,20 @@
 /** What a turn hands on of its trace when it asks somebody outside. */
-import { rootTurnOf, traceparentOf } from '../model/trace.ts'
-import type { Line } from './line.ts'
+import { findRootTurn, renderTraceparent } from '../model/trace.ts'
+import type { Runtime } from './line.ts'
 import type { Running } from './running.ts'
 
 /**
  * The trace that a flow was begun with, kept while its root runs here, so that no step has to look for it.
  */
-export function noteTrace(line: Line, { row, input }: Running): () => void {
-  if (input.type !== 'message.sent' || input.trace === null || row.id !== rootTurnOf(row.flow))
+export function noteTrace(line: Runtime, { row, input }: Running): () => void {
+  if (input.type !== 'message.sent' || input.trace === null || row.id !== findRootTurn(row.flow))
     return () => undefined
   line.traces.set(row.flow, input.trace)
   return () => void line.traces.delete(row.flow)
 }
 
-export const traceparentFor = (line: Line, { row }: Running, key?: string): string | null =>
-  traceparentOf({
+export const traceparentFor = (line: Runtime, { row }: Running, key?: string): string | null =>
+  renderTraceparent({
     turn: row.id,
     flow: row.flow,
     root: line.traces.get(row.flow) ?? null,

@@ -4,16 +4,16 @@ import { mayUse } from '../model/authority.ts'
 import type { Grant, Notices, OpeningMessage } from '../model/event.ts'
 import { frameApplet, framePeer, type Boundary } from '../model/frame.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../model/limits.ts'
-import { callableOf } from './callable.ts'
-import { passedMessages, promptOf, systemOf } from './context.ts'
-import type { Line } from './line.ts'
+import { listCallable } from './callable.ts'
+import { passedMessages, renderPrompt, renderSystem } from './context.ts'
+import type { Runtime } from './line.ts'
 import type { Tool, TurnContext, TurnInput } from './ports.ts'
 import type { Running } from './running.ts'
 import { traceparentFor } from './trace.ts'
 
-export async function turnInputOf(line: Line, running: Running): Promise<TurnInput> {
+export async function buildTurnInput(line: Runtime, running: Running): Promise<TurnInput> {
   const { input, row, session, agent } = running
-  const context: TurnContext = { turn: row, session, agent, callable: callableOf(line, agent) }
+  const context: TurnContext = { turn: row, session, agent, callable: listCallable(line, agent) }
   // All that exist, so that one that is not allowed can say no in its own shape.
   running.tools = new Map((await line.tools.of(agent)).map((tool) => [tool.name, tool]))
   const shown = [...running.tools.values()].filter((tool) =>
@@ -23,14 +23,14 @@ export async function turnInputOf(line: Line, running: Running): Promise<TurnInp
   const boundary = input.boundary ?? null
   return {
     ...context,
-    system: systemOf(agent, manifest, boundary),
+    system: renderSystem(agent, manifest, boundary),
     // What a call made is shown what was passed to it; a fork that was made for one turn has a conversation
     // to go on from.
     history:
       session.kind === 'ephemeral' && manifest !== null
         ? await passedMessages(line, manifest)
         : await ownHistory(line, running),
-    prompt: `${noticesText(input.notices, boundary)}${input.type === 'call.opened' ? promptOf(boundary, input.grant.path.at(-2)?.agent ?? '', input.task, input.input, input.attachment) : messageText(input, boundary)}`,
+    prompt: `${noticesText(input.notices, boundary)}${input.type === 'call.opened' ? renderPrompt(boundary, input.grant.path.at(-2)?.agent ?? '', input.task, input.input, input.attachment) : messageText(input, boundary)}`,
     task: input.type === 'call.opened' ? input.task : input.text,
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
@@ -84,7 +84,7 @@ function isShown(
   return tool.name === 'subagent' ? grant.subagentDepth < subagentDepthMax : anyCallable
 }
 
-async function ownHistory(line: Line, running: Running) {
+async function ownHistory(line: Runtime, running: Running) {
   if (running.session.entries === 0) return []
   const page = await line.store.entries(running.session.id, {
     filter: {},

@@ -10,36 +10,36 @@ import type { EventOf } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { stopGraceMs } from '../model/limits.ts'
 import { countGently, cutBytes } from '../model/text.ts'
-import { actsOf } from './acts.ts'
-import { agentOf } from './send.ts'
+import { createActs } from './acts.ts'
+import { withSessionModel } from './send.ts'
 import { claimSession } from './claim.ts'
 import { driverOfClient } from './client-driver.ts'
 import { cancel, finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from './faults.ts'
 import { forgetTime, keepTime, msLeft, renewTime } from './kept-time.ts'
-import type { Line } from './line.ts'
+import type { Runtime } from './line.ts'
 import type { TurnOutcome } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import { repaired } from './repair.ts'
-import { runningOf, type Running } from './running.ts'
-import { stepsOf } from './steps.ts'
-import { turnInputOf } from './turn-input.ts'
+import { createRunning, type Running } from './running.ts'
+import { createSteps } from './steps.ts'
+import { buildTurnInput } from './turn-input.ts'
 import { noteTrace } from './trace.ts'
 import { settleTurn } from './waiting.ts'
 
 const recordReadMs = 1000
 
 export function startTurn(
-  line: Line,
+  line: Runtime,
   row: TurnRow,
   session: SessionRow,
   input: Running['input'],
   recorded: Recorded | null,
 ): void {
   const known = row.grant.agent === externalAgent.name ? externalAgent : line.agents.get(row.grant.agent)
-  const agent = known === undefined ? undefined : agentOf(known, session)
-  const running = runningOf(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
-    actsOf(line, own),
+  const agent = known === undefined ? undefined : withSessionModel(known, session)
+  const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
+    createActs(line, own),
   )
   running.recorded = recorded
   running.progressAt = line.clock.elapsed()
@@ -62,7 +62,7 @@ const missingAgent = (name: string): Running['agent'] => ({
   mcpServers: {},
 })
 
-async function runTurn(line: Line, running: Running, unknown: boolean): Promise<void> {
+async function runTurn(line: Runtime, running: Running, unknown: boolean): Promise<void> {
   const silence = watch(line, running)
   const forget = noteTrace(line, running)
   try {
@@ -98,7 +98,7 @@ async function runTurn(line: Line, running: Running, unknown: boolean): Promise<
  * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
  * waiting to be recorded.
  */
-async function finish(line: Line, running: Running, outcome: TurnOutcome): Promise<void> {
+async function finish(line: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
   try {
     await finishTurn(line, running, await resultOf(line, running, outcome))
   } catch (error) {
@@ -133,11 +133,11 @@ const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => (
   entry: null,
 })
 
-async function drive(line: Line, running: Running): Promise<TurnOutcome> {
+async function drive(line: Runtime, running: Running): Promise<TurnOutcome> {
   try {
-    const input = await turnInputOf(line, running)
+    const input = await buildTurnInput(line, running)
     const driver = driverOfClient(line, running) ?? line.agents.driver(running.agent)
-    const steps = stepsOf(line, running)
+    const steps = createSteps(line, running)
     const run = async (): Promise<TurnOutcome> =>
       repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) =>
         driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
@@ -166,7 +166,7 @@ function checked(outcome: TurnOutcome): TurnOutcome {
 }
 
 /** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
-function untilLeft(line: Line, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
+function untilLeft(line: Runtime, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
   const { signal } = running.abort
   return new Promise<TurnOutcome>((resolve, reject) => {
     const leave = (): void => {
@@ -205,7 +205,7 @@ function broken(running: Running, error: unknown): TurnOutcome {
  * A turn that was told to stop ends as it was told, with what it had said; a success without output is a
  * failure.
  */
-async function resultOf(line: Line, running: Running, ended: TurnOutcome): Promise<TurnResult> {
+async function resultOf(line: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
@@ -230,7 +230,7 @@ async function resultOf(line: Line, running: Running, ended: TurnOutcome): Promi
 }
 
 async function entryOf(
-  line: Line,
+  line: Runtime,
   { input, session, row }: Running,
   output: string,
   error: string | null,
@@ -255,7 +255,7 @@ async function entryOf(
 }
 
 /** The turn's own deadline, and silence where nobody else keeps time for it. */
-function watch(line: Line, running: Running): () => void {
+function watch(line: Runtime, running: Running): () => void {
   const { row } = running
   const ownTime = row.call === null || running.session.kind === 'persistent'
   if (!ownTime) return () => undefined
@@ -281,7 +281,7 @@ function watch(line: Line, running: Running): () => void {
 /**
  * A client's turn that was taken up late may have its answer on record already: it gets the time to read it.
  */
-function msLeftHere(line: Line, { row, session, recorded }: Running): number {
+function msLeftHere(line: Runtime, { row, session, recorded }: Running): number {
   const left = msLeft(line, row.id, row.deadline)
   return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left
 }

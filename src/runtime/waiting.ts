@@ -1,11 +1,11 @@
 /** Waiting for a call to end: hints make it quick, looking makes it sure. */
 import type { EventOf } from '../model/event.ts'
 import type { TurnRow } from '../model/facts.ts'
-import { turnOf, type CallId, type TurnId } from '../model/id.ts'
-import { listen, type Line } from './line.ts'
+import { toTurnId, type CallId, type TurnId } from '../model/id.ts'
+import { listen, type Runtime } from './line.ts'
 import type { CallResult } from './ports.ts'
 
-export function resultOf(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
+export function toResult(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
   return {
     call: ended.call,
     agent: row.grant.agent,
@@ -23,11 +23,11 @@ export function resultOf(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant
 }
 
 /** The ending of a call if it has ended, from the log. */
-export async function endingOf(
-  line: Line,
+export async function readEnding(
+  line: Runtime,
   call: CallId,
 ): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
-  const row = await line.store.turn(turnOf(call))
+  const row = await line.store.turn(toTurnId(call))
   if (row === null || row.call === null || row.call.pending || row.endedSeq === null) return null
   const stored = await line.store.event(row.endedSeq)
   if (stored?.event.type !== 'call.ended') return null
@@ -39,7 +39,7 @@ export async function endingOf(
  * sweep.
  */
 export function callEnding(
-  line: Line,
+  line: Runtime,
   call: CallId,
 ): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
   let forget = (): void => undefined
@@ -49,14 +49,14 @@ export function callEnding(
   return { ending, forget: () => forget() }
 }
 
-export function settleCall(line: Line, ended: EventOf<'call.ended'>): void {
+export function settleCall(line: Runtime, ended: EventOf<'call.ended'>): void {
   const waiters = line.callWaiters.get(ended.call)
   if (waiters === undefined) return
   line.callWaiters.delete(ended.call)
   for (const resolve of waiters) resolve(ended)
 }
 
-export function settleTurn(line: Line, turn: TurnId, ended: EventOf<'turn.ended'>): void {
+export function settleTurn(line: Runtime, turn: TurnId, ended: EventOf<'turn.ended'>): void {
   const waiters = line.turnWaiters.get(turn)
   if (waiters === undefined) return
   line.turnWaiters.delete(turn)
@@ -64,9 +64,9 @@ export function settleTurn(line: Line, turn: TurnId, ended: EventOf<'turn.ended'
 }
 
 /** For hints that were lost: settles every waiter here whose call or turn has ended. */
-export async function lookForEndings(line: Line): Promise<void> {
+export async function lookForEndings(line: Runtime): Promise<void> {
   for (const call of Array.from(line.callWaiters.keys())) {
-    const found = await endingOf(line, call)
+    const found = await readEnding(line, call)
     if (found !== null) settleCall(line, found.ended)
   }
   for (const turn of Array.from(line.turnWaiters.keys())) {

@@ -20,7 +20,7 @@ const retryHeader = {
   },
 }
 
-export async function descriptionOf(routes: readonly RouteOptions[], version: string): Promise<string> {
+export async function buildApiDescription(routes: readonly RouteOptions[], version: string): Promise<string> {
   const app = fastify({ logger: false, exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { RouteOptions } from 'fastify'
 import { packageDir } from '../own-files.ts'
-import { headersOf } from './response-headers.ts'
+import { securityHeaders } from './response-headers.ts'
 import type { App } from './route.ts'
 
 /**
@@ -19,7 +19,9 @@ export function describeApi(app: App, version: string): () => Promise<string> {
   app.addHook('onRoute', (route) => void routes.push(route as unknown as RouteOptions))
   let described: Promise<string> | null = null
   return () =>
-    (described ??= import('./api-description.ts').then(({ descriptionOf }) => descriptionOf(routes, version)))
+    (described ??= import('./api-description.ts').then(({ buildApiDescription }) =>
+      buildApiDescription(routes, version),
+    ))
 }
 
 /** What the page loads; the files come with the package, and are read when somebody first looks. */
@@ -56,10 +58,10 @@ export function docsRoutes(app: App, describe: () => Promise<string>): void {
   )
   for (const path of ['/docs', '/docs/'])
     app.get(path, open, async (_request, reply) =>
-      reply.headers(headersOf.docs).type('text/html; charset=utf-8').send(page),
+      reply.headers(securityHeaders.docs).type('text/html; charset=utf-8').send(page),
     )
   app.get('/docs/start.js', open, async (_request, reply) =>
-    reply.headers(headersOf.docs).type('text/javascript; charset=utf-8').send(script),
+    reply.headers(securityHeaders.docs).type('text/javascript; charset=utf-8').send(script),
   )
   const read = new Map<string, Promise<Buffer>>()
   for (const [name, type] of Object.entries(assets)) {
@@ -67,7 +69,7 @@ export function docsRoutes(app: App, describe: () => Promise<string>): void {
       const file = read.get(name) ?? readFile(join(assetDirectory(), name))
       read.set(name, file)
       return reply
-        .headers(headersOf.docs)
+        .headers(securityHeaders.docs)
         .type(type)
         .send(await file)
     })

@@ -2,11 +2,11 @@
 import { CallAnswer, CallRecord, Calls, CallsPage, CallsQuery, NewCall } from '../wire/calls.ts'
 import { Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
 import { IdPath } from '../wire/scalars.ts'
-import { routesOf, say, type App, type Deps } from './route.ts'
+import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
 
 export function callRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'calls')
+  const route = defineRoutes(app, deps, 'calls')
   route(
     'POST',
     '/api/calls',
@@ -51,7 +51,7 @@ const noFlow = (id: string) =>
   wireNo('not_found', `There is no flow "${id}". A message's answer and a call's record name theirs.`)
 
 function flowRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'calls')
+  const route = defineRoutes(app, deps, 'calls')
   const params = IdPath
   route(
     'GET',

@@ -3,7 +3,7 @@
  */
 const nameCharsMax = 64
 
-export function clientNameOf(userAgent: string | undefined): string {
+export function readClientName(userAgent: string | undefined): string {
   const product = /^[A-Za-z0-9][A-Za-z0-9._-]*/
     .exec(userAgent ?? '')?.[0]
     .toLowerCase()

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { follow, type Follower } from './feed-follow.ts'
-import { framesOf, type Frame } from './feed-frame.ts'
-import { sightOf } from '../runtime/desk/sight.ts'
+import { createFrames, type Frame } from './feed-frame.ts'
+import { createSight } from '../runtime/desk/sight.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { Delta } from '../wire/log.ts'
@@ -91,7 +91,7 @@ function following(
     faults,
     follower: follow({
       log: log.log,
-      frames: framesOf(),
+      frames: createFrames(),
       sight: null,
       bufferedBytesMax: 1_000_000,
       outlet,
@@ -242,7 +242,7 @@ describe('what only some may see', () => {
           model: null,
         } as never)
   }
-  const sight = () => sightOf({ session }, { kind: 'session', session: 'ses_own' })
+  const sight = () => createSight({ session }, { kind: 'session', session: 'ses_own' })
   const sessions: SessionId[] = [
     'ses_other',
     'ses_own',
@@ -321,7 +321,7 @@ describe('what only some may see', () => {
   test('a look-up that fails ends the listener, and shows nothing', async () => {
     const log = logOf([notice(1, 'ses_other')])
     const { outlet, follower, faults } = following(log, {
-      sight: sightOf(
+      sight: createSight(
         { session: () => Promise.reject(new Error('disk')) },
         { kind: 'session', session: 'ses_own' },
       ),

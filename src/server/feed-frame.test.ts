@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { StoredEvent } from '../model/event.ts'
-import { framesOf } from './feed-frame.ts'
+import { createFrames } from './feed-frame.ts'
 import type { Delta } from '../wire/log.ts'
 
 let written = 0
@@ -18,7 +18,7 @@ const stored = (seq: number, text = ''): StoredEvent => ({
 })
 
 test('an event is written once for all who listen, in both dialects', () => {
-  const frames = framesOf()
+  const frames = createFrames()
   const event = stored(7, 'hello')
   written = 0
   for (let n = 0; n < 200; n += 1)
@@ -33,7 +33,7 @@ test('an event is written once for all who listen, in both dialects', () => {
 })
 
 test('what is kept is bounded by its bytes, oldest first', () => {
-  const frames = framesOf(10_000)
+  const frames = createFrames(10_000)
   written = 0
   for (let seq = 1; seq <= 100; seq += 1) frames.event(stored(seq, 'x'.repeat(400)))
   expect(written).toBe(100)
@@ -45,7 +45,7 @@ test('what is kept is bounded by its bytes, oldest first', () => {
 })
 
 test('a delta is written once, has no number, and a newline in it stays on its line', () => {
-  const frames = framesOf()
+  const frames = createFrames()
   const delta: Delta = { session: 'ses_1', turn: 'turn_1', epoch: 1, step: 2, offset: 3, text: 'a\nb' }
   expect(frames.delta(delta)).toBe(frames.delta(delta))
   expect(frames.delta(delta).sse.toString()).toBe(

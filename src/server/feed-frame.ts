@@ -51,7 +51,7 @@ const keptBytesMax = 8 * 1024 * 1024
  * Keeps the frames of the newest events asked for, within a bound of bytes. A number is a cursor: it goes out
  * as text, and means nothing but its order.
  */
-export function framesOf(keptMax = keptBytesMax): Frames {
+export function createFrames(keptMax = keptBytesMax): Frames {
   const kept = new Map<number, TextFrame>()
   let bytes = 0
   let last: { delta: Delta; frame: Frame } | null = null

@@ -13,9 +13,9 @@ import { hostFrameBytesMax } from '../model/limits.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 import { tooManyListeners, type Feed } from './feed.ts'
 import type { Follower } from './feed-follow.ts'
-import { pathOf, type LogSink } from './log-sink.ts'
+import { loggedPath, type LogSink } from './log-sink.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { wireNo, wireNoOf, type WireNo } from './wire-error.ts'
+import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
 
 const frameBytesMax = 64 * 1024
 const badFramesMax = 10
@@ -86,7 +86,7 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
       )
       const admitted = options.admit(request)
       if ('status' in admitted) return decline(socket, admitted)
-      const door = options.doors[pathOf(request.url)]
+      const door = options.doors[loggedPath(request.url)]
       const via = door === undefined ? server : wide
       via.handleUpgrade(request, socket, head, (ws) => {
         sockets.add(ws)
@@ -126,7 +126,7 @@ function end(ws: WebSocket, broke: (fault: unknown) => void, fault: unknown): vo
 
 const tooMany = (listenersMax: number): object => ({
   type: 'error',
-  ...wireNoOf(tooManyListeners(listenersMax)).body,
+  ...toWireNo(tooManyListeners(listenersMax)).body,
 })
 
 /** Other protocols only speak: that the peer is still there, and how many there may be, is seen to here. */
@@ -300,7 +300,7 @@ class Conversation {
 
   #bad(refusal: Refusal): void {
     this.#badFrames += 1
-    this.#say({ type: 'error', ...wireNoOf(refusal).body })
+    this.#say({ type: 'error', ...toWireNo(refusal).body })
     if (this.#badFrames >= badFramesMax) this.#close(closeCodes.policy, 'too many bad frames')
   }
 

@@ -4,8 +4,8 @@ import type { FastifyReply } from 'fastify'
 import { contained, faultText } from '../model/contained.ts'
 import { tooManyListeners, type Feed, type Listener } from './feed.ts'
 import type { Outlet } from './feed-follow.ts'
-import { headersOf } from './response-headers.ts'
-import { answer, whoOf, type App, type Deps } from './route.ts'
+import { securityHeaders } from './response-headers.ts'
+import { answer, requireWho, type App, type Deps } from './route.ts'
 import { isRefusal } from '../model/refusal.ts'
 import { WireError } from './wire-error.ts'
 
@@ -44,7 +44,7 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
     },
   }
   app.get('/api/events', { schema, exposeHeadRoute: false }, async (request, reply) => {
-    const who = whoOf(request)
+    const who = requireWho(request)
     const resumed = request.headers['last-event-id']
     const after = feed.startOf(
       request.query.after ?? (typeof resumed === 'string' && resumed !== '' ? resumed : null),
@@ -69,7 +69,7 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
     )
     reply.hijack()
     reply.raw.writeHead(200, {
-      ...headersOf.api,
+      ...securityHeaders.api,
       'content-type': 'text/event-stream; charset=utf-8',
       'x-accel-buffering': 'no',
     })

@@ -7,7 +7,7 @@ import { badInput, type Refusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
-import { framesOf } from './feed-frame.ts'
+import { createFrames } from './feed-frame.ts'
 import { follow, type Follower, type Outlet } from './feed-follow.ts'
 import { gatherWrites, type GatheredWrites } from './gather-writes.ts'
 import type { LogSink } from './log-sink.ts'
@@ -45,7 +45,7 @@ export type FeedOptions = {
   closing: AbortSignal
 }
 
-export function feedOf({
+export function createListeners({
   desks,
   clock,
   log,
@@ -56,7 +56,7 @@ export function feedOf({
   closing,
 }: FeedOptions): Feed {
   const listeners = new Set<Listener>()
-  const frames = framesOf()
+  const frames = createFrames()
   const fault = (error: unknown): void => log('error', 'a feed broke', { stack: faultText(error) })
   /**
    * Those that hold most go first, until the rest fits; they can come back with the number of their last

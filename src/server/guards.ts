@@ -8,12 +8,12 @@ import { type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { hostGuard, type HostGuard } from './host-guard.ts'
-import { nameOf, type Identity } from './identity.ts'
-import { pathOf, type LogSink } from './log-sink.ts'
+import { nameAsker, type Identity } from './identity.ts'
+import { loggedPath, type LogSink } from './log-sink.ts'
 import { rateLimit, type RateLimit } from './rate-limit.ts'
-import { headersOf } from './response-headers.ts'
+import { securityHeaders } from './response-headers.ts'
 import { say, type App } from './route.ts'
-import { wireNo, wireNoOf, type WireNo } from './wire-error.ts'
+import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
 
 export type Guards = {
   readonly rate: RateLimit
@@ -61,13 +61,13 @@ export function guards({
   ): WireNo | { who: Who | null; client: string } => {
     if (hosts === null || closing.aborted) return notNow
     const foreign = hosts.check(request, isPublic ? 'allowed' : 'refused')
-    if (foreign !== null) return wireNoOf(foreign)
+    if (foreign !== null) return toWireNo(foreign)
     const who = identity.of(request)
-    const client = `${request.socket.remoteAddress ?? ''} ${isRefusal(who) ? 'nobody' : nameOf(who)}`
+    const client = `${request.socket.remoteAddress ?? ''} ${isRefusal(who) ? 'nobody' : nameAsker(who)}`
     const retryInMs = rate.take(client)
-    if (retryInMs !== null) return wireNoOf(tooOften(requestsPerMinute, retryInMs))
+    if (retryInMs !== null) return toWireNo(tooOften(requestsPerMinute, retryInMs))
     if (!isRefusal(who)) return { who, client }
-    return isPublic ? { who: null, client } : wireNoOf(who)
+    return isPublic ? { who: null, client } : toWireNo(who)
   }
 
   return {
@@ -77,13 +77,13 @@ export function guards({
     },
     watch(app) {
       app.addHook('onRequest', (request, reply, done) => {
-        void reply.headers(headersOf.api)
+        void reply.headers(securityHeaders.api)
         const checked = check(request.raw, request.is404 || request.routeOptions.config.public === true)
         if ('status' in checked) {
           if (checked.status === 403)
             log('warn', 'a request was turned away', {
               method: request.method,
-              path: pathOf(request.url),
+              path: loggedPath(request.url),
               why: checked.body.error.message,
             })
           return void say(reply, checked)
@@ -102,7 +102,7 @@ export function guards({
       if ('status' in checked) return checked
       if (checked.who?.kind === 'session' || checked.who?.kind === 'user')
         return { who: checked.who, client: checked.client }
-      return wireNoOf({
+      return toWireNo({
         code: 'not_allowed',
         agent: 'The token of a turn',
         what: 'follow events',
@@ -125,8 +125,8 @@ const requestFields = (
   ms: number,
 ): Record<string, string | number> => ({
   method: request.method,
-  path: pathOf(request.url),
+  path: loggedPath(request.url),
   status,
   ms: Math.round(ms * 10) / 10,
-  who: request.who === null ? 'nobody' : nameOf(request.who),
+  who: request.who === null ? 'nobody' : nameAsker(request.who),
 })

@@ -14,15 +14,15 @@ import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { describeApi, docsRoutes } from './api-docs.ts'
 import { callRoutes } from './call-routes.ts'
-import { feedOf } from './feed.ts'
+import { createListeners } from './feed.ts'
 import { feedSocket, type SocketDoors } from './feed-socket.ts'
 import { eventRoutes } from './feed-sse.ts'
 import { guards, type Guards, type HttpObserver } from './guards.ts'
 import { inUrl, isLoopback } from './host-guard.ts'
-import { identityOf, type Identity } from './identity.ts'
+import { createIdentity, type Identity } from './identity.ts'
 import { jsonBodies } from './json-body.ts'
 import { knownRoutes } from './known-routes.ts'
-import { pathOf, type LogSink } from './log-sink.ts'
+import { loggedPath, type LogSink } from './log-sink.ts'
 import { mailRoutes } from './mail-routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { questionRoutes } from './question-routes.ts'
@@ -30,7 +30,7 @@ import { say, type App, type Deps } from './route.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
-import { RefusedInput, WireError, wireNo, wireNoOfError } from './wire-error.ts'
+import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
 
 /**
  * Other protocols mount themselves with this, in a scope of their own. Their routes need a token too, unless
@@ -113,7 +113,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     throw new Error(`host: "${options.host}" can be reached from other machines, so it needs tokens`)
   const limits = { ...httpLimitsDefault, ...options.limits }
   const closing = new AbortController()
-  const identity = identityOf(options)
+  const identity = createIdentity(options)
   const deps: Deps = {
     ...options,
     numbers: options.numbers ?? null,
@@ -130,7 +130,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     closing: closing.signal,
   })
   const app = appOf(limits, deps, options.sockets ?? {})
-  const feed = feedOf({ ...options, ...limits, closing: closing.signal })
+  const feed = createListeners({ ...options, ...limits, closing: closing.signal })
   const sockets = feedSocket({
     ...limits,
     feed,
@@ -198,7 +198,7 @@ function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors)
     maxHeaderSize: headerBytesMax,
     // Other upgrades, like curl's to HTTP/2, are declined by going on without them.
     shouldUpgradeCallback: (request: IncomingMessage) =>
-      (pathOf(request.url) === '/ws' || Object.hasOwn(sockets, pathOf(request.url))) &&
+      (loggedPath(request.url) === '/ws' || Object.hasOwn(sockets, loggedPath(request.url))) &&
       request.headers.upgrade?.toLowerCase() === 'websocket',
   }
   const app = fastify({
@@ -211,7 +211,7 @@ function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors)
     return503OnClosing: false,
     routerOptions: { maxParamLength: idCharsMax },
     frameworkErrors: (error, _request, reply) =>
-      void say(reply as never, wireNoOfError(error, limits.bodyBytesMax)),
+      void say(reply as never, faultToWireNo(error, limits.bodyBytesMax)),
     clientErrorHandler: answerBroken,
     schemaController: {
       compilersFactory: { buildValidator: () => checkInput, buildSerializer: () => () => JSON.stringify },
@@ -220,10 +220,10 @@ function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors)
   app.setErrorHandler((error, request, reply) => {
     const no = closing.aborted
       ? wireNo('unavailable', 'The server stops. Try again.', { 'retry-after': '5' })
-      : wireNoOfError(error, limits.bodyBytesMax)
+      : faultToWireNo(error, limits.bodyBytesMax)
     const fields = {
       method: request.method,
-      path: pathOf(request.url),
+      path: loggedPath(request.url),
       stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
     }
     // Nobody is there to read it: most likely what was asked for was cancelled with its client.
@@ -253,7 +253,7 @@ async function mount(app: App, deps: Deps, guard: Guards, pageDir: string | null
   guard.watch(app)
   jsonBodies(app)
   app.setNotFoundHandler((request, reply) => {
-    const path = pathOf(request.url)
+    const path = loggedPath(request.url)
     const methods = known.methodsOf(path)
     return methods.length === 0
       ? say(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actIdOf } from './idempotency.ts'
+import { deriveActId } from './idempotency.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 
 const idOf = (
@@ -8,9 +8,9 @@ const idOf = (
   method = 'POST',
   url = '/api/calls',
 ): unknown =>
-  actIdOf(
+  deriveActId(
     { headers: { 'idempotency-key': key }, method, routeOptions: { url } } as unknown as Parameters<
-      typeof actIdOf
+      typeof deriveActId
     >[0],
     who,
   )

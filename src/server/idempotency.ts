@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { badInput, type Refusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/desk/asker.ts'
-import { nameOf } from './identity.ts'
+import { nameAsker } from './identity.ts'
 
 const keyCharsMax = 255
 
@@ -14,7 +14,7 @@ const keyCharsMax = 255
  * Null without a key. The route's pattern is hashed, not the path: a key used again for another target is a
  * mistake, and is told so.
  */
-export function actIdOf(
+export function deriveActId(
   request: Pick<FastifyRequest, 'headers' | 'method' | 'routeOptions'>,
   who: Who,
 ): { id: string | null } | Refusal {
@@ -25,7 +25,7 @@ export function actIdOf(
   }
   return {
     id: createHash('sha256')
-      .update(JSON.stringify([nameOf(who), request.method, request.routeOptions.url ?? '', key]))
+      .update(JSON.stringify([nameAsker(who), request.method, request.routeOptions.url ?? '', key]))
       .digest('base64url'),
   }
 }

@@ -9,7 +9,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SessionId, TurnId } from '../model/id.ts'
 import type { Refusal } from '../model/refusal.ts'
 import type { Who } from '../runtime/desk/asker.ts'
-import { pathOf } from './log-sink.ts'
+import { loggedPath } from './log-sink.ts'
 
 /** A request as far as it says who sends it: Fastify's and Node's both fit. */
 export type Asking = { headers: IncomingHttpHeaders; url?: string | undefined }
@@ -39,7 +39,7 @@ const mint = (secret: Uint8Array, prefix: string, id: string): string =>
 const macOf = (secret: Uint8Array, prefix: string, id: string): string =>
   createHmac('sha256', secret).update(`${prefix}${id}`).digest('base64url')
 
-export function identityOf(options: IdentityOptions): Identity {
+export function createIdentity(options: IdentityOptions): Identity {
   const expected = options.token === null ? null : digest(options.token)
   return {
     mode: options.auth,
@@ -84,7 +84,7 @@ function tokensIn({ headers, url }: Asking): string[] {
   const bearer = headers.authorization === undefined ? null : /^Bearer +(\S+) *$/i.exec(headers.authorization)
   if (bearer?.[1] !== undefined) tokens.push(bearer[1])
   const inQuery =
-    url !== undefined && url.includes('token=') && takesQueryToken(pathOf(url))
+    url !== undefined && url.includes('token=') && takesQueryToken(loggedPath(url))
       ? new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('token')
       : null
   if (inQuery !== null && inQuery !== '') tokens.push(inQuery)
@@ -99,5 +99,5 @@ const takesQueryToken = (path: string): boolean =>
   path === '/ws' || path.startsWith('/ws/') || path === '/mcp' || path.startsWith('/mcp/')
 
 /** One text for each identity, for what is counted or hashed by it. */
-export const nameOf = (who: Who): string =>
+export const nameAsker = (who: Who): string =>
   who.kind === 'user' ? 'user' : who.kind === 'session' ? `session:${who.session}` : `turn:${who.turn}`

@@ -15,7 +15,7 @@ import {
   SentMail,
 } from '../wire/mail.ts'
 import { IdPath } from '../wire/scalars.ts'
-import { routesOf, type App, type Deps } from './route.ts'
+import { defineRoutes, type App, type Deps } from './route.ts'
 
 export function mailRoutes(app: App, deps: Deps): void {
   inboxRoutes(app, deps)
@@ -24,7 +24,7 @@ export function mailRoutes(app: App, deps: Deps): void {
 }
 
 function inboxRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'mail')
+  const route = defineRoutes(app, deps, 'mail')
   const params = IdPath
   route(
     'GET',
@@ -74,7 +74,7 @@ function inboxRoutes(app: App, deps: Deps): void {
 }
 
 function draftRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'mail')
+  const route = defineRoutes(app, deps, 'mail')
   const params = IdPath
   route(
     'POST',
@@ -129,7 +129,7 @@ function draftRoutes(app: App, deps: Deps): void {
 }
 
 function readingRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'mail')
+  const route = defineRoutes(app, deps, 'mail')
   route(
     'GET',
     '/api/messages/:id',

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
-import { headersOf } from './response-headers.ts'
+import { securityHeaders } from './response-headers.ts'
 import type { App, Deps } from './route.ts'
 
 type File = {
@@ -44,7 +44,7 @@ export function pageRoutes(app: App, { version }: Deps, pageDir: string | null):
   if (!files.has('/')) files.set('/', fileOf('index.html', Buffer.from(barePage(version))))
   for (const [path, file] of files) {
     app.get(path, { config: { public: true }, schema: { hide: true } as object }, async (request, reply) => {
-      void reply.headers(headersOf.page).header('etag', file.etag).type(file.type)
+      void reply.headers(securityHeaders.page).header('etag', file.etag).type(file.type)
       if (file.fixed) void reply.header('cache-control', 'public, max-age=31536000, immutable')
       if (request.headers['if-none-match'] === file.etag) return reply.code(304).send()
       return reply.send(file.body)

@@ -1,10 +1,10 @@
 /** Permission questions: a person answers, never an agent. */
 import { Answered, NewAnswer, Questions } from '../wire/questions.ts'
 import { IdPath } from '../wire/scalars.ts'
-import { routesOf, type App, type Deps } from './route.ts'
+import { defineRoutes, type App, type Deps } from './route.ts'
 
 export function questionRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'questions')
+  const route = defineRoutes(app, deps, 'questions')
   route('GET', '/api/questions', { summary: 'Open questions', answers: { 200: Questions } }, ({ desk }) =>
     desk.questions.list(),
   )

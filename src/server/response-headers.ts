@@ -14,7 +14,7 @@ const always: Record<string, string> = {
 
 const noFrames = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export const headersOf: Readonly<Record<PageKind, Readonly<Record<string, string>>>> = {
+export const securityHeaders: Readonly<Record<PageKind, Readonly<Record<string, string>>>> = {
   api: {
     ...always,
     'content-security-policy': `default-src 'none'; ${noFrames}`,

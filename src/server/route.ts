@@ -20,12 +20,12 @@ import type { Asker, Who } from '../runtime/desk/asker.ts'
 import type { Desk, Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/ports.ts'
 import type { Numbers } from '../wire/server.ts'
-import { clientNameOf } from './client-name.ts'
-import { actIdOf } from './idempotency.ts'
+import { readClientName } from './client-name.ts'
+import { deriveActId } from './idempotency.ts'
 import type { Identity } from './identity.ts'
 import type { LogSink } from './log-sink.ts'
 import { orStopping, stopping, stoppingAnswer } from './or-stopping.ts'
-import { wireNoOf, WireError, type WireNo } from './wire-error.ts'
+import { toWireNo, WireError, type WireNo } from './wire-error.ts'
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -63,25 +63,25 @@ declare module 'fastify' {
 }
 
 /** Routes that are not public are asked only after somebody was found. */
-export function whoOf(request: FastifyRequest): Who {
+export function requireWho(request: FastifyRequest): Who {
   if (request.who === null)
     throw new Error(`${request.method} ${request.routeOptions.url ?? ''} is public, so nobody is known`)
   return request.who
 }
 
 /** A request as the desk knows it: who asks, the id of the act, and whether the asker is still there. */
-export function askerOf(
+export function readAsker(
   { identity, cwd }: Pick<Deps, 'identity' | 'cwd'>,
   request: FastifyRequest,
   act: string | null,
   signal: AbortSignal,
 ): Asker {
-  const client = { name: clientNameOf(request.headers['user-agent']), cwd }
+  const client = { name: readClientName(request.headers['user-agent']), cwd }
   return {
-    who: whoOf(request),
+    who: requireWho(request),
     act,
     signal,
-    trace: traceOf(request),
+    trace: readTrace(request),
     open: identity.mode === 'open',
     client,
   }
@@ -118,7 +118,7 @@ type Route<P, Q, B> = {
  * `run` answers with a value or a Refusal; a null was answered already. A refusal has the status of its code,
  * at every route.
  */
-export const routesOf =
+export const defineRoutes =
   (app: App, deps: Deps, tag: string) =>
   <P, Q, B>(
     method: HTTPMethods,
@@ -140,10 +140,10 @@ export const routesOf =
         response: { ...answers, '4xx': WireError },
       },
       async handler(request, reply) {
-        const act = actIdOf(request, whoOf(request))
+        const act = deriveActId(request, requireWho(request))
         if (isRefusal(act)) return answer(reply, usual, act)
         const signal = whenGone(reply, whenStopping === 'waitEnds' ? deps.closing : undefined)
-        const desk = deps.desks.as(askerOf(deps, request, act.id, signal))
+        const desk = deps.desks.as(readAsker(deps, request, act.id, signal))
         const asked = { desk, params: request.params, query: request.query, body: request.body } as {
           desk: Desk
           params: P
@@ -160,7 +160,7 @@ export const routesOf =
 
 /** Sends a value, or a refusal in the one shape with its own status. */
 export const answer = (reply: FastifyReply, status: number, value: object): FastifyReply =>
-  isRefusal(value) ? say(reply, wireNoOf(value)) : reply.code(status).send(value)
+  isRefusal(value) ? say(reply, toWireNo(value)) : reply.code(status).send(value)
 
 export function say(reply: FastifyReply, no: WireNo): FastifyReply {
   // What was chosen for a good answer, like a content type, does not hold for this one.
@@ -191,7 +191,7 @@ export function whenGone(reply: FastifyReply, also?: AbortSignal): AbortSignal {
 }
 
 /** The W3C trace that the request belongs to; one that is malformed is none. */
-export function traceOf(request: FastifyRequest): string | null {
+export function readTrace(request: FastifyRequest): string | null {
   const trace = request.headers['traceparent']
   return typeof trace === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace)
     ? trace

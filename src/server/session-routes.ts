@@ -21,7 +21,7 @@ import {
   SessionState,
   WaitQuery,
 } from '../wire/sessions.ts'
-import { routesOf, whoOf, type App, type Deps } from './route.ts'
+import { defineRoutes, requireWho, type App, type Deps } from './route.ts'
 
 export function sessionRoutes(app: App, deps: Deps): void {
   openingRoutes(app, deps)
@@ -30,7 +30,7 @@ export function sessionRoutes(app: App, deps: Deps): void {
 }
 
 function openingRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'sessions')
+  const route = defineRoutes(app, deps, 'sessions')
   route(
     'POST',
     '/api/sessions',
@@ -39,7 +39,7 @@ function openingRoutes(app: App, deps: Deps): void {
       const made = await desk.sessions.create(body)
       if (isRefusal(made)) return made
       // A client of the user acts through an external session, which needs that session's own token.
-      const isClients = whoOf(request).kind === 'user' && made.agent === externalAgent.name
+      const isClients = requireWho(request).kind === 'user' && made.agent === externalAgent.name
       return { ...made, token: isClients ? deps.identity.tokenOf(made.sessionId) : null }
     },
   )
@@ -65,7 +65,7 @@ function openingRoutes(app: App, deps: Deps): void {
 }
 
 function lifeRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'sessions')
+  const route = defineRoutes(app, deps, 'sessions')
   const params = IdPath
   route('GET', '/api/sessions/:id', { summary: 'One session', params, answers: { 200: Session } }, (asked) =>
     asked.desk.sessions.get(asked.params.id),
@@ -116,7 +116,7 @@ function lifeRoutes(app: App, deps: Deps): void {
 }
 
 function messageRoutes(app: App, deps: Deps): void {
-  const route = routesOf(app, deps, 'messages')
+  const route = defineRoutes(app, deps, 'messages')
   route(
     'POST',
     '/api/sessions/:id/messages',

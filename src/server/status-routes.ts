@@ -1,7 +1,7 @@
 /** Whether the server lives, who it is, and what it counts. */
 import { Health, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
 import type { StoreHealth } from '../runtime/store-health.ts'
-import { routesOf, say, type App, type Deps } from './route.ts'
+import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo, WireError } from './wire-error.ts'
 
 const tag = 'status'
@@ -28,7 +28,7 @@ export function statusRoutes(app: App, deps: Deps): void {
       .code(health.state === 'ok' ? 200 : 503)
       .send({ status: health.state, version, uptimeSeconds: uptimeSeconds(), store: showStore(health) })
   })
-  const route = routesOf(app, deps, tag)
+  const route = defineRoutes(app, deps, tag)
   route(
     'GET',
     '/api/server',

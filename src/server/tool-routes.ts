@@ -2,17 +2,17 @@
 import { Agents } from '../wire/agents.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { Recorded, ToolPath, Tools, ToolsQuery, ToolUse, TracedTool, UsedTool } from '../wire/tools.ts'
-import { routesOf, type App, type Deps } from './route.ts'
+import { defineRoutes, type App, type Deps } from './route.ts'
 
 export function toolRoutes(app: App, deps: Deps): void {
-  const agents = routesOf(app, deps, 'agents')
+  const agents = defineRoutes(app, deps, 'agents')
   agents(
     'GET',
     '/api/agents',
     { summary: 'Configured and created agents', answers: { 200: Agents } },
     ({ desk }) => desk.agents.list(),
   )
-  const tools = routesOf(app, deps, 'tools')
+  const tools = defineRoutes(app, deps, 'tools')
   tools(
     'GET',
     '/api/tools',

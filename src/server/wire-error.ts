@@ -1,12 +1,12 @@
 /** How a no reads on the wire: one shape everywhere, one status for each code. */
 import { z } from 'zod'
 import { DamagedRow } from '../model/damaged-row.ts'
-import { errorOf, headersOf, statusOf } from '../model/refusal-on-wire.ts'
+import { toWireError, refusalHeaders, refusalStatus } from '../model/refusal-on-wire.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
 import { storeRefusal } from '../runtime/faults.ts'
 
 /** What only a wire can say: no rule of the runtime was asked. */
-export const wireStatusOf = {
+export const wireStatus = {
   bad_request: 400,
   not_found: 404,
   method_not_allowed: 405,
@@ -17,7 +17,7 @@ export const wireStatusOf = {
   bug: 500,
   unavailable: 503,
 } as const
-export type WireCode = keyof typeof wireStatusOf
+export type WireCode = keyof typeof wireStatus
 
 export const WireError = z
   .looseObject({
@@ -36,24 +36,28 @@ export type WireNo = { status: number; body: WireError; headers: Record<string, 
 const noHeaders: Record<string, string> = {}
 
 /** `more` adds to the details, for what only the wire knows. */
-export function wireNoOf(refusal: Refusal, more: Record<string, unknown> = {}): WireNo {
-  return { status: statusOf[refusal.code], body: errorOf(refusal, more), headers: headersOf(refusal) }
+export function toWireNo(refusal: Refusal, more: Record<string, unknown> = {}): WireNo {
+  return {
+    status: refusalStatus[refusal.code],
+    body: toWireError(refusal, more),
+    headers: refusalHeaders(refusal),
+  }
 }
 
 export const wireNo = (
   code: WireCode,
   message: string,
   headers: Record<string, string> = noHeaders,
-): WireNo => ({ status: wireStatusOf[code], body: { error: { code, message } }, headers })
+): WireNo => ({ status: wireStatus[code], body: { error: { code, message } }, headers })
 
 /**
  * What Fastify and Node throw, by their codes; everything else that is not a client's mistake is a bug of
  * ours.
  */
-export function wireNoOfError(error: unknown, bodyBytesMax: number): WireNo {
-  if (error instanceof RefusedInput) return wireNoOf(error.refusal)
+export function faultToWireNo(error: unknown, bodyBytesMax: number): WireNo {
+  if (error instanceof RefusedInput) return toWireNo(error.refusal)
   const unavailable = storeRefusal(error)
-  if (unavailable !== null) return wireNoOf(unavailable)
+  if (unavailable !== null) return toWireNo(unavailable)
   if (error instanceof DamagedRow) return wireNo('bug', error.message)
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return wireNo413(bodyBytesMax)
@@ -102,6 +106,6 @@ export class RefusedInput extends Error {
   constructor(refusal: Refusal) {
     super(explain(refusal))
     this.refusal = refusal
-    this.statusCode = statusOf[refusal.code]
+    this.statusCode = refusalStatus[refusal.code]
   }
 }

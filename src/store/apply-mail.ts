@@ -5,7 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { EventOf, MailTarget } from '../model/event.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
-import { suffixOf, userSession } from '../model/mail.ts'
+import { idSuffix, userSession } from '../model/mail.ts'
 
 export type MailEvent = EventOf<
   | 'message.drafted'
@@ -57,12 +57,12 @@ export function prepareMailWrites(db: DatabaseSync) {
 }
 export type MailWrites = ReturnType<typeof prepareMailWrites>
 
-const keyOf = (id: MessageId | null): string | null => (id === null ? null : suffixOf(id))
+const keyOf = (id: MessageId | null): string | null => (id === null ? null : idSuffix(id))
 const receiverOf = (target: MailTarget): SessionId | null =>
   target.kind === 'session' ? target.session : null
 
 export function applyMail(writes: MailWrites, event: MailEvent, at: Millis, seq: number): void {
-  const id = suffixOf(event.message)
+  const id = idSuffix(event.message)
   switch (event.type) {
     case 'message.drafted':
       writes.draft.run(

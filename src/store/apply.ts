@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Event, EventOf, OpeningMessage } from '../model/event.ts'
-import { cancelKey, turnOf, type Millis } from '../model/id.ts'
+import { cancelKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { applyMail, prepareMailWrites } from './apply-mail.ts'
@@ -102,7 +102,7 @@ export function applyAll(writes: Writes, events: readonly { event: Event; seq: n
   for (const { event, seq } of events) {
     if (event.type === 'session.created' && event.kind === 'ephemeral') batch.made.add(event.session)
     else if (event.type === 'turn.started' && event.turn !== null) batch.started.set(event.turn, event)
-    else if (event.type === 'call.ended') batch.ended.set(turnOf(event.call), { event, seq })
+    else if (event.type === 'call.ended') batch.ended.set(toTurnId(event.call), { event, seq })
     else if (event.type === 'turn.ended' && event.turn !== null) batch.turnsEnded.add(event.turn)
   }
   for (const { event, seq } of events) applyOne(writes, batch, event, seq)
@@ -269,9 +269,9 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
 function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, seq: number): void {
   assert(event.turn !== null, 'a call is made in a turn')
   const held = event.grant.tokensMax ?? 0
-  const { state, node, epoch, deadline } = startOf(batch, turnOf(event.call))
+  const { state, node, epoch, deadline } = startOf(batch, toTurnId(event.call))
   writes.call.run(
-    turnOf(event.call),
+    toTurnId(event.call),
     event.target,
     event.flow,
     state,
@@ -298,7 +298,7 @@ function openCall(writes: Writes, batch: Batch, event: EventOf<'call.opened'>, s
  * that has stopped (R7).
  */
 function endCall(writes: Writes, batch: Batch, event: EventOf<'call.ended'>, seq: number): void {
-  const turn = turnOf(event.call)
+  const turn = toTurnId(event.call)
   // Written together with its turn's end.
   if (batch.turnsEnded.has(turn)) return
   const row = writes.endCall.get(event.outcome, seq, turn) as

@@ -112,7 +112,7 @@ export function freeWords(directory: string, free = freeBytesAt(directory)): str
  * Which file a path names, so that a file that was moved or replaced underneath is noticed. Null where there
  * is none.
  */
-export function identityOf(path: string): string | null {
+export function fileIdentity(path: string): string | null {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
     return found === undefined ? null : `${found.dev}:${found.ino}`

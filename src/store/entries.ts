@@ -13,7 +13,7 @@ import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/ports.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
-import { segmentOf, segmentsOf, type Segment } from './segments.ts'
+import { findSegment, listSegments, type Segment } from './segments.ts'
 
 export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
 
@@ -229,7 +229,9 @@ function* sift(sql: Statements, plan: Plan, row: Row): Generator<undefined, 'rol
 }
 
 function textOf(sql: Statements, plan: Plan, row: Row): string {
-  row.text ??= (sql.text.get(segmentOf(plan.segments, row.n)?.session ?? '', row.n) as { text: string }).text
+  row.text ??= (
+    sql.text.get(findSegment(plan.segments, row.n)?.session ?? '', row.n) as { text: string }
+  ).text
   return row.text
 }
 
@@ -255,7 +257,7 @@ function newestTooOld(sql: Statements, plan: Plan, count: number): number {
   let high = count
   // A walk that reads everything stopped at the entry that is asked first.
   for (let n = count; low < high; n = Math.ceil((low + high) / 2)) {
-    const { at } = sql.at.get(segmentOf(plan.segments, n)?.session ?? '', n) as { at: number }
+    const { at } = sql.at.get(findSegment(plan.segments, n)?.session ?? '', n) as { at: number }
     if (at < plan.oldestAt) low = n
     else high = n - 1
   }
@@ -304,7 +306,7 @@ function* selectInSlices(
 ): Generator<undefined, EntryPage> {
   const sql = statementsOf(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
-  const plan = planOf(segmentsOf(db, session, total), total, select)
+  const plan = planOf(listSegments(db, session, total), total, select)
   const dropped: Record<DropReason, number> = {
     age: 0,
     roles: 0,

@@ -16,12 +16,12 @@ import type {
 } from '../model/facts.ts'
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { noticesShownMax } from '../model/limits.ts'
-import { isWaiting, suffixOf } from '../model/mail.ts'
+import { isWaiting, idSuffix } from '../model/mail.ts'
 import { NeedsKeys, type Key, type Tx } from '../runtime/ports.ts'
-import { acceptedWith, countsOf, messageOf, prepareMail, waitingIn } from './mail.ts'
+import { acceptedWith, readCounts, readMessage, prepareMail, waitingIn } from './mail.ts'
 import {
   arrays,
-  grantsOf,
+  parseGrants,
   selected,
   sessionAt,
   sessionColumns,
@@ -53,7 +53,7 @@ const turnWidth = turnColumns.length
 const sessionWidth = sessionColumns.length
 
 export function prepareFacts(db: DatabaseSync) {
-  const grants = grantsOf(db)
+  const grants = parseGrants(db)
   const prepare = (sql: string): StatementSync => arrays(db.prepare(sql))
   return {
     grants,
@@ -158,9 +158,9 @@ export function messageFacts(
   id: MessageId,
   held: ReadonlySet<string> | null,
 ): MessageFacts | null {
-  const facts = messageOf(mail, id)
+  const facts = readMessage(mail, id)
   if (facts === null || !isWaiting(facts) || held?.has(`session:${facts.to ?? ''}`) !== true)
-    need(held, [`message:${suffixOf(id)}`])
+    need(held, [`message:${idSuffix(id)}`])
   return facts
 }
 
@@ -180,7 +180,7 @@ export function acceptedFacts(
   held: ReadonlySet<string> | null,
 ): MessageFacts | null {
   const facts = acceptedWith(mail, act)
-  if (facts !== null) need(held, [`message:${suffixOf(facts.id)}`])
+  if (facts !== null) need(held, [`message:${idSuffix(facts.id)}`])
   return facts
 }
 
@@ -190,7 +190,7 @@ export function mailFacts(
   held: ReadonlySet<string> | null,
 ): MailFacts {
   need(held, [`session:${id}`])
-  return countsOf(mail, id)
+  return readCounts(mail, id)
 }
 
 /** Throws NeedsKeys for what is missing. */

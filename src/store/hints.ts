@@ -1,10 +1,10 @@
 /** Which hints a commit gives. They only save time. */
 import type { Event } from '../model/event.ts'
-import { turnOf } from '../model/id.ts'
+import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Hint } from '../runtime/ports.ts'
 
-export function hintsOf(
+export function collectHints(
   events: readonly Event[],
   { first, at }: { first: number; at: number },
   hints: Hint[],
@@ -21,7 +21,7 @@ export function hintsOf(
 function hintOf(event: Event, started: ReadonlySet<string | null>): Hint | null {
   if (event.type === 'call.ended') return { kind: 'call.ended', call: event.call, event }
   if (event.type === 'call.opened')
-    return started.has(turnOf(event.call)) ? null : { kind: 'turn.queued', session: event.target }
+    return started.has(toTurnId(event.call)) ? null : { kind: 'turn.queued', session: event.target }
   if (event.type === 'question.answered') return { kind: 'question.answered', question: event.question }
   if (event.turn === null) return null
   if (event.type === 'turn.ended')

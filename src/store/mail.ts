@@ -5,7 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
-import { suffixOf, userSession } from '../model/mail.ts'
+import { idSuffix, userSession } from '../model/mail.ts'
 import type { Lists } from '../runtime/lists-port.ts'
 import type { Tx } from '../runtime/ports.ts'
 import { readableEvents } from './log-row.ts'
@@ -117,7 +117,7 @@ export const waitingIn = (
     ) as unknown as RawArray[]
   ).map((raw) => read(raw).row)
 
-export function countsOf(statements: MailStatements, session: SessionId): MailFacts {
+export function readCounts(statements: MailStatements, session: SessionId): MailFacts {
   const raw = statements.counts.get(session) as unknown as RawArray
   return {
     waiting: raw[0] as number,
@@ -128,8 +128,8 @@ export function countsOf(statements: MailStatements, session: SessionId): MailFa
 }
 
 /** By either spelling of its id. */
-export function messageOf(statements: MailStatements, id: MessageId): MessageFacts | null {
-  const raw = statements.one.get(suffixOf(id)) as RawArray | undefined
+export function readMessage(statements: MailStatements, id: MessageId): MessageFacts | null {
+  const raw = statements.one.get(idSuffix(id)) as RawArray | undefined
   return raw === undefined ? wordsOf(statements, id) : factsOf(statements, read(raw))
 }
 
@@ -166,7 +166,7 @@ function factsOf(statements: MailStatements, { row: known, seqs }: Read): Messag
 
 /** What a user said to a session without any mail: the message is its turn. */
 function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null {
-  const turn: TurnId = `turn_${suffixOf(id)}`
+  const turn: TurnId = `turn_${idSuffix(id)}`
   const raw = statements.turn.get(turn) as RawArray | undefined
   const sent = raw === undefined ? undefined : eventAt(statements, raw[4] as number)
   if (raw === undefined || sent?.type !== 'message.sent') return null
@@ -232,7 +232,7 @@ export function mailLists(db: DatabaseSync): Lists['mail'] {
   const all = (raws: unknown): MessageFacts[] =>
     (raws as RawArray[]).map((raw) => factsOf(statements, read(raw)))
   return {
-    message: async (id) => messageOf(statements, id),
+    message: async (id) => readMessage(statements, id),
     inbox: async (session, { replies, newest, limit }) =>
       all(
         (newest ? statements.newest : statements.oldest).all(
@@ -241,7 +241,7 @@ export function mailLists(db: DatabaseSync): Lists['mail'] {
           limit,
         ),
       ),
-    counts: async (session) => countsOf(statements, session),
+    counts: async (session) => readCounts(statements, session),
     drafts: async (owner, before, limit) =>
       all(
         owner === null
@@ -250,7 +250,7 @@ export function mailLists(db: DatabaseSync): Lists['mail'] {
       ),
     // Texts are read for those of the page only.
     thread: async (id, after, limit) =>
-      (statements.thread.all(suffixOf(id), after) as unknown as RawArray[])
+      (statements.thread.all(idSuffix(id), after) as unknown as RawArray[])
         .map(read)
         .toSorted((a, b) => a.row.createdSeq - b.row.createdSeq)
         .slice(0, limit)

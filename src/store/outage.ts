@@ -30,7 +30,7 @@ export type OutageClock = {
   elapsed: () => Millis
 }
 
-export function outageOf(
+export function trackOutage(
   file: string,
   { now, elapsed }: OutageClock,
   onChange: (health: StoreHealth) => void,

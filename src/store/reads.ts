@@ -6,11 +6,11 @@ import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/ports.ts'
 import { readableEvents, type LogRow } from './log-row.ts'
-import { segmentsOf } from './segments.ts'
+import { listSegments } from './segments.ts'
 import {
   arrays,
   entryOfRaw,
-  grantsOf,
+  parseGrants,
   selected,
   sessionAt,
   sessionColumns,
@@ -73,7 +73,7 @@ function prepareAll(db: DatabaseSync) {
 
 export function prepareReads(db: DatabaseSync) {
   const statements = prepareAll(db)
-  const grants = grantsOf(db)
+  const grants = parseGrants(db)
   return {
     lastSeq: (): number => (statements.last.get() as { seq: number | null }).seq ?? 0,
     session(id: SessionId): SessionRow | null {
@@ -94,7 +94,7 @@ export function prepareReads(db: DatabaseSync) {
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
     entries(id: SessionId, numbers: readonly number[]): Entry[] {
-      const segments = segmentsOf(
+      const segments = listSegments(
         db,
         id,
         numbers.reduce((most, n) => Math.max(most, n), 0),

@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
-import { callOf, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
+import { toCallId, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
 import { eventsIn } from './log-row.ts'
 
 /** Columns as SQLite gives them, by name. */
@@ -63,7 +63,7 @@ export const selected = (alias: string, columns: readonly string[]): string =>
 export type Grants = (openedSeq: number) => Grant
 const grantsMax = 4096
 
-export function grantsOf(db: DatabaseSync): Grants {
+export function parseGrants(db: DatabaseSync): Grants {
   const row = arrays(db.prepare('select seq, events from log where seq >= ? order by seq limit 1'))
   const known = new Map<number, Grant>()
   return (openedSeq) => {
@@ -97,7 +97,7 @@ export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
       raw[from + 4] === null
         ? null
         : {
-            id: callOf(id),
+            id: toCallId(id),
             caller: raw[from + 4] as SessionId,
             callerTurn: raw[from + 5] as TurnId,
             pending: raw[from + 6] === 1,

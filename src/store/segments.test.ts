@@ -7,7 +7,7 @@ import { selectEntries } from './entries.ts'
 import { indexEntries } from './keyword-index.ts'
 import { prepareReads } from './reads.ts'
 import { migrations } from './schema.ts'
-import { segmentsOf } from './segments.ts'
+import { listSegments } from './segments.ts'
 
 type Said = { text: string; at: number; steps: boolean }
 
@@ -111,10 +111,10 @@ test('a session without a fork has one segment, an empty one none, and a fork of
   const db = fresh()
   makeSession(db, 'ses_a', null)
   makeSession(db, 'ses_b', { session: 'ses_a', entries: 0 })
-  expect(segmentsOf(db, 'ses_a', 4)).toEqual([{ session: 'ses_a', first: 1, last: 4 }])
-  expect(segmentsOf(db, 'ses_a', 0)).toEqual([])
-  expect(segmentsOf(db, 'ses_b', 2)).toEqual([{ session: 'ses_b', first: 1, last: 2 }])
-  expect(segmentsOf(db, 'ses_unknown', 2)).toEqual([{ session: 'ses_unknown', first: 1, last: 2 }])
+  expect(listSegments(db, 'ses_a', 4)).toEqual([{ session: 'ses_a', first: 1, last: 4 }])
+  expect(listSegments(db, 'ses_a', 0)).toEqual([])
+  expect(listSegments(db, 'ses_b', 2)).toEqual([{ session: 'ses_b', first: 1, last: 2 }])
+  expect(listSegments(db, 'ses_unknown', 2)).toEqual([{ session: 'ses_unknown', first: 1, last: 2 }])
 })
 
 test('what a fork shares and nobody has indexed is read, also where what it said itself is found by the index', () => {

@@ -11,7 +11,7 @@ export type Segment = { session: string; first: number; last: number }
 const statements = new WeakMap<DatabaseSync, StatementSync>()
 
 /** Newest first. `total` is how many entries the session has. */
-export function segmentsOf(db: DatabaseSync, session: string, total: number): Segment[] {
+export function listSegments(db: DatabaseSync, session: string, total: number): Segment[] {
   let statement = statements.get(db)
   if (statement === undefined)
     statements.set(db, (statement = db.prepare('select fork_of, fork_n from sessions where id = ?')))
@@ -26,5 +26,5 @@ export function segmentsOf(db: DatabaseSync, session: string, total: number): Se
   return segments
 }
 
-export const segmentOf = (segments: readonly Segment[], n: number): Segment | undefined =>
+export const findSegment = (segments: readonly Segment[], n: number): Segment | undefined =>
   segments.find(({ first, last }) => first <= n && n <= last)

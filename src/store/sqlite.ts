@@ -29,14 +29,14 @@ import { applyAll } from './apply.ts'
 import { StoreFault } from './directory.ts'
 import { selectEntriesGently } from './entries.ts'
 import { need, prepareFacts, sessionFacts, turnFacts } from './facts.ts'
-import { hintsOf } from './hints.ts'
+import { collectHints } from './hints.ts'
 import { prepareLists } from './lists.ts'
 import { watchRows } from './log-row.ts'
 import { openFiles, type OpenFiles } from './open-files.ts'
-import { outageOf, type Outage } from './outage.ts'
+import { trackOutage, type Outage } from './outage.ts'
 import { prepareReads } from './reads.ts'
-import { txOf } from './tx.ts'
-import { reopenWriter, writerOf, type LogFile, type Writer } from './writer.ts'
+import { createTx } from './tx.ts'
+import { reopenWriter, createWriter, type LogFile, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
 const rerunsMax = 5
@@ -111,14 +111,14 @@ class Sqlite implements SqliteStore {
       onHealth = () => undefined,
       onDamage = () => undefined,
     } = options
-    this.#writer = writerOf(db)
+    this.#writer = createWriter(db)
     this.#reader = reader
     this.#file = file
     this.#now = now
     this.#clean = clean
     this.#release = release
     this.#onDamage = onDamage
-    this.#outage = outageOf(file?.path ?? ':memory:', { now, elapsed }, onHealth)
+    this.#outage = trackOutage(file?.path ?? ':memory:', { now, elapsed }, onHealth)
     this.#reads = prepareReads(reader)
     this.lists = prepareLists(reader)
     this.#committed = reader === db ? this.#writer.facts : prepareFacts(reader)
@@ -261,7 +261,7 @@ class Sqlite implements SqliteStore {
       const held = rerun > rerunsMax ? null : keys
       try {
         this.#inWork = true
-        const value = await job.work(txOf(this.#writer.facts, at, held, events))
+        const value = await job.work(createTx(this.#writer.facts, at, held, events))
         this.#inWork = false
         this.#append(events, at, held, hints)
         return { job, ok: true, value }
@@ -300,7 +300,7 @@ class Sqlite implements SqliteStore {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
     this.#writing = false
-    hintsOf(events, { first: this.#seq - events.length + 1, at }, hints)
+    collectHints(events, { first: this.#seq - events.length + 1, at }, hints)
   }
 
   read = async (

@@ -19,7 +19,7 @@ import {
   type FactStatements,
 } from './facts.ts'
 
-export function txOf(
+export function createTx(
   facts: FactStatements,
   at: Millis,
   held: ReadonlySet<string> | null,

@@ -6,8 +6,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event, EventOf } from '../model/event.ts'
-import { turnOf } from '../model/id.ts'
-import { suffixOf } from '../model/mail.ts'
+import { toTurnId } from '../model/id.ts'
+import { idSuffix } from '../model/mail.ts'
 import { opensTurn } from '../model/opening.ts'
 import { readableEvents, type LogRow } from './log-row.ts'
 
@@ -76,14 +76,14 @@ function lookups(db: DatabaseSync): (event: Event, seq: number, row: number) => 
     (event.turn === null ? null : ended(event.turn)) ??
     (event.entry === null ? null : entry(event.session, event.entry.n))
   const own = (event: Event, seq: number): string | null => {
-    if (event.type === 'call.opened') return turn(turnOf(event.call), seq)
+    if (event.type === 'call.opened') return turn(toTurnId(event.call), seq)
     if (opensTurn(event)) return turn(event.turn, seq)
     if (event.type === 'session.created') return session(event.session)
     if (event.type === 'turn.ended') return ends(event)
     if (event.type === 'call.refused') return refused(event.call)
     if (event.type === 'agent.created') return agent(event.agent)
     if (event.type === 'question.asked') return question(event.question)
-    return event.type === 'message.drafted' ? message(suffixOf(event.message)) : null
+    return event.type === 'message.drafted' ? message(idSuffix(event.message)) : null
   }
   return (event, seq, row) => timeline(event.session, row) ?? own(event, seq)
 }

@@ -5,12 +5,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { prepareWrites } from './apply.ts'
 import { connect } from './directory.ts'
-import { FileGone, identityOf, probeDisk } from './disk-fault.ts'
+import { FileGone, fileIdentity, probeDisk } from './disk-fault.ts'
 import { prepareFacts } from './facts.ts'
 
-export type Writer = ReturnType<typeof writerOf>
+export type Writer = ReturnType<typeof createWriter>
 
-export const writerOf = (db: DatabaseSync) => ({
+export const createWriter = (db: DatabaseSync) => ({
   db,
   facts: prepareFacts(db),
   writes: prepareWrites(db),
@@ -28,14 +28,14 @@ export const writerOf = (db: DatabaseSync) => ({
 export type LogFile = { path: string; check(): void }
 
 export function logFile(path: string): LogFile {
-  const [log, ahead] = [identityOf(path), identityOf(`${path}-wal`)]
+  const [log, ahead] = [fileIdentity(path), fileIdentity(`${path}-wal`)]
   return {
     path,
     /** R2: SQLite goes on writing to a file that was deleted or replaced, and nobody would ever read it. */
     check() {
-      if (identityOf(path) !== log)
+      if (fileIdentity(path) !== log)
         throw new FileGone('the log was deleted, moved or replaced while it was in use')
-      if (identityOf(`${path}-wal`) !== ahead)
+      if (fileIdentity(`${path}-wal`) !== ahead)
         throw new FileGone(
           'the file beside the log (-wal) was deleted, moved or replaced while it was in use',
         )
@@ -49,7 +49,7 @@ export function reopenWriter(file: LogFile, old: Writer): Writer {
   probeDisk(file.path)
   const db = connect(file.path)
   try {
-    const writer = writerOf(db)
+    const writer = createWriter(db)
     old.db.close()
     return writer
   } catch (error) {

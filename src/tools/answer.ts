@@ -45,7 +45,7 @@ export function workspaceTool<Input extends z.ZodType>(definition: Definition<In
   const spec = once(() => ({
     name: definition.name,
     description: definition.description,
-    input: jsonSchemaOf(definition.input),
+    input: toJsonSchema(definition.input),
   }))
   return {
     name: definition.name,
@@ -80,7 +80,7 @@ export function once<T>(make: () => T): () => T {
  * Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an
  * integer".
  */
-export function jsonSchemaOf(schema: z.ZodType): Json {
+export function toJsonSchema(schema: z.ZodType): Json {
   const { $schema: _dialect, ...shape } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {

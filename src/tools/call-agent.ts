@@ -7,7 +7,7 @@ import { isSessionId } from '../model/id.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 import { shown, whoMayBeCalled } from './calling.ts'
 
 const Input = z.strictObject({
@@ -19,7 +19,7 @@ const Input = z.strictObject({
   timeout_ms: z.number().min(0).optional().describe('default 30000, at most 300000'),
 })
 
-const schema = once(() => jsonSchemaOf(Input))
+const schema = once(() => toJsonSchema(Input))
 
 export function callAgentTool(count: CountTokens): Tool {
   return {
@@ -37,10 +37,10 @@ export function callAgentTool(count: CountTokens): Tool {
         return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>
       const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
       if (result.outcome === null) throw new Error('call_agent is never called in the background')
-      return answerOf(result, parsed.data.agent_id, context.shownTokens, count)
+      return renderCallAnswer(result, parsed.data.agent_id, context.shownTokens, count)
     },
     refuse: async (refusal, input, context) =>
-      answerOf(
+      renderCallAnswer(
         await context.acts.refuse('call_agent', input, refusal, context.stepKey),
         '',
         context.shownTokens,
@@ -69,7 +69,7 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** The same keys in every outcome. */
-export async function answerOf(
+export async function renderCallAnswer(
   result: CallResult,
   agentId: string,
   tokensMax: number,

@@ -94,7 +94,7 @@ function linkAt(path: string): string | null {
     return readlinkSync(path)
   } catch (error) {
     // Nothing there, or there but no link: either way there is nothing to follow.
-    if (isMissing(error) || errnoOf(error) === 'EINVAL') return null
+    if (isMissing(error) || readErrno(error) === 'EINVAL') return null
     throw error
   }
 }
@@ -194,7 +194,7 @@ async function regularAt(path: string): Promise<BigIntStats | 'other' | null> {
     const stat = await lstat(path, { bigint: true })
     return stat.isFile() ? stat : 'other'
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
+    if (readErrno(error) === 'ENOENT') return null
     throw error
   }
 }
@@ -222,11 +222,11 @@ export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
   return result
 }
 
-export const errnoOf = (error: unknown): string | undefined =>
+export const readErrno = (error: unknown): string | undefined =>
   error instanceof Error && isRefusal(error) && typeof error.code === 'string' ? error.code : undefined
 
 /** Nothing is there; ENOTDIR says so of a path that goes on below a file. */
-const isMissing = (error: unknown): boolean => errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR'
+const isMissing = (error: unknown): boolean => readErrno(error) === 'ENOENT' || readErrno(error) === 'ENOTDIR'
 
 const acceptedAfter: Record<string, string> = {
   ENOENT: 'a path that exists',
@@ -244,6 +244,6 @@ const acceptedAfter: Record<string, string> = {
  * What the disk declined because of the path, as a refusal; null for what is a fault, such as a full disk.
  */
 export function refusalOfFs(error: unknown, field: string, given: unknown): Refusal | null {
-  const accepted = acceptedAfter[errnoOf(error) ?? '']
+  const accepted = acceptedAfter[readErrno(error) ?? '']
   return accepted === undefined ? null : badInput(field, given, accepted)
 }

@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { list } from './list.ts'
-import { containedContract, fieldsOf, makeWorkspace, refusalIn } from './workspace-contract.ts'
+import { containedContract, answerFields, makeWorkspace, refusalIn } from './workspace-contract.ts'
 
 containedContract(list, (path) => ({ path }))
 
@@ -23,7 +23,7 @@ test('list goes as deep as asked, but not through links, .git or node_modules', 
   for (const path of ['a/b/c/d.txt', '.git/config', 'node_modules/x/index.js']) await workspace.file(path, '')
   await symlink('..', join(workspace.cwd, 'a/up'))
   await symlink('../work-outside', join(workspace.cwd, 'out'))
-  expect(fieldsOf(await list.run({ depth: 3 }, workspace.context()))['entries']).toEqual([
+  expect(answerFields(await list.run({ depth: 3 }, workspace.context()))['entries']).toEqual([
     '.git/',
     'a/',
     'a/b/',
@@ -33,7 +33,7 @@ test('list goes as deep as asked, but not through links, .git or node_modules', 
     'out@',
   ])
   expect(
-    fieldsOf(await list.run({ path: 'node_modules', depth: 99 }, workspace.context()))['entries'],
+    answerFields(await list.run({ path: 'node_modules', depth: 99 }, workspace.context()))['entries'],
   ).toEqual(['x/', 'x/index.js'])
 })
 
@@ -44,7 +44,7 @@ test('list is bounded, and keeps the upper levels whole when it cuts', async () 
     Array.from({ length: 600 }, (_, index) => writeFile(join(workspace.cwd, 'a', `${index}`), '')),
   )
   await workspace.file('z.txt', '')
-  const { entries, truncated, note } = fieldsOf(await list.run({ depth: 2 }, workspace.context()))
+  const { entries, truncated, note } = answerFields(await list.run({ depth: 2 }, workspace.context()))
   expect(entries).toHaveLength(500)
   expect(entries).toEqual(expect.arrayContaining(['a/', 'z.txt', 'a/0']))
   expect(truncated).toBe(true)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { badInput, isRefusal } from '../model/refusal.ts'
 import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { errnoOf, resolveInside } from './containment.ts'
+import { readErrno, resolveInside } from './containment.ts'
 
 const entriesMax = 500
 /** Names read of one directory: they are sorted before the first ones are taken. */
@@ -78,7 +78,7 @@ async function namesIn(
     return { names: sorted(names), truncated: false }
   } catch (error) {
     // These say that it is no directory that can be read; the caller knows what that means.
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(errnoOf(error) ?? '')) return null
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error) ?? '')) return null
     throw error
   }
 }

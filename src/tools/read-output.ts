@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 
 const limitDefault = 8000
 const limitMax = 40_000
@@ -17,7 +17,7 @@ const Input = z.strictObject({
     .optional()
     .describe(`characters, default ${limitDefault}, at most ${limitMax}`),
 })
-const schema = once(() => jsonSchemaOf(Input))
+const schema = once(() => toJsonSchema(Input))
 
 export const readOutput: Tool = {
   name: 'read_output',

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { byteLength } from '../model/text.ts'
 import { read } from './read.ts'
-import { containedContract, fieldsOf, makeWorkspace, refusalIn, textIn } from './workspace-contract.ts'
+import { containedContract, answerFields, makeWorkspace, refusalIn, textIn } from './workspace-contract.ts'
 
 containedContract(read, (path) => ({ path }))
 
@@ -30,7 +30,7 @@ test('read gives a small file whole', async () => {
 test('read gives the asked lines and tells how to go on', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'one\ntwo\nthree\nfour')
-  const first = fieldsOf(await read.run({ path: 'a.txt', offset: 2, limit: 2 }, workspace.context()))
+  const first = answerFields(await read.run({ path: 'a.txt', offset: 2, limit: 2 }, workspace.context()))
   expect(first).toMatchObject({
     text: 'two\nthree\n',
     first_line: 2,
@@ -39,7 +39,7 @@ test('read gives the asked lines and tells how to go on', async () => {
     next_offset: 4,
     note: expect.stringContaining('offset 4'),
   })
-  const rest = fieldsOf(await read.run({ path: 'a.txt', offset: 4 }, workspace.context()))
+  const rest = answerFields(await read.run({ path: 'a.txt', offset: 4 }, workspace.context()))
   expect(rest).toMatchObject({ text: 'four', lines: 1, truncated: false, next_offset: null })
 })
 
@@ -53,7 +53,7 @@ test('read refuses an offset behind the end and says how many lines there are', 
   expect(refusalIn(await read.run({ path: 'empty.txt', offset: 2 }, workspace.context()))).toContain(
     'the file is empty',
   )
-  expect(fieldsOf(await read.run({ path: 'empty.txt' }, workspace.context()))).toMatchObject({
+  expect(answerFields(await read.run({ path: 'empty.txt' }, workspace.context()))).toMatchObject({
     text: '',
     lines: 0,
     next_offset: null,
@@ -75,7 +75,7 @@ test('read goes through a file of 1 MiB in pieces that join to the file', async 
     const part = await read.run({ path: 'big.txt', offset, limit: 100_000 }, workspace.context())
     expect(byteLength(textIn(part, 'text'))).toBeLessThanOrEqual(51_200)
     text += textIn(part, 'text')
-    offset = fieldsOf(part)['next_offset']
+    offset = answerFields(part)['next_offset']
   }
   expect(text).toBe(whole)
   expect(rounds).toBeLessThan(40)
@@ -90,17 +90,17 @@ test('read cuts a line of 1 MiB between code points, and knows whether lines fol
     expect(text.isWellFormed()).toBe(true)
     expect(text).not.toContain('\ufffd')
     expect(byteLength(text)).toBeGreaterThan(51_196)
-    expect(fieldsOf(alone)).toMatchObject({
+    expect(answerFields(alone)).toMatchObject({
       truncated: true,
       next_offset: null,
       note: expect.stringContaining('Line 1 is longer'),
     })
   }
   await workspace.file('long.txt', `${'😀'.repeat(262_144)}\nlast`)
-  expect(fieldsOf(await read.run({ path: 'long.txt' }, workspace.context()))).toMatchObject({
+  expect(answerFields(await read.run({ path: 'long.txt' }, workspace.context()))).toMatchObject({
     next_offset: 2,
   })
-  expect(fieldsOf(await read.run({ path: 'long.txt', offset: 2 }, workspace.context()))).toMatchObject({
+  expect(answerFields(await read.run({ path: 'long.txt', offset: 2 }, workspace.context()))).toMatchObject({
     text: 'last',
     next_offset: null,
   })
@@ -113,7 +113,7 @@ test('read does not cut a code point where a chunk of the file ends', async () =
     await workspace.file('a.txt', `${'x'.repeat(65_536 - 51_200 - 1)}\n${shift}${'😀'.repeat(20_000)}\nlast`)
     const part = await read.run({ path: 'a.txt', offset: 2 }, workspace.context())
     expect(textIn(part, 'text')).toBe(`${shift}${'😀'.repeat(Math.floor((51_200 - shift.length) / 4))}`)
-    expect(fieldsOf(part)).toMatchObject({ truncated: true, next_offset: 3 })
+    expect(answerFields(part)).toMatchObject({ truncated: true, next_offset: 3 })
   }
 })
 
@@ -137,7 +137,7 @@ test('read in windows of any size gives the file back', async () => {
       for (let offset: unknown = 1; typeof offset === 'number';) {
         const part = await read.run({ path: 'a.txt', offset, limit }, workspace.context())
         text += textIn(part, 'text')
-        offset = fieldsOf(part)['next_offset']
+        offset = answerFields(part)['next_offset']
       }
       expect(text).toBe(whole)
     }),
@@ -148,7 +148,7 @@ test('read in windows of any size gives the file back', async () => {
 test('read says that a file is binary instead of showing it', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.bin', new Uint8Array([1, 0, 2]))
-  expect(fieldsOf(await read.run({ path: 'a.bin' }, workspace.context()))).toMatchObject({
+  expect(answerFields(await read.run({ path: 'a.bin' }, workspace.context()))).toMatchObject({
     binary: true,
     text: '',
     bytes: 3,

@@ -2,7 +2,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { search, searchThreads } from './search.ts'
-import { containedContract, fieldsOf, makeWorkspace, refusalIn } from './workspace-contract.ts'
+import { containedContract, answerFields, makeWorkspace, refusalIn } from './workspace-contract.ts'
 
 containedContract(search, (path) => ({ pattern: 'SECRET|a', path }))
 
@@ -32,7 +32,7 @@ test('search leaves out .git, node_modules, links, binary files and files over 1
   await workspace.file('large.txt', 'hit\n'.padEnd(1_048_577, 'x\n'))
   await symlink('../work-outside', join(workspace.cwd, 'out'))
   await symlink('../work-outside/secret.txt', join(workspace.cwd, 'out.txt'))
-  const found = fieldsOf(await search.run({ pattern: 'hit|SECRET' }, workspace.context()))
+  const found = answerFields(await search.run({ pattern: 'hit|SECRET' }, workspace.context()))
   expect(found).toMatchObject({
     matches: [{ path: 'exact.txt', line: 1, text: 'hit' }],
     note: '1 files over 1 MiB were left out.',
@@ -43,7 +43,7 @@ test('search takes a file, a directory, and a glob by name or by path', async ()
   const workspace = await makeWorkspace()
   for (const path of ['a.ts', 'src/b.ts', 'src/deep/c.ts', 'src/d.md']) await workspace.file(path, 'hit')
   const paths = async (input: Record<string, string>): Promise<unknown> => {
-    const { matches } = fieldsOf(await search.run({ pattern: 'hit', ...input }, workspace.context()))
+    const { matches } = answerFields(await search.run({ pattern: 'hit', ...input }, workspace.context()))
     return Array.isArray(matches) ? matches.map((match) => Object(match).path) : matches
   }
   expect(await paths({ path: 'src/d.md' })).toEqual(['src/d.md'])
@@ -59,13 +59,13 @@ test('search takes a file, a directory, and a glob by name or by path', async ()
 test('search stops at max and says that there may be more', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'hit\n'.repeat(5000))
-  expect(fieldsOf(await search.run({ pattern: 'hit', max: 3 }, workspace.context()))).toMatchObject({
+  expect(answerFields(await search.run({ pattern: 'hit', max: 3 }, workspace.context()))).toMatchObject({
     matches: [{ line: 1 }, { line: 2 }, { line: 3 }],
     truncated: true,
     note: expect.stringContaining('raise max'),
   })
   expect(
-    fieldsOf(await search.run({ pattern: 'hit', max: 99_999 }, workspace.context()))['matches'],
+    answerFields(await search.run({ pattern: 'hit', max: 99_999 }, workspace.context()))['matches'],
   ).toHaveLength(1000)
 })
 
@@ -75,8 +75,10 @@ test('search refuses a bad pattern with the reason, and takes needless escapes',
   const message = refusalIn(await search.run({ pattern: '(a' }, workspace.context()))
   expect(message).toContain('pattern: ')
   expect(message).toContain('Unterminated group')
-  expect(fieldsOf(await search.run({ pattern: 'a\\-b' }, workspace.context()))['matches']).toHaveLength(1)
-  expect(fieldsOf(await search.run({ pattern: '(?i:A-B)' }, workspace.context()))['matches']).toHaveLength(1)
+  expect(answerFields(await search.run({ pattern: 'a\\-b' }, workspace.context()))['matches']).toHaveLength(1)
+  expect(
+    answerFields(await search.run({ pattern: '(?i:A-B)' }, workspace.context()))['matches'],
+  ).toHaveLength(1)
 })
 
 test('search ends a pattern that backtracks for ever, keeps what was found, and the server goes on meanwhile', async () => {
@@ -88,7 +90,7 @@ test('search ends a pattern that backtracks for ever, keeps what was found, and 
   const ticking = (async () => {
     for (; searching; ticks += 1) await new Promise((resolve) => setImmediate(resolve))
   })()
-  const found = fieldsOf(await search.run({ pattern: '^(a+)+b$' }, workspace.context()))
+  const found = answerFields(await search.run({ pattern: '^(a+)+b$' }, workspace.context()))
   searching = false
   await ticking
   expect(found).toMatchObject({
@@ -117,7 +119,7 @@ test('64 searches in one answer share a few threads, and every one of them is an
     Array.from({ length: 64 }, () => search.run({ pattern: 'hit' }, workspace.context())),
   )
   expect(searchThreads()).toBeLessThanOrEqual(4)
-  for (const answer of all) expect(fieldsOf(answer)['matches']).toHaveLength(1)
+  for (const answer of all) expect(answerFields(answer)['matches']).toHaveLength(1)
 })
 
 test('more searches than may wait are answered at once, and the others still find', async () => {
@@ -137,7 +139,7 @@ test('search shows a long line around its match, cut between code points', async
   const workspace = await makeWorkspace()
   for (const shift of ['', 'x']) {
     await workspace.file('a.txt', `${shift}${'😀'.repeat(1000)}hit${'😀'.repeat(1000)}`)
-    const { matches } = fieldsOf(await search.run({ pattern: 'hit' }, workspace.context()))
+    const { matches } = answerFields(await search.run({ pattern: 'hit' }, workspace.context()))
     const text = Array.isArray(matches) ? String(Object(matches[0]).text) : ''
     expect(text).toContain('😀hit😀')
     expect(text.isWellFormed()).toBe(true)
@@ -148,8 +150,8 @@ test('search shows a long line around its match, cut between code points', async
 test('search looks only at the start of a line of 1 MiB, and says so', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', `early${'😀'.repeat(262_000)}late`)
-  expect(fieldsOf(await search.run({ pattern: 'early' }, workspace.context()))['matches']).toHaveLength(1)
-  expect(fieldsOf(await search.run({ pattern: 'late' }, workspace.context()))).toMatchObject({
+  expect(answerFields(await search.run({ pattern: 'early' }, workspace.context()))['matches']).toHaveLength(1)
+  expect(answerFields(await search.run({ pattern: 'late' }, workspace.context()))).toMatchObject({
     matches: [],
     note: expect.stringContaining('1 very long lines'),
   })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { messageIdPattern } from '../model/mail.ts'
 import type { Json } from '../model/json.ts'
 import type { Tool, TurnContext } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 import { sessionTool } from './session-tools.ts'
 
 const message = z
@@ -40,7 +40,7 @@ const Input = z.strictObject({
   reply: reply.optional(),
 })
 /** What is left to an agent that may not write to others. */
-const replySchema = once(() => jsonSchemaOf(z.strictObject({ message, reply, id: id.optional() })))
+const replySchema = once(() => toJsonSchema(z.strictObject({ message, reply, id: id.optional() })))
 
 const base = sessionTool({
   name: 'send-message',

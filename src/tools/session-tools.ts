@@ -4,7 +4,7 @@ import type { Json } from '../model/json.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 import { whoMayBeCalled } from './calling.ts'
 import type { SessionState } from '../wire/sessions.ts'
 
@@ -31,7 +31,7 @@ export function sessionTool<Input extends z.ZodType>({
   run,
   nothing,
 }: Definition<Input>): Tool {
-  const schema = once(() => jsonSchemaOf(input))
+  const schema = once(() => toJsonSchema(input))
   const no = (refusal: Refusal, given: Json): ToolAnswer => ({
     ok: false,
     value: { ...nothing(given), error: errorOf(refusal) },

@@ -3,7 +3,7 @@ import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { shell } from './shell.ts'
-import { fieldsOf, makeWorkspace, refusalIn, textIn } from './workspace-contract.ts'
+import { answerFields, makeWorkspace, refusalIn, textIn } from './workspace-contract.ts'
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -65,7 +65,7 @@ test('shell works in a directory that is reached by a link', async () => {
   await symlink('work', `${workspace.cwd}-link`)
   const context = workspace.context()
   const linked = { ...context, session: { ...context.session, cwd: `${workspace.cwd}-link` } }
-  expect(fieldsOf(await shell.run({ command: 'pwd -P' }, linked))['stdout']).toBe(`${workspace.cwd}\n`)
+  expect(answerFields(await shell.run({ command: 'pwd -P' }, linked))['stdout']).toBe(`${workspace.cwd}\n`)
 })
 
 test('S3: shell passes on none of the environment but what a shell needs', async () => {
@@ -178,7 +178,7 @@ test('shell ends a command when its time is up, and keeps what it has said', asy
     ok: false,
     value: { exit_code: null, signal: 'SIGTERM', stdout: 'before\n', timed_out: true },
   })
-  expect(fieldsOf(result)['duration_ms']).toBeGreaterThanOrEqual(295)
+  expect(answerFields(result)['duration_ms']).toBeGreaterThanOrEqual(295)
   expect(ms).toBeLessThan(2000)
   await untilDead(await pidsIn(join(workspace.cwd, 'pids'), 1))
 })
@@ -188,7 +188,7 @@ test('shell keeps start and end of much output, cut between code points, and cou
   for (const shift of ['', 'a', 'ab', 'abc']) {
     await workspace.file('out.txt', `${shift}${'😀'.repeat(262_144)}end`)
     const found = await shell.run({ command: 'cat out.txt; cat out.txt >&2' }, workspace.context())
-    expect(fieldsOf(found)['truncated']).toBe(true)
+    expect(answerFields(found)['truncated']).toBe(true)
     for (const stream of ['stdout', 'stderr']) {
       const text = textIn(found, stream)
       expect(text).not.toContain('\ufffd')
@@ -206,7 +206,7 @@ test('shell keeps start and end of much output, cut between code points, and cou
 
 test('shell gives 64 KiB of output whole, also when it comes in small pieces', async () => {
   const workspace = await makeWorkspace()
-  const found = fieldsOf(
+  const found = answerFields(
     await shell.run(
       { command: 'i=0; while [ $i -lt 4096 ]; do echo 123456789012345; i=$((i+1)); done' },
       workspace.context(),
@@ -214,7 +214,7 @@ test('shell gives 64 KiB of output whole, also when it comes in small pieces', a
   )
   expect(found).toMatchObject({ truncated: false, stdout: '123456789012345\n'.repeat(4096) })
   expect(
-    fieldsOf(await shell.run({ command: 'head -c 65537 /dev/zero' }, workspace.context()))['truncated'],
+    answerFields(await shell.run({ command: 'head -c 65537 /dev/zero' }, workspace.context()))['truncated'],
   ).toBe(true)
 })
 

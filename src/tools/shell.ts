@@ -17,7 +17,7 @@ import { contained } from '../model/contained.ts'
 import { byteLength } from '../model/text.ts'
 import { systemClock } from '../runtime/system-clock.ts'
 import { refused, Text, workspaceTool } from './answer.ts'
-import { errnoOf } from './containment.ts'
+import { readErrno } from './containment.ts'
 
 const timeoutSecondsDefault = 120
 const timeoutSecondsMax = 600
@@ -163,7 +163,7 @@ function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL' | 0): boolean 
     return true
   } catch (error) {
     // EPERM is what macOS answers for a group of which only a dead leader is left.
-    if (errnoOf(error) === 'ESRCH' || errnoOf(error) === 'EPERM') return false
+    if (readErrno(error) === 'ESRCH' || readErrno(error) === 'EPERM') return false
     throw error
   }
 }

@@ -9,7 +9,7 @@ import { allowedToolsMax } from '../model/limits.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 import { shown, whoMayBeCalled, wholeSeconds } from './calling.ts'
 
 const Input = z.strictObject({
@@ -35,7 +35,7 @@ const Input = z.strictObject({
   background: z.boolean().default(false).describe('return at once; go on with wait_for_call'),
 })
 
-const schema = once(() => jsonSchemaOf(Input))
+const schema = once(() => toJsonSchema(Input))
 
 export function subAgentTool(count: CountTokens): Tool {
   return {
@@ -54,10 +54,14 @@ export function subAgentTool(count: CountTokens): Tool {
       const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
       return result.outcome === null
         ? started(parsed.data.agent_name, result.call)
-        : answerOf(result, context, count)
+        : renderSubAgentAnswer(result, context, count)
     },
     refuse: async (refusal, input, context) =>
-      answerOf(await context.acts.refuse('sub_agent', input, refusal, context.stepKey), context, count),
+      renderSubAgentAnswer(
+        await context.acts.refuse('sub_agent', input, refusal, context.stepKey),
+        context,
+        count,
+      ),
   }
 }
 
@@ -81,7 +85,7 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** The same keys in every outcome. */
-export async function answerOf(
+export async function renderSubAgentAnswer(
   result: CallResult,
   context: Pick<ToolContext, 'shownTokens'>,
   count: CountTokens,

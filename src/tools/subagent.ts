@@ -9,7 +9,7 @@ import { refusalOfZod, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import { subagentIterationsDefault } from '../model/limits.ts'
 import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
+import { toJsonSchema, once } from './answer.ts'
 import { shown } from './calling.ts'
 
 const Input = z.strictObject({
@@ -35,7 +35,7 @@ const Final = z.strictObject({
   artifacts: z.array(z.strictObject({ kind: z.string(), value: Json })).default([]),
 })
 
-const schema = once(() => jsonSchemaOf(Input))
+const schema = once(() => toJsonSchema(Input))
 
 export function subagentTool(count: CountTokens, kinds: readonly ArtifactKind[]): Tool {
   return {
@@ -54,10 +54,10 @@ export function subagentTool(count: CountTokens, kinds: readonly ArtifactKind[])
         return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>
       const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
       if (result.outcome === null) throw new Error('subagent is never called in the background')
-      return answerOf(result, context.shownTokens, count, kinds)
+      return renderSubagentAnswer(result, context.shownTokens, count, kinds)
     },
     refuse: async (refusal, input, context) =>
-      answerOf(
+      renderSubagentAnswer(
         await context.acts.refuse('subagent', input, refusal, context.stepKey),
         context.shownTokens,
         count,
@@ -93,7 +93,7 @@ function requestOf(input: z.output<typeof Input>): CallRequest {
 }
 
 /** Canonical key order, the same keys in every outcome. */
-export async function answerOf(
+export async function renderSubagentAnswer(
   result: CallResult,
   tokensMax: number,
   count: CountTokens,

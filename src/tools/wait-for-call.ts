@@ -7,8 +7,8 @@ import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Tool, ToolAnswer } from '../runtime/ports.ts'
-import { jsonSchemaOf, once } from './answer.ts'
-import { answerOf } from './sub-agent.ts'
+import { toJsonSchema, once } from './answer.ts'
+import { renderSubAgentAnswer } from './sub-agent.ts'
 
 const Input = z.strictObject({
   call_id: z.string().min(1, 'the call_id that the call returned'),
@@ -18,7 +18,7 @@ const Input = z.strictObject({
     .optional()
     .describe(`default ${waitSecondsDefault}, at most ${waitSecondsMax}`),
 })
-const schema = once(() => jsonSchemaOf(Input))
+const schema = once(() => toJsonSchema(Input))
 
 export function waitForCallTool(count: CountTokens): Tool {
   return {
@@ -49,7 +49,7 @@ export function waitForCallTool(count: CountTokens): Tool {
             next: `Still running. Call wait_for_call with call_id "${call}" again.`,
           },
         }
-      return answerOf(waited.result, context, count)
+      return renderSubAgentAnswer(waited.result, context, count)
     },
   }
 }

@@ -73,7 +73,7 @@ function contextIn(cwd: string, signal: AbortSignal): ToolContext {
 }
 
 /** The fields of an answer, for tests that look into it. */
-export function fieldsOf(answer: ToolAnswer): Record<string, Json> {
+export function answerFields(answer: ToolAnswer): Record<string, Json> {
   const { value } = answer
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw new Error(`no object: ${JSON.stringify(value)}`)
@@ -82,7 +82,7 @@ export function fieldsOf(answer: ToolAnswer): Record<string, Json> {
 
 /** One field of an answer that is text. */
 export function textIn(answer: ToolAnswer, name: string): string {
-  const text = fieldsOf(answer)[name]
+  const text = answerFields(answer)[name]
   if (typeof text !== 'string') throw new Error(`no text: ${JSON.stringify(text)}`)
   return text
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../model/json.ts'
-import { maskerOf } from '../model/mask-secrets.ts'
+import { createMasker } from '../model/mask-secrets.ts'
 import { isoTime } from '../runtime/system-clock.ts'
 import { logSink, type LogOptions, type LogSink } from './log-lines.ts'
 
@@ -75,7 +75,7 @@ test('what is below the level is not written', () => {
 })
 
 test('secrets are taken out: by the name of the field, by their shape, and those that are known', () => {
-  const { log, lines } = sink({ masker: maskerOf(['correct-horse']) })
+  const { log, lines } = sink({ masker: createMasker(['correct-horse']) })
   const key = `sk-${'a1'.repeat(12)}`
   log('info', `using ${key} and correct-horse`, {
     apiKey: 'abc',
@@ -108,7 +108,7 @@ test('R11: nothing makes a line long without end', () => {
 })
 
 test('a secret that is cut by the bound is not shown in part', () => {
-  const { log, lines } = sink({ masker: maskerOf(['correct-horse-battery-staple']) })
+  const { log, lines } = sink({ masker: createMasker(['correct-horse-battery-staple']) })
   log('info', `${'m'.repeat(3980)}correct-horse-battery-staple`)
   expect(lines[0]).not.toContain('correct-horse')
 })

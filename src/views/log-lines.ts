@@ -3,7 +3,7 @@
  * and never longer than a line should be.
  */
 import type { Json } from '../model/json.ts'
-import { maskerOf, type Masker } from '../model/mask-secrets.ts'
+import { createMasker, type Masker } from '../model/mask-secrets.ts'
 import type { Millis } from '../model/id.ts'
 import { preview } from '../model/text.ts'
 import type { Clock } from '../runtime/ports.ts'
@@ -46,7 +46,7 @@ export function logSink({
   time,
   json,
   colour,
-  masker = maskerOf([]),
+  masker = createMasker([]),
 }: LogOptions): LogSink {
   const from = logLevels.indexOf(least)
   return (level, message, fields = {}) => {

@@ -1,7 +1,7 @@
 /** Makes a span when what it is about ends, from what was kept of its beginning and the event that ends it. */
 import type { Agent } from '../model/agent.ts'
 import type { EventOf } from '../model/event.ts'
-import { callOf, type FlowId, type Millis, type TurnId } from '../model/id.ts'
+import { toCallId, type FlowId, type Millis, type TurnId } from '../model/id.ts'
 import { stepSpanId, turnSpanId, type Sampling } from '../model/trace.ts'
 import type { Span } from './otlp-json.ts'
 import {
@@ -79,7 +79,7 @@ export function makeTurnSpan(
       'gen_ai.conversation.id': ended.session,
       ...usageAttributes(turn.usage),
       'tieline.turn': id,
-      ...(turn.source === null ? { 'tieline.call': callOf(id) } : { 'tieline.source': turn.source }),
+      ...(turn.source === null ? { 'tieline.call': toCallId(id) } : { 'tieline.source': turn.source }),
       'tieline.flow': turn.flow,
       'tieline.depth': turn.depth,
       'tieline.outcome': ended.outcome,

@@ -3,7 +3,7 @@
  * begin at zero with the process, as Prometheus expects.
  */
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
-import { turnOf, type CallId, type Millis, type TurnId } from '../model/id.ts'
+import { toTurnId, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import type { RefusalCode } from '../model/refusal.ts'
 import type { Clock } from '../runtime/ports.ts'
 import { boundedMap } from './bounded-map.ts'
@@ -146,7 +146,7 @@ function createHandlers(meters: Meters): Handlers {
     },
     'call.opened': (event) => {
       const agent = agents(event.grant.agent)
-      turns.set(turnOf(event.call), { agent, startedAt: null })
+      turns.set(toTurnId(event.call), { agent, startedAt: null })
       calls.set(event.call, { agent, tool: tools(event.tool) })
     },
     'call.refused': (event) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { findSent, findSpan, incoming, recordRun, telemetryDesk } from '../../test/telemetry-kit.ts'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
-import { parseTraceparent, stepSpanId, traceIdOf, traceparentOf, turnSpanId } from '../model/trace.ts'
+import { parseTraceparent, stepSpanId, toTraceId, renderTraceparent, turnSpanId } from '../model/trace.ts'
 import { spanFold } from './telemetry-spans.ts'
 import { telemetryView } from './telemetry.ts'
 
@@ -17,7 +17,7 @@ describe('a run with a call', () => {
     const usages = events.flatMap(({ event }) =>
       event.type === 'step.ended' && event.usage !== null ? [event.usage] : [],
     )
-    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceIdOf(flow)]))
+    expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([toTraceId(flow)]))
     const root = findSpan(spans, 'invoke_agent planner')
     expect(root.parentSpanId).toBeUndefined()
     expect(root.spanId).toBe(turnSpanId(turn ?? 'turn_'))
@@ -116,7 +116,7 @@ describe('a run with a call', () => {
     const opened = events.flatMap(({ event }) => (event.type === 'call.opened' ? [event] : []))[0]
     const turn = opened?.turn ?? 'turn_'
     const handed = parseTraceparent(
-      traceparentOf({
+      renderTraceparent({
         turn,
         flow: opened?.flow ?? 'flow_',
         root: findSent(events).trace,
@@ -146,7 +146,7 @@ test('a turn that began before is left out; its later calls have the trace of th
   const after = events.findIndex(({ event }) => event.type === 'step.ended')
   const spans = await exportSpans(events.slice(after))
   expect(spans.map((span) => span.name)).not.toContain('invoke_agent planner')
-  expect(findSpan(spans, 'invoke_agent coder').traceId).toBe(traceIdOf(findSent(events).flow))
+  expect(findSpan(spans, 'invoke_agent coder').traceId).toBe(toTraceId(findSent(events).flow))
 })
 
 test('an agent that has a title is called by it, and a provider by what OpenTelemetry calls it', async () => {

@@ -6,8 +6,8 @@
  * made when its subject ends. What began before the fold started has no span.
  */
 import type { Event, EventOf, EventType, Opening, OpeningMessage, StoredEvent } from '../model/event.ts'
-import { turnOf, type CallId, type FlowId, type Millis, type TurnId } from '../model/id.ts'
-import { isSampled, stepSpanId, traceOf, turnSpanId, type Sampling } from '../model/trace.ts'
+import { toTurnId, type CallId, type FlowId, type Millis, type TurnId } from '../model/id.ts'
+import { isSampled, stepSpanId, parseTrace, turnSpanId, type Sampling } from '../model/trace.ts'
 import { boundedMap } from './bounded-map.ts'
 import {
   makeCallSpan,
@@ -100,7 +100,12 @@ class LogSpans implements SpanFold {
     const spanId = stepSpanId(event.turn, event.key)
     const attributes = callAttributes(event, event.turn, content)
     this.#calls.set(event.call, { place, spanId, name: event.tool, startMs: at, attributes })
-    return this.#openTurn(turnOf(event.call), event, { ...place, parentId: spanId, remoteParent: false }, at)
+    return this.#openTurn(
+      toTurnId(event.call),
+      event,
+      { ...place, parentId: spanId, remoteParent: false },
+      at,
+    )
   }
 
   #startTurn(event: EventOf<'turn.started'>, at: Millis): null {
@@ -134,7 +139,7 @@ const lookAheadMax = 8
 
 function placeMessage(event: OpeningMessage, sender: OpenTurn | undefined, sampling: Sampling): Place {
   if (event.senderTurn !== null) return placeBelow(event.senderTurn, event.flow, sender, sampling)
-  const trace = traceOf(event.flow, event.trace)
+  const trace = parseTrace(event.flow, event.trace)
   return {
     traceId: trace.traceId,
     parentId: trace.remote?.spanId ?? null,
@@ -146,8 +151,8 @@ function placeMessage(event: OpeningMessage, sender: OpenTurn | undefined, sampl
 /** A child of a turn. Of one that was not seen to begin only the flow is known. */
 function placeBelow(turn: TurnId, flow: FlowId, parent: OpenTurn | undefined, sampling: Sampling): Place {
   const { traceId, sampled } = parent?.place ?? {
-    traceId: traceOf(flow, null).traceId,
-    sampled: isSampled(traceOf(flow, null), sampling),
+    traceId: parseTrace(flow, null).traceId,
+    sampled: isSampled(parseTrace(flow, null), sampling),
   }
   return { traceId, parentId: turnSpanId(turn), remoteParent: false, sampled }
 }

@@ -3,7 +3,7 @@
  */
 import type { Agent } from '../model/agent.ts'
 import type { StoredEvent } from '../model/event.ts'
-import { maskerOf } from '../model/mask-secrets.ts'
+import { createMasker } from '../model/mask-secrets.ts'
 import { secretValues } from '../model/secret-shapes.ts'
 import type { Sampling } from '../model/trace.ts'
 import type { Clock } from '../runtime/ports.ts'
@@ -56,7 +56,7 @@ export function telemetryView({
     provider: (name) => providers[providerKind(name) ?? name] ?? name,
     content: settings.content
       ? createContent(
-          maskerOf([...secretValues(env), ...Object.values(settings.headers)], { strict: true }),
+          createMasker([...secretValues(env), ...Object.values(settings.headers)], { strict: true }),
           settings.valueMax,
         )
       : null,

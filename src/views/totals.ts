@@ -4,7 +4,7 @@
  * The last day is also kept by the minute, for requests over a shorter time.
  */
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
-import { turnOf, type Millis, type SessionId, type TurnId } from '../model/id.ts'
+import { toTurnId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
 import type { Clock, Store } from '../runtime/ports.ts'
@@ -233,7 +233,7 @@ function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) 
       ),
     'call.opened': (event, _at, into) => {
       const agent = agents(event.grant.agent)
-      agentOfTurn.set(turnOf(event.call), agent)
+      agentOfTurn.set(toTurnId(event.call), agent)
       agentOfCall.set(event.call, agent)
       const history = said.get(event.session) ?? 0
       for (const sums of into) {

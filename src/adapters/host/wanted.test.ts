@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { virtualClock } from '../../../test/world.ts'
 import type { SessionId } from '../../model/id.ts'
-import { alarmOf } from '../../runtime/alarm.ts'
+import { createAlarm } from '../../runtime/alarm.ts'
 import type { ToHost } from './frames.ts'
 import { hostHub, type Host } from './hub.ts'
 import { openMsMax, wantedSessions } from './wanted.ts'
@@ -54,7 +54,7 @@ function wanting(waiting: SessionId[]) {
   const told = wantedSessions({
     hub,
     clock,
-    alarm: alarmOf(clock, true),
+    alarm: createAlarm(clock, true),
     store: { due, session, read: async () => ({ events: [], next: 0 }) },
     isHosted: () => true,
     fail: async (id, why) => void failed.push([id, why]),

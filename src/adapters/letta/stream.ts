@@ -10,7 +10,7 @@ import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import type { Input } from './requests.ts'
 import type { Place } from './turns-in-flight.ts'
-import { closingMessages, endOf, isoDate, type LettaMessage, message, toolMessages } from './wire.ts'
+import { closingMessages, describeEnd, isoDate, type LettaMessage, message, toolMessages } from './wire.ts'
 import type { Delta } from '../../wire/log.ts'
 
 /** What a turn shows while it runs: text as it is said, tools as they are called and come back. */
@@ -124,7 +124,7 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
       else {
         for (const used of answer.toolCalls) for (const one of toolMessages(answer.turn, used)) tool(one)
         release()
-        const { stop_reason: stop, usage } = endOf(answer)
+        const { stop_reason: stop, usage } = describeEnd(answer)
         for (const one of closingMessages(answer))
           if (one.message_type !== 'assistant_message' || !text.finish(one)) send(one)
         send(stop)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Outcome } from '../../model/event.ts'
-import { entryId, entryNumber, stopReasonOf, toolCallMessage } from './wire.ts'
+import { entryId, entryNumber, stopReason, toolCallMessage } from './wire.ts'
 
 describe("Letta's words", () => {
   it('have a reason for every outcome', () => {
@@ -14,8 +14,8 @@ describe("Letta's words", () => {
       lost: 'error',
     }
     for (const [outcome, reason] of Object.entries(reasons))
-      expect(stopReasonOf({ outcome: outcome as Outcome, error: null })).toBe(reason)
-    const failed = (error: string): string => stopReasonOf({ outcome: 'failed', error })
+      expect(stopReason({ outcome: outcome as Outcome, error: null })).toBe(reason)
+    const failed = (error: string): string => stopReason({ outcome: 'failed', error })
     expect(
       [
         'iteration limit of 3 reached',

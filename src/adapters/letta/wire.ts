@@ -81,13 +81,13 @@ export function lettaAnswer(answer: AskAnswer) {
       ...answer.toolCalls.flatMap((used) => toolMessages(answer.turn, used)),
       ...closingMessages(answer),
     ],
-    ...endOf(answer),
+    ...describeEnd(answer),
   }
 }
 
-export function endOf({ turn, ended, usage }: AskAnswer) {
+export function describeEnd({ turn, ended, usage }: AskAnswer) {
   return {
-    stop_reason: { message_type: 'stop_reason', stop_reason: stopReasonOf(ended) },
+    stop_reason: { message_type: 'stop_reason', stop_reason: stopReason(ended) },
     usage: {
       message_type: 'usage_statistics',
       prompt_tokens: usage.input,
@@ -160,7 +160,7 @@ export function closingMessages(answer: AskAnswer): LettaMessage[] {
   const { ended, turn, endedAt } = answer
   const messages: LettaMessage[] = []
   if (ended.output !== '')
-    messages.push(message(answerIdOf(answer), endedAt, 'assistant_message', ended.output, turn))
+    messages.push(message(answerId(answer), endedAt, 'assistant_message', ended.output, turn))
   if (ended.outcome !== 'completed')
     messages.push({
       ...message(`message-${turn.slice(5)}-why`, endedAt, 'system_message', whyOf(ended), turn),
@@ -170,7 +170,7 @@ export function closingMessages(answer: AskAnswer): LettaMessage[] {
 }
 
 /** The id under which the answer stands in the conversation. */
-export const answerIdOf = ({ ended, session, turn }: AskAnswer): string =>
+export const answerId = ({ ended, session, turn }: AskAnswer): string =>
   ended.entry === null ? `message-${turn.slice(5)}` : entryId(session, ended.entry.n + 1)
 
 export const entryId = (session: SessionId, n: number): string => `message-${session.slice(4)}-${n}`
@@ -218,10 +218,7 @@ const textOf = (value: Json): string => (typeof value === 'string' ? value : JSO
  * Letta has fewer words for an end than we have: what has none of its own is an `error`, and the message
  * beside it says which.
  */
-export function stopReasonOf({
-  outcome,
-  error,
-}: Pick<EventOf<'turn.ended'>, 'outcome' | 'error'>): StopReason {
+export function stopReason({ outcome, error }: Pick<EventOf<'turn.ended'>, 'outcome' | 'error'>): StopReason {
   switch (outcome) {
     case 'completed':
       return 'end_turn'

@@ -75,7 +75,9 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
       // Closing says goodbye to a server that may be gone; nobody waits for it.
       broken
         .close()
-        .catch((error: unknown) => deps.warn(`an MCP connection could not be closed: ${reasonOf(error)}`))
+        .catch((error: unknown) =>
+          deps.warn(`an MCP connection could not be closed: ${describeFault(error)}`),
+        )
     },
     async close() {
       closed = true
@@ -120,7 +122,7 @@ async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => vo
   } catch (error) {
     await close()
     const said = 'stderr' in transport ? transport.stderr() : ''
-    throw new Error(`${reasonOf(error)}${said === '' ? '' : `; it said: ${said}`}`, { cause: error })
+    throw new Error(`${describeFault(error)}${said === '' ? '' : `; it said: ${said}`}`, { cause: error })
   }
   client.onclose = onEnd
   return { client, tools, close }
@@ -150,8 +152,8 @@ function cleanedEnv(
 }
 
 /** The innermost cause is what helps: "fetch failed" says nothing, "ECONNREFUSED" does. */
-export function reasonOf(error: unknown): string {
+export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const cause = error.cause instanceof Error ? reasonOf(error.cause) : ''
+  const cause = error.cause instanceof Error ? describeFault(error.cause) : ''
   return cause === '' || error.message.includes(cause) ? error.message : `${error.message} (${cause})`
 }

@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest'
-import { refusedAnswer, resultOf, textOf } from './server-answers.ts'
+import { refusedAnswer, toToolResult, renderAnswer } from './server-answers.ts'
 import { outputSchemas } from './output-schemas.ts'
 
-test('a short answer is one line of JSON', () => expect(textOf({ a: 1, b: 'x' })).toBe('{"a":1,"b":"x"}'))
+test('a short answer is one line of JSON', () =>
+  expect(renderAnswer({ a: 1, b: 'x' })).toBe('{"a":1,"b":"x"}'))
 
 test('a text of several lines stands below the rest, as it is', () => {
-  expect(textOf({ ok: true, output: 'one\ntwo "quoted"' })).toBe(
+  expect(renderAnswer({ ok: true, output: 'one\ntwo "quoted"' })).toBe(
     '{"ok":true,"output":"(below)"}\n\noutput:\none\ntwo "quoted"',
   )
 })
 
 test('texts are found wherever they are', () => {
-  expect(textOf({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe(
+  expect(renderAnswer({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe(
     '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\nartifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
   )
 })
@@ -19,7 +20,7 @@ test('texts are found wherever they are', () => {
 test('no line is longer than clients show, and no character is split or lost', () => {
   const line = '😀'.repeat(3000)
   const many = { output: line, tool_calls: Array.from({ length: 200 }, (_, n) => `tool_number_${n}`) }
-  const text = textOf(many)
+  const text = renderAnswer(many)
   expect(Math.max(...text.split('\n').map((part) => part.length))).toBeLessThanOrEqual(1000)
   expect(text.isWellFormed()).toBe(true)
   expect(text.replaceAll('\n', '')).toContain(line)
@@ -27,11 +28,11 @@ test('no line is longer than clients show, and no character is split or lost', (
 })
 
 test('a failure is marked, and a value that is no object is put into one', () => {
-  expect(resultOf({ ok: false, value: { error: 'x' } })).toMatchObject({
+  expect(toToolResult({ ok: false, value: { error: 'x' } })).toMatchObject({
     isError: true,
     structuredContent: { error: 'x' },
   })
-  expect(resultOf({ ok: true, value: 'text' })).toEqual({
+  expect(toToolResult({ ok: true, value: 'text' })).toEqual({
     content: [{ type: 'text', text: '{"result":"text"}' }],
     structuredContent: { result: 'text' },
   })

@@ -14,10 +14,10 @@ const inlineUnitsMax = 200
 
 type Fields = { [name: string]: Json }
 
-export function resultOf(answer: ToolAnswer): CallToolResult {
+export function toToolResult(answer: ToolAnswer): CallToolResult {
   const structured = fieldsOf(answer.value)
   return {
-    content: [{ type: 'text', text: textOf(structured) }],
+    content: [{ type: 'text', text: renderAnswer(structured) }],
     structuredContent: structured,
     ...(answer.ok ? {} : { isError: true }),
   }
@@ -28,7 +28,7 @@ const fieldsOf = (value: Json): Fields =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? value : { result: value }
 
 /** One line of JSON where it is short; otherwise long texts follow it, with their own line breaks. */
-export function textOf(fields: Fields): string {
+export function renderAnswer(fields: Fields): string {
   const whole = JSON.stringify(fields)
   if (whole.length <= lineUnitsMax && !whole.includes('\\n')) return whole
   const below: [string, string][] = []

@@ -13,7 +13,7 @@ import {
   type McpWorld,
 } from '../../../test/mcp-kit.ts'
 import type { SessionId } from '../../model/id.ts'
-import { clientOf, connectionId, plainName, programIn } from './server-client.ts'
+import { describeClient, connectionId, plainName, programIn } from './server-client.ts'
 
 let world: McpWorld | null = null
 afterEach(async () => {
@@ -135,7 +135,7 @@ test('a server that was started anew goes on with the clients of the old one', a
 
 describe('what a client says about itself', () => {
   const said = (meta: unknown, headers: Record<string, string> = {}, program: string | null = 'codex') =>
-    clientOf({ meta, headers: new Headers(headers), program }, '/home/me')
+    describeClient({ meta, headers: new Headers(headers), program }, '/home/me')
 
   test('is made plain', () => {
     expect(plainName('  Claude Code\u2028 (beta)/../x ')).toBe('Claude-Code-beta-..-x')

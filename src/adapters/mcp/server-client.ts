@@ -45,7 +45,7 @@ export type Said = {
  * A program without a conversation is told apart by its directory: what it asks for works there, and not
  * where it was first seen.
  */
-export function clientOf({ meta, headers, program }: Said, cwd: string): { name: string; cwd: string } {
+export function describeClient({ meta, headers, program }: Said, cwd: string): { name: string; cwd: string } {
   const said: z.infer<typeof CallerMeta> = CallerMeta.safeParse(meta).data ?? {}
   const own = said[clientMetaKey] ?? {}
   const directory = [own.cwd, pathIn(headers.get(cwdHeader))].find(isPath)
@@ -97,10 +97,10 @@ function pathIn(header: string | null): string | undefined {
   }
 }
 
-export const programOf = (envelope: unknown): string | undefined =>
+export const findProgram = (envelope: unknown): string | undefined =>
   Envelope.safeParse(envelope).data?.[CLIENT_INFO_META_KEY].name
 
-export function traceOf(meta: unknown): string | null {
+export function findTrace(meta: unknown): string | null {
   const given = Trace.safeParse(meta).data?.traceparent
   return given !== undefined && parseTraceparent(given) !== null ? given : null
 }

@@ -22,11 +22,11 @@ import type { Desk, Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/faults.ts'
 import type { Clock } from '../../runtime/ports.ts'
 import { keyMetaKey } from './client-meta.ts'
-import { refusedAnswer, resultOf } from './server-answers.ts'
-import { clientOf, programOf, traceOf } from './server-client.ts'
+import { refusedAnswer, toToolResult } from './server-answers.ts'
+import { describeClient, findProgram, findTrace } from './server-client.ts'
 import type { Inflight } from './server-inflight.ts'
 import { whoWorks, withProgress } from './server-progress.ts'
-import { isOurs, toolOf } from './server-tools.ts'
+import { isOurs, describeTool } from './server-tools.ts'
 
 /** Who sent a request, as the door has checked it, and what came with it. */
 export type Asker = {
@@ -81,7 +81,7 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
     const listed = await listTools(asker, ctx, deps).catch(refusalIn)
     if (isRefusal(listed))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(listed), { code: listed.code })
-    return { tools: [...listed.tools.map(toolOf), ...(fixtures?.tools ?? [])] }
+    return { tools: [...listed.tools.map(describeTool), ...(fixtures?.tools ?? [])] }
   })
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const { params } = request
@@ -109,8 +109,8 @@ async function whoAsks(
 ): Promise<Exclude<Who, { kind: 'user' }>> {
   if (asker === null) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the request has no sender')
   if (asker.who.kind !== 'user') return asker.who
-  const program = programOf(ctx.mcpReq.envelope) ?? asker.program
-  const client = clientOf({ meta: ctx.mcpReq._meta, headers: asker.headers, program }, deps.cwd)
+  const program = findProgram(ctx.mcpReq.envelope) ?? asker.program
+  const client = describeClient({ meta: ctx.mcpReq._meta, headers: asker.headers, program }, deps.cwd)
   const actor = await deps.desks.as({ client }).tools.actor()
   if (isRefusal(actor)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(actor))
   return actor
@@ -125,7 +125,7 @@ async function callTool(
   const { desks, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
   const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
-  if (isRefusal(who)) return resultOf(refusedAnswer(name, input, who))
+  if (isRefusal(who)) return toToolResult(refusedAnswer(name, input, who))
   if (!isOurs(name) && !(await offers(desks.as({ who }), name)))
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin(
@@ -138,7 +138,7 @@ async function callTool(
       who,
       signal: running.signal,
       act: actOf(asker, ctx, who, name),
-      trace: traceOf(ctx.mcpReq._meta),
+      trace: findTrace(ctx.mcpReq._meta),
     })
     const work = untilStopping(running.stopping, desk.tools.use(name, input))
     const answer = await (token === undefined
@@ -154,14 +154,14 @@ async function callTool(
             }),
         }))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
-    return resultOf(isRefusal(answer) ? refusedAnswer(name, input, answer) : answer)
+    return toToolResult(isRefusal(answer) ? refusedAnswer(name, input, answer) : answer)
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has
     // the rest.
     if (running.signal.aborted)
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
     const refusal = storeRefusal(fault)
-    if (refusal !== null) return resultOf(refusedAnswer(name, input, refusal))
+    if (refusal !== null) return toToolResult(refusedAnswer(name, input, refusal))
     deps.report(fault)
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,

@@ -37,7 +37,7 @@ export const isBlocking = (name: string): boolean => manners[name]?.blocks === t
 /** A tool of ours also when the configuration hides it: then it answers that it is disabled. */
 export const isOurs = (name: string): boolean => Object.hasOwn(manners, name)
 
-export function toolOf({ name, description, input }: ToolSpec): Tool {
+export function describeTool({ name, description, input }: ToolSpec): Tool {
   const { title = name, reads = false } = Object.hasOwn(manners, name)
     ? (manners[name] as Manner)
     : { title: name }

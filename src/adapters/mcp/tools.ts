@@ -13,7 +13,7 @@ import type { Agent, McpServer } from '../../model/agent.ts'
 import { isJson, Json } from '../../model/json.ts'
 import { headUnits } from '../../model/text.ts'
 import type { Tool, ToolAnswer, Tools } from '../../runtime/ports.ts'
-import { connectionTo, reasonOf, type Connection, type ConnectionDeps, type Live } from './connection.ts'
+import { connectionTo, describeFault, type Connection, type ConnectionDeps, type Live } from './connection.ts'
 
 /** The turn's own deadline comes first; this only keeps the SDK's shorter default away. */
 const callMsMax = 3_600_000
@@ -59,7 +59,7 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
     } catch (error) {
       warnOnce(
         error,
-        `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${reasonOf(error)}`,
+        `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${describeFault(error)}`,
       )
       return []
     }
@@ -122,7 +122,7 @@ function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool 
       } catch (error) {
         signal.throwIfAborted()
         return failed(
-          `The MCP server "${server.name}" is not running and could not be started: ${reasonOf(error)}. Go on without it.`,
+          `The MCP server "${server.name}" is not running and could not be started: ${describeFault(error)}. Go on without it.`,
         )
       }
     },
@@ -152,7 +152,7 @@ async function call(
       return failed(`${tool} of the MCP server "${server.name}" did not answer in time; it may have run.`)
     server.connection.drop(live)
     return failed(
-      `The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${reasonOf(error)}. It is opened again at the next call.`,
+      `The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${describeFault(error)}. It is opened again at the next call.`,
     )
   }
 }

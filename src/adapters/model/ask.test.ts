@@ -1,4 +1,4 @@
-import { alarmOf } from '../../runtime/alarm.ts'
+import { createAlarm } from '../../runtime/alarm.ts'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { countWords, testClock } from '../../../test/turn-kit.ts'
@@ -65,7 +65,7 @@ function asking(model: LanguageModelV4, stallMs?: number, clock = testClock()) {
   const ask = modelAsk({
     model: () => Promise.resolve(model),
     clock,
-    alarm: alarmOf(clock),
+    alarm: createAlarm(clock),
     estimate: usageEstimator(countWords),
     deadline: Number.MAX_SAFE_INTEGER,
     ...(stallMs !== undefined && { stallMs }),
@@ -90,7 +90,7 @@ describe('modelAsk', () => {
     const ask = modelAsk({
       model: () => Promise.resolve(mockModel([delta('hi'), finish])),
       clock: counting,
-      alarm: alarmOf(counting),
+      alarm: createAlarm(counting),
       estimate: usageEstimator(countWords),
       deadline: Number.MAX_SAFE_INTEGER,
     })
@@ -118,7 +118,7 @@ describe('modelAsk', () => {
       const ask = modelAsk({
         model: () => Promise.resolve(model),
         clock: set,
-        alarm: alarmOf(set),
+        alarm: createAlarm(set),
         estimate: usageEstimator(countWords),
         deadline: clock.now() + leftMs,
       })

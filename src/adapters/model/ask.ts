@@ -9,7 +9,7 @@ import { ProviderFault } from '../../runtime/faults.ts'
 import type { Alarm } from '../../runtime/alarm.ts'
 import type { Ask, EstimateUsage, ModelRequest } from '../../runtime/loop.ts'
 import type { Clock } from '../../runtime/ports.ts'
-import { type Broken, brokenOf, redactor } from './fault-of.ts'
+import { type Broken, describeBroken, redactor } from './fault-of.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
 
@@ -59,7 +59,7 @@ export function modelAsk(settings: AskSettings): Ask {
         }
       } catch (error) {
         signal.throwIfAborted()
-        const broken = brokenOf(error, redact)
+        const broken = describeBroken(error, redact)
         if (!limitRefused && refusesLimit(broken, wire)) {
           limitRefused = true
           continue

@@ -2,7 +2,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Agent } from '../../model/agent.ts'
 import type { CountTokens } from '../../model/text.ts'
-import { alarmOf, type Alarm } from '../../runtime/alarm.ts'
+import { createAlarm, type Alarm } from '../../runtime/alarm.ts'
 import { runLoop, usageEstimator } from '../../runtime/loop.ts'
 import type { Clock, Driver } from '../../runtime/ports.ts'
 import { modelAsk } from './ask.ts'
@@ -20,7 +20,7 @@ export type ModelDriverSettings = {
 
 export function modelDriver(settings: ModelDriverSettings): Driver {
   const { clock, stallMs, redact } = settings
-  const alarm = settings.alarm ?? alarmOf(clock)
+  const alarm = settings.alarm ?? createAlarm(clock)
   const estimate = usageEstimator(settings.count)
   return {
     run(turn, steps, signal) {

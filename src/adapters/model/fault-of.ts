@@ -3,7 +3,7 @@
  * can help.
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
-import { maskerOf } from '../../model/mask-secrets.ts'
+import { createMasker } from '../../model/mask-secrets.ts'
 import { secretMark } from '../../model/secret-mark.ts'
 import { preview } from '../../model/text.ts'
 import type { ProviderFaultCode } from '../../runtime/faults.ts'
@@ -26,7 +26,7 @@ const garbageWords = /^(unsupported (chunk|delta)|expected a normalized)/i
 /** What broken connections are called by those who read from them. */
 const cutWords = /\b(terminated|other side closed|socket|ECONNRESET|EPIPE|premature)\b/i
 
-export function brokenOf(error: unknown, redact: (text: string) => string): Broken {
+export function describeBroken(error: unknown, redact: (text: string) => string): Broken {
   const broken = classify(error instanceof StreamError ? error.cause : error)
   return { ...broken, detail: preview(redact(broken.detail.replaceAll(/\s+/g, ' ').trim()), detailCharsMax) }
 }
@@ -115,7 +115,7 @@ function retryAfterOf(headers: Record<string, string>): number | null {
   return Number.isFinite(seconds) ? seconds * 1000 : null
 }
 
-const masker = maskerOf([], { strict: true })
+const masker = createMasker([], { strict: true })
 
 /** Masks what looks like a key, and every value that is known to be one. */
 export const redactor =

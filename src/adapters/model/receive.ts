@@ -6,7 +6,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage }
 import type { AskedCall } from '../../runtime/loop.ts'
 import type { Alarm } from '../../runtime/alarm.ts'
 import type { Clock } from '../../runtime/ports.ts'
-import { callOf, type WireRequest } from './wire.ts'
+import { toModelCall, type WireRequest } from './wire.ts'
 
 /** R11: an answer longer than this is not an answer. */
 export const answerCharsMax = 8_000_000
@@ -122,7 +122,7 @@ function take(part: LanguageModelV4StreamPart, received: Received, emit: (text: 
     if (part.providerExecuted === true) return
     received.inputChars += part.input.length
     bound(received)
-    received.toolCalls.push(callOf(part, `call-${received.toolCalls.length + 1}`))
+    received.toolCalls.push(toModelCall(part, `call-${received.toolCalls.length + 1}`))
   } else if (part.type === 'finish') {
     received.usage = part.usage
     received.finish = part.finishReason.unified

@@ -1,6 +1,6 @@
 /** Summaries of a conversation, written by the model of the agent that asks for one. */
 import type { Entry } from '../../model/context.ts'
-import { alarmOf } from '../../runtime/alarm.ts'
+import { createAlarm } from '../../runtime/alarm.ts'
 import { ProviderFault } from '../../runtime/faults.ts'
 import { framePeer, frameUnder, type Boundary } from '../../model/frame.ts'
 import { type LoopMessage, usageEstimator } from '../../runtime/loop.ts'
@@ -21,7 +21,7 @@ const system = [
 /** Throws a ProviderFault where the model gives none. */
 export function modelSummarise(settings: ModelDriverSettings): Summarise {
   const { clock, stallMs, redact } = settings
-  const alarm = settings.alarm ?? alarmOf(clock)
+  const alarm = settings.alarm ?? createAlarm(clock)
   const estimate = usageEstimator(settings.count)
   return async (agent, previous, entries, signal, boundary) => {
     if (agent.driver !== 'model') return null

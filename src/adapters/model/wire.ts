@@ -111,7 +111,7 @@ const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
  * A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can
  * be told.
  */
-export function callOf(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
+export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
   const signature = signatureOf(part)
   const named = {
     id: part.toolCallId === '' ? fallbackId : part.toolCallId,

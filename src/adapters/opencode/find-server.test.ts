@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { surroundings } from '../../client/surroundings.ts'
 import { serve, type Served } from '../../serve.ts'
 import { findNode, isEnough } from './find-node.ts'
-import { dataDirOf, findServer } from './find-server.ts'
+import { findDataDir, findServer } from './find-server.ts'
 
 let root: string
 let served: Served | null = null
@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 const dirOf = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
-  dataDirOf({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
+  findDataDir({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
 
 test("the data directory is that of the options, the environment, the configuration here or the user's, or the usual one", async () => {
   expect(await dirOf()).toBe('/home/me/.local/share/tieline')

@@ -32,7 +32,7 @@ const startMsMax = 20_000
 export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
   const named = place.server ?? textOf(place.env['TIELINE_SERVER'])
   if (named !== undefined) return namedServer(named, place)
-  const dataDir = await dataDirOf(place)
+  const dataDir = await findDataDir(place)
   return (await runningIn(dataDir, place)) ?? (start ? startedIn(dataDir, place) : null)
 }
 
@@ -42,7 +42,7 @@ async function namedServer(url: string, { env, surroundings }: ServerPlace): Pro
 }
 
 /** As the configuration says, where one is there; its other keys are the server's to read. */
-export async function dataDirOf({
+export async function findDataDir({
   cwd,
   env,
   dataDir,

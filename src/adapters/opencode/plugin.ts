@@ -8,7 +8,7 @@ import { findServer } from './find-server.ts'
 import { KnownSessions } from './known-sessions.ts'
 import { offeredTools } from './offered-tools.ts'
 import type { Hooks, OpencodeClient, OpencodeSession, PluginInput } from './opencode-api.ts'
-import { serverLink, wordsOf, type ServerLink } from './server-link.ts'
+import { serverLink, describeFault, type ServerLink } from './server-link.ts'
 import { ToolTracing } from './tool-tracing.ts'
 
 export type TielinePluginOptions = {
@@ -70,7 +70,7 @@ export async function tielinePlugin(
     const specs = await client.tools.list({ agent })
     const schemas = new Map(specs.map(({ name, input }) => [name, input]))
     // Not awaited: opencode answers nothing before its plugins are there.
-    void sessions.begin().catch((error: unknown) => report(wordsOf(error)))
+    void sessions.begin().catch((error: unknown) => report(describeFault(error)))
     return {
       tool: offeredTools(specs, { opencode, sessions, turns, report }),
       async 'tool.definition'({ toolID }, output) {
@@ -87,7 +87,7 @@ export async function tielinePlugin(
     }
   } catch (error) {
     link.close()
-    report(`not available here: ${wordsOf(error)}`)
+    report(`not available here: ${describeFault(error)}`)
     return {}
   }
 }
@@ -111,7 +111,7 @@ const hooksOf = ({
   async event({ event }) {
     turns.heed(event)
     tracing?.heed(event)
-    const failed = (error: unknown): void => report(wordsOf(error))
+    const failed = (error: unknown): void => report(describeFault(error))
     if (event.type === 'session.created')
       void sessions.created(event.properties['info'] as OpencodeSession).catch(failed)
     if (event.type === 'session.updated') sessions.updated(event.properties['info'] as OpencodeSession)
@@ -122,7 +122,7 @@ const hooksOf = ({
     if (turns.begun(sessionID, message.id, parts) || sessions.isAside(sessionID)) return
     sessions.claim(sessionID)
     await Promise.race([
-      sessions.taken(sessionID).catch((error: unknown) => report(wordsOf(error))),
+      sessions.taken(sessionID).catch((error: unknown) => report(describeFault(error))),
       surroundings.sleep(knownMsMax),
     ])
   },

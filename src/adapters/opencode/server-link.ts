@@ -72,7 +72,7 @@ export function serverLink(deps: LinkDeps): ServerLink {
     if (closed.signal.aborted || isOpen || link?.host !== host) return
     const found = await deps.find(false).catch(() => null)
     if (found !== null && found.url !== link.url)
-      await connect(found).catch((error: unknown) => deps.report(wordsOf(error)))
+      await connect(found).catch((error: unknown) => deps.report(describeFault(error)))
   }
 
   async function find(): Promise<Link> {
@@ -104,4 +104,5 @@ async function late(surroundings: Surroundings): Promise<never> {
   throw new Error('the server did not greet back')
 }
 
-export const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export const describeFault = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

@@ -3,7 +3,7 @@ import { preview } from '../../model/text.ts'
 import { ProviderFault } from '../../runtime/faults.ts'
 import type { Ask, AskedCall, EstimateUsage, LoopMessage } from '../../runtime/loop.ts'
 import type { Clock, TurnInput } from '../../runtime/ports.ts'
-import { type CompiledRule, type Rule, type ScriptState, textOf } from './script.ts'
+import { type CompiledRule, type Rule, type ScriptState, renderStep } from './script.ts'
 import { fillJson, fillText } from './template.ts'
 
 export function scriptAsk(
@@ -60,7 +60,9 @@ function lastResults(messages: readonly LoopMessage[]): ScriptState['results'] {
 function noRuleFits(state: ScriptState): string {
   const last = state.results.at(-1)
   const after =
-    last === undefined ? '' : ` after ${last.name} gave ${JSON.stringify(preview(textOf(last.value), 80))}`
+    last === undefined
+      ? ''
+      : ` after ${last.name} gave ${JSON.stringify(preview(renderStep(last.value), 80))}`
   return `no rule of ${state.agent} fits the task ${JSON.stringify(preview(state.task, 80))} at iteration ${state.iteration}${after}; add a rule without "when" as the last one`
 }
 

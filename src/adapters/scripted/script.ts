@@ -97,7 +97,7 @@ function fitsOf(rule: Rule): (state: ScriptState) => boolean {
     if (when.ok !== undefined && when.ok !== last?.ok) return false
     if (task !== null && !task(state.task)) return false
     if (prompt !== null && !prompt(state.prompt)) return false
-    return result === null || (last !== undefined && result(textOf(last.value)))
+    return result === null || (last !== undefined && result(renderStep(last.value)))
   }
 }
 
@@ -109,7 +109,7 @@ function testOf(matcher: Matcher | undefined): ((text: string) => boolean) | nul
   return (text) => regex.test(text)
 }
 
-export const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+export const renderStep = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function compiles(source: string, flags: string): boolean {
   try {

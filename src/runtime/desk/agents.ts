@@ -10,7 +10,7 @@ import {
   createAgent,
   hostAgent,
   mainSession,
-  viewOf,
+  showAgent,
   type AgentBook,
   type CreateAgentAsk,
 } from '../agent-book.ts'
@@ -89,7 +89,7 @@ function sizeProblem({
 
 function show(book: AgentBook, agent: Agent): AgentView {
   const made = book.made(agent.name)
-  return viewOf(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
+  return showAgent(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
 }
 
 /** A tool or a provider that nobody has would never be there. With no provider at all the offline demo answers. */
@@ -116,7 +116,7 @@ async function deleteAgent({ line, book }: DeskParts, id: string): Promise<Agent
   await line.store.transact([`session:${session}`], async (tx) =>
     tx.append({ type: 'agent.deleted', session, turn: null, agent: id }),
   )
-  return viewOf(made.agent, 'api', made.at)
+  return showAgent(made.agent, 'api', made.at)
 }
 
 async function findMainSession(

@@ -4,7 +4,7 @@ import type { Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { CallAnswer, CallRecord, Calls, NewCall } from '../../wire/calls.ts'
 import { listCalls } from '../listing.ts'
-import { recordOf } from '../record.ts'
+import { readRecord } from '../record.ts'
 import { refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
@@ -41,7 +41,7 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
       return 'call_id' in value ? (value as CallAnswer) : stoppedAnswer(agent, value)
     },
     async get(id) {
-      const record = await recordOf(line.store, id)
+      const record = await readRecord(line.store, id)
       const sessions = record === null ? [] : [record.callerSession, record.targetSession]
       for (const session of sessions)
         if (session?.startsWith('ses_') === true && (await gate.sees(session as `ses_${string}`)))
@@ -87,6 +87,6 @@ function stoppedAnswer(agent: string, value: Fields): CallAnswer {
 
 async function refusedCall({ line }: DeskParts, value: Fields): Promise<RefusedCall> {
   const call = typeof value['call_id'] === 'string' ? value['call_id'] : ''
-  const refusal = (await recordOf(line.store, call))?.refusal
+  const refusal = (await readRecord(line.store, call))?.refusal
   return refusal == null ? { code: 'call_unknown', call } : { ...refusal, call_id: call }
 }

@@ -4,7 +4,7 @@
  * this, and reach nothing else.
  */
 import type { Refusal } from '../../model/refusal.ts'
-import { feedOf } from '../feed.ts'
+import { createFeed } from '../feed.ts'
 import type { StoreHealth } from '../store-health.ts'
 import { agentDesk, type AgentDesk } from './agents.ts'
 import { onlyUser, type Asker } from './asker.ts'
@@ -40,7 +40,7 @@ export type Desks = {
 const never = new AbortController().signal
 
 export function openDesks(parts: DeskParts): Desks {
-  const feed = feedOf(parts.line)
+  const feed = createFeed(parts.line)
   return {
     as(given) {
       const asker: Asker = {

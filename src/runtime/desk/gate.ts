@@ -9,13 +9,13 @@ import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
-import { actorOf, type Actor } from '../client-turn.ts'
-import type { Line } from '../line.ts'
+import { resolveActor, type Actor } from '../client-turn.ts'
+import type { Runtime } from '../line.ts'
 import { findSession } from '../look.ts'
 import type { Tool } from '../ports.ts'
 import type { Sender } from '../send.ts'
 import { createSession } from '../sessions.ts'
-import { stateOf } from '../state.ts'
+import { readState } from '../state.ts'
 import { refuseAsker, type Asker, type Who } from './asker.ts'
 import type { DeskParts } from './parts.ts'
 import { sees } from './sight.ts'
@@ -87,7 +87,7 @@ async function findResting({ line }: DeskParts, who: Who): Promise<Actor | null>
 }
 
 /** The external session of a client, made at first use: one for each kind of client. */
-export async function clientSession(line: Line, client: Asker['client'], cwd: string): Promise<SessionId> {
+export async function clientSession(line: Runtime, client: Asker['client'], cwd: string): Promise<SessionId> {
   const name = (client?.name ?? '').replaceAll(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 100) || 'client'
   const id: SessionId = `ses_client-${name}`
   if ((await line.store.session(id)) !== null) return id
@@ -107,7 +107,7 @@ export async function findActor(parts: DeskParts, who: Who): Promise<Actor | Ref
   const session = who.kind === 'session' ? await parts.line.store.session(who.session) : null
   if (who.kind === 'session' && (session === null || session.archived === 'deleted'))
     return { code: 'session_unknown', session: who.session }
-  return actorOf(parts.line, who, session)
+  return resolveActor(parts.line, who, session)
 }
 
 async function findSender(parts: DeskParts, who: Who): Promise<Sender | Refusal> {
@@ -142,7 +142,7 @@ async function findSpeaker(
       'the token of that session',
     )
   if (found.kind === 'external') return found.id
-  const state = await stateOf(line, found.id)
+  const state = await readState(line, found.id)
   return !isRefusal(state) && state.isActive
     ? found.id
     : notAs(

@@ -4,12 +4,12 @@ import type { SessionId } from '../../model/id.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Flow, FlowEvents, Waits } from '../../wire/log.ts'
 import type { Feed, FeedSink } from '../feed.ts'
-import { flowEventsOf } from '../flow-events.ts'
-import { flowOf } from '../look.ts'
+import { readFlowEvents } from '../flow-events.ts'
+import { readFlow } from '../look.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
-import { sightOf, type Sight } from './sight.ts'
+import { createSight, type Sight } from './sight.ts'
 
 export type LogDesk = {
   /** One root request with everything that it caused; null where there is none, or none that may be seen. */
@@ -32,14 +32,14 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
   const { line } = parts
   return {
     async flow(id) {
-      const flow = await flowOf(line, id)
+      const flow = await readFlow(line, id)
       if (flow === null || !(await gate.sees(flow.root.session))) return null
       return who.kind === 'user' ? flow : { ...flow, calls: await seenCalls(gate, flow.calls) }
     },
     async flowEvents(id, { after, limit }) {
-      const page = await flowEventsOf(line.store, id, after ?? 0, limit)
+      const page = await readFlowEvents(line.store, id, after ?? 0, limit)
       if (page === null || !(await seesRoot(parts, gate, id))) return null
-      const events = await seenEvents(sightOf(line.store, who), page.events)
+      const events = await seenEvents(createSight(line.store, who), page.events)
       return {
         events: events.map(({ seq, at, event }) => ({
           seq: String(seq),
@@ -69,7 +69,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       }
       return { sessions }
     },
-    sight: () => sightOf(line.store, who),
+    sight: () => createSight(line.store, who),
     follow: (after, sessions, sink) => feed.subscribe(after, { sessions }, sink),
   }
 }
@@ -77,7 +77,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
 /** The root's first event says in which session a flow began. */
 async function seesRoot({ line }: DeskParts, gate: Gate, flow: string): Promise<boolean> {
   if (gate.who.kind === 'user') return true
-  const first = (await flowEventsOf(line.store, flow, 0, 1))?.events[0]?.event
+  const first = (await readFlowEvents(line.store, flow, 0, 1))?.events[0]?.event
   return first !== undefined && gate.sees(first.session)
 }
 

@@ -4,7 +4,7 @@ import type { Which } from '../../model/mail.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../../wire/mail.ts'
 import { acceptOne } from '../mail-acts.ts'
-import { declineMail, findMail, readInbox, threadOf, type Reader } from '../mail-inbox.ts'
+import { declineMail, findMail, readInbox, readThread, type Reader } from '../mail-inbox.ts'
 import type { MailAsk } from '../mail-port.ts'
 import { recordOfMessage } from '../mail-record.ts'
 import { releaseMail, releasing, reviseMail, sendMail, type Writer } from '../mail.ts'
@@ -132,7 +132,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       }),
     get: record,
     async thread(id, { after } = {}) {
-      const thread = await threadOf(line, reader, id, after ?? 0, threadPerPage)
+      const thread = await readThread(line, reader, id, after ?? 0, threadPerPage)
       if (isRefusal(thread)) return thread
       return { messages: thread.messages.map(recordOfMessage), next: thread.next }
     },

@@ -1,10 +1,10 @@
 /** What the desk is built from. */
 import type { AgentBook } from '../agent-book.ts'
-import type { Line } from '../line.ts'
+import type { Runtime } from '../line.ts'
 import type { Tool } from '../ports.ts'
 
 export type DeskParts = {
-  line: Line
+  line: Runtime
   book: AgentBook
   /** All that an agent can be given. */
   toolNames: readonly string[]

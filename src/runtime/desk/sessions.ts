@@ -23,7 +23,7 @@ import type {
 import { waitInOwnTurn } from '../client-turn.ts'
 import { forkSession } from '../fork.ts'
 import { isDirectory } from '../is-directory.ts'
-import { historyOf, listSessions, viewOfSession } from '../look.ts'
+import { readHistory, listSessions, viewOfSession } from '../look.ts'
 import { post, send, type Sender } from '../send.ts'
 import {
   adoptSession,
@@ -33,7 +33,7 @@ import {
   createSession,
   renameSession,
 } from '../sessions.ts'
-import { stateOf, untilResting } from '../state.ts'
+import { readState, untilResting } from '../state.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import { findActor, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
@@ -145,8 +145,8 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     },
     send: (id, message) => sendTo(parts, asker, gate, id, message),
     history: (id, { before, limit = pageDefault } = {}) =>
-      found(id, (row) => historyOf(line, row.id, before ?? null, limit)),
-    state: (id) => found(id, (row) => stateOf(line, row.id)),
+      found(id, (row) => readHistory(line, row.id, before ?? null, limit)),
+    state: (id) => found(id, (row) => readState(line, row.id)),
     wait: (id, timeoutMs = waitSecondsDefault * 1000) =>
       found(id, (row) => wait(parts, asker, row.id, timeoutMs)),
     cancel: (id, { all = false, turn } = {}) =>

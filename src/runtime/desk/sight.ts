@@ -39,7 +39,7 @@ export type Sight = {
 }
 
 /** Null for the user, who sees everything. */
-export function sightOf(store: Sessions, who: Who): Sight | null {
+export function createSight(store: Sessions, who: Who): Sight | null {
   if (who.kind === 'user') return null
   const own = who.kind === 'session' ? who.session : null
   const remembered = new Map<SessionId, boolean>()

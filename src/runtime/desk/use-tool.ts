@@ -6,13 +6,13 @@ import type { Json } from '../../model/json.ts'
 import { agentUnknown, isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { ToolSpec } from '../../wire/tools.ts'
 import { readOutput, waitAsClient } from '../acts.ts'
-import { callableOf } from '../callable.ts'
+import { listCallable } from '../callable.ts'
 import { inOwnTurn, useInOwnTurn, type Actor, type Client, type ToolUse } from '../client-turn.ts'
-import type { Line } from '../line.ts'
+import type { Runtime } from '../line.ts'
 import { useInTurn } from '../live-turn.ts'
-import { mailActsOf } from '../mail-acts.ts'
+import { createMailActs } from '../mail-acts.ts'
 import type { Acts, ToolAnswer, ToolContext, TurnContext } from '../ports.ts'
-import { keyOf } from '../recorded.ts'
+import { makeStepKey } from '../recorded.ts'
 import type { Running } from '../running.ts'
 import { newSession } from '../send.ts'
 import { sendTo, spawn, stateNamed } from '../session-acts.ts'
@@ -97,19 +97,19 @@ async function refuseHere(
     const running = line.running.get(turn)
     return running === undefined
       ? refusedAnswer(refusal)
-      : refuse({ turn: running.row, acts: running.acts, stepKey: keyOf('tool', name, input) })
+      : refuse({ turn: running.row, acts: running.acts, stepKey: makeStepKey('tool', name, input) })
   })
 }
 
-const contextOf = (line: Line, running: Running): TurnContext => ({
+const contextOf = (line: Runtime, running: Running): TurnContext => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
-  callable: callableOf(line, running.agent),
+  callable: listCallable(line, running.agent),
 })
 
 /** A client between its turns: nothing of this row is stored. */
-function clientContext(line: Line, { session, agent }: Client): TurnContext {
+function clientContext(line: Runtime, { session, agent }: Client): TurnContext {
   const turn: TurnRow = {
     id: 'turn_none',
     session: session.id,
@@ -135,12 +135,12 @@ function clientContext(line: Line, { session, agent }: Client): TurnContext {
       maxIterations: 1,
     },
   }
-  return { turn, session, agent, callable: callableOf(line, agent) }
+  return { turn, session, agent, callable: listCallable(line, agent) }
 }
 
 const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
 
-function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
+function clientActs(line: Runtime, session: SessionRow, use: ToolUse): Acts {
   const { signal } = use
   return {
     call: needsTurn,
@@ -149,7 +149,7 @@ function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
     readOutput: (call, offset, limit) => readOutput(line, session.id, call, offset, limit),
     send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use.id),
     spawn: (request) => spawnFor(line, session, request, use.id),
-    ...mailActsOf(
+    ...createMailActs(
       line,
       session,
       { sender: { kind: 'client', session: session.id }, session, trace: use.trace, cwd: session.cwd },
@@ -166,7 +166,7 @@ function clientActs(line: Line, session: SessionRow, use: ToolUse): Acts {
 
 /** A client outside has no definition of its own to spawn: the first agent stands in. */
 async function spawnFor(
-  line: Line,
+  line: Runtime,
   session: SessionRow,
   request: Parameters<Acts['spawn']>[0],
   id: string | null,

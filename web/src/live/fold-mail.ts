@@ -1,6 +1,6 @@
 import type { MessageRecord } from '../../../src/wire/mail.ts'
 import type { Event, EventOf } from '../../../src/model/event.ts'
-import { nanosOf } from '../../../src/model/mail.ts'
+import { millisToNanos } from '../../../src/model/mail.ts'
 import type { Ledger, MailFact } from './ledger.ts'
 import type { Moment } from './moment.ts'
 
@@ -39,7 +39,7 @@ export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: M
   }
   const wasWaiting = isWaiting(fact)
   applyEvent(ledger, fact, event)
-  Object.assign(fact, { updatedAt: at, seq, version: nanosOf(at, seq) })
+  Object.assign(fact, { updatedAt: at, seq, version: millisToNanos(at, seq) })
   ledger.mail.set(event.message, fact)
   if (isNew) recount(ledger, event, wasWaiting || known === undefined, isWaiting(fact))
 }
