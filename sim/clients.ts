@@ -68,7 +68,7 @@ export class Clients {
     if (node === null || !host.up) return this.#count('root.nobody')
     host.enter(host.life, () => {
       const agent = nameAgent(root.agent)
-      const run = startRun(node.line, {
+      const run = startRun(node.runtime, {
         to: root.main ? { session: getMainSession(agent) } : { agent, cwd: '/' },
         text: writeTask(root.script, 'root'),
         timeoutMs: root.timeoutMs,
@@ -97,7 +97,7 @@ export class Clients {
       const { host, node } = this.#world.findNode(root.cancelNode ?? root.node)
       if (node === null) return
       host.enter(host.life, () => {
-        cancel(node.line, turn, 'cancelled', 'asked by the user').then(
+        cancel(node.runtime, turn, 'cancelled', 'asked by the user').then(
           (done) => this.#count(done ? 'cancel.done' : 'cancel.late'),
           () => this.#count('cancel.fault'),
         )
@@ -107,7 +107,7 @@ export class Clients {
 
   #send(act: SendAct): void {
     this.#try(act.node, async (node) => {
-      const became = await playSend(node.line, this.#world.store, act)
+      const became = await playSend(node.runtime, this.#world.store, act)
       this.#count(`mail.${became}`)
       if (became === 'sent' || became === 'released') this.#world.checker.checkMailed(mailId(act.id))
     })
@@ -123,7 +123,7 @@ export class Clients {
     for (const twin of act.twin === true ? [0, 1] : [0]) {
       const name = `accept-${index}-${twin}`
       this.#try(act.node + twin, async (node) => {
-        const message = await playAccept(node.line, this.#world.store, act, name)
+        const message = await playAccept(node.runtime, this.#world.store, act, name)
         this.#count(message === null ? 'mail.accepted_none' : 'mail.accepted')
         if (message !== null) this.#world.checker.checkGiven(name, message)
       })

@@ -17,14 +17,14 @@ export const mailId = (id: number): string => `mail-${id}`
 
 /** Sends a message once more if asked to; the id is the same. */
 export async function playSend(
-  line: Runtime,
+  runtime: Runtime,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'send' }>,
 ): Promise<string> {
   const session = clientSessions[act.id % clientSessions.length] as SessionId
   const row = await store.session(session)
   const sent = await sendMail(
-    line,
+    runtime,
     { sender: { kind: 'client', session }, session: row, act: null, trace: null, cwd: '/' },
     {
       session: getMainSession(nameAgent(act.to)),
@@ -33,20 +33,24 @@ export async function playSend(
       draft: act.draft === true,
     },
   )
-  return act.draft === true ? release(line, mailId(act.id)) : isRefusal(sent) ? sent.code : 'sent'
+  return act.draft === true ? release(runtime, mailId(act.id)) : isRefusal(sent) ? sent.code : 'sent'
 }
 
 /** A person releases the draft; it may already be released, here or on another node. */
-async function release(line: Runtime, id: string): Promise<string> {
-  const place = await releasing(line, id)
+async function release(runtime: Runtime, id: string): Promise<string> {
+  const place = await releasing(runtime, id)
   if (place === null) return 'unknown'
-  const released = await releaseMail(line, { ...place, act: null, trace: null, cwd: '/' }, { id, read: null })
+  const released = await releaseMail(
+    runtime,
+    { ...place, act: null, trace: null, cwd: '/' },
+    { id, read: null },
+  )
   return isRefusal(released) ? released.code : 'released'
 }
 
 /** Null where nothing was accepted. */
 export async function playAccept(
-  line: Runtime,
+  runtime: Runtime,
   store: SqliteStore,
   act: Extract<MailAct, { do: 'accept' }>,
   name: string,
@@ -58,7 +62,7 @@ export async function playAccept(
       ? { kind: act.newest === true ? ('newest' as const) : ('oldest' as const) }
       : { kind: 'named' as const, name: mailId(act.id) }
   const accepted = await acceptMail(
-    line,
+    runtime,
     { session: null, running: null },
     { session, which, replies: null, act: name },
   )

@@ -233,7 +233,7 @@ async function start(
   )
   const desks = openDesks({
     builtIn: [pacedModel],
-    line: node.line,
+    runtime: node.runtime,
     book: agents,
     toolNames: toolbox.names,
     providers: settings.usable(),
@@ -245,13 +245,13 @@ async function start(
     store,
     clock,
     alarm,
-    fail: (session, why) => failQueued(node.line, session, why),
+    fail: (session, why) => failQueued(node.runtime, session, why),
     isHosted: (agent) => agents.get(agent)?.driver === 'host',
     report,
   })
   store.onHint((hints) => hints.forEach(want))
-  hosts.onAttached((session) => void claimSession(node.line, session).catch(report))
-  void putAway(node.line, store, warn)
+  hosts.onAttached((session) => void claimSession(node.runtime, session).catch(report))
+  void putAway(node.runtime, store, warn)
   const close = async (): Promise<void> => {
     desks.stop()
     await node.stop()
@@ -266,18 +266,18 @@ async function start(
     agent: (name) => agents.get(name),
     log: logOf(store, clock, async () => replayPorts(store, clock, count, config, options, agents)),
     run: (agent, task, run = {}) =>
-      startRun(node.line, {
+      startRun(node.runtime, {
         to: targetOf(agent, run, options.cwd ?? process.cwd()),
         text: task,
         timeoutMs: run.timeoutMs,
         maxTokens: run.maxTokens,
       }),
     call: (id) => readRecord(store, id),
-    running: () => node.line.running.size,
-    idle: () => idle(node.line),
+    running: () => node.runtime.running.size,
+    idle: () => idle(node.runtime),
     onDelta(listener) {
-      node.line.deltaListeners.add(listener)
-      return () => node.line.deltaListeners.delete(listener)
+      node.runtime.deltaListeners.add(listener)
+      return () => node.runtime.deltaListeners.delete(listener)
     },
     store,
     close,
@@ -415,13 +415,13 @@ async function inputIn(store: SqliteStore, turn: TurnId): Promise<OpeningMessage
 const putAwayMs = 600_000
 
 /** Now and then, sessions that nobody uses any more are archived. */
-async function putAway(line: Runtime, store: SqliteStore, warn: (text: string) => void): Promise<void> {
-  while (!line.stopping.signal.aborted) {
+async function putAway(runtime: Runtime, store: SqliteStore, warn: (text: string) => void): Promise<void> {
+  while (!runtime.stopping.signal.aborted) {
     try {
-      await line.clock.sleep(putAwayMs, line.stopping.signal)
-      await archiveIdle(line, store.lists)
+      await runtime.clock.sleep(putAwayMs, runtime.stopping.signal)
+      await archiveIdle(runtime, store.lists)
     } catch (error) {
-      if (!line.stopping.signal.aborted)
+      if (!runtime.stopping.signal.aborted)
         warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
@@ -429,8 +429,8 @@ async function putAway(line: Runtime, store: SqliteStore, warn: (text: string) =
 
 const idleLookMs = 50
 
-async function idle(line: Runtime): Promise<void> {
-  while (line.running.size > 0) await line.clock.sleep(idleLookMs, line.stopping.signal)
+async function idle(runtime: Runtime): Promise<void> {
+  while (runtime.running.size > 0) await runtime.clock.sleep(idleLookMs, runtime.stopping.signal)
 }
 
 function targetOf(agent: string, { session, cwd, title }: RunOptions, home: string) {

@@ -162,11 +162,11 @@ test('cancel does not reach children, and finished children keep their slots: it
   const run = w.ask('parent', 'go')
   const sent = await run.accepted
   await w.pass(100)
-  expect(w.node.line.running.size).toBe(2)
+  expect(w.node.runtime.running.size).toBe(2)
   expect(await w.until(run.cancel())).toBe(true)
   expect((await w.until(run)).outcome).toBe('cancelled')
   await w.pass(3000)
-  expect(w.node.line.running.size).toBe(0)
+  expect(w.node.runtime.running.size).toBe(0)
   void sent
 })
 

@@ -11,7 +11,7 @@ const quietMs = 60
 
 /** The world's configuration, without its store, its node and its time. */
 export const portsOf = (w: World, store: SqliteStore = w.store): ReplayPorts => {
-  const { agents, tools, limits, count, subagent, schemas } = w.node.line
+  const { agents, tools, limits, count, subagent, schemas } = w.node.runtime
   return { store, agents, tools, limits, count, subagent, schemas, clock: systemClock, quietMs }
 }
 

@@ -72,7 +72,7 @@ export async function recordRun(trace: string | null = null): Promise<StoredEven
     },
   })
   await w.until(
-    startRun(w.node.line, {
+    startRun(w.node.runtime, {
       to: { agent: 'planner', cwd: process.cwd() },
       text: `my key is ${secret}`,
       timeoutMs: undefined,

@@ -153,7 +153,7 @@ export async function world(options: WorldOptions): Promise<World> {
   const node = await start()
   nodes.push(node)
   const desks = openDesks({
-    line: node.line,
+    runtime: node.runtime,
     builtIn: [],
     book: agents,
     toolNames: tools.map((tool) => tool.name),
@@ -219,7 +219,7 @@ function verbsOf(node: Node, store: SqliteStore, clock: VirtualClock): Pick<Worl
       options.session === undefined
         ? { agent: to, cwd: options.cwd ?? process.cwd() }
         : { session: options.session }
-    return startRun(on.line, {
+    return startRun(on.runtime, {
       to: target,
       text: task,
       timeoutMs: options.timeoutMs,

@@ -11,19 +11,19 @@ import { assertOurs, commit, turnProgress, settleBelow, timeLeft, type Running }
 import { beginWait, endWait, createSessionActs } from './session-acts.ts'
 import { callEnding, readEnding, toResult } from './waiting.ts'
 
-export function createActs(line: Runtime, running: Running): Acts {
+export function createActs(runtime: Runtime, running: Running): Acts {
   return {
-    call: (request, key) => callAgent(line, running, request, key),
-    refuse: (tool, requested, refusal, key) => refuseCall(line, running, tool, requested, refusal, key),
-    waitForCall: (call, timeoutMs) => waitForCall(line, running, call, timeoutMs),
-    readOutput: (call, offset, limit) => readOutput(line, running.row.session, call, offset, limit),
-    ...createSessionActs(line, running),
+    call: (request, key) => callAgent(runtime, running, request, key),
+    refuse: (tool, requested, refusal, key) => refuseCall(runtime, running, tool, requested, refusal, key),
+    waitForCall: (call, timeoutMs) => waitForCall(runtime, running, call, timeoutMs),
+    readOutput: (call, offset, limit) => readOutput(runtime, running.row.session, call, offset, limit),
+    ...createSessionActs(runtime, running),
   }
 }
 
 /** Every call is recorded once, also one that could not even be read as one. */
 async function refuseCall(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: CallRequest['tool'],
   requested: Json,
@@ -31,7 +31,7 @@ async function refuseCall(
   key: string,
 ): Promise<CallResult> {
   const recorded = running.recorded?.call(key, { tool })
-  const call: CallId = recorded?.call ?? `call_${line.ids.next()}`
+  const call: CallId = recorded?.call ?? `call_${runtime.ids.next()}`
   const asked =
     typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
   const agent = preview(textOf(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
@@ -50,10 +50,15 @@ async function refuseCall(
       requested,
       refusal,
     }
-    await commit(line, running, [`session:${running.row.session}`, `call:${call}`], async (tx, buffered) => {
-      assertOurs(await tx.activation(running.row.id), running, line)
-      tx.append(...buffered, event)
-    })
+    await commit(
+      runtime,
+      running,
+      [`session:${running.row.session}`, `call:${call}`],
+      async (tx, buffered) => {
+        assertOurs(await tx.activation(running.row.id), running, runtime)
+        tx.append(...buffered, event)
+      },
+    )
   }
   return refusedResult(running, call, agent, refusal)
 }
@@ -64,8 +69,8 @@ const textOf = (value: Json | undefined): string =>
   value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
-async function ownCall(line: Runtime, session: SessionId, call: string) {
-  const row = isCallId(call) ? await line.store.turn(toTurnId(call)) : null
+async function ownCall(runtime: Runtime, session: SessionId, call: string) {
+  const row = isCallId(call) ? await runtime.store.turn(toTurnId(call)) : null
   return row?.call != null &&
     (row.call.caller === session ||
       callsBelow(row.call.caller) === session ||
@@ -75,21 +80,21 @@ async function ownCall(line: Runtime, session: SessionId, call: string) {
 }
 
 async function waitForCall(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   call: string,
   timeoutMs: number,
 ): ReturnType<Acts['waitForCall']> {
-  const row = await ownCall(line, running.row.session, call)
+  const row = await ownCall(runtime, running.row.session, call)
   if (isRefusal(row)) return row
   const id = call as CallId
-  const { ending, forget } = callEnding(line, id)
+  const { ending, forget } = callEnding(runtime, id)
   try {
-    const known = await readEnding(line, id)
-    const ended = known?.ended ?? (await blockOn(line, running, row.session, ending, timeoutMs))
-    if (ended === null) return { partial: partialOf(line, id) }
+    const known = await readEnding(runtime, id)
+    const ended = known?.ended ?? (await blockOn(runtime, running, row.session, ending, timeoutMs))
+    if (ended === null) return { partial: partialOf(runtime, id) }
     if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
-    const opened = await line.store.event(row.openedSeq)
+    const opened = await runtime.store.event(row.openedSeq)
     return {
       result: toResult(ended, row),
       tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
@@ -104,20 +109,20 @@ async function waitForCall(
  * waits in a turn (`client-turn.ts`).
  */
 export async function waitAsClient(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   call: string,
   timeoutMs: number,
   signal: AbortSignal,
 ): ReturnType<Acts['waitForCall']> {
-  const row = await ownCall(line, session, call)
+  const row = await ownCall(runtime, session, call)
   if (isRefusal(row)) return row
-  const { ending, forget } = callEnding(line, call as CallId)
+  const { ending, forget } = callEnding(runtime, call as CallId)
   try {
-    const known = await readEnding(line, call as CallId)
-    const ended = known?.ended ?? (await race(line, signal, ending, timeoutMs))
-    if (ended === null) return { partial: partialOf(line, call as CallId) }
-    const opened = await line.store.event(row.openedSeq)
+    const known = await readEnding(runtime, call as CallId)
+    const ended = known?.ended ?? (await race(runtime, signal, ending, timeoutMs))
+    if (ended === null) return { partial: partialOf(runtime, call as CallId) }
+    const opened = await runtime.store.event(row.openedSeq)
     return {
       result: toResult(ended, row),
       tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
@@ -127,8 +132,8 @@ export async function waitAsClient(
   }
 }
 
-function partialOf(line: Runtime, call: CallId): string {
-  const running = line.running.get(toTurnId(call))
+function partialOf(runtime: Runtime, call: CallId): string {
+  const running = runtime.running.get(toTurnId(call))
   return running === undefined ? '' : turnProgress(running).output
 }
 
@@ -137,21 +142,21 @@ function partialOf(line: Runtime, call: CallId): string {
  * answer. Null when the time is over.
  */
 async function blockOn(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   target: Running['row']['session'],
   ending: Promise<EventOf<'call.ended'>>,
   timeoutMs: number,
 ): Promise<EventOf<'call.ended'> | null> {
-  const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))
-  if (!(await beginWait(line, running, target, end))) return null
-  const ended = await race(line, running.abort.signal, ending, end - line.clock.elapsed())
-  await endWait(line, running, target, ended === null ? 'time is over' : 'the call ended')
+  const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
+  if (!(await beginWait(runtime, running, target, end))) return null
+  const ended = await race(runtime, running.abort.signal, ending, end - runtime.clock.elapsed())
+  await endWait(runtime, running, target, ended === null ? 'time is over' : 'the call ended')
   return ended
 }
 
 function race(
-  line: Runtime,
+  runtime: Runtime,
   signal: AbortSignal,
   ending: Promise<EventOf<'call.ended'>>,
   ms: number,
@@ -159,7 +164,7 @@ function race(
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
-    const silence = line.alarm.after(ms, () => settle(null))
+    const silence = runtime.alarm.after(ms, () => settle(null))
     const settle = (ended: EventOf<'call.ended'> | null): void => {
       silence()
       signal.removeEventListener('abort', abort)
@@ -172,16 +177,16 @@ function race(
 
 /** Offsets are UTF-16 units, moved so that no code point is split. */
 export async function readOutput(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   call: string,
   offset: number,
   limit: number,
 ): ReturnType<Acts['readOutput']> {
-  const row = await ownCall(line, session, call)
+  const row = await ownCall(runtime, session, call)
   if (isRefusal(row)) return row
-  const known = await readEnding(line, call as CallId)
-  const output = known?.ended.output ?? partialOf(line, call as CallId)
+  const known = await readEnding(runtime, call as CallId)
+  const output = known?.ended.output ?? partialOf(runtime, call as CallId)
   const start = whole(output, Math.min(offset, output.length))
   const end = whole(output, Math.min(start + Math.max(2, limit), output.length))
   return {

@@ -97,14 +97,14 @@ const beingMade = new WeakMap<AgentBook, number>()
  * the transaction.
  */
 async function making(
-  line: Runtime,
+  runtime: Runtime,
   book: AgentBook,
   id: string,
   make: () => Promise<Refusal | null>,
 ): Promise<Refusal | null> {
   const pending = beingMade.get(book) ?? 0
   const made = book.all().length + pending
-  const madeMax = line.limits.agentsMadeMax
+  const madeMax = runtime.limits.agentsMadeMax
   // One that is there already is not another one: a retry finds it.
   if (book.made(id) === undefined && made >= madeMax) return { code: 'too_many_agents', made, madeMax }
   beingMade.set(book, pending + 1)
@@ -117,13 +117,13 @@ async function making(
 
 /** The agent and its main session, at once. The same id again gives what is there. */
 export async function createAgent(
-  line: Runtime,
+  runtime: Runtime,
   book: AgentBook,
   ask: CreateAgentAsk,
   cwd: string,
 ): Promise<AgentView | Refusal> {
   if (ask.name.trim() === '') return badInput('name', ask.name, 'a name')
-  const id = `agent_${ask.id ?? line.ids.next()}`
+  const id = `agent_${ask.id ?? runtime.ids.next()}`
   const session = mainSession(id)
   const definition: AgentDefinition = {
     title: ask.name,
@@ -133,8 +133,8 @@ export async function createAgent(
     tools: ask.tools ?? ['call_agent'],
     driver: null,
   }
-  const refusal = await making(line, book, id, () =>
-    line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+  const refusal = await making(runtime, book, id, () =>
+    runtime.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
       if (ask.id !== null && (await tx.session(session)).session !== null) return null
       tx.append(
         { type: 'agent.created', session, turn: null, agent: id, definition },
@@ -155,7 +155,7 @@ export async function createAgent(
  * The agent of a connected program: the configured one of that name, or one that is made at its first hello.
  */
 export async function hostAgent(
-  line: Runtime,
+  runtime: Runtime,
   book: AgentBook,
   { name, description, tools }: { name: string; description: string; tools: readonly string[] },
   cwd: string,
@@ -181,8 +181,8 @@ export async function hostAgent(
       tools: [...tools],
       driver: 'host',
     }
-    const refusal = await making(line, book, id, () =>
-      line.store.transact([`session:${session}`], async (tx) => {
+    const refusal = await making(runtime, book, id, () =>
+      runtime.store.transact([`session:${session}`], async (tx) => {
         tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
         // It has the sessions that its program brings, and no main one.
         if ((await tx.session(session)).session === null)

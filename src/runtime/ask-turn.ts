@@ -26,14 +26,14 @@ export type AskAnswer = {
 }
 
 export async function askTurn(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   text: string,
   use: ToolUse & { onDelta?: (delta: Delta) => void },
 ): Promise<AskAnswer | Refusal> {
-  const startedAt = line.clock.now()
+  const startedAt = runtime.clock.now()
   const { onDelta } = use
-  const id = use.id ?? `msg_${line.ids.next()}`
+  const id = use.id ?? `msg_${runtime.ids.next()}`
   const turn: TurnId = `turn_${idSuffix(id)}`
   const tell =
     onDelta === undefined
@@ -42,37 +42,37 @@ export async function askTurn(
           if (delta.turn === turn) onDelta(delta)
         }
   // Before it is sent: the turn may say something before the sender knows that it has begun.
-  if (tell !== null) line.deltaListeners.add(tell)
-  const heard = hear(line, turn)
+  if (tell !== null) runtime.deltaListeners.add(tell)
+  const heard = hear(runtime, turn)
   try {
-    const sent = await send(line, { to: { session }, text, id, trace: use.trace })
-    return isRefusal(sent) ? sent : await untilEnded(line, sent, heard.events, use.signal, startedAt)
+    const sent = await send(runtime, { to: { session }, text, id, trace: use.trace })
+    return isRefusal(sent) ? sent : await untilEnded(runtime, sent, heard.events, use.signal, startedAt)
   } finally {
     heard.stop()
-    if (tell !== null) line.deltaListeners.delete(tell)
+    if (tell !== null) runtime.deltaListeners.delete(tell)
   }
 }
 
 /** What is recorded of a turn, as it is committed here, so that it need not be read again. */
-function hear(line: Runtime, turn: TurnId): { events: StoredEvent[]; stop(): void } {
-  const heard = line.heard.get(turn) ?? []
-  line.heard.set(turn, heard)
-  return { events: heard, stop: () => void line.heard.delete(turn) }
+function hear(runtime: Runtime, turn: TurnId): { events: StoredEvent[]; stop(): void } {
+  const heard = runtime.heard.get(turn) ?? []
+  runtime.heard.set(turn, heard)
+  return { events: heard, stop: () => void runtime.heard.delete(turn) }
 }
 
 async function untilEnded(
-  line: Runtime,
+  runtime: Runtime,
   sent: Sent,
   heard: readonly StoredEvent[],
   signal: AbortSignal,
   startedAt: number,
 ): Promise<AskAnswer> {
   const leave = (): void =>
-    void cancel(line, sent.turn, 'cancelled', 'the client went away').catch(line.report)
+    void cancel(runtime, sent.turn, 'cancelled', 'the client went away').catch(runtime.report)
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
   try {
-    const ended = await turnEnding(line, sent.turn)
+    const ended = await turnEnding(runtime, sent.turn)
     return {
       turn: sent.turn,
       flow: sent.flow,
@@ -80,7 +80,7 @@ async function untilEnded(
       messageId: sent.message,
       ended,
       startedAt,
-      ...effectsOf(await recordedOf(line, sent, heard), sent, ended, line.clock.now()),
+      ...effectsOf(await recordedOf(runtime, sent, heard), sent, ended, runtime.clock.now()),
     }
   } finally {
     signal.removeEventListener('abort', leave)
@@ -91,16 +91,16 @@ async function untilEnded(
  * From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read.
  */
 async function recordedOf(
-  line: Runtime,
+  runtime: Runtime,
   { turn, session }: Sent,
   heard: readonly StoredEvent[],
 ): Promise<readonly StoredEvent[]> {
   if (heard[0]?.event.type === 'message.sent' && heard.at(-1)?.event.type === 'turn.ended') return heard
-  const row = await line.store.turn(turn)
+  const row = await runtime.store.turn(turn)
   return row === null
     ? []
     : readAll(
-        line.store,
+        runtime.store,
         row.openedSeq - 1,
         {
           sessions: [session],

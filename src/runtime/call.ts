@@ -44,7 +44,7 @@ type Plan = {
 export type Opened = EventOf<'call.opened'>
 
 export async function callAgent(
-  line: Runtime,
+  runtime: Runtime,
   caller: Running,
   request: CallRequest,
   key: string,
@@ -52,9 +52,9 @@ export async function callAgent(
   const recorded = caller.recorded?.call(key, { tool: request.tool, task: request.task })
   if (recorded?.type === 'call.refused')
     return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
-  if (recorded !== undefined) return goOn(line, caller, recorded)
-  const suffix = line.ids.next()
-  const target = targetOf(line, caller, request, suffix)
+  if (recorded !== undefined) return goOn(runtime, caller, recorded)
+  const suffix = runtime.ids.next()
+  const target = targetOf(runtime, caller, request, suffix)
   const bare: Plan = {
     call: `call_${suffix}`,
     key,
@@ -62,14 +62,14 @@ export async function callAgent(
     request,
     requested: requestedOf(request),
     taskHash: hashText(request.task),
-    boundary: line.ids.boundary(),
+    boundary: runtime.ids.boundary(),
     context: { manifest: emptyManifest },
   }
-  const plan: Plan = { ...bare, context: await contextOf(line, caller, bare) }
+  const plan: Plan = { ...bare, context: await contextOf(runtime, caller, bare) }
   // Counted before the commit: from then on the turn must not end without looking below.
   caller.pendingBelow += 1
-  const decided = await decide(line, caller, plan)
-  if (!isRefusal(decided)) return goOn(line, caller, decided)
+  const decided = await decide(runtime, caller, plan)
+  if (!isRefusal(decided)) return goOn(runtime, caller, decided)
   caller.pendingBelow -= 1
   return refusedResult(caller, plan.call, target.name, decided)
 }
@@ -78,16 +78,21 @@ export async function callAgent(
  * A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is
  * decided, and recorded, afterwards.
  */
-async function contextOf(line: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
+async function contextOf(runtime: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request, boundary } = bare
-  const refusal = await refuseSchema(line.schemas, request.outputSchema, caller.row.flow, caller.abort.signal)
+  const refusal = await refuseSchema(
+    runtime.schemas,
+    request.outputSchema,
+    caller.row.flow,
+    caller.abort.signal,
+  )
   if (refusal !== null) return refusal
   // Who a session belongs to is known only when its row is read; it brings its own context.
   if (target.agent === undefined) return { manifest: emptyManifest }
-  if (request.context?.include_summary !== true || (await wouldOpen(line, caller, bare)))
-    return buildContext(line, caller, request, target.agent, target.fresh, boundary)
+  if (request.context?.include_summary !== true || (await wouldOpen(runtime, caller, bare)))
+    return buildContext(runtime, caller, request, target.agent, target.fresh, boundary)
   return buildContext(
-    line,
+    runtime,
     caller,
     { ...request, context: { ...request.context, include_summary: false } },
     target.agent,
@@ -96,8 +101,8 @@ async function contextOf(line: Runtime, caller: Running, bare: Plan): Promise<Bu
   )
 }
 
-async function wouldOpen(line: Runtime, caller: Running, plan: Plan): Promise<boolean> {
-  return line.store.transact(keysOf(caller, plan), async (tx) => {
+async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise<boolean> {
+  return runtime.store.transact(keysOf(caller, plan), async (tx) => {
     const facts = await tx.open({
       call: plan.call,
       callerTurn: caller.row.id,
@@ -105,40 +110,40 @@ async function wouldOpen(line: Runtime, caller: Running, plan: Plan): Promise<bo
     })
     return (
       facts !== null &&
-      !isRefusal(judge(line, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
+      !isRefusal(judge(runtime, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
     )
   })
 }
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(
-  line: Runtime,
+  runtime: Runtime,
   caller: Running,
   opened: Opened,
 ): Promise<CallResult | { call: CallId; outcome: null }> {
-  keepTime(line, opened.call, opened.deadline)
+  keepTime(runtime, opened.call, opened.deadline)
   if (opened.background) {
-    line.alarm.after(
-      msLeft(line, opened.call, opened.deadline),
-      () => void expireCall(line, opened.call, true).catch(line.report),
+    runtime.alarm.after(
+      msLeft(runtime, opened.call, opened.deadline),
+      () => void expireCall(runtime, opened.call, true).catch(runtime.report),
     )
     return { call: opened.call, outcome: null }
   }
-  return awaitCall(line, caller, opened)
+  return awaitCall(runtime, caller, opened)
 }
 
-export async function awaitCall(line: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
-  const { ending, forget } = callEnding(line, opened.call)
-  const known = caller.recorded === null ? null : await readEnding(line, opened.call)
-  const silence = line.alarm.after(
-    msLeft(line, opened.call, opened.deadline),
-    () => void expireCall(line, opened.call, true).catch(line.report),
+export async function awaitCall(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
+  const { ending, forget } = callEnding(runtime, opened.call)
+  const known = caller.recorded === null ? null : await readEnding(runtime, opened.call)
+  const silence = runtime.alarm.after(
+    msLeft(runtime, opened.call, opened.deadline),
+    () => void expireCall(runtime, opened.call, true).catch(runtime.report),
   )
   const { signal } = caller.abort
   try {
     const ended = known?.ended ?? (await untilAborted(ending, signal))
     settleBelow(caller, ended)
-    forgetTime(line, opened.call)
+    forgetTime(runtime, opened.call)
     return toResult(ended, opened)
   } finally {
     silence()
@@ -162,7 +167,7 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
  * An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main
  * session, made at first use.
  */
-function targetOf(line: Runtime, caller: Running, request: CallRequest, suffix: string): Target {
+function targetOf(runtime: Runtime, caller: Running, request: CallRequest, suffix: string): Target {
   if ('session' in request.target)
     return {
       agent: undefined,
@@ -171,8 +176,8 @@ function targetOf(line: Runtime, caller: Running, request: CallRequest, suffix: 
       fresh: false,
       makeMain: false,
     }
-  const name = request.tool === 'subagent' ? (line.subagent ?? caller.agent.name) : request.target.agent
-  const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
+  const name = request.tool === 'subagent' ? (runtime.subagent ?? caller.agent.name) : request.target.agent
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
   if (request.tool === 'call_agent')
     return {
       agent,
@@ -187,13 +192,13 @@ function targetOf(line: Runtime, caller: Running, request: CallRequest, suffix: 
 type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
 
 /** Started in the same breath: until the turn is among those that run here, it counts as starting. */
-const decide = (line: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
-  starting(line, toTurnId(plan.call), plan.target.session, () => decideNow(line, caller, plan))
+const decide = (runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
+  starting(runtime, toTurnId(plan.call), plan.target.session, () => decideNow(runtime, caller, plan))
 
-async function decideNow(line: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
+async function decideNow(runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
   const decided = await commit(
-    line,
+    runtime,
     caller,
     keysOf(caller, plan),
     async (tx, buffered): Promise<Decided | Refusal> => {
@@ -203,9 +208,9 @@ async function decideNow(line: Runtime, caller: Running, plan: Plan): Promise<Op
         target: target.fresh ? null : target.session,
       })
       if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
-      assertOurs(facts.caller.turn, caller, line)
+      assertOurs(facts.caller.turn, caller, runtime)
       const session = sessionOf(caller, target, facts, tx.now)
-      const decision = judge(line, caller, plan, facts, session, tx.now)
+      const decision = judge(runtime, caller, plan, facts, session, tx.now)
       if (isRefusal(decision) || session === null) {
         const refusal = isRefusal(decision)
           ? decision
@@ -222,13 +227,13 @@ async function decideNow(line: Runtime, caller: Running, plan: Plan): Promise<Op
         isNew ? null : await tx.notices(target.session),
       )
       const started =
-        isThere(line, line.agents.get(session.agent), target.session) &&
+        isThere(runtime, runtime.agents.get(session.agent), target.session) &&
         (isNew || (await isIdle(tx, target.session)))
           ? startedEvent(
-              line,
+              runtime,
               target,
               call,
-              target.fresh ? decision.deadline : tx.now + line.limits.turnMsMax,
+              target.fresh ? decision.deadline : tx.now + runtime.limits.turnMsMax,
             )
           : null
       tx.append(
@@ -242,7 +247,12 @@ async function decideNow(line: Runtime, caller: Running, plan: Plan): Promise<Op
   )
   if (isRefusal(decided)) return decided
   if (decided.started !== null)
-    line.start(toTurnRow(decided.opened, decided.started, decided.at), decided.session, decided.opened, null)
+    runtime.start(
+      toTurnRow(decided.opened, decided.started, decided.at),
+      decided.session,
+      decided.opened,
+      null,
+    )
   return decided.opened
 }
 
@@ -254,7 +264,7 @@ const keysOf = (caller: Running, { call, target }: Plan): Key[] => [
 ]
 
 const judge = (
-  line: Runtime,
+  runtime: Runtime,
   caller: Running,
   plan: Plan,
   facts: OpenFacts,
@@ -262,37 +272,37 @@ const judge = (
   now: Millis,
 ): OpenDecision =>
   openCall(
-    openRequest(line, plan, session),
+    openRequest(runtime, plan, session),
     {
       ...withTarget(facts, plan.target, session),
       caller: {
-        turn: { ...caller.row, ...changedOf(line, facts), tokensUsed: caller.tokensUsed },
+        turn: { ...caller.row, ...changedOf(runtime, facts), tokensUsed: caller.tokensUsed },
         session: caller.session,
       },
     },
     {
-      callerAgent: callerAgentOf(line, facts),
-      knownAgents: line.agents.names(),
-      limits: line.limits,
+      callerAgent: callerAgentOf(runtime, facts),
+      knownAgents: runtime.agents.names(),
+      limits: runtime.limits,
       now,
       callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
     },
   )
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
-const changedOf = (line: Runtime, { caller: { turn } }: OpenFacts) => ({
+const changedOf = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
   state: turn.state,
   stopping: turn.stopping,
   tokensBelow: turn.tokensBelow,
-  deadline: deadlineNow(line, turn.id, turn.deadline),
+  deadline: deadlineNow(runtime, turn.id, turn.deadline),
   call:
     turn.call === null
       ? null
-      : { ...turn.call, deadline: deadlineNow(line, turn.call.id, turn.call.deadline) },
+      : { ...turn.call, deadline: deadlineNow(runtime, turn.call.id, turn.call.deadline) },
 })
 
 const startedEvent = (
-  line: Runtime,
+  runtime: Runtime,
   target: Target,
   call: CallId,
   deadline: Millis,
@@ -300,7 +310,7 @@ const startedEvent = (
   type: 'turn.started',
   session: target.session,
   turn: toTurnId(call),
-  node: line.node,
+  node: runtime.node,
   epoch: 1,
   deadline,
 })
@@ -350,16 +360,16 @@ async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
 }
 
 function openRequest(
-  line: Runtime,
+  runtime: Runtime,
   { target, request, taskHash, context }: Plan,
   session: SessionRow | null,
 ): OpenRequest {
-  const agent = target.agent ?? (session === null ? undefined : line.agents.get(session.agent))
+  const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
   const fallbackMs = {
-    sub_agent: line.limits.subAgentTimeoutMs,
-    subagent: line.limits.subagentTimeoutMs,
-    call_agent: line.limits.callAgentTimeoutMs,
+    sub_agent: runtime.limits.subAgentTimeoutMs,
+    subagent: runtime.limits.subagentTimeoutMs,
+    call_agent: runtime.limits.callAgentTimeoutMs,
   }[request.tool]
   return {
     tool: request.tool,
@@ -380,10 +390,10 @@ function openRequest(
   }
 }
 
-const callerAgentOf = (line: Runtime, facts: OpenFacts): Agent =>
+const callerAgentOf = (runtime: Runtime, facts: OpenFacts): Agent =>
   facts.caller.turn.grant.agent === externalAgent.name
     ? externalAgent
-    : (line.agents.get(facts.caller.turn.grant.agent) ?? {
+    : (runtime.agents.get(facts.caller.turn.grant.agent) ?? {
         ...externalAgent,
         name: facts.caller.turn.grant.agent,
         allowSubAgentCalls: false,

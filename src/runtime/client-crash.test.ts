@@ -26,13 +26,13 @@ const retry = async (w: World, id: string, input: Json = ask): Promise<Record<st
     .value as Record<string, Json>
 
 /** The process is gone without a word: it writes nothing more, and its lease runs out. */
-function kill({ node: { line } }: World): void {
-  line.store.transact = () => new Promise<never>(() => undefined)
-  line.stopping.abort(new Error('killed'))
-  line.alarm.stop()
-  for (const running of line.running.values()) running.abort.abort(new Error('killed'))
-  line.running.clear()
-  line.turnWaiters.clear()
+function kill({ node: { runtime } }: World): void {
+  runtime.store.transact = () => new Promise<never>(() => undefined)
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  for (const running of runtime.running.values()) running.abort.abort(new Error('killed'))
+  runtime.running.clear()
+  runtime.turnWaiters.clear()
 }
 
 /**
@@ -41,7 +41,7 @@ function kill({ node: { line } }: World): void {
 async function mortal(options: WorldOptions): Promise<World> {
   const w = await world(options)
   const { store } = w
-  Object.assign(w.node.line, {
+  Object.assign(w.node.runtime, {
     store: new Proxy(
       {},
       {
@@ -66,7 +66,7 @@ const next = async (w: World, options: WorldOptions): Promise<World> => {
  * told.
  */
 function killAfter(w: World, type: Event['type'], count = 1): Promise<void> {
-  const { store } = w.node.line
+  const { store } = w.node.runtime
   const transact = store.transact.bind(store)
   let left = count
   return new Promise((died) => {
@@ -126,7 +126,7 @@ for (const [type, count] of [
 
 test('R2: a client is not told before the end of its own turn is on disk', async () => {
   const w = await mortal(coder)
-  const { store } = w.node.line
+  const { store } = w.node.runtime
   const transact = store.transact.bind(store)
   let release = (): void => undefined
   const released = new Promise<void>((resolve) => (release = resolve))

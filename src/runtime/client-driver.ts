@@ -24,13 +24,13 @@ export const useTool =
  * `begun` is told of a call in the background. The turn stays open until that call has ended, because the
  * call would end with it.
  */
-export const clientDriver = (line: Runtime, work: Work, begun: (answer: ToolAnswer) => void): Driver => ({
+export const clientDriver = (runtime: Runtime, work: Work, begun: (answer: ToolAnswer) => void): Driver => ({
   async run({ turn }, steps, signal) {
     const answer = await work(turn.id, steps)
     const call = backgroundCall(answer)
     if (call !== null) {
       begun(answer)
-      await untilEnded(line, call, signal)
+      await untilEnded(runtime, call, signal)
     }
     return { outcome: 'completed', output: JSON.stringify(answer), error: null, iterations: 0 }
   },
@@ -41,13 +41,13 @@ export const clientDriver = (line: Runtime, work: Work, begun: (answer: ToolAnsw
  * whatever a retry brought meanwhile.
  */
 export function driverOfClient(
-  line: Runtime,
+  runtime: Runtime,
   { row, session, input, recorded }: Running,
 ): Driver | undefined {
   if (session.kind !== 'external') return undefined
   const asked = input.type === 'message.sent' ? input.use : undefined
-  if (recorded === null || asked === undefined) return line.clients.get(row.id)
-  return clientDriver(line, useTool(asked), () => undefined)
+  if (recorded === null || asked === undefined) return runtime.clients.get(row.id)
+  return clientDriver(runtime, useTool(asked), () => undefined)
 }
 
 function backgroundCall({ value }: ToolAnswer): CallId | null {
@@ -57,11 +57,11 @@ function backgroundCall({ value }: ToolAnswer): CallId | null {
   return typeof call === 'string' && isCallId(call) ? call : null
 }
 
-async function untilEnded(line: Runtime, call: CallId, signal: AbortSignal): Promise<void> {
-  const { ending, forget } = callEnding(line, call)
+async function untilEnded(runtime: Runtime, call: CallId, signal: AbortSignal): Promise<void> {
+  const { ending, forget } = callEnding(runtime, call)
   try {
     // After a crash it may have ended before anybody listened here.
-    if ((await readEnding(line, call)) !== null) return
+    if ((await readEnding(runtime, call)) !== null) return
     await new Promise<void>((resolve, reject) => {
       const stop = (): void => reject(signal.reason)
       if (signal.aborted) stop()

@@ -245,7 +245,7 @@ test('a live turn that speaks through a door keeps its place in the tree; one th
   })
   const run = w.ask('driven', 'go')
   await w.rest()
-  turns.push(...w.node.line.running.keys())
+  turns.push(...w.node.runtime.running.keys())
   const who: Who = { kind: 'turn', turn: turns[0] ?? 'turn_none' }
   const value = valueOf(
     await w.until(w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, use())),
@@ -279,7 +279,7 @@ test('what a live turn asked for through a door ends when its client goes, and t
   })
   const run = w.ask('driven', 'go')
   await w.rest()
-  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  const who: Who = { kind: 'turn', turn: [...w.node.runtime.running.keys()][0] ?? 'turn_none' }
   const gone = new AbortController()
   const left = w.exchange.useTool(
     who,
@@ -319,7 +319,7 @@ test('of two uses that are word for word the same, only the one whose client goe
   })
   const run = w.ask('driven', 'go')
   await w.rest()
-  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  const who: Who = { kind: 'turn', turn: [...w.node.runtime.running.keys()][0] ?? 'turn_none' }
   const gone = new AbortController()
   const [stays, leaves] = [use(), use({ signal: gone.signal })].map((one) =>
     w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, one),
@@ -355,7 +355,7 @@ test('R2: what a program outside is told of a tool that writes is durable before
   })
   void w.ask('driven', 'go')
   await w.rest()
-  const who: Who = { kind: 'turn', turn: [...w.node.line.running.keys()][0] ?? 'turn_none' }
+  const who: Who = { kind: 'turn', turn: [...w.node.runtime.running.keys()][0] ?? 'turn_none' }
   expect(await w.until(w.exchange.useTool(who, 'write-it', {}, use()))).toEqual({
     ok: true,
     value: 'written',

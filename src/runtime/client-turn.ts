@@ -46,9 +46,9 @@ export type Client = { session: SessionRow; agent: Agent }
  * Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is
  * neither.
  */
-export function resolveClient(line: Runtime, session: SessionRow): Client | null {
+export function resolveClient(runtime: Runtime, session: SessionRow): Client | null {
   if (session.kind === 'external') return { session, agent: externalAgent }
-  const agent = line.agents.get(session.agent)
+  const agent = runtime.agents.get(session.agent)
   return agent?.driver === 'host' ? { session, agent } : null
 }
 
@@ -60,29 +60,29 @@ export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & C
  * so all of it has that turn's place, authority and end.
  */
 export function resolveActor(
-  line: Runtime,
+  runtime: Runtime,
   who: Exclude<Who, { kind: 'user' }>,
   session: SessionRow | null,
 ): Actor | Refusal {
   const running =
     who.kind === 'turn'
-      ? line.running.get(who.turn)
+      ? runtime.running.get(who.turn)
       : session?.kind === 'external'
         ? undefined
-        : [...line.running.values()].find((one) => one.row.session === who.session)
+        : [...runtime.running.values()].find((one) => one.row.session === who.session)
   if (running !== undefined) return { kind: 'turn', running }
-  const client = session === null || who.kind === 'turn' ? null : resolveClient(line, session)
+  const client = session === null || who.kind === 'turn' ? null : resolveClient(runtime, session)
   return client === null
     ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' }
     : { kind: 'client', ...client }
 }
 
-async function callingSession(line: Runtime, { session }: Client): Promise<SessionRow> {
+async function callingSession(runtime: Runtime, { session }: Client): Promise<SessionRow> {
   const id = session.kind === 'external' ? session.id : callsBelow(session.id)
-  const known = id === session.id ? session : await line.store.session(id)
+  const known = id === session.id ? session : await runtime.store.session(id)
   if (known !== null) return known
   const made = await createSession(
-    line,
+    runtime,
     { agent: externalAgent.name, cwd: session.cwd, title: '', parent: session.id },
     { kind: 'user' },
     id.slice(4),
@@ -97,19 +97,19 @@ async function callingSession(line: Runtime, { session }: Client): Promise<Sessi
  * try.
  */
 export const useInOwnTurn = (
-  line: Runtime,
+  runtime: Runtime,
   client: Client,
   tool: string,
   input: Json,
   use: ToolUse,
-): Promise<ToolAnswer | Refusal> => inOwnTurn(line, client, { tool, input }, use, useTool({ tool, input }))
+): Promise<ToolAnswer | Refusal> => inOwnTurn(runtime, client, { tool, input }, use, useTool({ tool, input }))
 
 /**
  * A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it
  * is an edge (R5).
  */
 export async function waitInOwnTurn(
-  line: Runtime,
+  runtime: Runtime,
   client: Client,
   target: SessionId,
   timeoutMs: number,
@@ -117,17 +117,19 @@ export async function waitInOwnTurn(
 ): Promise<SessionState | Refusal> {
   const asked = { tool: 'wait_for_session', input: { sessionId: target, timeoutMs } }
   const answer = await inOwnTurn(
-    line,
+    runtime,
     client,
     asked,
     { signal, id: null, trace: null },
     async (turn) => {
-      const state = await line.running.get(turn)?.acts.waitForSession(target, timeoutMs)
+      const state = await runtime.running.get(turn)?.acts.waitForSession(target, timeoutMs)
       return { ok: true, value: (state ?? null) as Json }
     },
     false,
   )
-  return isRefusal(answer) || !answer.ok ? readState(line, target) : (answer.value as SessionState | Refusal)
+  return isRefusal(answer) || !answer.ok
+    ? readState(runtime, target)
+    : (answer.value as SessionState | Refusal)
 }
 
 /**
@@ -136,34 +138,34 @@ export async function waitInOwnTurn(
  * after a crash, unless it is of no use to anybody then (`goesOn`).
  */
 export async function inOwnTurn(
-  line: Runtime,
+  runtime: Runtime,
   client: Client,
   asked: ToolAsk,
   use: ToolUse,
   work: Work,
   goesOn = true,
 ): Promise<ToolAnswer | Refusal> {
-  const session = await callingSession(line, client)
-  const suffix = use.id ?? line.ids.next()
+  const session = await callingSession(runtime, client)
+  const suffix = use.id ?? runtime.ids.next()
   const turn: TurnId = `turn_${suffix}`
   let begin: (answer: ToolAnswer) => void = () => undefined
   const begun = new Promise<ToolAnswer>((resolve) => (begin = resolve))
   let said: ToolAnswer | null = null
-  const driver = clientDriver(line, async (...given) => (said = await work(...given)), begin)
+  const driver = clientDriver(runtime, async (...given) => (said = await work(...given)), begin)
   try {
-    const opened = await starting(line, turn, session.id, () =>
-      open(line, client, session, { asked, goesOn, suffix, use, driver }),
+    const opened = await starting(runtime, turn, session.id, () =>
+      open(runtime, client, session, { asked, goesOn, suffix, use, driver }),
     )
-    if (opened === 'known') return await answerAgain(line, turn, asked, use.signal)
+    if (opened === 'known') return await answerAgain(runtime, turn, asked, use.signal)
     return await untilGone(
-      line,
+      runtime,
       turn,
       use.signal,
-      Promise.race([begun, endOfTurn(line, turn, () => said), untilUnrecorded(line, turn)]),
+      Promise.race([begun, endOfTurn(runtime, turn, () => said), untilUnrecorded(runtime, turn)]),
     )
   } finally {
     // The driver was taken when the turn began.
-    if (line.clients.get(turn) === driver) line.clients.delete(turn)
+    if (runtime.clients.get(turn) === driver) runtime.clients.delete(turn)
   }
 }
 
@@ -171,22 +173,22 @@ export async function inOwnTurn(
  * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
  */
 async function untilGone<T>(
-  line: Runtime,
+  runtime: Runtime,
   turn: TurnId,
   signal: AbortSignal,
   answer: Promise<T>,
 ): Promise<T> {
   let waits = true
-  line.attached.set(turn, (line.attached.get(turn) ?? 0) + 1)
+  runtime.attached.set(turn, (runtime.attached.get(turn) ?? 0) + 1)
   const detach = (): number => {
-    const left = waits ? (line.attached.get(turn) ?? 1) - 1 : 1
+    const left = waits ? (runtime.attached.get(turn) ?? 1) - 1 : 1
     waits = false
-    if (left > 0) line.attached.set(turn, left)
-    else line.attached.delete(turn)
+    if (left > 0) runtime.attached.set(turn, left)
+    else runtime.attached.delete(turn)
     return left
   }
   const leave = (): void => {
-    if (detach() === 0) void cancel(line, turn, 'cancelled', 'the client went away').catch(line.report)
+    if (detach() === 0) void cancel(runtime, turn, 'cancelled', 'the client went away').catch(runtime.report)
   }
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
@@ -202,8 +204,8 @@ async function untilGone<T>(
  * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
  * again.
  */
-function untilUnrecorded(line: Runtime, turn: TurnId): Promise<never> {
-  const signal = line.running.get(turn)?.abort.signal
+function untilUnrecorded(runtime: Runtime, turn: TurnId): Promise<never> {
+  const signal = runtime.running.get(turn)?.abort.signal
   return new Promise((_resolve, reject) => {
     signal?.addEventListener(
       'abort',
@@ -218,7 +220,7 @@ function untilUnrecorded(line: Runtime, turn: TurnId): Promise<never> {
 type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }
 
 async function open(
-  line: Runtime,
+  runtime: Runtime,
   client: Client,
   session: SessionRow,
   { asked, goesOn, suffix, use, driver }: Opening,
@@ -226,9 +228,9 @@ async function open(
   const turn: TurnId = `turn_${suffix}`
   const flow: FlowId = `flow_${suffix}`
   const text = describeAsk(asked)
-  const tokens = await countGently(line.count, text)
+  const tokens = await countGently(runtime.count, text)
   const isBelow = session.id !== client.session.id
-  const opened = await line.store.transact(
+  const opened = await runtime.store.transact(
     [`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])],
     async (tx) => {
       if (use.id !== null && (await tx.turn(turn)) !== null) return null
@@ -253,7 +255,7 @@ async function open(
           subagentDepth: 0,
           path: [{ session: client.session.id, agent: client.agent.name }],
           authority: fullAuthority,
-          tokensMax: line.limits.flowTokensMax ?? null,
+          tokensMax: runtime.limits.flowTokensMax ?? null,
           maxIterations: 1,
         },
         ...(goesOn ? { use: asked } : {}),
@@ -262,9 +264,9 @@ async function open(
         type: 'turn.started',
         session: session.id,
         turn,
-        node: line.node,
+        node: runtime.node,
         epoch: 1,
-        deadline: Math.floor(tx.now + line.limits.turnMsMax),
+        deadline: Math.floor(tx.now + runtime.limits.turnMsMax),
       }
       tx.append(
         sent,
@@ -286,8 +288,8 @@ async function open(
   )
   if (opened === null) return 'known'
   // Only whoever opened the turn runs it: another try at the same time may have brought something else.
-  line.clients.set(turn, driver)
-  line.start(toTurnRow(opened.sent, opened.started, opened.at), session, opened.sent, null)
+  runtime.clients.set(turn, driver)
+  runtime.start(toTurnRow(opened.sent, opened.started, opened.at), session, opened.sent, null)
   return 'opened'
 }
 
@@ -300,8 +302,8 @@ function describeAsk({ tool, input }: ToolAsk): string {
 }
 
 /** R2: the first try is answered when the turn's end is durable. */
-async function endOfTurn(line: Runtime, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
-  const ended = await turnEnding(line, turn)
+async function endOfTurn(runtime: Runtime, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
+  const ended = await turnEnding(runtime, turn)
   return ended.outcome === 'completed'
     ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
     : stoppedAnswer(ended)
@@ -317,23 +319,23 @@ const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer =>
  * that has died meanwhile.
  */
 async function answerAgain(
-  line: Runtime,
+  runtime: Runtime,
   turn: TurnId,
   asked: ToolAsk,
   signal: AbortSignal,
 ): Promise<ToolAnswer | Refusal> {
-  const row = await line.store.turn(turn)
-  const opened = row === null ? undefined : (await line.store.event(row.openedSeq))?.event
+  const row = await runtime.store.turn(turn)
+  const opened = row === null ? undefined : (await runtime.store.event(row.openedSeq))?.event
   if (row === null || opened?.type !== 'message.sent')
     throw new Error(`the input of ${turn} is not in the log`)
   if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
-  const begun = await begunIn(line, row, asked)
+  const begun = await begunIn(runtime, row, asked)
   if (begun !== null) return begun
   return untilGone(
-    line,
+    runtime,
     turn,
     signal,
-    endOfTurn(line, turn, () => null),
+    endOfTurn(runtime, turn, () => null),
   )
 }
 
@@ -346,8 +348,8 @@ const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): bool
   (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
 
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
-async function begunIn(line: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
-  const { events } = await line.store.read(
+async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
+  const { events } = await runtime.store.read(
     row.openedSeq - 1,
     { sessions: [row.session], types: ['call.opened'] },
     100,

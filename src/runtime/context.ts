@@ -23,7 +23,7 @@ export type BuiltContext = { manifest: Manifest }
 const promptTokens = new WeakMap<Agent, number>()
 
 export async function buildContext(
-  line: Runtime,
+  runtime: Runtime,
   caller: Running,
   request: CallRequest,
   target: Agent,
@@ -37,27 +37,27 @@ export async function buildContext(
     request.input ?? null,
     request.attachment,
   )
-  const tokensMax = request.maxContextTokens ?? line.limits.contextTokens
+  const tokensMax = request.maxContextTokens ?? runtime.limits.contextTokens
   const parts: Record<string, number> = {
-    prompt: promptTokensOf(line, target),
-    task: await countGently(line.count, prompt),
+    prompt: promptTokensOf(runtime, target),
+    task: await countGently(runtime.count, prompt),
   }
   const filter = request.context
   const workspace =
     filter?.include_workspace === true
-      ? await line.describeWorkspace(caller.session.cwd, filter.workspace_files)
+      ? await runtime.describeWorkspace(caller.session.cwd, filter.workspace_files)
       : null
   if (workspace !== null && isRefusal(workspace)) return workspace
   if (workspace !== null)
-    parts['workspace'] = await countGently(line.count, frameLines(boundary, workspace.text))
-  const summary = filter?.include_summary === true ? await ensureSummary(line, caller) : null
-  if (summary !== null) parts['summary'] = await countGently(line.count, framedSummary(boundary, summary))
+    parts['workspace'] = await countGently(runtime.count, frameLines(boundary, workspace.text))
+  const summary = filter?.include_summary === true ? await ensureSummary(runtime, caller) : null
+  if (summary !== null) parts['summary'] = await countGently(runtime.count, framedSummary(boundary, summary))
   const fixed = Object.values(parts).reduce((sum, tokens) => sum + tokens, 0)
   // A persistent session has its own context; the budget is about what a fresh child is given.
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
   const page =
     fresh && filter !== null && wantsMessages(filter)
-      ? await messagesOf(line, caller.row.session, filter, tokensMax - fixed, boundary)
+      ? await messagesOf(runtime, caller.row.session, filter, tokensMax - fixed, boundary)
       : null
   if (page !== null && page.tokens > 0) parts['messages'] = page.tokens
   const messages =
@@ -98,24 +98,24 @@ export const renderPrompt = (
     attachment,
   )
 
-function promptTokensOf(line: Runtime, agent: Agent): number {
+function promptTokensOf(runtime: Runtime, agent: Agent): number {
   const known = promptTokens.get(agent)
   if (known !== undefined) return known
-  const tokens = agent.prompt === '' ? 0 : line.count(agent.prompt)
+  const tokens = agent.prompt === '' ? 0 : runtime.count(agent.prompt)
   promptTokens.set(agent, tokens)
   return tokens
 }
 
 async function messagesOf(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   filter: ContextFilter,
   tokensMax: number,
   boundary: Boundary,
 ): Promise<EntryPage & { tokens: number }> {
   const room = Math.max(0, tokensMax)
-  const page = await line.store.entries(session, { filter, now: line.clock.now(), tokensMax: room })
-  return fit(line, session, page, room, filter.roles?.includes('tool') === true, boundary)
+  const page = await runtime.store.entries(session, { filter, now: runtime.clock.now(), tokensMax: room })
+  return fit(runtime, session, page, room, filter.roles?.includes('tool') === true, boundary)
 }
 
 /**
@@ -123,7 +123,7 @@ async function messagesOf(
  * not fit with them ends the selection.
  */
 async function fit(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   page: EntryPage,
   tokensMax: number,
@@ -133,12 +133,12 @@ async function fit(
   const entries: Entry[] = []
   let tokens = 0
   for (const entry of page.entries.toReversed()) {
-    const full = withSteps ? await addSteps(line, session, entry) : entry
+    const full = withSteps ? await addSteps(runtime, session, entry) : entry
     const more =
       full.steps === null && full.from === null
         ? entry.tokens
         : await countGently(
-            line.count,
+            runtime.count,
             entryText(full, boundary === null ? null : boundaryFor(entry.turn, entry.at)),
           )
     if (tokens + more > tokensMax) break
@@ -169,15 +169,15 @@ export function renderSystem(agent: Agent, manifest: Manifest | null, boundary: 
 }
 
 /** The messages that were passed, read back by their numbers: they never change. */
-export async function passedMessages(line: Runtime, manifest: Manifest): Promise<readonly Entry[]> {
+export async function passedMessages(runtime: Runtime, manifest: Manifest): Promise<readonly Entry[]> {
   if (manifest.messages === null || manifest.messages.passed.length === 0) return []
   const { passed, roles } = manifest.messages
   const session = manifest.messages.session as SessionId
-  const entries = await line.store.entriesByNumber(session, passed)
+  const entries = await runtime.store.entriesByNumber(session, passed)
   if (roles?.includes('tool') !== true) return entries
   return Promise.all(
     entries.map((entry) =>
-      addSteps(line, session, roles.includes(entry.role) ? entry : { ...entry, text: '' }),
+      addSteps(runtime, session, roles.includes(entry.role) ? entry : { ...entry, text: '' }),
     ),
   )
 }

@@ -7,9 +7,9 @@ import { userSession } from '../model/mail.ts'
 import type { Runtime } from './line.ts'
 import { createdEvent, newSession } from './send.ts'
 
-export async function userDesk(line: Runtime): Promise<void> {
-  if ((await line.store.session(userSession)) !== null) return
-  await line.store.transact([`session:${userSession}`], async (tx) => {
+export async function userDesk(runtime: Runtime): Promise<void> {
+  if ((await runtime.store.session(userSession)) !== null) return
+  await runtime.store.transact([`session:${userSession}`], async (tx) => {
     if ((await tx.session(userSession)).session !== null) return
     tx.append(
       createdEvent(

@@ -31,7 +31,7 @@ export const elaborateApplet = 'elaborate'
  * begun.
  */
 export async function elaborate(
-  line: Runtime,
+  runtime: Runtime,
   { sender, act }: Writer,
   suffix: string,
   expanding: Expanding,
@@ -42,21 +42,25 @@ export async function elaborate(
   if (!hasModel(running)) return { text: expanding.text, note: `no model: ${running.agent.name} has none` }
   // Never the message's own id, which its sender may have chosen: it could be that of a session.
   const name = fingerprint(
-    [running.row.session, suffix, act ?? line.ids.next(), expanding.text, expanding.instructions ?? ''].join(
-      '\n',
-    ),
+    [
+      running.row.session,
+      suffix,
+      act ?? runtime.ids.next(),
+      expanding.text,
+      expanding.instructions ?? '',
+    ].join('\n'),
   )
   const turn: TurnId = `turn_${name}`
-  await starting(line, turn, `ses_${name}`, () =>
-    begin(line, running, name, promptOf(expanding, line.ids.boundary())),
+  await starting(runtime, turn, `ses_${name}`, () =>
+    begin(runtime, running, name, promptOf(expanding, runtime.ids.boundary())),
   )
   const leave = (): void =>
-    void cancel(line, turn, 'cancelled', 'the message is no longer written').catch(line.report)
+    void cancel(runtime, turn, 'cancelled', 'the message is no longer written').catch(runtime.report)
   const { signal } = running.abort
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
   try {
-    const ended = await turnEnding(line, turn)
+    const ended = await turnEnding(runtime, turn)
     const text = ended.output.trim()
     return ended.outcome === 'completed' && text !== ''
       ? { text, note: null }
@@ -80,17 +84,17 @@ const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string
     frameDraft(boundary, text),
   ].join('\n')
 
-async function begin(line: Runtime, running: Running, name: string, text: string): Promise<void> {
+async function begin(runtime: Runtime, running: Running, name: string, text: string): Promise<void> {
   const turn: TurnId = `turn_${name}`
   const session: SessionId = `ses_${name}`
   const { row, agent, session: own } = running
-  const tokens = await countGently(line.count, text)
+  const tokens = await countGently(runtime.count, text)
   const begun = await commit(
-    line,
+    runtime,
     running,
     [`session:${own.id}`, `session:${session}`, `flow:${row.flow}`],
     async (tx, buffered) => {
-      const { stopping, tokensBelow } = assertOurs(await tx.activation(row.id), running, line)
+      const { stopping, tokensBelow } = assertOurs(await tx.activation(row.id), running, runtime)
       if (stopping !== null) throw new Stopped(stopping)
       if ((await tx.turn(turn)) !== null) {
         tx.append(...buffered)
@@ -123,13 +127,13 @@ async function begin(line: Runtime, running: Running, name: string, text: string
         grant: grantOf(running, tokensBelow, session),
       }
       const deadline = Math.floor(
-        Math.min(tx.now + line.limits.subagentTimeoutMs, row.deadline, row.call?.deadline ?? Infinity),
+        Math.min(tx.now + runtime.limits.subagentTimeoutMs, row.deadline, row.call?.deadline ?? Infinity),
       )
       const started: EventOf<'turn.started'> = {
         type: 'turn.started',
         session,
         turn,
-        node: line.node,
+        node: runtime.node,
         epoch: 1,
         deadline,
       }
@@ -144,7 +148,7 @@ async function begin(line: Runtime, running: Running, name: string, text: string
     },
   )
   if (begun !== null)
-    line.start(toTurnRow(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
+    runtime.start(toTurnRow(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
 }
 
 /** R7: no tool, one answer, and at most half of what is left. */

@@ -37,7 +37,7 @@ test('R4: a child that never answers gives control back at the deadline, with wh
   expect(value.errors[0]).toContain('no answer within 7000 ms')
   expect(aborted).toBe(true)
   await w.pass(5000)
-  expect(w.node.line.running.size).toBe(0)
+  expect(w.node.runtime.running.size).toBe(0)
   expect((await w.events('turn.ended')).map(({ event }) => event.outcome)).toContain('timed_out')
 })
 
@@ -52,7 +52,7 @@ test('R4: control is back at the deadline also when the child ignores its signal
   expect(JSON.parse((await w.run('boss', 'go')).output).outcome).toBe('timed_out')
   expect(w.clock.now() - start).toBeLessThan(3050)
   await w.pass(4000)
-  expect(w.node.line.running.size).toBe(0)
+  expect(w.node.runtime.running.size).toBe(0)
 })
 
 test('a real process of a child that timed out is gone, with its own children', async () => {
@@ -161,7 +161,7 @@ test('cancel ends the turn, every call below it and their drivers, and queued in
   if (isRefusal(sent)) throw new Error(sent.code)
   const later = w.ask('', 'later', { session: sent.session })
   await w.rest()
-  expect(await w.until(cancel(w.node.line, sent.turn, 'cancelled', 'enough'))).toBe(true)
+  expect(await w.until(cancel(w.node.runtime, sent.turn, 'cancelled', 'enough'))).toBe(true)
   const result = await w.until(run)
   expect(result).toMatchObject({ outcome: 'cancelled', success: false })
   expect(stopped.sort()).toEqual(['boss', 'leaf', 'middle'])

@@ -30,15 +30,15 @@ const endKeys = (row: TurnRow): Key[] => [
 ]
 
 const localProgress =
-  (line: Runtime): ProgressOf =>
+  (runtime: Runtime): ProgressOf =>
   (turn) => {
-    const running = line.running.get(turn)
+    const running = runtime.running.get(turn)
     return running === undefined ? undefined : turnProgress(running)
   }
 
-export async function finishTurn(line: Runtime, running: Running, result: TurnResult): Promise<void> {
-  await commit(line, running, endKeys(running.row), async (tx, buffered) => {
-    const facts = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, line))
+export async function finishTurn(runtime: Runtime, running: Running, result: TurnResult): Promise<void> {
+  await commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
+    const facts = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
     // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
     // end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
@@ -46,7 +46,10 @@ export async function finishTurn(line: Runtime, running: Running, result: TurnRe
       facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
         ? await heirOf(tx, facts.turn)
         : null
-    tx.append(...buffered, ...endTurn(facts, below, result, localProgress(line), tx.now, line.limits, heir))
+    tx.append(
+      ...buffered,
+      ...endTurn(facts, below, result, localProgress(runtime), tx.now, runtime.limits, heir),
+    )
   })
 }
 
@@ -70,15 +73,15 @@ async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
  * R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed,
  * whatever the wall clock says.
  */
-export async function expireCall(line: Runtime, call: CallId, over = false): Promise<void> {
-  const row = await line.store.turn(toTurnId(call))
-  if (row?.call == null || !row.call.pending) return void forgetTime(line, call)
-  const progress = await progressWith(line, row)
-  await line.store.transact(endKeys(row), async (tx) => {
+export async function expireCall(runtime: Runtime, call: CallId, over = false): Promise<void> {
+  const row = await runtime.store.turn(toTurnId(call))
+  if (row?.call == null || !row.call.pending) return void forgetTime(runtime, call)
+  const progress = await progressWith(runtime, row)
+  await runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
-    const error = `timed_out: no answer within ${ms} ms${ms < line.limits.callTimeoutMsMax ? `; up to ${line.limits.callTimeoutMsMax} ms may be asked for` : ''}`
+    const error = `timed_out: no answer within ${ms} ms${ms < runtime.limits.callTimeoutMsMax ? `; up to ${runtime.limits.callTimeoutMsMax} ms may be asked for` : ''}`
     tx.append(
       ...endCall(
         facts,
@@ -88,7 +91,7 @@ export async function expireCall(line: Runtime, call: CallId, over = false): Pro
         'deadline',
         progress,
         tx.now,
-        line.limits,
+        runtime.limits,
       ),
     )
   })
@@ -97,11 +100,11 @@ export async function expireCall(line: Runtime, call: CallId, over = false): Pro
 /**
  * A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
  */
-async function progressWith(line: Runtime, row: TurnRow): Promise<ProgressOf> {
-  const here = line.running.get(row.id)
-  const local = localProgress(line)
+async function progressWith(runtime: Runtime, row: TurnRow): Promise<ProgressOf> {
+  const here = runtime.running.get(row.id)
+  const local = localProgress(runtime)
   if (here !== undefined && here.recorded === null) return local
-  const recorded = await recordedProgress(line, row)
+  const recorded = await recordedProgress(runtime, row)
   return (turn) => (turn === row.id ? fuller(local(turn), recorded) : local(turn))
 }
 
@@ -113,18 +116,18 @@ const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | un
  * something to cancel.
  */
 export async function cancel(
-  line: Runtime,
+  runtime: Runtime,
   turn: TurnId,
   outcome: 'cancelled' | 'timed_out',
   cause: string,
 ): Promise<boolean> {
-  const row = await line.store.turn(turn)
+  const row = await runtime.store.turn(turn)
   if (row === null || row.state === 'ended') return false
-  const progress = await progressWith(line, row)
-  return line.store.transact(endKeys(row), async (tx) => {
+  const progress = await progressWith(runtime, row)
+  return runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(turn)
     if (facts === null) return false
-    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, line.limits)
+    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, runtime.limits)
     tx.append(...events)
     return events.length > 0
   })
@@ -134,15 +137,15 @@ export async function cancel(
  * What is queued for a session that nobody can run fails, and says why; it stands in the conversation like
  * any other failure.
  */
-export async function failQueued(line: Runtime, session: SessionId, why: string): Promise<void> {
-  for (const row of await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)) {
-    const opened = row.state === 'queued' ? (await line.store.event(row.openedSeq))?.event : undefined
+export async function failQueued(runtime: Runtime, session: SessionId, why: string): Promise<void> {
+  for (const row of await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)) {
+    const opened = row.state === 'queued' ? (await runtime.store.event(row.openedSeq))?.event : undefined
     if (opened === undefined || !('grant' in opened)) continue
-    const asked = await readAsked(line, opened)
-    await line.store.transact(endKeys(row), async (tx) => {
+    const asked = await readAsked(runtime, opened)
+    await runtime.store.transact(endKeys(row), async (tx) => {
       const facts = await tx.turn(row.id)
       if (facts?.turn.state !== 'queued') return
-      const entry = failedEntry(line, facts, asked, why)
+      const entry = failedEntry(runtime, facts, asked, why)
       tx.append(
         ...endTurn(
           facts,
@@ -159,7 +162,7 @@ export async function failQueued(line: Runtime, session: SessionId, why: string)
           },
           () => undefined,
           tx.now,
-          line.limits,
+          runtime.limits,
         ),
       )
     })
@@ -169,18 +172,18 @@ export async function failQueued(line: Runtime, session: SessionId, why: string)
 type Asked = Pick<NonNullable<TurnResult['entry']>, 'asked' | 'askedTokens' | 'from'>
 
 /** Counted before the transaction, because a long task takes its time. */
-async function readAsked(line: Runtime, opened: Opening): Promise<Asked> {
+async function readAsked(runtime: Runtime, opened: Opening): Promise<Asked> {
   if (opened.type !== 'call.opened')
     return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
   return {
     asked: opened.task,
-    askedTokens: await countGently(line.count, opened.task),
+    askedTokens: await countGently(runtime.count, opened.task),
     from: opened.grant.path.at(-2)?.agent ?? null,
   }
 }
 
 const failedEntry = (
-  line: Runtime,
+  runtime: Runtime,
   { turn, session }: TurnFacts,
   asked: Asked,
   why: string,
@@ -189,19 +192,19 @@ const failedEntry = (
   ...asked,
   startedAt: turn.openedAt,
   answered: `[${why}]`,
-  answeredTokens: line.count(why),
+  answeredTokens: runtime.count(why),
 })
 
 /**
  * Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes
  * for it (R6).
  */
-export async function failTaken(line: Runtime, row: TurnRow, opened: Opening, why: string): Promise<void> {
-  const progress = await recordedProgress(line, row)
-  const asked = await readAsked(line, opened)
-  await line.store.transact(endKeys(row), async (tx) => {
+export async function failTaken(runtime: Runtime, row: TurnRow, opened: Opening, why: string): Promise<void> {
+  const progress = await recordedProgress(runtime, row)
+  const asked = await readAsked(runtime, opened)
+  await runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
-    if (facts?.turn.state !== 'running' || facts.turn.node !== line.node || facts.turn.epoch !== row.epoch)
+    if (facts?.turn.state !== 'running' || facts.turn.node !== runtime.node || facts.turn.epoch !== row.epoch)
       return
     const outcome = facts.turn.stopping ?? 'failed'
     const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
@@ -209,18 +212,18 @@ export async function failTaken(line: Runtime, row: TurnRow, opened: Opening, wh
       ...endTurn(
         facts,
         await tx.below(row.id),
-        { outcome, error, ...progress, entry: failedEntry(line, facts, asked, error) },
+        { outcome, error, ...progress, entry: failedEntry(runtime, facts, asked, error) },
         () => undefined,
         tx.now,
-        line.limits,
+        runtime.limits,
       ),
     )
   })
 }
 
 /** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */
-export async function recordedProgress(line: Runtime, row: TurnRow): Promise<Progress> {
-  const { events } = await readRecorded(line.store, row)
+export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<Progress> {
+  const { events } = await readRecorded(runtime.store, row)
   const texts: string[] = []
   const tools = new Set<string>()
   let iterations = 0

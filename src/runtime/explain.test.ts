@@ -65,7 +65,7 @@ test('after it ended: a call was cancelled because the one above it was, because
   const run = w.ask('a', 'go')
   await w.rest()
   const [middle] = await w.events('call.opened')
-  await cancel(w.node.line, toTurnId(middle?.event.call ?? 'call_'), 'cancelled', 'too slow')
+  await cancel(w.node.runtime, toTurnId(middle?.event.call ?? 'call_'), 'cancelled', 'too slow')
   await w.until(run)
   await w.pass(5000)
   const found = await explained(w, await flowOf(w))

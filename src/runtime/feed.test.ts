@@ -15,7 +15,7 @@ function slowLog() {
   }))
   const seen = { reading: 0, readingMax: 0, sizes: [] as number[], faults: [] as unknown[] }
   let hear: (hints: readonly Hint[]) => void = () => undefined
-  const line = {
+  const runtime = {
     store: {
       lastSeq: () => events.length,
       onHint: (listener: typeof hear) => ((hear = listener), () => undefined),
@@ -34,7 +34,7 @@ function slowLog() {
     stopping: new AbortController(),
     report: (fault: unknown) => seen.faults.push(fault),
   } as unknown as Runtime
-  return { feed: createFeed(line), seen, append: (hint: Hint) => hear([hint]) }
+  return { feed: createFeed(runtime), seen, append: (hint: Hint) => hear([hint]) }
 }
 
 test('hundreds who catch up at once read the log a few at a time, in small pages first, and each gets every event', async () => {

@@ -42,11 +42,11 @@ type Listener = {
 
 export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
 
-export function createFeed(line: Runtime): Feed {
+export function createFeed(runtime: Runtime): Feed {
   const listeners = new Set<Listener>()
-  const slices = slicesOf(line)
-  const deaf = line.store.onHint((hints) => {
-    for (const hint of hints) if (hint.kind === 'appended') appended(line, slices, listeners, hint)
+  const slices = slicesOf(runtime)
+  const deaf = runtime.store.onHint((hints) => {
+    for (const hint of hints) if (hint.kind === 'appended') appended(runtime, slices, listeners, hint)
   })
   const onDelta = (delta: Delta): void => {
     for (const listener of listeners) {
@@ -65,14 +65,14 @@ export function createFeed(line: Runtime): Feed {
         missed: true,
         ended: false,
       }
-      if (listeners.size === 0) line.deltaListeners.add(onDelta)
+      if (listeners.size === 0) runtime.deltaListeners.add(onDelta)
       listeners.add(listener)
-      if (after < line.store.lastSeq()) void catchUp(line, slices, listener).catch(line.report)
-      else tellSaying(line, listener)
+      if (after < runtime.store.lastSeq()) void catchUp(runtime, slices, listener).catch(runtime.report)
+      else tellSaying(runtime, listener)
       return () => {
         listener.ended = true
         listeners.delete(listener)
-        if (listeners.size === 0) line.deltaListeners.delete(onDelta)
+        if (listeners.size === 0) runtime.deltaListeners.delete(onDelta)
       }
     },
     stop: deaf,
@@ -83,7 +83,7 @@ export function createFeed(line: Runtime): Feed {
  * Events that came with the hint go out as they are; a listener that has missed some reads them from the log.
  */
 function appended(
-  line: Runtime,
+  runtime: Runtime,
   slices: Slices,
   listeners: ReadonlySet<Listener>,
   hint: Extract<Hint, { kind: 'appended' }>,
@@ -98,13 +98,13 @@ function appended(
   for (const listener of listeners) {
     if (listener.catching || (stored !== null && last <= listener.cursor)) continue
     if (stored === null || listener.cursor !== stored[0]!.seq - 1)
-      void catchUp(line, slices, listener).catch(line.report)
-    else give(line, listener, stored, last)
+      void catchUp(runtime, slices, listener).catch(runtime.report)
+    else give(runtime, listener, stored, last)
   }
 }
 
 /** One listener that breaks keeps nobody else from being told. */
-function give(line: Runtime, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
+function give(runtime: Runtime, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
   listener.cursor = cursor
   const wanted =
     listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
@@ -112,7 +112,7 @@ function give(line: Runtime, listener: Listener, stored: readonly StoredEvent[],
   try {
     listener.sink.events(wanted)
   } catch (fault) {
-    line.report(fault)
+    runtime.report(fault)
   }
 }
 
@@ -129,7 +129,7 @@ const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['e
 type Slices = (work: () => Promise<void>) => Promise<void>
 
 /** First come, first served, a few at a time; whatever else waits for the loop comes between two slices. */
-function slicesOf(line: Runtime): Slices {
+function slicesOf(runtime: Runtime): Slices {
   const waiting: (() => void)[] = []
   let running = 0
   return async (work) => {
@@ -137,7 +137,7 @@ function slicesOf(line: Runtime): Slices {
     else running += 1
     try {
       await work()
-      if (waiting.length > 0) await line.clock.sleep(0, line.stopping.signal)
+      if (waiting.length > 0) await runtime.clock.sleep(0, runtime.stopping.signal)
     } finally {
       const next = waiting.shift()
       if (next === undefined) running -= 1
@@ -146,33 +146,33 @@ function slicesOf(line: Runtime): Slices {
   }
 }
 
-async function catchUp(line: Runtime, slices: Slices, listener: Listener): Promise<void> {
+async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Promise<void> {
   if (listener.catching) return
   listener.catching = true
   let size = pageSizeFirst
   try {
-    while (!listener.ended && listener.cursor < line.store.lastSeq()) {
+    while (!listener.ended && listener.cursor < runtime.store.lastSeq()) {
       await slices(async () => {
         // It may have left while it waited.
         if (listener.ended) return
-        const page = await line.store.read(listener.cursor, {}, size)
+        const page = await runtime.store.read(listener.cursor, {}, size)
         size = Math.min(size * 2, pageSizeMax)
         // The reader may be a moment behind the writer.
-        if (page.events.length === 0) await line.clock.sleep(1, line.stopping.signal)
-        else if (!listener.ended) give(line, listener, page.events, page.next)
+        if (page.events.length === 0) await runtime.clock.sleep(1, runtime.stopping.signal)
+        else if (!listener.ended) give(runtime, listener, page.events, page.next)
       })
     }
   } finally {
     listener.catching = false
   }
-  if (!listener.ended && listener.cursor < line.store.lastSeq()) return catchUp(line, slices, listener)
-  if (!listener.ended && listener.missed) tellSaying(line, listener)
+  if (!listener.ended && listener.cursor < runtime.store.lastSeq()) return catchUp(runtime, slices, listener)
+  if (!listener.ended && listener.missed) tellSaying(runtime, listener)
 }
 
 /** Once it is up to date: what is being said belongs to turns that it knows by then. */
-function tellSaying(line: Runtime, listener: Listener): void {
+function tellSaying(runtime: Runtime, listener: Listener): void {
   listener.missed = false
-  for (const running of line.running.values()) {
+  for (const running of runtime.running.values()) {
     if (listener.sessions !== null && !listener.sessions.has(running.row.session)) continue
     const delta = createSaying(running)
     if (delta !== null) listener.sink.delta(delta)

@@ -294,10 +294,10 @@ test('a sender that is cancelled takes the expansion of its message with it', as
   const a = await w.open('coder')
   await w.exchange.send(user, letter(a, 'write'))
   await w.rest()
-  expect(w.node.line.running.size).toBe(2)
+  expect(w.node.runtime.running.size).toBe(2)
   await w.exchange.cancel(a, false, 'asked')
   await w.pass(5000)
-  expect(w.node.line.running.size).toBe(0)
+  expect(w.node.runtime.running.size).toBe(0)
   expect(await w.exchange.mail.message(user, 'f')).toMatchObject({ code: 'message_unknown' })
 })
 

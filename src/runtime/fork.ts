@@ -20,22 +20,22 @@ export type ForkAsk = {
 
 /** The same id again gives the session that is there. */
 export async function forkSession(
-  line: Runtime,
+  runtime: Runtime,
   sender: Sender,
   ask: ForkAsk,
 ): Promise<SessionRow | Refusal> {
   if (ask.back !== null && ask.messageId !== null)
     return badInput('messageId', ask.messageId, 'nothing together with back')
-  const upTo = ask.messageId === null ? null : await entryOf(line, ask.from, ask.messageId)
+  const upTo = ask.messageId === null ? null : await entryOf(runtime, ask.from, ask.messageId)
   if (upTo !== null && typeof upTo === 'object') return upTo
-  const session: SessionId = `ses_${ask.id ?? line.ids.next()}`
+  const session: SessionId = `ses_${ask.id ?? runtime.ids.next()}`
   const own = sender.kind === 'turn' ? sender.running.row : null
   const keys: Key[] = [
     `session:${session}`,
     `session:${ask.from}`,
     ...(own === null ? [] : [`session:${own.session}` as const, `flow:${own.flow}` as const]),
   ]
-  const made = await line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
+  const made = await runtime.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
     const known = ask.id === null ? null : (await tx.session(session)).session
     if (known !== null) return known
     const { session: from } = await tx.session(ask.from)
@@ -46,12 +46,12 @@ export async function forkSession(
         flow: sender.running.row.flow,
         target: session,
       })
-      assertOurs(facts.sender?.turn, sender.running, line)
+      assertOurs(facts.sender?.turn, sender.running, runtime)
       const refusal = openSession(
-        { targetAgent: line.agents.get(from.agent) },
+        { targetAgent: runtime.agents.get(from.agent) },
         from.agent,
         facts,
-        readWorld(line, sender, tx.now),
+        readWorld(runtime, sender, tx.now),
       )
       if (refusal !== null) return refusal
     }
@@ -61,7 +61,7 @@ export async function forkSession(
       session,
       ask.parent,
       tx.now,
-      line.agents.get(from.agent)?.driver === 'host',
+      runtime.agents.get(from.agent)?.driver === 'host',
     )
     if (isRefusal(forked)) return forked
     tx.append(createdEvent(forked.row, own?.flow ?? null), ...forked.events)
@@ -70,20 +70,20 @@ export async function forkSession(
   if (isRefusal(made) || ask.id === null) return made
   const {
     events: [forked],
-  } = await line.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
+  } = await runtime.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
   return forked?.event.type === 'session.forked' && forked.event.from === ask.from
     ? made
     : badInput('Idempotency-Key', ask.id, 'a key that was not used for another session')
 }
 
 /** Which entry of a conversation a message is. */
-async function entryOf(line: Runtime, session: SessionId, messageId: string): Promise<number | Refusal> {
-  const known = await line.lists.mail.message(messageId)
+async function entryOf(runtime: Runtime, session: SessionId, messageId: string): Promise<number | Refusal> {
+  const known = await runtime.lists.mail.message(messageId)
   if (known === null) return { code: 'message_unknown', message: messageId }
-  const turn = known.turn === null ? null : await line.store.turn(known.turn)
-  const ended = turn?.endedSeq == null ? null : (await line.store.event(turn.endedSeq))?.event
+  const turn = known.turn === null ? null : await runtime.store.turn(known.turn)
+  const ended = turn?.endedSeq == null ? null : (await runtime.store.event(turn.endedSeq))?.event
   const n = ended?.type === 'turn.ended' ? (ended.entry?.n ?? 0) : 0
-  const [entry] = n === 0 ? [] : await line.store.entriesByNumber(session, [n])
+  const [entry] = n === 0 ? [] : await runtime.store.entriesByNumber(session, [n])
   return entry !== undefined && entry.turn === known.turn
     ? n
     : badInput('messageId', messageId, `a message that ${session} has answered`)

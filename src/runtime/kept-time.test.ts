@@ -133,7 +133,7 @@ describe.each(jumps)('R4: the wall clock is set by %i ms', (jumpMs) => {
     const { value, ms } = await timed(w, jumpMs, w.ask('a', 'go'))
     expect(value.outcome).toBe('timed_out')
     within(ms, 60_000)
-    expect(w.node.line.kept.size).toBe(0)
+    expect(w.node.runtime.kept.size).toBe(0)
   })
 
   test('an input that is queued waits as long as its sender said', async () => {

@@ -90,7 +90,7 @@ export type Runtime = RuntimePorts & {
   readonly stopping: AbortController
   /** Asks a person whether a tool may be used, and waits for the answer. */
   readonly askPerson: (
-    line: Runtime,
+    runtime: Runtime,
     running: Running,
     tool: string,
     input: Json,
@@ -138,8 +138,8 @@ export function createRuntime(
 }
 
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
-export const isThere = (line: Runtime, agent: Agent | undefined, session: SessionId): boolean =>
-  agent === undefined || (line.agents.isThere?.(agent, session) ?? true)
+export const isThere = (runtime: Runtime, agent: Agent | undefined, session: SessionId): boolean =>
+  agent === undefined || (runtime.agents.isThere?.(agent, session) ?? true)
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
 export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {
@@ -160,18 +160,18 @@ export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => vo
  * the sweep looks what became of it.
  */
 export async function starting<T>(
-  line: Runtime,
+  runtime: Runtime,
   turn: TurnId,
   session: SessionId,
   work: () => Promise<T>,
 ): Promise<T> {
-  line.starting.add(turn)
+  runtime.starting.add(turn)
   try {
     return await work()
   } catch (error) {
-    line.lost.add(session)
+    runtime.lost.add(session)
     throw error
   } finally {
-    line.starting.delete(turn)
+    runtime.starting.delete(turn)
   }
 }

@@ -18,7 +18,7 @@ const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
 const triesMax = 1000
 
 export function useInTurn(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: string,
   input: Json,
@@ -28,25 +28,25 @@ export function useInTurn(
   tries.set(running, known)
   const before = use.id === null ? undefined : known.get(use.id)
   if (before !== undefined) return before
-  const answer = run(line, running, tool, input, use.signal)
+  const answer = run(runtime, running, tool, input, use.signal)
   if (use.id !== null && known.size < triesMax) known.set(use.id, answer)
   return answer
 }
 
 async function run(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: string,
   input: Json,
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
   let key = ''
-  const leave = (): void => void endCalls(line, running, key).catch(line.report)
+  const leave = (): void => void endCalls(runtime, running, key).catch(runtime.report)
   if (signal.aborted)
     return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
   signal.addEventListener('abort', leave, { once: true })
   try {
-    return await runToolOutside(line, running, tool, input, (own) => (key = own))
+    return await runToolOutside(runtime, running, tool, input, (own) => (key = own))
   } finally {
     signal.removeEventListener('abort', leave)
   }
@@ -55,8 +55,8 @@ async function run(
 const pendingMax = 1000
 
 /** The calls of this step only, not of another that asks for the same: the turn itself goes on. */
-async function endCalls(line: Runtime, running: Running, key: string): Promise<void> {
-  for (const row of await line.store.turns({ callerTurn: running.row.id }, pendingMax)) {
-    if (row.call?.key === key) await cancel(line, row.id, 'cancelled', 'the client went away')
+async function endCalls(runtime: Runtime, running: Running, key: string): Promise<void> {
+  for (const row of await runtime.store.turns({ callerTurn: running.row.id }, pendingMax)) {
+    if (row.call?.key === key) await cancel(runtime, row.id, 'cancelled', 'the client went away')
   }
 }

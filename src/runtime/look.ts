@@ -14,15 +14,19 @@ import type { Flow } from '../wire/log.ts'
 const candidatesMax = 10
 
 /** By whole id, or by a part that fits one only. */
-export async function findSession(line: Runtime, lists: Lists, given: string): Promise<SessionRow | Refusal> {
-  const exact = await line.store.session(given as SessionId)
+export async function findSession(
+  runtime: Runtime,
+  lists: Lists,
+  given: string,
+): Promise<SessionRow | Refusal> {
+  const exact = await runtime.store.session(given as SessionId)
   if (exact !== null) return exact
   const like = given === '' ? [] : await lists.sessionsLike(given, candidatesMax + 1)
   if (like.length > 1)
     return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
   const [only] = like
   return (
-    (only === undefined ? null : await line.store.session(only)) ?? {
+    (only === undefined ? null : await runtime.store.session(only)) ?? {
       code: 'session_unknown',
       session: given,
     }
@@ -30,21 +34,21 @@ export async function findSession(line: Runtime, lists: Lists, given: string): P
 }
 
 export async function viewOfListing(
-  line: Runtime,
+  runtime: Runtime,
   { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
 ): Promise<Session> {
-  const turn = lastTurn === null ? null : await line.store.turn(lastTurn)
+  const turn = lastTurn === null ? null : await runtime.store.turn(lastTurn)
   return {
     id: row.id,
     agent: row.agent,
-    agentName: displayAgent(line, row),
+    agentName: displayAgent(runtime, row),
     title: row.title,
     cwd: row.cwd,
-    model: row.model ?? line.agents.get(row.agent)?.model ?? null,
+    model: row.model ?? runtime.agents.get(row.agent)?.model ?? null,
     kind: row.kind,
     status: sessionStatus(
       active && row.kind !== 'external',
-      turn === null ? null : await lastOutcome(line, turn),
+      turn === null ? null : await lastOutcome(runtime, turn),
     ),
     active: active && row.kind !== 'external',
     parent: row.parent,
@@ -68,7 +72,7 @@ export type SessionsAsk = {
 
 /** The cursor is where the last page ended. */
 export async function listSessions(
-  line: Runtime,
+  runtime: Runtime,
   lists: Lists,
   ask: SessionsAsk,
 ): Promise<{ sessions: Session[]; next: string | null }> {
@@ -78,7 +82,7 @@ export async function listSessions(
     {
       ...(dir === null ? {} : { dir }),
       ...(active === null ? {} : { active }),
-      ...(agent === null ? {} : { agent: line.agents.resolve?.(agent)?.name ?? agent }),
+      ...(agent === null ? {} : { agent: runtime.agents.resolve?.(agent)?.name ?? agent }),
       ...(parent === null ? {} : { parent }),
       archived,
       ...(before === null ? {} : { before: { createdAt: Number(before[1]), id: before[2] as SessionId } }),
@@ -87,18 +91,18 @@ export async function listSessions(
   )
   const last = found.length === limit ? found.at(-1) : undefined
   return {
-    sessions: await Promise.all(found.map((one) => viewOfListing(line, one))),
+    sessions: await Promise.all(found.map((one) => viewOfListing(runtime, one))),
     next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}`,
   }
 }
 
-export async function viewOfSession(line: Runtime, row: SessionRow): Promise<Session> {
-  const facts = await line.store.sessionFacts(row.id)
-  const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(row.id, [row.entries])
-  const parent = row.parent === null ? null : await line.store.session(row.parent)
+export async function viewOfSession(runtime: Runtime, row: SessionRow): Promise<Session> {
+  const facts = await runtime.store.sessionFacts(row.id)
+  const [last] = row.entries === 0 ? [] : await runtime.store.entriesByNumber(row.id, [row.entries])
+  const parent = row.parent === null ? null : await runtime.store.session(row.parent)
   const live = facts.running ?? facts.next
-  const { waiting } = await line.lists.mail.counts(row.id)
-  return viewOfListing(line, {
+  const { waiting } = await runtime.lists.mail.counts(row.id)
+  return viewOfListing(runtime, {
     row,
     active: live !== null,
     updatedAt: Math.max(row.createdAt, last?.at ?? 0, live?.openedAt ?? 0),
@@ -110,29 +114,29 @@ export async function viewOfSession(line: Runtime, row: SessionRow): Promise<Ses
 
 /** A page of a conversation, oldest first; `next` is where the page before it ends. */
 export async function readHistory(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   before: number | null,
   limit: number,
 ): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
-  const row = await line.store.session(session)
+  const row = await runtime.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
   const end = Math.min(before ?? Infinity, row.entries + 1)
   const start = Math.max(1, end - limit)
   const numbers = Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index)
-  const entries = await line.store.entriesByNumber(session, numbers)
+  const entries = await runtime.store.entriesByNumber(session, numbers)
   return {
-    messages: await Promise.all(entries.map((entry) => historyEntry(line, entry))),
+    messages: await Promise.all(entries.map((entry) => historyEntry(runtime, entry))),
     next: start > 1 ? start : null,
   }
 }
 
-async function historyEntry(line: Runtime, entry: Entry): Promise<HistoryEntry> {
-  const turn = await line.store.turn(entry.turn as TurnId)
-  const opened = turn === null ? null : (await line.store.event(turn.openedSeq))?.event
+async function historyEntry(runtime: Runtime, entry: Entry): Promise<HistoryEntry> {
+  const turn = await runtime.store.turn(entry.turn as TurnId)
+  const opened = turn === null ? null : (await runtime.store.event(turn.openedSeq))?.event
   const ended =
     entry.role === 'assistant' && turn?.endedSeq != null
-      ? (await line.store.event(turn.endedSeq))?.event
+      ? (await runtime.store.event(turn.endedSeq))?.event
       : null
   const sent = opened != null && opensTurn(opened) ? opened : null
   const isEnd = ended?.type === 'turn.ended' || ended?.type === 'call.ended'
@@ -145,7 +149,7 @@ async function historyEntry(line: Runtime, entry: Entry): Promise<HistoryEntry> 
     turn: entry.turn,
     source: asked ? (sent?.source ?? 'agent') : null,
     from: asked ? (sent === null ? (turn?.call?.caller ?? null) : sent.from) : null,
-    fromAgent: asked ? await senderAgent(line, sent?.from ?? turn?.call?.caller ?? null) : null,
+    fromAgent: asked ? await senderAgent(runtime, sent?.from ?? turn?.call?.caller ?? null) : null,
     applet: asked ? (sent?.applet ?? null) : null,
     messageId: asked ? (sent?.message ?? null) : null,
     toolCalls: isEnd ? ended.toolCalls : [],
@@ -159,25 +163,25 @@ async function historyEntry(line: Runtime, entry: Entry): Promise<HistoryEntry> 
   }
 }
 
-async function senderAgent(line: Runtime, session: SessionId | null): Promise<string | null> {
-  const row = session === null ? null : await line.store.session(session)
-  return row === null ? null : displayAgent(line, row)
+async function senderAgent(runtime: Runtime, session: SessionId | null): Promise<string | null> {
+  const row = session === null ? null : await runtime.store.session(session)
+  return row === null ? null : displayAgent(runtime, row)
 }
 
 const turnsMax = 10_000
 
 /** One root request with all its calls; tokens and time are rolled up. */
-export async function readFlow(line: Runtime, id: string): Promise<Flow | null> {
-  const rows = await line.store.turns({ flow: id as FlowId }, turnsMax)
+export async function readFlow(runtime: Runtime, id: string): Promise<Flow | null> {
+  const rows = await runtime.store.turns({ flow: id as FlowId }, turnsMax)
   const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
-  const opened = root === undefined ? null : await line.store.event(root.openedSeq)
+  const opened = root === undefined ? null : await runtime.store.event(root.openedSeq)
   if (root === undefined || opened === null || !opensTurn(opened.event)) return null
   const calls = (
     await Promise.all(
-      rows.filter((row) => row.call !== null).map((row) => readRecord(line.store, toCallId(row.id))),
+      rows.filter((row) => row.call !== null).map((row) => readRecord(runtime.store, toCallId(row.id))),
     )
   ).filter((record) => record !== null)
-  const ended = root.endedSeq === null ? null : await line.store.event(root.endedSeq)
+  const ended = root.endedSeq === null ? null : await runtime.store.event(root.endedSeq)
   const end = ended?.event.type === 'turn.ended' ? ended.event : null
   return {
     flow: root.flow,
@@ -192,22 +196,22 @@ export async function readFlow(line: Runtime, id: string): Promise<Flow | null> 
     },
     calls,
     messages: await messagesIn(
-      line,
+      runtime,
       rows.filter((row) => row.call === null && row.id !== root.id),
     ),
     tokensUsed:
       end === null
         ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
         : end.tokensUsed + end.tokensBelow,
-    durationMs: (ended?.at ?? line.clock.now()) - opened.at,
+    durationMs: (ended?.at ?? runtime.clock.now()) - opened.at,
   }
 }
 
 /** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(line: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
+async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
   const messages = await Promise.all(
     rows.map(async (row) => {
-      const opened = (await line.store.event(row.openedSeq))?.event
+      const opened = (await runtime.store.event(row.openedSeq))?.event
       const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
       return sent === null
         ? null
@@ -217,7 +221,7 @@ async function messagesIn(line: Runtime, rows: readonly TurnRow[]): Promise<Flow
             agent: row.grant.agent,
             from: sent.from,
             text: sent.text,
-            outcome: await lastOutcome(line, row),
+            outcome: await lastOutcome(runtime, row),
             tokensUsed: row.tokensUsed,
             openedAt: row.openedAt,
           }

@@ -11,17 +11,17 @@ const sessionsMax = 100
 
 /** `actOf` makes the id of an act from the key of its step; null where nobody can try it again. */
 export function createMailActs(
-  line: Runtime,
+  runtime: Runtime,
   own: SessionRow,
   writer: Omit<Writer, 'act'>,
   reader: Reader,
   actOf: (key: string) => string | null,
 ): MailActs {
   const inboxOf = async (session: string | null): Promise<SessionRow | Refusal> =>
-    session === null ? own : findSession(line, line.lists, session)
+    session === null ? own : findSession(runtime, runtime.lists, session)
   return {
     async listSessions({ dir, active }) {
-      const { sessions } = await listSessions(line, line.lists, {
+      const { sessions } = await listSessions(runtime, runtime.lists, {
         dir,
         active,
         agent: null,
@@ -45,28 +45,28 @@ export function createMailActs(
         }),
       )
     },
-    sendMail: (ask, key) => sendMail(line, { ...writer, act: actOf(key) }, ask),
+    sendMail: (ask, key) => sendMail(runtime, { ...writer, act: actOf(key) }, ask),
     async readInbox({ session, replies, limit }) {
       const of = await inboxOf(session)
-      return isRefusal(of) ? of : readInbox(line, reader, of.id, replies, limit)
+      return isRefusal(of) ? of : readInbox(runtime, reader, of.id, replies, limit)
     },
     async acceptMail({ session, which, replies }, key) {
       const of = await inboxOf(session)
-      return isRefusal(of) ? of : acceptOne(line, reader, of, which, replies, actOf(key))
+      return isRefusal(of) ? of : acceptOne(runtime, reader, of, which, replies, actOf(key))
     },
   }
 }
 
 /** With the message as it is then. */
 export async function acceptOne(
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   session: SessionRow,
   which: Parameters<MailActs['acceptMail']>[0]['which'],
   replies: boolean | null,
   act: string | null,
 ): Promise<MessageFacts | null | Refusal> {
-  const accepted = await acceptMail(line, reader, { session, which, replies, act })
+  const accepted = await acceptMail(runtime, reader, { session, which, replies, act })
   if (isRefusal(accepted)) return accepted
-  return accepted.message === null ? null : line.lists.mail.message(accepted.message)
+  return accepted.message === null ? null : runtime.lists.mail.message(accepted.message)
 }

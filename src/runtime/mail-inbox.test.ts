@@ -213,7 +213,7 @@ test('what was sent survives: waiting mail and drafts keep a spawned session fro
   await w.ok(w.exchange.mail.send(user, { session: mailed, message: 'for later', id: 'later' }, null, null))
   await w.use(drafting, 'send-message', { session: root, message: 'hm', draft: true })
   await w.pass(60_000)
-  await archiveIdle(w.node.line, w.store.lists)
+  await archiveIdle(w.node.runtime, w.store.lists)
   const archived = async (id: SessionId) => (await w.ok(w.exchange.sessionView(id))).archived
   expect([await archived(quiet), await archived(mailed), await archived(drafting)]).toEqual([
     true,
@@ -221,7 +221,7 @@ test('what was sent survives: waiting mail and drafts keep a spawned session fro
     false,
   ])
   // Mail may come between the look and the act.
-  await archiveIdle(w.node.line, { ...w.store.lists, restingSince: async () => [mailed, drafting] })
+  await archiveIdle(w.node.runtime, { ...w.store.lists, restingSince: async () => [mailed, drafting] })
   expect([await archived(mailed), await archived(drafting)]).toEqual([false, false])
   await w.ok(w.exchange.mail.send(user, { session: quiet, message: 'wake up' }, null, null))
   expect(await archived(quiet)).toBe(false)

@@ -31,12 +31,16 @@ export type Reader = { session: SessionId | null; running: Running | null }
 const generationsMax = 100
 
 /** Itself, one below it, or, for the user, any. */
-export async function covers(line: Runtime, { session }: Reader, other: SessionId | null): Promise<boolean> {
+export async function covers(
+  runtime: Runtime,
+  { session }: Reader,
+  other: SessionId | null,
+): Promise<boolean> {
   if (session === null) return true
   let at = other
   for (let generation = 0; at !== null && generation < generationsMax; generation += 1) {
     if (at === session) return true
-    at = (await line.store.session(at))?.parent ?? null
+    at = (await runtime.store.session(at))?.parent ?? null
   }
   return false
 }
@@ -49,23 +53,23 @@ const notYours = (reader: Reader, session: SessionId): Refusal => ({
 })
 
 export async function readInbox(
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   session: SessionId,
   replies: boolean | null,
   limit: number,
 ): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
-  if (!(await covers(line, reader, session))) return notYours(reader, session)
+  if (!(await covers(runtime, reader, session))) return notYours(reader, session)
   const [messages, { waiting }, notices] = await Promise.all([
-    line.lists.mail.inbox(session, { replies, newest: false, limit }),
-    line.lists.mail.counts(session),
-    line.lists.notices(session, noticesShownMax),
+    runtime.lists.mail.inbox(session, { replies, newest: false, limit }),
+    runtime.lists.mail.counts(session),
+    runtime.lists.notices(session, noticesShownMax),
   ])
   return {
     messages,
     total: messages.length < limit ? messages.length : waiting,
     notices,
-    boundary: line.ids.boundary(),
+    boundary: runtime.ids.boundary(),
   }
 }
 
@@ -89,21 +93,21 @@ type Started = {
  * Null where nothing waits.
  */
 export async function acceptMail(
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   ask: AcceptAsk,
 ): Promise<{ message: MessageId | null } | Refusal> {
-  if (!(await covers(line, reader, ask.session.id))) return notYours(reader, ask.session.id)
+  if (!(await covers(runtime, reader, ask.session.id))) return notYours(reader, ask.session.id)
   const own = reader.running?.row.session === ask.session.id ? reader.running : null
   const opening: { turn: TurnId | null } = { turn: null }
   const work = async (tx: Tx): Promise<{ message: MessageId | null; start: Started | null } | Refusal> =>
-    acceptIn(tx, line, reader, ask, own, opening)
+    acceptIn(tx, runtime, reader, ask, own, opening)
   try {
     const accepted =
       own === null
-        ? await line.store.transact([`session:${ask.session.id}`], work)
-        : await commit(line, own, [`session:${ask.session.id}`], async (tx, buffered) => {
-            const { stopping } = assertOurs(await tx.activation(own.row.id), own, line)
+        ? await runtime.store.transact([`session:${ask.session.id}`], work)
+        : await commit(runtime, own, [`session:${ask.session.id}`], async (tx, buffered) => {
+            const { stopping } = assertOurs(await tx.activation(own.row.id), own, runtime)
             if (stopping !== null) throw new Stopped(stopping)
             tx.append(...buffered)
             return work(tx)
@@ -111,16 +115,16 @@ export async function acceptMail(
     if (isRefusal(accepted)) return accepted
     const { start, message } = accepted
     if (start !== null)
-      line.start(toTurnRow(start.delivered, start.started, start.at), start.row, start.delivered, null)
+      runtime.start(toTurnRow(start.delivered, start.started, start.at), start.row, start.delivered, null)
     return { message }
   } finally {
-    if (opening.turn !== null) line.starting.delete(opening.turn)
+    if (opening.turn !== null) runtime.starting.delete(opening.turn)
   }
 }
 
 async function acceptIn(
   tx: Tx,
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   { session, which, replies, act }: AcceptAsk,
   own: Running | null,
@@ -139,7 +143,7 @@ async function acceptIn(
   if (!isWaiting(picked)) return taken(picked)
   const target = await tx.session(session.id)
   const opens = session.kind === 'persistent' && own === null
-  const full = opens ? roomIn(line, target, session.id) : null
+  const full = opens ? roomIn(runtime, target, session.id) : null
   if (full !== null) return full
   const turn: TurnId | null = opens ? `turn_${idSuffix(picked.id)}` : (own?.row.id ?? null)
   const notices = opens ? await tx.notices(session.id) : null
@@ -148,14 +152,14 @@ async function acceptIn(
     turn,
     opens,
     act,
-    tokens: opens ? line.count(picked.text) : (picked.sent?.tokens ?? 0),
+    tokens: opens ? runtime.count(picked.text) : (picked.sent?.tokens ?? 0),
     notices,
   })
   if (!Array.isArray(events)) return events
-  const start = opens && turn !== null ? startOf(line, target, events, turn, tx.now) : null
+  const start = opens && turn !== null ? startOf(runtime, target, events, turn, tx.now) : null
   if (start !== null) {
     // Until it is among those that run here, it counts as starting.
-    line.starting.add(start.delivered.turn as TurnId)
+    runtime.starting.add(start.delivered.turn as TurnId)
     opening.turn = turn
   }
   tx.append(...events, ...(start === null ? [] : [start.started]))
@@ -182,16 +186,17 @@ async function pick(
 }
 
 /** It stays in the inbox where its receiver cannot take it now. */
-function roomIn(line: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
+function roomIn(runtime: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
-  if (line.agents.get(session.agent) === undefined) return agentUnknown(session.agent, line.agents.names())
-  return queued >= line.limits.queuedPerSessionMax
-    ? { code: 'queue_full', session: id, queued, queuedMax: line.limits.queuedPerSessionMax }
+  if (runtime.agents.get(session.agent) === undefined)
+    return agentUnknown(session.agent, runtime.agents.names())
+  return queued >= runtime.limits.queuedPerSessionMax
+    ? { code: 'queue_full', session: id, queued, queuedMax: runtime.limits.queuedPerSessionMax }
     : null
 }
 
 function startOf(
-  line: Runtime,
+  runtime: Runtime,
   { session, running, next }: SessionFacts,
   events: readonly { type: string }[],
   turn: TurnId,
@@ -205,31 +210,31 @@ function startOf(
     delivered === undefined ||
     running !== null ||
     next !== null ||
-    !isThere(line, line.agents.get(session.agent), session.id)
+    !isThere(runtime, runtime.agents.get(session.agent), session.id)
   )
     return null
   const started: EventOf<'turn.started'> = {
     type: 'turn.started',
     session: session.id,
     turn,
-    node: line.node,
+    node: runtime.node,
     epoch: 1,
-    deadline: Math.floor(now + line.limits.turnMsMax),
+    deadline: Math.floor(now + runtime.limits.turnMsMax),
   }
   return { delivered, started, row: session, at: now }
 }
 
-export async function declineMail(line: Runtime, reader: Reader, id: MessageId): Promise<Refusal | null> {
-  const seen = await line.lists.mail.message(id)
+export async function declineMail(runtime: Runtime, reader: Reader, id: MessageId): Promise<Refusal | null> {
+  const seen = await runtime.lists.mail.message(id)
   if (seen === null) return { code: 'message_unknown', message: id }
   // A draft is its owner's and the user's, also after it was thrown away: a second try finds that done.
   const allowed =
     seen.sent === null
       ? reader.session === null || seen.owner === reader.session
-      : await covers(line, reader, seen.to)
+      : await covers(runtime, reader, seen.to)
   if (!allowed) return { code: 'message_not_yours', message: seen.id }
   const keys: Key[] = [`message:${idSuffix(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
-  return line.store.transact(keys, async (tx) => {
+  return runtime.store.transact(keys, async (tx) => {
     const known = await tx.message(id)
     const events =
       known === null
@@ -243,33 +248,33 @@ export async function declineMail(line: Runtime, reader: Reader, id: MessageId):
 
 /** Its sender, its receiver, and those above either may ask what became of a message. */
 export async function findMail(
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   id: MessageId,
 ): Promise<MessageFacts | Refusal> {
-  const known = await line.lists.mail.message(id)
+  const known = await runtime.lists.mail.message(id)
   if (known === null) return { code: 'message_unknown', message: id }
   const mine =
-    (await covers(line, reader, known.owner)) ||
-    (known.status !== 'draft' && (await covers(line, reader, known.to)))
+    (await covers(runtime, reader, known.owner)) ||
+    (known.status !== 'draft' && (await covers(runtime, reader, known.to)))
   return mine ? known : { code: 'message_not_yours', message: known.id }
 }
 
 /** What somebody may see of a conversation by mail: a page of it, and where the next one begins. */
 export async function readThread(
-  line: Runtime,
+  runtime: Runtime,
   reader: Reader,
   id: MessageId,
   after: number,
   limit: number,
 ): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
-  const known = await findMail(line, reader, id)
+  const known = await findMail(runtime, reader, id)
   if (isRefusal(known)) return known
-  const all = await line.lists.mail.thread(id, after, limit)
+  const all = await runtime.lists.mail.thread(id, after, limit)
   const seen = await Promise.all(
     all.map(async (one) =>
-      (await covers(line, reader, one.owner)) ||
-      (one.status !== 'draft' && (await covers(line, reader, one.to)))
+      (await covers(runtime, reader, one.owner)) ||
+      (one.status !== 'draft' && (await covers(runtime, reader, one.to)))
         ? [one]
         : [],
     ),
@@ -283,9 +288,9 @@ export async function readThread(
 const strandedPerSweep = 100
 
 /** Level, not edge: what waits for a session that a call made, and that is over, is found by looking. */
-export async function buryStranded(line: Runtime): Promise<void> {
-  for (const session of await line.lists.mail.stranded(strandedPerSweep)) {
-    await line.store.transact([`session:${session}`], async (tx) => {
+export async function buryStranded(runtime: Runtime): Promise<void> {
+  for (const session of await runtime.lists.mail.stranded(strandedPerSweep)) {
+    await runtime.store.transact([`session:${session}`], async (tx) => {
       const { running, next } = await tx.session(session)
       if (running?.call?.pending === true || next?.call?.pending === true) return
       tx.append(...(await buried(tx, session, 'the call that it served has ended')))

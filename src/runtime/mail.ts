@@ -38,17 +38,17 @@ export type Writer = {
 
 /** `seen` is the `updatedSeq` of the draft as it was read: one that was changed since stays as it is. */
 export async function sendMail(
-  line: Runtime,
+  runtime: Runtime,
   writer: Writer,
   ask: MailAsk,
   seen?: number,
 ): Promise<SentMail | Refusal> {
-  const problem = problemOf(line, ask)
+  const problem = problemOf(runtime, ask)
   if (problem !== null) return problem
   const owner = senderOwner(writer.sender)
-  if (owner === userSession) await userDesk(line)
-  const id = ask.id ?? `msg_${writer.act ?? line.ids.next()}`
-  const known = ask.id === undefined && writer.act === null ? null : await line.lists.mail.message(id)
+  if (owner === userSession) await userDesk(runtime)
+  const id = ask.id ?? `msg_${writer.act ?? runtime.ids.next()}`
+  const known = ask.id === undefined && writer.act === null ? null : await runtime.lists.mail.message(id)
   if (known === null && ask.id !== undefined && looksDrawn(ask.id))
     return badInput('id', ask.id, 'an id of your own: this one looks like one of ours')
   const refusal =
@@ -61,18 +61,19 @@ export async function sendMail(
         : null
   if (refusal !== null) return refusal
   const inReplyTo = ask.reply === undefined ? (known?.inReplyTo ?? null) : (ask.reply[0] ?? null)
-  const target = await targetOf(line, writer, ask, known, inReplyTo)
+  const target = await targetOf(runtime, writer, ask, known, inReplyTo)
   if (isRefusal(target)) return target
   const draft: Draft = {
     message: known?.id ?? id,
     target,
     inReplyTo,
-    ...(await textOf(line, writer, ask, known)),
+    ...(await textOf(runtime, writer, ask, known)),
     act: writer.act,
   }
-  if (ask.draft === true) return (await keepDraft(line, writer, draft, seen)) ?? answerOf(line, draft.message)
+  if (ask.draft === true)
+    return (await keepDraft(runtime, writer, draft, seen)) ?? answerOf(runtime, draft.message)
   const drawn = ask.id === undefined && writer.act === null
-  const sent = await sendDraft(line, writer, draft, drawn, seen)
+  const sent = await sendDraft(runtime, writer, draft, drawn, seen)
   if (
     !isRefusal(sent) ||
     sent.code !== 'session_unknown' ||
@@ -81,15 +82,18 @@ export async function sendMail(
   )
     return sent
   // It was no whole id after all.
-  const found = await findSession(line, line.lists, target.session)
+  const found = await findSession(runtime, runtime.lists, target.session)
   return isRefusal(found)
     ? found
     : found.id === target.session
       ? sent
-      : sendDraft(line, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
+      : sendDraft(runtime, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
 }
 
-function problemOf(line: Runtime, { message, id, fork, session, reply, iterate }: MailAsk): Refusal | null {
+function problemOf(
+  runtime: Runtime,
+  { message, id, fork, session, reply, iterate }: MailAsk,
+): Refusal | null {
   if (message.trim() === '') return badInput('message', message, 'a text that says something')
   if (id !== undefined && !messageIdPattern.test(id))
     return badInput('id', id, 'letters, digits, "_" and "-", at most 128 of them,')
@@ -104,8 +108,8 @@ function problemOf(line: Runtime, { message, id, fork, session, reply, iterate }
   if (iterate === true && id === undefined)
     return badInput('id', undefined, 'the id of the draft to iterate on')
   const bytes = byteLength(message)
-  return bytes > line.limits.taskBytesMax
-    ? { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax }
+  return bytes > runtime.limits.taskBytesMax
+    ? { code: 'too_large', field: 'message', bytes, bytesMax: runtime.limits.taskBytesMax }
     : null
 }
 
@@ -114,7 +118,7 @@ function problemOf(line: Runtime, { message, id, fork, session, reply, iterate }
  * session.
  */
 async function targetOf(
-  line: Runtime,
+  runtime: Runtime,
   { session: own, sender }: Writer,
   { session, fork, draft }: MailAsk,
   known: MessageFacts | null,
@@ -132,11 +136,11 @@ async function targetOf(
   // What looks like a whole id is taken for one: whether it is, is seen where it is sent.
   if (session !== undefined && isSessionId(session) && draft !== true) return { kind: 'session', session }
   const named =
-    session === undefined || session === 'new' ? null : await findSession(line, line.lists, session)
+    session === undefined || session === 'new' ? null : await findSession(runtime, runtime.lists, session)
   if (named !== null && isRefusal(named)) return named
   if (named !== null) return { kind: 'session', session: named.id }
   if (inReplyTo !== null) {
-    const answered = await line.lists.mail.message(inReplyTo)
+    const answered = await runtime.lists.mail.message(inReplyTo)
     const to = replyTo(inReplyTo, answered, senderOwner(sender))
     return typeof to === 'object' ? to : { kind: 'session', session: to }
   }
@@ -152,7 +156,7 @@ const sentTo = (session: string | undefined, known: MessageFacts | null): MailTa
     : { kind: 'new' }
 
 async function textOf(
-  line: Runtime,
+  runtime: Runtime,
   writer: Writer,
   ask: MailAsk,
   known: MessageFacts | null,
@@ -172,7 +176,7 @@ async function textOf(
     }
   }
   if (ask.iterate === true && known !== null) {
-    const made = await elaborate(line, writer, idSuffix(known.id), {
+    const made = await elaborate(runtime, writer, idSuffix(known.id), {
       text: known.text,
       instructions: ask.message,
     })
@@ -180,7 +184,7 @@ async function textOf(
   }
   if (ask.elaborate !== true)
     return { initial, text: ask.message, how: 'written', instructions: null, note: null }
-  const made = await elaborate(line, writer, idSuffix(known?.id ?? ask.id ?? `msg_${writer.act ?? 'x'}`), {
+  const made = await elaborate(runtime, writer, idSuffix(known?.id ?? ask.id ?? `msg_${writer.act ?? 'x'}`), {
     text: ask.message,
     instructions: null,
   })
@@ -189,14 +193,15 @@ async function textOf(
 
 /** M3 */
 async function keepDraft(
-  line: Runtime,
+  runtime: Runtime,
   { sender }: Writer,
   draft: Draft,
   seen: number | undefined,
 ): Promise<Refusal | null> {
   const session = senderOwner(sender)
-  return line.store.transact([`session:${session}`, `message:${idSuffix(draft.message)}`], async (tx) => {
-    if (sender.kind === 'turn') assertOurs(await tx.activation(sender.running.row.id), sender.running, line)
+  return runtime.store.transact([`session:${session}`, `message:${idSuffix(draft.message)}`], async (tx) => {
+    if (sender.kind === 'turn')
+      assertOurs(await tx.activation(sender.running.row.id), sender.running, runtime)
     const known = await tx.message(draft.message)
     const { drafts } = known === null ? await tx.mail(session) : { drafts: 0 }
     if (drafts >= inboxMax)
@@ -211,15 +216,15 @@ async function keepDraft(
 }
 
 async function sendDraft(
-  line: Runtime,
+  runtime: Runtime,
   writer: Writer,
   draft: Draft,
   drawn: boolean,
   seen: number | undefined,
 ): Promise<SentMail | Refusal> {
   const { target, inReplyTo, text } = draft
-  if (target.kind === 'session' && target.session === userSession) await userDesk(line)
-  const to = receiverOf(line, writer, target)
+  if (target.kind === 'session' && target.session === userSession) await userDesk(runtime)
+  const to = receiverOf(runtime, writer, target)
   if (isRefusal(to)) return to
   const inbox =
     target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
@@ -236,9 +241,9 @@ async function sendDraft(
     ...inbox,
     ...(seen === undefined ? {} : { seen }),
   }
-  const posted = await post(line, request)
+  const posted = await post(runtime, request)
   if (isRefusal(posted)) return posted
-  if (posted.again) return answerOf(line, posted.message)
+  if (posted.again) return answerOf(runtime, posted.message)
   const status =
     posted.status === 'buffered'
       ? inReplyTo === null
@@ -257,7 +262,7 @@ async function sendDraft(
 }
 
 function receiverOf(
-  line: Runtime,
+  runtime: Runtime,
   { session: own, cwd }: Writer,
   target: MailTarget,
 ): SendRequest['to'] | Refusal {
@@ -266,14 +271,14 @@ function receiverOf(
     return own === null
       ? badInput('session', 'fork', 'the id of a session, or "new",')
       : { fork: own.id, back: target.back, parent: own.id }
-  const agent = own === null || own.kind === 'external' ? line.agents.names()[0] : own.agent
+  const agent = own === null || own.kind === 'external' ? runtime.agents.names()[0] : own.agent
   return agent === undefined
     ? { code: 'agent_unknown', agent: '', known: [] }
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
 }
 
-async function answerOf(line: Runtime, id: string): Promise<SentMail> {
-  const known = await line.lists.mail.message(id)
+async function answerOf(runtime: Runtime, id: string): Promise<SentMail> {
+  const known = await runtime.lists.mail.message(id)
   const status = known?.status ?? 'draft'
   return {
     id: known?.id ?? id,
@@ -286,16 +291,16 @@ async function answerOf(line: Runtime, id: string): Promise<SentMail> {
 
 /** Changes the text of a draft; only its owner may, or the user (M3). */
 export async function reviseMail(
-  line: Runtime,
+  runtime: Runtime,
   writer: Writer,
   ask: DraftAsk,
   message: string,
 ): Promise<SentMail | Refusal> {
-  const known = await seenDraft(line, ask)
+  const known = await seenDraft(runtime, ask)
   return isRefusal(known)
     ? known
     : sendMail(
-        line,
+        runtime,
         writer,
         { id: known.id, message, draft: true },
         known.status === 'draft' && ask.read !== null ? known.updatedSeq : undefined,
@@ -303,17 +308,21 @@ export async function reviseMail(
 }
 
 /** Sends a draft as it is, once; a second try has the same answer. */
-export async function releaseMail(line: Runtime, writer: Writer, ask: DraftAsk): Promise<SentMail | Refusal> {
+export async function releaseMail(
+  runtime: Runtime,
+  writer: Writer,
+  ask: DraftAsk,
+): Promise<SentMail | Refusal> {
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const known = await seenDraft(line, ask)
+    const known = await seenDraft(runtime, ask)
     if (isRefusal(known)) return known
     if (known.status !== 'draft')
       return known.owner === senderOwner(writer.sender)
-        ? answerOf(line, known.id)
+        ? answerOf(runtime, known.id)
         : { code: 'message_not_yours', message: known.id }
     // What is sent is what was read here: one that its owner changes meanwhile is read again.
     const sent = await sendMail(
-      line,
+      runtime,
       writer,
       { id: known.id, message: known.text, draft: false },
       known.updatedSeq,
@@ -325,8 +334,8 @@ export async function releaseMail(line: Runtime, writer: Writer, ask: DraftAsk):
 
 const triesMax = 5
 
-async function seenDraft(line: Runtime, { id, read }: DraftAsk): Promise<MessageFacts | Refusal> {
-  const known = await line.lists.mail.message(id)
+async function seenDraft(runtime: Runtime, { id, read }: DraftAsk): Promise<MessageFacts | Refusal> {
+  const known = await runtime.lists.mail.message(id)
   if (known === null) return { code: 'message_unknown', message: id }
   return read !== null && known.status === 'draft' && recordOfMessage(known).updated_at !== read
     ? { code: 'message_changed', message: known.id }
@@ -335,18 +344,19 @@ async function seenDraft(line: Runtime, { id, read }: DraftAsk): Promise<Message
 
 /** The user in the place of whoever wrote a draft; null where that is the user. */
 export async function releasing(
-  line: Runtime,
+  runtime: Runtime,
   id: string,
 ): Promise<{ sender: Released; session: SessionRow } | null> {
-  const known = await line.lists.mail.message(id)
-  const session = known === null || known.owner === userSession ? null : await line.store.session(known.owner)
+  const known = await runtime.lists.mail.message(id)
+  const session =
+    known === null || known.owner === userSession ? null : await runtime.store.session(known.owner)
   if (known === null || session === null) return null
-  const writtenIn = known.writtenIn === null ? null : await line.store.turn(known.writtenIn)
+  const writtenIn = known.writtenIn === null ? null : await runtime.store.turn(known.writtenIn)
   return {
     sender: {
       kind: 'released',
       session: session.id,
-      agent: session.kind === 'external' ? null : (line.agents.get(session.agent) ?? null),
+      agent: session.kind === 'external' ? null : (runtime.agents.get(session.agent) ?? null),
       writtenIn,
     },
     session,

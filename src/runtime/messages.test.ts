@@ -487,9 +487,9 @@ test('a spawned session that did nothing for as long as is configured (24 hours 
   ).sessions
   expect(limitsDefault.archiveAfterHours).toBe(24)
   await w.pass(5 * 60_000)
-  expect(await archiveIdle(w.node.line, w.store.lists)).toBe(0)
+  expect(await archiveIdle(w.node.runtime, w.store.lists)).toBe(0)
   await w.pass(2 * 60_000)
-  expect(await archiveIdle(w.node.line, w.store.lists)).toBe(1)
+  expect(await archiveIdle(w.node.runtime, w.store.lists)).toBe(1)
   expect(await w.exchange.sessionView(child?.id as SessionId)).toMatchObject({ archived: true })
   expect(await w.exchange.sessionView(root)).toMatchObject({ archived: false })
   await w.exchange.send(user, letter(child?.id as SessionId, 'again'))

@@ -20,25 +20,26 @@ export const questionId = (running: Running, key: string): string =>
 
 /** Asks, and waits. A question that was answered before this activation has its answer already. */
 export async function askPerson(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: string,
   input: Json,
   key: string,
 ): Promise<{ answer: Answer; by: string }> {
   const question = questionId(running, key)
-  const known = await lookUp(line, running, question)
+  const known = await lookUp(runtime, running, question)
   if (known?.answer != null) return { answer: known.answer, by: known.by ?? '' }
-  const deadline = known?.deadline ?? deadlineOf(line, running)
-  const end = line.clock.elapsed() + (deadline - line.clock.now())
-  if (known === null) await flush(line, running, [askedEvent(running, question, key, tool, input, deadline)])
-  return waitForAnswer(line, running, question, end)
+  const deadline = known?.deadline ?? deadlineOf(runtime, running)
+  const end = runtime.clock.elapsed() + (deadline - runtime.clock.now())
+  if (known === null)
+    await flush(runtime, running, [askedEvent(running, question, key, tool, input, deadline)])
+  return waitForAnswer(runtime, running, question, end)
 }
 
 /** A little before the turn's own end, so that it can still use the answer. */
-function deadlineOf(line: Runtime, running: Running): number {
-  const left = timeLeft(line, running)
-  return Math.floor(line.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
+function deadlineOf(runtime: Runtime, running: Running): number {
+  const left = timeLeft(runtime, running)
+  return Math.floor(runtime.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
 }
 
 function askedEvent(
@@ -68,9 +69,9 @@ function askedEvent(
 type Found = { answer: Answer | null; by: string | null; deadline: number }
 
 /** Only a turn that was taken over can have asked before. */
-async function lookUp(line: Runtime, running: Running, question: string): Promise<Found | null> {
+async function lookUp(runtime: Runtime, running: Running, question: string): Promise<Found | null> {
   if (running.recorded === null) return null
-  const page = await line.store.read(
+  const page = await runtime.store.read(
     running.row.openedSeq - 1,
     { sessions: [running.row.session], types: ['question.asked', 'question.answered'] },
     1000,
@@ -90,27 +91,27 @@ function foundIn(events: readonly StoredEvent[], question: string): Found | null
 }
 
 async function waitForAnswer(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   question: string,
   end: number,
 ): Promise<{ answer: Answer; by: string }> {
   const { signal } = running.abort
   for (;;) {
-    const given = await answerOf(line, running, question)
+    const given = await answerOf(runtime, running, question)
     if (given !== null) return given
-    if (line.clock.elapsed() >= end) {
-      await answerQuestion(line, question, 'deny', deadlineCause)
-      return (await answerOf(line, running, question)) ?? { answer: 'deny', by: deadlineCause }
+    if (runtime.clock.elapsed() >= end) {
+      await answerQuestion(runtime, question, 'deny', deadlineCause)
+      return (await answerOf(runtime, running, question)) ?? { answer: 'deny', by: deadlineCause }
     }
-    await told(line, question, end - line.clock.elapsed(), signal)
+    await told(runtime, question, end - runtime.clock.elapsed(), signal)
   }
 }
 
 const lookAgainMs = 1000
 
 /** A hint makes it quick; looking once a second makes it sure. */
-function told(line: Runtime, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
+function told(runtime: Runtime, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const forget = (): void => {
       silence()
@@ -126,19 +127,19 @@ function told(line: Runtime, question: string, leftMs: number, signal: AbortSign
       forget()
       reject(signal.reason)
     }
-    const silence = line.alarm.after(Math.min(leftMs, lookAgainMs), settle)
-    const deaf = listen(line.questionWaiters, question, settle)
+    const silence = runtime.alarm.after(Math.min(leftMs, lookAgainMs), settle)
+    const deaf = listen(runtime.questionWaiters, question, settle)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
   })
 }
 
 async function answerOf(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   question: string,
 ): Promise<{ answer: Answer; by: string } | null> {
-  return line.store.transact([`session:${running.row.session}`], async (tx) => {
+  return runtime.store.transact([`session:${running.row.session}`], async (tx) => {
     const facts = await tx.question(question)
     return facts?.answer == null ? null : { answer: facts.answer, by: facts.by ?? '' }
   })
@@ -146,12 +147,12 @@ async function answerOf(
 
 /** The first answer counts; a later one learns what it was. */
 export async function answerQuestion(
-  line: Runtime,
+  runtime: Runtime,
   question: string,
   answer: Answer,
   by: string,
 ): Promise<{ question: string; answer: Answer } | Refusal> {
-  return line.store.transact([], async (tx): Promise<{ question: string; answer: Answer } | Refusal> => {
+  return runtime.store.transact([], async (tx): Promise<{ question: string; answer: Answer } | Refusal> => {
     const facts = await tx.question(question)
     if (facts === null) return { code: 'question_unknown', question }
     if (facts.answer !== null)

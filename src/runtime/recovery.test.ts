@@ -9,11 +9,11 @@ import { isRefusal } from '../model/refusal.ts'
 
 /** A node that is gone without a word: it hears, says and does nothing more. */
 function freeze(w: World): void {
-  const { line } = w.node
-  line.stopping.abort(new Error('killed'))
-  line.alarm.stop()
-  for (const running of line.running.values()) running.abort.abort(new Error('killed'))
-  line.running.clear()
+  const { runtime } = w.node
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  for (const running of runtime.running.values()) running.abort.abort(new Error('killed'))
+  runtime.running.clear()
 }
 
 const counted = (effects: string[]): Tool => ({
@@ -66,7 +66,7 @@ test('R10: after the death of a node another takes the turn over and goes on fro
   open = true
   const other = await w.addNode()
   await w.pass(8000)
-  expect(other.line.running.size).toBe(0)
+  expect(other.runtime.running.size).toBe(0)
   expect(asked).toEqual(['one', 'two', 'three'])
   expect(effects).toEqual(['{"n":1}', '{"n":2}'])
   const ended = await w.events('turn.ended')
@@ -109,13 +109,13 @@ test('R6: a node that comes back from a freeze cannot commit anything for a turn
   void w.ask('a', 'go')
   await w.rest()
   // The process is stopped: its heart does not beat and it does not sweep, but it is not dead.
-  w.node.line.stopping.abort(new Error('stopped'))
+  w.node.runtime.stopping.abort(new Error('stopped'))
   const other = await w.addNode()
   await w.pass(8000)
-  expect(other.line.running.size).toBe(1)
+  expect(other.runtime.running.size).toBe(1)
   // It wakes while the new owner is still at work, and goes on as if nothing had happened.
-  const thawed = { ...w.node.line, stopping: new AbortController() }
-  Object.assign(w.node.line, { stopping: thawed.stopping })
+  const thawed = { ...w.node.runtime, stopping: new AbortController() }
+  Object.assign(w.node.runtime, { stopping: thawed.stopping })
   release[0]?.()
   await w.rest()
   expect(await w.events('turn.ended')).toEqual([])
@@ -140,7 +140,7 @@ test('a caller whose node died gets the answer of its child when it is run again
   const w = await world({ agents: { boss: { script: boss }, child: { script: child } } })
   void w.ask('boss', 'go')
   await w.rest()
-  expect(w.node.line.running.size).toBe(2)
+  expect(w.node.runtime.running.size).toBe(2)
   freeze(w)
   slow = false
   await w.addNode()
@@ -222,13 +222,13 @@ test('what a call has used is on record also where it was ended before anybody c
   const [opened] = await w.events('call.opened')
   const sent = await run.accepted
   if (isRefusal(sent) || opened === undefined) throw new Error('nothing was opened')
-  await cancel(other.line, sent.turn, 'cancelled', 'asked by the user')
+  await cancel(other.runtime, sent.turn, 'cancelled', 'asked by the user')
   await w.pass(12_000)
   const [ended] = await w.events('call.ended')
   expect(ended?.event).toMatchObject({ outcome: 'cancelled', tokensUsed: 0 })
   expect(await readRecord(w.store, opened.event.call)).toMatchObject({ outcome: 'cancelled', tokensUsed: 20 })
   const { calls } = await listCalls(
-    { store: w.store, lists: other.line.lists, nameOf: (agent) => agent },
+    { store: w.store, lists: other.runtime.lists, nameOf: (agent) => agent },
     { session: null, limit: 10 },
   )
   expect(calls).toMatchObject([{ outcome: 'cancelled', tokensUsed: 20 }])

@@ -14,7 +14,7 @@ import type { Running } from './running.ts'
 type Again = (input: TurnInput) => Pick<TurnInput, 'prompt' | 'attempt'>
 
 export async function repaired(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   first: TurnOutcome,
   run: (again: Again) => Promise<TurnOutcome>,
@@ -22,14 +22,14 @@ export async function repaired(
   const schema = running.input.type === 'call.opened' ? running.input.outputSchema : null
   const boundary = running.input.boundary ?? null
   if (schema === null || first.outcome !== 'completed') return first
-  const problems = await findProblems(line, running, schema, first.output, 1)
+  const problems = await findProblems(runtime, running, schema, first.output, 1)
   if (problems.length === 0) return first
   const second = await run((input) => ({
     attempt: 2,
     prompt: `${input.prompt}\n\n${frameUnder(boundary, 'Your last answer was:', first.output)}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${frameLines(boundary, JSON.stringify(schema))}\n${frameLines(boundary, `Problems: ${problems.join('; ')}`)}`,
   }))
   if (second.outcome !== 'completed') return second
-  const left = await findProblems(line, running, schema, second.output, 2)
+  const left = await findProblems(runtime, running, schema, second.output, 2)
   return left.length === 0
     ? second
     : {
@@ -48,7 +48,7 @@ export const checkKey = (attempt: number): string => makeStepKey('tool', checkSt
  * when the turn runs again.
  */
 async function findProblems(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   schema: Json,
   output: string,
@@ -58,8 +58,8 @@ async function findProblems(
   const input = { attempt }
   const known = running.recorded?.step(key, { kind: 'tool', name: checkStep, input })
   if (known?.type === 'step.ended') return known.output as string[]
-  const startedAt = line.clock.now()
-  const check = await line.schemas.check(schema, output, {
+  const startedAt = runtime.clock.now()
+  const check = await runtime.schemas.check(schema, output, {
     owner: running.row.flow,
     signal: running.abort.signal,
   })

@@ -187,12 +187,12 @@ function reserveCall(
 }
 
 function callLine(replaying: Replaying, recorded: RecordedCall): Runtime {
-  const { line, seqs, ports, gate } = replaying
+  const { runtime, seqs, ports, gate } = replaying
   const stored = seqs.get(recorded) as StoredEvent
   return {
-    ...line,
+    ...runtime,
     ids: { next: () => toTurnId(recorded.call).slice(5), boundary: () => recorded.boundary ?? null },
-    clock: { ...line.clock, now: () => stored.at },
+    clock: { ...runtime.clock, now: () => stored.at },
     describeWorkspace: async () => workspaceThen(recorded),
     schemas: { check: async () => schemaThen(recorded) },
     summarise: async () => {
@@ -205,7 +205,7 @@ function callLine(replaying: Replaying, recorded: RecordedCall): Runtime {
       return { text: (known.output as { text: string }).text, usage: known.usage as Usage }
     },
     store: {
-      ...line.store,
+      ...runtime.store,
       entries: () => passedThen(ports.store, recorded),
       transact: (_keys, work) => transactThen(replaying, work, stored),
     },

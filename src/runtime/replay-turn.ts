@@ -36,7 +36,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const over = new AbortController()
   let fault: unknown = null
   const gate = createReplayGate(turn.timeline, {
-    ended: (event) => settleCall(replaying.line, event),
+    ended: (event) => settleCall(replaying.runtime, event),
     exhausted: (strays) => endOfRecord(replaying, strays),
     stuck: (next, strays, later) =>
       depart(replaying, {
@@ -59,7 +59,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     says,
     redacted: markPattern.test(canonical([turn.input, turn.timeline, turn.ended])),
     seqs: new Map(turn.timeline.map((stored) => [stored.event, stored])),
-    line: createRuntime(
+    runtime: createRuntime(
       {
         store: createReplaySink(() => replaying),
         lists: noLists,
@@ -95,20 +95,20 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
     running: () => runningNow(replaying),
     end: () => over.abort(),
   }
-  Object.assign(replaying.line, {
+  Object.assign(replaying.runtime, {
     node: turn.row.node,
     alarm: { after: () => () => undefined, stop: () => undefined },
     callWaiters: new Waiters((call) => gate.callWaited(call)),
   })
-  startTurn(replaying.line, turn.row, turn.session, turn.input, null)
+  startTurn(replaying.runtime, turn.row, turn.session, turn.input, null)
   if (turn.timeline.length === 0) endOfRecord(replaying, [])
   await gate.watch(ports.clock, ports.quietMs ?? quietMsDefault, over.signal)
   if (fault !== null) throw fault
   return rerun
 }
 
-function runningNow({ line, turn }: Replaying): Running {
-  const running = line.running.get(turn.row.id)
+function runningNow({ runtime, turn }: Replaying): Running {
+  const running = runtime.running.get(turn.row.id)
   if (running === undefined) throw new Fenced('the turn has ended')
   return running
 }
@@ -133,16 +133,16 @@ const wanted = (strays: readonly Stray[], later: readonly Event[]): string =>
 
 /** Ends the run where it left its record: whatever the driver still does is refused. */
 function depart(replaying: Replaying, departure: Departure | null): void {
-  const { rerun, line, turn } = replaying
+  const { rerun, runtime, turn } = replaying
   rerun.departure ??= departure
-  const running = line.running.get(turn.row.id)
+  const running = runtime.running.get(turn.row.id)
   if (running !== undefined) {
     rerun.events.push(...running.buffer)
     running.buffer = []
     running.abort.abort(departure === null ? new Stopped('cancelled') : new Fenced('the replay is over'))
   }
   // What is left of the run must not record anything more.
-  line.stopping.abort(new Error('the replay is over'))
+  runtime.stopping.abort(new Error('the replay is over'))
   replaying.end()
 }
 

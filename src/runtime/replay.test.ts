@@ -429,11 +429,11 @@ test('R10: a turn that another node took over replays like any other', async () 
   })
   void w.ask('a', 'go')
   await w.rest()
-  const { line } = w.node
-  line.stopping.abort(new Error('killed'))
-  line.alarm.stop()
-  for (const running of line.running.values()) running.abort.abort(new Error('killed'))
-  line.running.clear()
+  const { runtime } = w.node
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  for (const running of runtime.running.values()) running.abort.abort(new Error('killed'))
+  runtime.running.clear()
   hang = false
   await w.addNode()
   await w.pass(8000)

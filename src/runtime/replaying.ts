@@ -67,7 +67,7 @@ export type Rerun = {
 export type Replaying = {
   ports: ReplayPorts
   turn: RecordedTurn
-  line: Runtime
+  runtime: Runtime
   gate: Gate
   rerun: Rerun
   says: boolean

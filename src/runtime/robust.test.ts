@@ -405,7 +405,7 @@ test('parallel calls that ask for a summary share one', async () => {
 
 test('a listener that breaks does not break what it listens to', async () => {
   const w = await world({ agents: { a: { script: async (turn) => turn.think('text') } } })
-  w.node.line.deltaListeners.add(() => {
+  w.node.runtime.deltaListeners.add(() => {
     throw new Error('mine')
   })
   expect((await w.run('a', 'go')).outcome).toBe('completed')

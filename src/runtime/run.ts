@@ -28,10 +28,10 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> &
     cancel(cause?: string): Promise<boolean>
   }
 
-export function startRun(line: Runtime, request: SendRequest): Run {
-  const startedAt = line.clock.elapsed()
-  const after = line.store.lastSeq()
-  const accepted = send(line, request).catch((fault: unknown): Refusal => {
+export function startRun(runtime: Runtime, request: SendRequest): Run {
+  const startedAt = runtime.clock.elapsed()
+  const after = runtime.store.lastSeq()
+  const accepted = send(runtime, request).catch((fault: unknown): Refusal => {
     const refusal = storeRefusal(fault)
     if (refusal === null) throw fault
     return refusal
@@ -40,11 +40,11 @@ export function startRun(line: Runtime, request: SendRequest): Run {
     if (isRefusal(sent)) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
     if (sent.status === 'queued' && request.timeoutMs !== undefined)
-      line.alarm.after(
-        startedAt + request.timeoutMs - line.clock.elapsed(),
-        () => void cancel(line, sent.turn, 'timed_out', 'deadline').catch(line.report),
+      runtime.alarm.after(
+        startedAt + request.timeoutMs - runtime.clock.elapsed(),
+        () => void cancel(runtime, sent.turn, 'timed_out', 'deadline').catch(runtime.report),
       )
-    return resultOf(line, sent, startedAt)
+    return resultOf(runtime, sent, startedAt)
   })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
   result.catch(() => undefined)
@@ -57,11 +57,11 @@ export function startRun(line: Runtime, request: SendRequest): Run {
     finally: (done) => result.finally(done),
     async cancel(cause = 'asked by the user') {
       const sent = await accepted
-      return isRefusal(sent) ? false : cancel(line, sent.turn, 'cancelled', cause)
+      return isRefusal(sent) ? false : cancel(runtime, sent.turn, 'cancelled', cause)
     },
     async *[Symbol.asyncIterator]() {
       const sent = await accepted
-      if (!isRefusal(sent)) yield* follow(line, sent.turn, after)
+      if (!isRefusal(sent)) yield* follow(runtime, sent.turn, after)
     },
   }
 }
@@ -79,8 +79,8 @@ const refused = (refusal: Refusal): RunResult => ({
   flow: null,
 })
 
-async function resultOf(line: Runtime, sent: Sent, startedAt: number): Promise<RunResult> {
-  const ended = await turnEnding(line, sent.turn)
+async function resultOf(runtime: Runtime, sent: Sent, startedAt: number): Promise<RunResult> {
+  const ended = await turnEnding(runtime, sent.turn)
   return {
     success: ended.outcome === 'completed',
     outcome: ended.outcome,
@@ -88,34 +88,34 @@ async function resultOf(line: Runtime, sent: Sent, startedAt: number): Promise<R
     error: ended.error,
     refusal: null,
     tokensUsed: ended.tokensUsed + ended.tokensBelow,
-    durationMs: line.clock.elapsed() - startedAt,
+    durationMs: runtime.clock.elapsed() - startedAt,
     toolCalls: ended.toolCalls,
     session: sent.session,
     flow: sent.flow,
   }
 }
 
-export async function turnEnding(line: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
+export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
-    const deaf = listen(line.turnWaiters, turn, resolve)
+    const deaf = listen(runtime.turnWaiters, turn, resolve)
     const closed = (): void =>
       reject(
         new Error(
           'Tieline was closed before the run had ended; it goes on when its data directory is opened again',
         ),
       )
-    line.atStop.add(closed)
+    runtime.atStop.add(closed)
     forget = () => {
       deaf()
-      line.atStop.delete(closed)
+      runtime.atStop.delete(closed)
     }
   })
   try {
     // A turn that does not run here may have ended before anybody listened.
-    const row = line.running.has(turn) ? null : await line.store.turn(turn)
+    const row = runtime.running.has(turn) ? null : await runtime.store.turn(turn)
     const stored =
-      row?.state === 'ended' && row.endedSeq !== null ? await line.store.event(row.endedSeq) : null
+      row?.state === 'ended' && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
     return stored?.event.type === 'turn.ended' ? stored.event : await ending
   } finally {
     forget()
@@ -126,14 +126,14 @@ const pageSize = 256
 const lookAgainMs = 1000
 
 /** The events of everything that one root turn caused, in order, until it has ended. */
-export async function* follow(line: Runtime, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
+export async function* follow(runtime: Runtime, root: TurnId, after: number): AsyncGenerator<StoredEvent> {
   const turns = new Set<TurnId>([root])
   let wake = (): void => undefined
   let news = new Promise<void>((resolve) => (wake = resolve))
-  const deaf = line.store.onHint(() => wake())
+  const deaf = runtime.store.onHint(() => wake())
   try {
     for (let cursor = after; ;) {
-      const page = await line.store.read(cursor, {}, pageSize)
+      const page = await runtime.store.read(cursor, {}, pageSize)
       cursor = page.next
       for (const stored of page.events) {
         if (stored.event.turn === null || !turns.has(stored.event.turn)) continue
@@ -143,7 +143,7 @@ export async function* follow(line: Runtime, root: TurnId, after: number): Async
       }
       if (page.events.length === pageSize) continue
       // A hint may be lost: then looking finds the rest.
-      await Promise.race([news, line.clock.sleep(lookAgainMs, line.stopping.signal)])
+      await Promise.race([news, runtime.clock.sleep(lookAgainMs, runtime.stopping.signal)])
       news = new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {

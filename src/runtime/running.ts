@@ -141,10 +141,10 @@ export function createSaying(running: Running): Delta | null {
 export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'>>(
   facts: T | null | undefined,
   running: Running,
-  line: Runtime,
+  runtime: Runtime,
 ): T {
   if (facts == null || facts.state !== 'running') throw new Fenced(`${running.row.id} has ended`)
-  if (facts.node !== line.node || facts.epoch !== running.epoch)
+  if (facts.node !== runtime.node || facts.epoch !== running.epoch)
     throw new Fenced(`${running.row.id} was taken over by ${facts.node ?? 'nobody'}`)
   return facts
 }
@@ -168,7 +168,7 @@ export function currentFacts(
  * up again from what the log says (R10).
  */
 export async function commit<T>(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   keys: readonly Key[],
   work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
@@ -186,35 +186,35 @@ export async function commit<T>(
     }
   }
   try {
-    return await line.store.transact(keys, watched)
+    return await runtime.store.transact(keys, watched)
   } catch (error) {
-    if (error !== refused && !(error instanceof AppendFault)) throw abandon(line, running, error)
+    if (error !== refused && !(error instanceof AppendFault)) throw abandon(runtime, running, error)
     running.buffer = [...buffered, ...running.buffer]
     running.answerBuffered = true
     throw error
   }
 }
 
-function abandon(line: Runtime, running: Running, cause: unknown): Fenced {
+function abandon(runtime: Runtime, running: Running, cause: unknown): Fenced {
   const fenced = new Fenced(`it is not known whether the last commit of ${running.row.id} was made`, {
     cause,
   })
-  line.lost.add(running.row.session)
+  runtime.lost.add(running.row.session)
   running.abort.abort(fenced)
   return fenced
 }
 
 /** How long the turn may still run: its own limit, and that of the call which it serves. */
-export const timeLeft = (line: Runtime, { row }: Running): Millis =>
+export const timeLeft = (runtime: Runtime, { row }: Running): Millis =>
   Math.min(
-    msLeft(line, row.id, row.deadline),
-    row.call === null ? Infinity : msLeft(line, row.call.id, row.call.deadline),
+    msLeft(runtime, row.id, row.deadline),
+    row.call === null ? Infinity : msLeft(runtime, row.call.id, row.call.deadline),
   )
 
 /** Makes durable what waits in the buffer, together with `more`. */
-export async function flush(line: Runtime, running: Running, more: readonly Event[] = []): Promise<void> {
-  await commit(line, running, [`session:${running.row.session}`], async (tx, buffered) => {
-    const { stopping } = assertOurs(await tx.activation(running.row.id), running, line)
+export async function flush(runtime: Runtime, running: Running, more: readonly Event[] = []): Promise<void> {
+  await commit(runtime, running, [`session:${running.row.session}`], async (tx, buffered) => {
+    const { stopping } = assertOurs(await tx.activation(running.row.id), running, runtime)
     // Nothing is begun for a turn that was told to stop, also where it has not heard of it yet.
     if (stopping !== null) throw new Stopped(stopping)
     tx.append(...buffered, ...more)

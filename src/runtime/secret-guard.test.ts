@@ -337,7 +337,7 @@ test('a message that is sent again with its id is the same message, although its
   const w = await guardedWorld({ a: { script: () => 'ok' } })
   const { session } = await w.run('a', 'hello')
   const again = (text: string) =>
-    w.until(send(w.node.line, { to: { session: session as `ses_${string}` }, text, id: 'mine-1' }))
+    w.until(send(w.node.runtime, { to: { session: session as `ses_${string}` }, text, id: 'mine-1' }))
   const first = await again(`use ${shaped}`)
   await w.pass(100)
   expect(await again(`use ${shaped}`)).toMatchObject({ message: (first as { message: string }).message })
@@ -393,11 +393,11 @@ test('R10: a turn whose record has marks is taken up again without repeating a m
   await w.pass(100)
   expect([asked.length, effects.length, (await w.events('call.ended')).length]).toEqual([1, 2, 1])
   // The node dies: it hears, says and does nothing more.
-  const { line } = w.node
-  line.stopping.abort(new Error('killed'))
-  line.alarm.stop()
-  for (const running of line.running.values()) running.abort.abort(new Error('killed'))
-  line.running.clear()
+  const { runtime } = w.node
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  for (const running of runtime.running.values()) running.abort.abort(new Error('killed'))
+  runtime.running.clear()
   open = true
   await w.addNode()
   await w.pass(20_000)

@@ -107,10 +107,10 @@ const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: fa
 
 /** Opens a turn. */
 export async function send(
-  line: Runtime,
+  runtime: Runtime,
   request: Omit<SendRequest, 'inbox' | 'draft'>,
 ): Promise<Sent | Refusal> {
-  const posted = await post(line, request)
+  const posted = await post(runtime, request)
   if (isRefusal(posted)) return posted
   return posted.turn === null || posted.status === 'buffered'
     ? { code: 'message_already_sent', message: posted.message }
@@ -118,10 +118,10 @@ export async function send(
 }
 
 /** Opens a turn, or waits in the inbox. */
-export async function post(line: Runtime, request: SendRequest): Promise<Posted | Refusal> {
-  const problem = problemOf(line, request)
+export async function post(runtime: Runtime, request: SendRequest): Promise<Posted | Refusal> {
+  const problem = problemOf(runtime, request)
   if (problem !== null) return problem
-  const suffix = request.id == null ? line.ids.next() : idSuffix(request.id)
+  const suffix = request.id == null ? runtime.ids.next() : idSuffix(request.id)
   // An id that its sender chose must not name a session: it could be anybody's.
   const session: SessionId =
     'session' in request.to
@@ -138,10 +138,10 @@ export async function post(line: Runtime, request: SendRequest): Promise<Posted 
     suffix,
     session,
     flow,
-    tokens: request.inbox === 'always' ? 0 : await countGently(line.count, request.text),
-    boundary: line.ids.boundary(),
+    tokens: request.inbox === 'always' ? 0 : await countGently(runtime.count, request.text),
+    boundary: runtime.ids.boundary(),
   }
-  return starting(line, `turn_${suffix}`, session, () => sendNow(line, sending))
+  return starting(runtime, `turn_${suffix}`, session, () => sendNow(runtime, sending))
 }
 
 /** Whose drafts a sender's are, and where replies to it go. */
@@ -152,7 +152,7 @@ export const senderOwner = (sender: Sender): SessionId =>
       ? sender.session
       : userSession
 
-function problemOf(line: Runtime, request: SendRequest): Refusal | null {
+function problemOf(runtime: Runtime, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
   if (request.id != null && !messageIdPattern.test(request.id))
     return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
@@ -162,8 +162,8 @@ function problemOf(line: Runtime, request: SendRequest): Refusal | null {
       return badInput(field, given, 'a number that is zero or more')
   }
   const bytes = byteLength(request.text)
-  return bytes > line.limits.taskBytesMax
-    ? { code: 'too_large', field: 'message', bytes, bytesMax: line.limits.taskBytesMax }
+  return bytes > runtime.limits.taskBytesMax
+    ? { code: 'too_large', field: 'message', bytes, bytesMax: runtime.limits.taskBytesMax }
     : null
 }
 
@@ -184,13 +184,13 @@ type Decided = {
   at: number
 }
 
-async function sendNow(line: Runtime, sending: Sending): Promise<Posted | Refusal> {
-  const decided = await line.store.transact(keysOf(sending), (tx) => decide(tx, line, sending))
-  if (decided === 'known') return sentBefore(line, sending)
+async function sendNow(runtime: Runtime, sending: Sending): Promise<Posted | Refusal> {
+  const decided = await runtime.store.transact(keysOf(sending), (tx) => decide(tx, runtime, sending))
+  if (decided === 'known') return sentBefore(runtime, sending)
   if (isRefusal(decided)) return decided
   const { row, sent, started, at } = decided
-  if (started !== null) line.start(toTurnRow(sent, started, at), row, sent, null)
-  else if (sent.turn !== null && sent.deadline !== null) keepTime(line, sent.turn, sent.deadline)
+  if (started !== null) runtime.start(toTurnRow(sent, started, at), row, sent, null)
+  else if (sent.turn !== null && sent.deadline !== null) keepTime(runtime, sent.turn, sent.deadline)
   return {
     message: sent.message,
     session: sent.session,
@@ -201,19 +201,19 @@ async function sendNow(line: Runtime, sending: Sending): Promise<Posted | Refusa
   }
 }
 
-async function decide(tx: Tx, line: Runtime, sending: Sending): Promise<Decided | Refusal | 'known'> {
+async function decide(tx: Tx, runtime: Runtime, sending: Sending): Promise<Decided | Refusal | 'known'> {
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
   const draft = await draftOf(tx, sending, turn)
   if (draft === 'known' || isRefusal(draft)) return draft
   const answered = await answeredBy(tx, sending)
   if (answered !== null && isRefusal(answered)) return answered
-  const facts = await factsOf(tx, line, sending)
-  const fresh = await freshOf(tx, line, sending)
+  const facts = await factsOf(tx, runtime, sending)
+  const fresh = await freshOf(tx, runtime, sending)
   if (fresh !== null && isRefusal(fresh)) return fresh
   const row = facts.target.session ?? fresh?.row ?? null
   const agent =
-    row === null ? undefined : row.kind === 'external' ? externalAgent : line.agents.get(row.agent)
+    row === null ? undefined : row.kind === 'external' ? externalAgent : runtime.agents.get(row.agent)
   const inbox =
     request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
   const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
@@ -235,7 +235,7 @@ async function decide(tx: Tx, line: Runtime, sending: Sending): Promise<Decided 
       tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
     },
     { ...facts, waiting: waiting ?? 0, pending: pending ?? false },
-    readWorld(line, sender, tx.now),
+    readWorld(runtime, sender, tx.now),
   )
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const told = inbox || made !== null ? null : await tx.notices(session)
@@ -247,13 +247,13 @@ async function decide(tx: Tx, line: Runtime, sending: Sending): Promise<Decided 
     request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs),
   )
   const rests =
-    !inbox && facts.target.running === null && facts.target.next === null && isThere(line, agent, session)
+    !inbox && facts.target.running === null && facts.target.next === null && isThere(runtime, agent, session)
   const started = rests
     ? startedEvent(
-        line,
+        runtime,
         session,
         turn,
-        Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, line.limits.turnMsMax)),
+        Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, runtime.limits.turnMsMax)),
       )
     : null
   tx.append(
@@ -310,7 +310,7 @@ type Fresh = { row: SessionRow; events: Event[] }
 /** The session that the message makes, if it makes one. */
 async function freshOf(
   tx: Tx,
-  line: Runtime,
+  runtime: Runtime,
   { request: { to }, session }: Sending,
 ): Promise<Fresh | Refusal | null> {
   if ('session' in to) return null
@@ -319,7 +319,14 @@ async function freshOf(
   const forked =
     from === null
       ? ({ code: 'session_unknown', session: to.fork } as const)
-      : toForkRow(from, to.back, session, to.parent, tx.now, line.agents.get(from.agent)?.driver === 'host')
+      : toForkRow(
+          from,
+          to.back,
+          session,
+          to.parent,
+          tx.now,
+          runtime.agents.get(from.agent)?.driver === 'host',
+        )
   return forked
 }
 
@@ -343,7 +350,7 @@ const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sendi
  */
 async function factsOf(
   tx: Tx,
-  line: Runtime,
+  runtime: Runtime,
   { request, sender, session, flow }: Sending,
 ): Promise<SendFacts> {
   if (sender.kind === 'released' && sender.writtenIn !== null)
@@ -368,14 +375,14 @@ async function factsOf(
     }
   }
   const facts = await tx.send({ senderTurn: sender.running.row.id, flow, target: session })
-  const turn = assertOurs(facts.sender?.turn, sender.running, line)
+  const turn = assertOurs(facts.sender?.turn, sender.running, runtime)
   return {
     ...facts,
     sender: {
       turn: {
         ...turn,
         tokensUsed: sender.running.tokensUsed,
-        deadline: deadlineNow(line, turn.id, turn.deadline),
+        deadline: deadlineNow(runtime, turn.id, turn.deadline),
       },
       session: sender.running.session,
     },
@@ -385,15 +392,15 @@ async function factsOf(
 const clientOf = (sender: Sender): SessionId | null =>
   sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
 
-export const readWorld = (line: Runtime, sender: Sender, now: number): SendWorld => ({
+export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
   senderAgent:
     sender.kind === 'turn'
       ? sender.running.agent
       : sender.kind === 'client' || sender.kind === 'released'
         ? (sender.agent ?? null)
         : null,
-  knownAgents: line.agents.names(),
-  limits: line.limits,
+  knownAgents: runtime.agents.names(),
+  limits: runtime.limits,
   now,
   senderTaskHash:
     sender.kind === 'turn' && sender.running.input.type === 'call.opened'
@@ -403,11 +410,11 @@ export const readWorld = (line: Runtime, sender: Sender, now: number): SendWorld
 
 /** The same id again: the same answer, if it was the same message; otherwise a no. */
 async function sentBefore(
-  line: Runtime,
+  runtime: Runtime,
   { request, sender, session, owner }: Sending,
 ): Promise<Posted | Refusal> {
   const id = request.id ?? ''
-  const known = await line.lists.mail.message(id)
+  const known = await runtime.lists.mail.message(id)
   if (known === null || known.sent === null) return { code: 'message_already_sent', message: id }
   if (known.owner !== owner) return { code: 'message_not_yours', message: id }
   const from = sender.kind === 'user' || sender.kind === 'applet' ? null : owner
@@ -456,11 +463,18 @@ function sentEvent(
 }
 
 const startedEvent = (
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   turn: TurnId,
   deadline: number,
-): EventOf<'turn.started'> => ({ type: 'turn.started', session, turn, node: line.node, epoch: 1, deadline })
+): EventOf<'turn.started'> => ({
+  type: 'turn.started',
+  session,
+  turn,
+  node: runtime.node,
+  epoch: 1,
+  deadline,
+})
 
 export const createdEvent = (row: SessionRow, flow: FlowId | null): Event => ({
   type: 'session.created',

@@ -17,7 +17,7 @@ import type { SessionState } from '../wire/sessions.ts'
 
 type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
 
-export function createSessionActs(line: Runtime, running: Running): SessionActs {
+export function createSessionActs(runtime: Runtime, running: Running): SessionActs {
   const sender: Sender = { kind: 'turn', running }
   /**
    * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
@@ -25,12 +25,12 @@ export function createSessionActs(line: Runtime, running: Running): SessionActs 
    */
   const idOf = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
   return {
-    send: (to, text, key) => sendTo(line, sender, to, text, idOf(key)),
-    spawn: (request, key) => spawn(line, sender, running.session, request, idOf(key)),
-    state: (session) => stateNamed(line, session),
-    waitForSession: (session, timeoutMs) => waitAsTurn(line, running, session, timeoutMs),
+    send: (to, text, key) => sendTo(runtime, sender, to, text, idOf(key)),
+    spawn: (request, key) => spawn(runtime, sender, running.session, request, idOf(key)),
+    state: (session) => stateNamed(runtime, session),
+    waitForSession: (session, timeoutMs) => waitAsTurn(runtime, running, session, timeoutMs),
     ...createMailActs(
-      line,
+      runtime,
       running.session,
       { sender, session: running.session, trace: null, cwd: running.session.cwd },
       { session: running.row.session, running },
@@ -40,15 +40,15 @@ export function createSessionActs(line: Runtime, running: Running): SessionActs 
 }
 
 export async function sendTo(
-  line: Runtime,
+  runtime: Runtime,
   sender: Sender,
   to: string,
   text: string,
   id: string | null,
 ): ReturnType<Acts['send']> {
-  const target = await sessionNamed(line, to)
+  const target = await sessionNamed(runtime, to)
   if (isRefusal(target)) return target
-  const sent = await post(line, {
+  const sent = await post(runtime, {
     to: { session: target.id },
     text,
     sender,
@@ -63,7 +63,7 @@ export async function sendTo(
  * maker's. Its first message passes the same rules as any other.
  */
 export async function spawn(
-  line: Runtime,
+  runtime: Runtime,
   sender: Sender,
   parent: SessionRow,
   request: SpawnRequest,
@@ -72,14 +72,14 @@ export async function spawn(
   const cwd = resolve(parent.cwd, request.cwd)
   if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
   const name = request.agent ?? parent.agent
-  const agent = line.agents.resolve?.(name) ?? line.agents.get(name)
-  if (agent === undefined) return agentUnknown(name, line.agents.names())
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  if (agent === undefined) return agentUnknown(name, runtime.agents.names())
   const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
   if (request.initialMessage === null) {
-    const row = await createSession(line, to, sender, id)
+    const row = await createSession(runtime, to, sender, id)
     return isRefusal(row) ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
   }
-  const sent = await send(line, {
+  const sent = await send(runtime, {
     to,
     text: request.initialMessage,
     sender,
@@ -89,15 +89,15 @@ export async function spawn(
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */
-export async function sessionNamed(line: Runtime, id: string): Promise<SessionRow | Refusal> {
+export async function sessionNamed(runtime: Runtime, id: string): Promise<SessionRow | Refusal> {
   if (id.trim() === '') return badInput('sessionId', id, 'the id of a session ("ses_…")')
-  const row = isSessionId(id) ? await line.store.session(id) : null
+  const row = isSessionId(id) ? await runtime.store.session(id) : null
   return row ?? { code: 'session_unknown', session: id }
 }
 
-export async function stateNamed(line: Runtime, id: string): Promise<SessionState | Refusal> {
-  const row = await sessionNamed(line, id)
-  return isRefusal(row) ? row : readState(line, row.id)
+export async function stateNamed(runtime: Runtime, id: string): Promise<SessionState | Refusal> {
+  const row = await sessionNamed(runtime, id)
+  return isRefusal(row) ? row : readState(runtime, row.id)
 }
 
 /**
@@ -105,34 +105,39 @@ export async function stateNamed(line: Runtime, id: string): Promise<SessionStat
  * answer.
  */
 async function waitAsTurn(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   id: string,
   timeoutMs: number,
 ): Promise<SessionState | Refusal> {
-  const state = await stateNamed(line, id)
+  const state = await stateNamed(runtime, id)
   if (isRefusal(state) || isResting(state)) return state
   const target = state.sessionId
   if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
-  const end = line.clock.elapsed() + Math.min(timeoutMs, timeLeft(line, running))
-  if (!(await beginWait(line, running, target, end))) return state
+  const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
+  if (!(await beginWait(runtime, running, target, end))) return state
   try {
-    return await untilResting(line, target, end - line.clock.elapsed(), running.abort.signal)
+    return await untilResting(runtime, target, end - runtime.clock.elapsed(), running.abort.signal)
   } finally {
-    await endWait(line, running, target, line.clock.elapsed() >= end ? 'time is over' : 'the session rests')
+    await endWait(
+      runtime,
+      running,
+      target,
+      runtime.clock.elapsed() >= end ? 'time is over' : 'the session rests',
+    )
   }
 }
 
 /** `end` is elapsed time; others read it on the wall clock. */
 export async function beginWait(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   target: SessionId,
   end: number,
 ): Promise<boolean> {
-  const until = Math.ceil(line.clock.now() + (end - line.clock.elapsed()))
+  const until = Math.ceil(runtime.clock.now() + (end - runtime.clock.elapsed()))
   running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
-  const begun = await decideWait(line, running, target, until).catch((fault: unknown) => {
+  const begun = await decideWait(runtime, running, target, until).catch((fault: unknown) => {
     oneLess(running, target)
     throw fault
   })
@@ -150,7 +155,7 @@ function oneLess({ waits }: Running, target: SessionId): number {
 
 /** The last one ends the edge, at once: one that is over would refuse others for nothing. */
 export async function endWait(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   target: SessionId,
   reason: string,
@@ -163,11 +168,11 @@ export async function endWait(
     target,
     reason,
   })
-  if (!running.abort.signal.aborted) await flush(line, running)
+  if (!running.abort.signal.aborted) await flush(runtime, running)
 }
 
 async function decideWait(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   target: SessionId,
   until: number,
@@ -178,13 +183,13 @@ async function decideWait(
     `call:call_${running.row.id.slice(5)}`,
     `session:${target}`,
   ]
-  return commit(line, running, keys, async (tx, buffered) => {
+  return commit(runtime, running, keys, async (tx, buffered) => {
     const facts = await tx.open({
       call: `call_${running.row.id.slice(5)}`,
       callerTurn: running.row.id,
       target,
     })
-    assertOurs(facts?.caller.turn, running, line)
+    assertOurs(facts?.caller.turn, running, runtime)
     const ring = facts?.target?.waitPath != null
     tx.append(
       ...buffered,

@@ -17,12 +17,12 @@ import { assertOurs } from './running.ts'
 
 /** A session without a first message. The same id again gives the session that is there. */
 export async function createSession(
-  line: Runtime,
+  runtime: Runtime,
   to: NewSession,
   sender: Sender,
   id: string | null,
 ): Promise<SessionRow | Refusal> {
-  const session: SessionId = `ses_${id ?? line.ids.next()}`
+  const session: SessionId = `ses_${id ?? runtime.ids.next()}`
   const external = to.agent === externalAgent.name
   const flow = sender.kind === 'turn' ? sender.running.row.flow : null
   const keys = [
@@ -31,7 +31,7 @@ export async function createSession(
       ? [`session:${sender.running.row.session}` as const, `flow:${sender.running.row.flow}` as const]
       : []),
   ]
-  return line.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
+  return runtime.store.transact(keys, async (tx): Promise<SessionRow | Refusal> => {
     const known = id === null ? null : (await tx.session(session)).session
     if (known !== null)
       return known.agent === to.agent && known.cwd === to.cwd
@@ -43,16 +43,16 @@ export async function createSession(
         flow: sender.running.row.flow,
         target: session,
       })
-      assertOurs(facts.sender?.turn, sender.running, line)
+      assertOurs(facts.sender?.turn, sender.running, runtime)
       const refusal = openSession(
-        { targetAgent: line.agents.get(to.agent) },
+        { targetAgent: runtime.agents.get(to.agent) },
         to.agent,
         facts,
-        readWorld(line, sender, tx.now),
+        readWorld(runtime, sender, tx.now),
       )
       if (refusal !== null) return refusal
-    } else if (!external && line.agents.get(to.agent) === undefined)
-      return agentUnknown(to.agent, line.agents.names())
+    } else if (!external && runtime.agents.get(to.agent) === undefined)
+      return agentUnknown(to.agent, runtime.agents.names())
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, flow))
     return row
@@ -64,15 +64,15 @@ export async function createSession(
  * none. An agent's main session is only put away: a message or a call brings it back.
  */
 export async function archiveSession(
-  line: Runtime,
+  runtime: Runtime,
   lists: Lists,
   session: SessionId,
 ): Promise<SessionId[] | Refusal> {
-  const row = await line.store.session(session)
+  const row = await runtime.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
   const cause =
-    session === `ses_main-${row.agent}` && line.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
-  const now = await line.store.transact([`session:${session}`], async (tx) => {
+    session === `ses_main-${row.agent}` && runtime.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
+  const now = await runtime.store.transact([`session:${session}`], async (tx) => {
     const { session: present } = await tx.session(session)
     if (present === null || present.archived === 'deleted' || present.archived === cause) return false
     // Whoever wrote to it is told with the same breath.
@@ -83,9 +83,9 @@ export async function archiveSession(
     return true
   })
   const archived: SessionId[] = now ? [session] : []
-  await cancelSession(line, session, true, 'the session was deleted')
+  await cancelSession(runtime, session, true, 'the session was deleted')
   for (const child of await lists.children(session)) {
-    const below = child.archived === 'deleted' ? [] : await archiveSession(line, lists, child.id)
+    const below = child.archived === 'deleted' ? [] : await archiveSession(runtime, lists, child.id)
     if (Array.isArray(below)) archived.push(...below)
   }
   return archived
@@ -95,26 +95,26 @@ export async function archiveSession(
  * The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end.
  */
 export async function cancelSession(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   all: boolean,
   cause: string,
   only: TurnId | null = null,
 ): Promise<number> {
   let cancelled = 0
-  for (const turn of await turnsToCancel(line, session, all, only))
-    cancelled += (await cancel(line, turn, 'cancelled', cause)) ? 1 : 0
+  for (const turn of await turnsToCancel(runtime, session, all, only))
+    cancelled += (await cancel(runtime, turn, 'cancelled', cause)) ? 1 : 0
   return cancelled
 }
 
 /** What is queued goes first, or the next one would start when the present one ends. */
 async function turnsToCancel(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   all: boolean,
   only: TurnId | null,
 ): Promise<TurnId[]> {
-  const live = await line.store.turns({ session }, line.limits.queuedPerSessionMax + 1)
+  const live = await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)
   const meant = live.filter(({ id, state }) => (only === null ? state === 'running' || all : id === only))
   return meant
     .toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))
@@ -127,26 +127,26 @@ async function turnsToCancel(
  * ends those turns and never one that came later. How many it meant.
  */
 export async function cancelOnce(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   act: string,
   all: boolean,
   cause: string,
   only: TurnId | null,
 ): Promise<number> {
-  const meant = await turnsToCancel(line, session, all, only)
-  const isNew = await line.store.transact([`session:${session}`], async (tx) => {
+  const meant = await turnsToCancel(runtime, session, all, only)
+  const isNew = await runtime.store.transact([`session:${session}`], async (tx) => {
     if ((await tx.traced(session, cancelKey(act))) !== null) return false
     tx.append({ type: 'session.cancelled', session, turn: null, act, turns: meant })
     return true
   })
-  const turns = isNew ? meant : await turnsOfCancel(line, session, act)
-  for (const turn of turns) await cancel(line, turn, 'cancelled', cause)
+  const turns = isNew ? meant : await turnsOfCancel(runtime, session, act)
+  for (const turn of turns) await cancel(runtime, turn, 'cancelled', cause)
   return turns.length
 }
 
-async function turnsOfCancel(line: Runtime, session: SessionId, act: string): Promise<readonly TurnId[]> {
-  const events = await readAll(line.store, 0, { sessions: [session], types: ['session.cancelled'] })
+async function turnsOfCancel(runtime: Runtime, session: SessionId, act: string): Promise<readonly TurnId[]> {
+  const events = await readAll(runtime.store, 0, { sessions: [session], types: ['session.cancelled'] })
   const before = events.find(({ event }) => event.type === 'session.cancelled' && event.act === act)?.event
   return before?.type === 'session.cancelled' ? before.turns : []
 }
@@ -155,13 +155,13 @@ const generationsMax = 1000
 
 /** A session cannot be below itself. */
 export async function adoptSession(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   parent: SessionId | null,
 ): Promise<Refusal | null> {
-  const row = await line.store.session(session)
+  const row = await runtime.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+  return runtime.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
     let steps = 0
     for (let at: SessionId | null = parent; at !== null; steps += 1) {
       if (at === session || steps > generationsMax)
@@ -178,11 +178,11 @@ export async function adoptSession(
 
 /** The title that it has already changes nothing. */
 export async function renameSession(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   title: string,
 ): Promise<Refusal | null> {
-  return line.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+  return runtime.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
     const { session: row } = await tx.session(session)
     if (row === null || row.archived === 'deleted') return { code: 'session_unknown', session }
     if (row.title !== title) tx.append({ type: 'session.renamed', session, turn: null, title })
@@ -193,11 +193,11 @@ export async function renameSession(
 const perRound = 100
 
 /** Spawned sessions that nobody has used for long are put away; a message brings them back. */
-export async function archiveIdle(line: Runtime, lists: Lists): Promise<number> {
-  const before = line.clock.now() - line.limits.archiveAfterHours * 3_600_000
+export async function archiveIdle(runtime: Runtime, lists: Lists): Promise<number> {
+  const before = runtime.clock.now() - runtime.limits.archiveAfterHours * 3_600_000
   const resting = await lists.restingSince(before, perRound)
   for (const session of resting) {
-    await line.store.transact([`session:${session}`], async (tx) => {
+    await runtime.store.transact([`session:${session}`], async (tx) => {
       const { session: row, running, next } = await tx.session(session)
       const { waiting, drafts } = await tx.mail(session)
       if (row !== null && !row.archived && running === null && next === null && waiting + drafts === 0)

@@ -14,15 +14,15 @@ export const sessionStatus = (active: boolean, outcome: Outcome | null): Session
   active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle'
 
 /** `idle`: nothing runs, nothing is queued, nothing is about to go on. */
-export async function readState(line: Runtime, session: SessionId): Promise<SessionState | Refusal> {
-  const { session: row, running, queued, next } = await line.store.sessionFacts(session)
+export async function readState(runtime: Runtime, session: SessionId): Promise<SessionState | Refusal> {
+  const { session: row, running, queued, next } = await runtime.store.sessionFacts(session)
   if (row === null) return { code: 'session_unknown', session }
-  const [last] = row.entries === 0 ? [] : await line.store.entriesByNumber(session, [row.entries])
-  const lastTurn = last === undefined ? null : await line.store.turn(last.turn as TurnRow['id'])
+  const [last] = row.entries === 0 ? [] : await runtime.store.entriesByNumber(session, [row.entries])
+  const lastTurn = last === undefined ? null : await runtime.store.turn(last.turn as TurnRow['id'])
   const active = row.kind !== 'external' && (running !== null || next !== null)
   return {
     sessionId: session,
-    status: sessionStatus(active, lastTurn === null ? null : await lastOutcome(line, lastTurn)),
+    status: sessionStatus(active, lastTurn === null ? null : await lastOutcome(runtime, lastTurn)),
     cwd: row.cwd,
     isActive: active,
     lastMessage:
@@ -33,9 +33,9 @@ export async function readState(line: Runtime, session: SessionId): Promise<Sess
   }
 }
 
-export async function lastOutcome(line: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {
+export async function lastOutcome(runtime: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {
   if (turn.endedSeq === null) return null
-  const stored = await line.store.event(turn.endedSeq)
+  const stored = await runtime.store.event(turn.endedSeq)
   return stored?.event.type === 'turn.ended' || stored?.event.type === 'call.ended'
     ? stored.event.outcome
     : null
@@ -47,41 +47,42 @@ const lookAgainMs = 500
 
 /** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
 export async function untilResting(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   ms: number,
   signal: AbortSignal,
 ): Promise<SessionState | Refusal> {
-  const end = line.clock.elapsed() + ms
+  const end = runtime.clock.elapsed() + ms
   let wake = (): void => undefined
-  const deaf = line.store.onHint((hints) => {
+  const deaf = runtime.store.onHint((hints) => {
     if (hints.some((hint) => hint.kind === 'turn.ended' && hint.session === session)) wake()
   })
   try {
     for (;;) {
       const news = new Promise<void>((resolve) => (wake = resolve))
-      const state = await readState(line, session)
-      if (isRefusal(state) || isResting(state) || line.clock.elapsed() >= end || signal.aborted) return state
-      await Promise.race([news, nap(line, Math.min(end - line.clock.elapsed(), lookAgainMs), signal)])
+      const state = await readState(runtime, session)
+      if (isRefusal(state) || isResting(state) || runtime.clock.elapsed() >= end || signal.aborted)
+        return state
+      await Promise.race([news, nap(runtime, Math.min(end - runtime.clock.elapsed(), lookAgainMs), signal)])
     }
   } finally {
     deaf()
   }
 }
 
-function nap(line: Runtime, ms: number, signal: AbortSignal): Promise<void> {
+function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve) => {
     const done = (): void => {
       silence()
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const silence = line.alarm.after(ms, done)
+    const silence = runtime.alarm.after(ms, done)
     if (signal.aborted) done()
     else signal.addEventListener('abort', done, { once: true })
   })
 }
 
 /** What people call its agent. */
-export const displayAgent = (line: Runtime, { agent }: SessionRow): string =>
-  line.agents.get(agent)?.title ?? agent
+export const displayAgent = (runtime: Runtime, { agent }: SessionRow): string =>
+  runtime.agents.get(agent)?.title ?? agent

@@ -9,23 +9,23 @@ import { readEnding } from './waiting.ts'
 
 const resultPointsMax = 2000
 
-export async function addSteps(line: Runtime, session: SessionId, entry: Entry): Promise<Entry> {
+export async function addSteps(runtime: Runtime, session: SessionId, entry: Entry): Promise<Entry> {
   if (!entry.hasSteps) return entry
-  const row = await line.store.turn(entry.turn as TurnId)
+  const row = await runtime.store.turn(entry.turn as TurnId)
   if (row === null || row.session !== session) return entry
-  const { events } = await readRecorded(line.store, row)
+  const { events } = await readRecorded(runtime.store, row)
   const lines: string[] = []
   for (const stored of events) {
-    const text = await lineOf(line, stored)
+    const text = await lineOf(runtime, stored)
     if (text !== null) lines.push(text)
   }
   return lines.length === 0 ? entry : { ...entry, steps: lines.join('\n') }
 }
 
-async function lineOf(line: Runtime, { event }: StoredEvent): Promise<string | null> {
+async function lineOf(runtime: Runtime, { event }: StoredEvent): Promise<string | null> {
   if (event.type === 'step.ended' && event.kind === 'tool')
     return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
   if (event.type !== 'call.opened') return null
-  const ending = await readEnding(line, event.call)
+  const ending = await readEnding(runtime, event.call)
   return `${event.tool}(${event.grant.agent}: ${event.task}) -> ${ending === null ? 'pending' : preview(`${ending.ended.outcome}: ${ending.ended.output}`, resultPointsMax)}`
 }

@@ -23,13 +23,13 @@ export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
   value: { error: { code: refusal.code, message: explain(refusal) } },
 })
 
-export function createSteps(line: Runtime, running: Running): Steps {
+export function createSteps(runtime: Runtime, running: Running): Steps {
   return {
-    step: (kind, name, request, effect) => runStep(line, running, kind, name, request, effect),
+    step: (kind, name, request, effect) => runStep(runtime, running, kind, name, request, effect),
     // The program of such an agent outlives this process.
     tool: (name, input) =>
-      (running.agent.driver === 'host' ? runToolOutside : runTool)(line, running, name, input),
-    emit: (text) => emit(line, running, text),
+      (running.agent.driver === 'host' ? runToolOutside : runTool)(runtime, running, name, input),
+    emit: (text) => emit(runtime, running, text),
     tokensLeft: () => tokensLeft(running),
   }
 }
@@ -40,7 +40,7 @@ export function tokensLeft(running: Running): number | null {
 }
 
 async function runStep<T extends Json>(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   kind: StepKind,
   name: string,
@@ -49,17 +49,17 @@ async function runStep<T extends Json>(
 ): Promise<T> {
   const key = occurrence(running, makeStepKey(kind, name, request))
   const known = running.recorded?.step(key, { kind, name })
-  if (known?.type === 'step.ended') return recall(line, running, kind, known.output as T, known.usage)
+  if (known?.type === 'step.ended') return recall(runtime, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
-  await lookAtBudget(line, running)
+  await lookAtBudget(runtime, running)
   if (tokensLeft(running) === 0)
     throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
-  if (running.answerBuffered) await flush(line, running)
-  const startedAt = line.clock.now()
+  if (running.answerBuffered) await flush(runtime, running)
+  const startedAt = runtime.clock.now()
   beginStep(running, kind)
   const { value, usage: reported } = await effect(running.abort.signal)
   const usage = wholeUsage(reported)
-  running.progressAt = line.clock.elapsed()
+  running.progressAt = runtime.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
   account(running, usage)
@@ -92,9 +92,9 @@ function occurrence(running: Running, key: string): string {
 }
 
 /** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
-async function lookAtBudget(line: Runtime, running: Running): Promise<void> {
+async function lookAtBudget(runtime: Runtime, running: Running): Promise<void> {
   if (running.row.grant.tokensMax === null) return
-  running.tokensTaken = (await line.store.turn(running.row.id))?.tokensBelow ?? running.tokensTaken
+  running.tokensTaken = (await runtime.store.turn(running.row.id))?.tokensBelow ?? running.tokensTaken
 }
 
 /** Providers say all kinds of things. */
@@ -106,7 +106,7 @@ function wholeUsage(usage: Usage | null): Usage | null {
 
 /** A recorded answer is said again, so that partial output and counts are as they were. */
 function recall<T extends Json>(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   kind: StepKind,
   value: T,
@@ -116,7 +116,7 @@ function recall<T extends Json>(
   account(running, usage)
   const text =
     kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
-  if (typeof text === 'string') emit(line, running, text)
+  if (typeof text === 'string') emit(runtime, running, text)
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
@@ -134,13 +134,13 @@ function account(running: Running, usage: Usage | null): void {
   if (usage !== null) running.tokensUsed += usage.input + usage.output
 }
 
-function emit(line: Runtime, running: Running, text: string): void {
+function emit(runtime: Runtime, running: Running, text: string): void {
   if (text === '' || running.abort.signal.aborted) return
   running.said += text
-  running.progressAt = line.clock.elapsed()
+  running.progressAt = runtime.clock.elapsed()
   const offset = running.stepOffset
   running.stepOffset += text.length
-  if (line.deltaListeners.size === 0) return
+  if (runtime.deltaListeners.size === 0) return
   const delta = {
     session: running.row.session,
     turn: running.row.id,
@@ -149,12 +149,12 @@ function emit(line: Runtime, running: Running, text: string): void {
     offset,
     text,
   }
-  for (const listener of line.deltaListeners) {
+  for (const listener of runtime.deltaListeners) {
     try {
       listener(delta)
     } catch (fault) {
       // Whoever only watches must not break what is watched.
-      line.report(fault)
+      runtime.report(fault)
     }
   }
 }
@@ -164,20 +164,20 @@ function emit(line: Runtime, running: Running, text: string): void {
  * would be told otherwise.
  */
 export async function runToolOutside(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
   onKey?: (key: string) => void,
 ): Promise<ToolAnswer> {
-  const answer = await runTool(line, running, name, input, onKey)
-  if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(line, running)
+  const answer = await runTool(runtime, running, name, input, onKey)
+  if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(runtime, running)
   return answer
 }
 
 /** `onKey` is told at once as which step it runs. */
 export async function runTool(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
@@ -185,55 +185,55 @@ export async function runTool(
 ): Promise<ToolAnswer> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
-  const refusal = tool === undefined ? unavailable(line, running, name) : forbidden(line, running, name)
+  const refusal = tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name)
   const key = occurrence(running, makeStepKey('tool', name, input))
   onKey?.(key)
   if (tool === undefined || refusal !== null) {
-    const no = refusal ?? unavailable(line, running, name)
+    const no = refusal ?? unavailable(runtime, running, name)
     return tool?.refuse === undefined
       ? refusedAnswer(no)
-      : tool.refuse(no, input, contextOf(line, running, key))
+      : tool.refuse(no, input, contextOf(runtime, running, key))
   }
   running.toolCalls.add(name)
   running.toolsRunning += 1
   try {
-    const no = running.agent.ask.includes(name) ? await leave(line, running, name, input, key) : null
+    const no = running.agent.ask.includes(name) ? await leave(runtime, running, name, input, key) : null
     if (no !== null)
       return tool.refuse === undefined
         ? refusedAnswer(no)
-        : tool.refuse(no, input, contextOf(line, running, key))
+        : tool.refuse(no, input, contextOf(runtime, running, key))
     const answer =
       tool.effect === 'call'
-        ? await tool.run(input, contextOf(line, running, key))
-        : await recordTool(line, running, tool, key, input)
+        ? await tool.run(input, contextOf(runtime, running, key))
+        : await recordTool(runtime, running, tool, key, input)
     return answer
   } finally {
     running.toolsRunning -= 1
-    running.progressAt = line.clock.elapsed()
+    running.progressAt = runtime.clock.elapsed()
   }
 }
 
 /** A person's leave, or the refusal where there is none. */
 async function leave(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
   key: string,
 ): Promise<Refusal | null> {
-  const { answer, by } = await line.askPerson(line, running, name, input, key)
+  const { answer, by } = await runtime.askPerson(runtime, running, name, input, key)
   return answer === 'allow'
     ? null
     : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
 }
 
 /** R7: checked where a tool runs, whatever the driver was shown. */
-function forbidden(line: Runtime, running: Running, name: string): Refusal | null {
+function forbidden(runtime: Runtime, running: Running, name: string): Refusal | null {
   const disabled = running.tools.get(name)?.disabled
   if (disabled !== undefined) return { code: 'tool_disabled', tool: name, why: disabled }
   if (!mayUse(running.row.grant.authority, running.agent.tools, name))
     return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
-  if (running.agent.ask.includes(name) && !line.asks)
+  if (running.agent.ask.includes(name) && !runtime.asks)
     return {
       code: 'tool_disabled',
       tool: name,
@@ -242,9 +242,9 @@ function forbidden(line: Runtime, running: Running, name: string): Refusal | nul
   return null
 }
 
-function unavailable(line: Runtime, running: Running, name: string): Refusal {
+function unavailable(runtime: Runtime, running: Running, name: string): Refusal {
   const listed = [...running.tools.keys()].filter(
-    (listedName) => forbidden(line, running, listedName) === null,
+    (listedName) => forbidden(runtime, running, listedName) === null,
   )
   return {
     code: 'tool_disabled',
@@ -253,20 +253,20 @@ function unavailable(line: Runtime, running: Running, name: string): Refusal {
   }
 }
 
-const contextOf = (line: Runtime, running: Running, stepKey: string) => ({
+const contextOf = (runtime: Runtime, running: Running, stepKey: string) => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
-  callable: listCallable(line, running.agent),
+  callable: listCallable(runtime, running.agent),
   signal: running.abort.signal,
   acts: running.acts,
   stepKey,
-  shownTokens: line.limits.resultShownTokens,
-  trace: () => traceparentFor(line, running, stepKey),
+  shownTokens: runtime.limits.resultShownTokens,
+  trace: () => traceparentFor(runtime, running, stepKey),
 })
 
 async function recordTool(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: Tool,
   key: string,
@@ -281,7 +281,7 @@ async function recordTool(
     name: tool.name,
     key,
   }
-  const startedAt = line.clock.now()
+  const startedAt = runtime.clock.now()
   if (known?.type === 'step.started' && tool.effect === 'write') {
     const value = {
       error: {
@@ -300,8 +300,8 @@ async function recordTool(
     })
     return { ok: false, value }
   }
-  if (tool.effect === 'write') await flush(line, running, [{ type: 'step.started', ...place, input }])
-  const answer = await attempt(line, running, tool, key, input)
+  if (tool.effect === 'write') await flush(runtime, running, [{ type: 'step.started', ...place, input }])
+  const answer = await attempt(runtime, running, tool, key, input)
   running.buffer.push({
     type: 'step.ended',
     ...place,
@@ -316,14 +316,14 @@ async function recordTool(
 
 /** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
 async function attempt(
-  line: Runtime,
+  runtime: Runtime,
   running: Running,
   tool: Tool,
   key: string,
   input: Json,
 ): Promise<ToolAnswer> {
   try {
-    return await tool.run(input, contextOf(line, running, key))
+    return await tool.run(input, contextOf(runtime, running, key))
   } catch (error) {
     if (running.abort.signal.aborted || error instanceof Fenced) throw error
     return {

@@ -15,24 +15,24 @@ const sentenceUnitsMax = 4096
 const extractedLinesMax = 24
 
 /** Null where there is nothing to summarise yet. Parallel calls of one turn share one. */
-export function ensureSummary(line: Runtime, running: Running): Promise<string | null> {
-  return (running.summary ??= write(line, running))
+export function ensureSummary(runtime: Runtime, running: Running): Promise<string | null> {
+  return (running.summary ??= write(runtime, running))
 }
 
-async function write(line: Runtime, running: Running): Promise<string | null> {
+async function write(runtime: Runtime, running: Running): Promise<string | null> {
   const { session } = running
   if (session.entries === 0) return null
   if (session.summary !== null && session.summaryEntries === session.entries) return session.summary
   const from = Math.max(session.summaryEntries + 1, session.entries - entriesPerRound + 1)
   const numbers = Array.from({ length: session.entries - from + 1 }, (_, index) => from + index)
-  const fresh = await line.store.entriesByNumber(session.id, numbers)
-  const { text } = await createSteps(line, running).step(
+  const fresh = await runtime.store.entriesByNumber(session.id, numbers)
+  const { text } = await createSteps(runtime, running).step(
     'summary',
     running.agent.name,
     { upTo: session.entries },
     async (signal) => {
-      const written = await line
-        .summarise(running.agent, session.summary, fresh, signal, line.ids.boundary())
+      const written = await runtime
+        .summarise(running.agent, session.summary, fresh, signal, runtime.ids.boundary())
         .catch((error: unknown) => {
           // A model that cannot write one is no reason to refuse the call: the extract is what agents without
           // a model get.

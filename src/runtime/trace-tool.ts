@@ -14,13 +14,13 @@ import type { TracedTool } from '../wire/tools.ts'
 const bytesMax = 64 * 1024
 
 export async function traceTool(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionId,
   { key, tool, input, ended }: TracedTool,
 ): Promise<{ recorded: true } | Refusal> {
-  const row = await line.store.session(session)
+  const row = await runtime.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
-  if (resolveClient(line, row) === null)
+  if (resolveClient(runtime, row) === null)
     return badInput(
       'session',
       session,
@@ -33,7 +33,7 @@ export async function traceTool(
     ended === null
       ? { type: 'step.started', ...step }
       : { type: 'step.ended', ...step, ...ended, usage: null }
-  await line.store.transact([`session:${session}`], async (tx) => {
+  await runtime.store.transact([`session:${session}`], async (tx) => {
     const known = await tx.traced(session, key)
     if (known === null || (known === 'begun' && ended !== null)) tx.append(event)
   })

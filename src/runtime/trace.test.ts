@@ -58,12 +58,12 @@ test('without an exporter the incoming trace is handed on as it came, down the t
   expect(seen.splice(0)).toEqual([incoming, incoming])
   await w.run('planner', 'go')
   expect(seen.splice(0)).toEqual([null, null])
-  expect(w.node.line.traces.size).toBe(0)
+  expect(w.node.runtime.traces.size).toBe(0)
 })
 
 test('with an exporter each step is a parent of its own in the same trace', async () => {
   const w = await world({ agents, tools: [outside] })
-  Object.assign(w.node.line, { sampling: { follow: true, ratio: 1 } })
+  Object.assign(w.node.runtime, { sampling: { follow: true, ratio: 1 } })
   await w.run('planner', 'go')
   const [root, child] = seen.splice(0).map((trace) => trace?.split('-') ?? [])
   expect(root?.[1]).toMatch(/^[0-9a-f]{32}$/)

@@ -6,18 +6,18 @@ import type { Running } from './running.ts'
 /**
  * The trace that a flow was begun with, kept while its root runs here, so that no step has to look for it.
  */
-export function noteTrace(line: Runtime, { row, input }: Running): () => void {
+export function noteTrace(runtime: Runtime, { row, input }: Running): () => void {
   if (input.type !== 'message.sent' || input.trace === null || row.id !== findRootTurn(row.flow))
     return () => undefined
-  line.traces.set(row.flow, input.trace)
-  return () => void line.traces.delete(row.flow)
+  runtime.traces.set(row.flow, input.trace)
+  return () => void runtime.traces.delete(row.flow)
 }
 
-export const traceparentFor = (line: Runtime, { row }: Running, key?: string): string | null =>
+export const traceparentFor = (runtime: Runtime, { row }: Running, key?: string): string | null =>
   renderTraceparent({
     turn: row.id,
     flow: row.flow,
-    root: line.traces.get(row.flow) ?? null,
+    root: runtime.traces.get(row.flow) ?? null,
     ...(key === undefined ? {} : { key }),
-    sampling: line.sampling ?? null,
+    sampling: runtime.sampling ?? null,
   })

@@ -11,13 +11,13 @@ import type { Tool, TurnContext, TurnInput } from './ports.ts'
 import type { Running } from './running.ts'
 import { traceparentFor } from './trace.ts'
 
-export async function buildTurnInput(line: Runtime, running: Running): Promise<TurnInput> {
+export async function buildTurnInput(runtime: Runtime, running: Running): Promise<TurnInput> {
   const { input, row, session, agent } = running
-  const context: TurnContext = { turn: row, session, agent, callable: listCallable(line, agent) }
+  const context: TurnContext = { turn: row, session, agent, callable: listCallable(runtime, agent) }
   // All that exist, so that one that is not allowed can say no in its own shape.
-  running.tools = new Map((await line.tools.of(agent)).map((tool) => [tool.name, tool]))
+  running.tools = new Map((await runtime.tools.of(agent)).map((tool) => [tool.name, tool]))
   const shown = [...running.tools.values()].filter((tool) =>
-    isShown(tool, row.grant, agent, line.limits, context.callable.length > 0, line.asks),
+    isShown(tool, row.grant, agent, runtime.limits, context.callable.length > 0, runtime.asks),
   )
   const manifest = input.type === 'call.opened' ? input.context : null
   const boundary = input.boundary ?? null
@@ -28,15 +28,15 @@ export async function buildTurnInput(line: Runtime, running: Running): Promise<T
     // to go on from.
     history:
       session.kind === 'ephemeral' && manifest !== null
-        ? await passedMessages(line, manifest)
-        : await ownHistory(line, running),
+        ? await passedMessages(runtime, manifest)
+        : await ownHistory(runtime, running),
     prompt: `${noticesText(input.notices, boundary)}${input.type === 'call.opened' ? renderPrompt(boundary, input.grant.path.at(-2)?.agent ?? '', input.task, input.input, input.attachment) : messageText(input, boundary)}`,
     task: input.type === 'call.opened' ? input.task : input.text,
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
     maxIterations: row.grant.maxIterations,
     attempt: 1,
-    trace: () => traceparentFor(line, running),
+    trace: () => traceparentFor(runtime, running),
   }
 }
 
@@ -84,11 +84,11 @@ function isShown(
   return tool.name === 'subagent' ? grant.subagentDepth < subagentDepthMax : anyCallable
 }
 
-async function ownHistory(line: Runtime, running: Running) {
+async function ownHistory(runtime: Runtime, running: Running) {
   if (running.session.entries === 0) return []
-  const page = await line.store.entries(running.session.id, {
+  const page = await runtime.store.entries(running.session.id, {
     filter: {},
-    now: line.clock.now(),
+    now: runtime.clock.now(),
     tokensMax: historyTokensMax,
   })
   return page.entries

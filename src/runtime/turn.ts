@@ -30,23 +30,23 @@ import { settleTurn } from './waiting.ts'
 const recordReadMs = 1000
 
 export function startTurn(
-  line: Runtime,
+  runtime: Runtime,
   row: TurnRow,
   session: SessionRow,
   input: Running['input'],
   recorded: Recorded | null,
 ): void {
-  const known = row.grant.agent === externalAgent.name ? externalAgent : line.agents.get(row.grant.agent)
+  const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : withSessionModel(known, session)
   const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
-    createActs(line, own),
+    createActs(runtime, own),
   )
   running.recorded = recorded
-  running.progressAt = line.clock.elapsed()
-  renewTime(line, row.id, row.deadline)
-  if (row.call !== null) keepTime(line, row.call.id, row.call.deadline)
-  line.running.set(row.id, running)
-  void runTurn(line, running, agent === undefined).catch(line.report)
+  running.progressAt = runtime.clock.elapsed()
+  renewTime(runtime, row.id, row.deadline)
+  if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
+  runtime.running.set(row.id, running)
+  void runTurn(runtime, running, agent === undefined).catch(runtime.report)
 }
 
 const missingAgent = (name: string): Running['agent'] => ({
@@ -62,9 +62,9 @@ const missingAgent = (name: string): Running['agent'] => ({
   mcpServers: {},
 })
 
-async function runTurn(line: Runtime, running: Running, unknown: boolean): Promise<void> {
-  const silence = watch(line, running)
-  const forget = noteTrace(line, running)
+async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Promise<void> {
+  const silence = watch(runtime, running)
+  const forget = noteTrace(runtime, running)
   try {
     const outcome: TurnOutcome = unknown
       ? {
@@ -73,42 +73,42 @@ async function runTurn(line: Runtime, running: Running, unknown: boolean): Promi
           error: `agent_unknown: ${running.row.grant.agent} is no longer configured`,
           iterations: 0,
         }
-      : await drive(line, running)
-    if (line.stopping.signal.aborted) return
-    await finish(line, running, outcome)
+      : await drive(runtime, running)
+    if (runtime.stopping.signal.aborted) return
+    await finish(runtime, running, outcome)
   } catch (error) {
     // Another activation has the turn, or this node is going down: the log says what becomes of it.
-    if (!(error instanceof Fenced) && !line.stopping.signal.aborted) {
-      settleTurn(line, running.row.id, lostEvent(running, error))
+    if (!(error instanceof Fenced) && !runtime.stopping.signal.aborted) {
+      settleTurn(runtime, running.row.id, lostEvent(running, error))
       throw error
     }
   } finally {
     silence()
     forget()
-    if (line.running.get(running.row.id) === running) {
-      line.running.delete(running.row.id)
-      forgetTime(line, running.row.id)
+    if (runtime.running.get(running.row.id) === running) {
+      runtime.running.delete(running.row.id)
+      forgetTime(runtime, running.row.id)
     }
   }
   // If the hint that something is queued was lost, the sweep finds it.
-  if (line.queued.delete(running.row.session)) await claimSession(line, running.row.session)
+  if (runtime.queued.delete(running.row.session)) await claimSession(runtime, running.row.session)
 }
 
 /**
  * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
  * waiting to be recorded.
  */
-async function finish(line: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
+async function finish(runtime: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
   try {
-    await finishTurn(line, running, await resultOf(line, running, outcome))
+    await finishTurn(runtime, running, await resultOf(runtime, running, outcome))
   } catch (error) {
-    if (error instanceof Fenced || line.stopping.signal.aborted) throw error
+    if (error instanceof Fenced || runtime.stopping.signal.aborted) throw error
     running.buffer = []
     const reason = error instanceof Error ? error.message : String(error)
     await finishTurn(
-      line,
+      runtime,
       running,
-      await resultOf(line, running, {
+      await resultOf(runtime, running, {
         outcome: 'failed',
         output: '',
         error: `not_recorded: ${reason}`,
@@ -133,16 +133,16 @@ const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => (
   entry: null,
 })
 
-async function drive(line: Runtime, running: Running): Promise<TurnOutcome> {
+async function drive(runtime: Runtime, running: Running): Promise<TurnOutcome> {
   try {
-    const input = await buildTurnInput(line, running)
-    const driver = driverOfClient(line, running) ?? line.agents.driver(running.agent)
-    const steps = createSteps(line, running)
+    const input = await buildTurnInput(runtime, running)
+    const driver = driverOfClient(runtime, running) ?? runtime.agents.driver(running.agent)
+    const steps = createSteps(runtime, running)
     const run = async (): Promise<TurnOutcome> =>
-      repaired(line, running, await driver.run(input, steps, running.abort.signal), (again) =>
+      repaired(runtime, running, await driver.run(input, steps, running.abort.signal), (again) =>
         driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
       )
-    return checked(await untilLeft(line, running, run()))
+    return checked(await untilLeft(runtime, running, run()))
   } catch (error) {
     return broken(running, error)
   }
@@ -166,11 +166,11 @@ function checked(outcome: TurnOutcome): TurnOutcome {
 }
 
 /** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
-function untilLeft(line: Runtime, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
+function untilLeft(runtime: Runtime, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
   const { signal } = running.abort
   return new Promise<TurnOutcome>((resolve, reject) => {
     const leave = (): void => {
-      line.alarm.after(stopGraceMs, () => reject(signal.reason))
+      runtime.alarm.after(stopGraceMs, () => reject(signal.reason))
     }
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
@@ -205,7 +205,7 @@ function broken(running: Running, error: unknown): TurnOutcome {
  * A turn that was told to stop ends as it was told, with what it had said; a success without output is a
  * failure.
  */
-async function resultOf(line: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
+async function resultOf(runtime: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
@@ -225,23 +225,23 @@ async function resultOf(line: Runtime, running: Running, ended: TurnOutcome): Pr
     toolCalls: [...running.toolCalls],
     tokensUsed: running.tokensUsed,
     tokensBelow: running.tokensBelow,
-    entry: running.session.kind === 'persistent' ? await entryOf(line, running, output, error) : null,
+    entry: running.session.kind === 'persistent' ? await entryOf(runtime, running, output, error) : null,
   }
 }
 
 async function entryOf(
-  line: Runtime,
+  runtime: Runtime,
   { input, session, row }: Running,
   output: string,
   error: string | null,
 ): Promise<TurnResult['entry']> {
   const answered =
-    output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, line.limits.resultBytesMax).text
+    output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, runtime.limits.resultBytesMax).text
   const asked =
     input.type === 'call.opened'
       ? {
           asked: input.task,
-          askedTokens: await countGently(line.count, input.task),
+          askedTokens: await countGently(runtime.count, input.task),
           from: input.grant.path.at(-2)?.agent ?? null,
         }
       : { asked: input.text, askedTokens: input.tokens, from: input.from }
@@ -250,28 +250,29 @@ async function entryOf(
     ...asked,
     startedAt: row.openedAt,
     answered,
-    answeredTokens: await countGently(line.count, answered),
+    answeredTokens: await countGently(runtime.count, answered),
   }
 }
 
 /** The turn's own deadline, and silence where nobody else keeps time for it. */
-function watch(line: Runtime, running: Running): () => void {
+function watch(runtime: Runtime, running: Running): () => void {
   const { row } = running
   const ownTime = row.call === null || running.session.kind === 'persistent'
   if (!ownTime) return () => undefined
-  const stop = (cause: string) => () => void cancel(line, row.id, 'timed_out', cause).catch(line.report)
-  const offDeadline = line.alarm.after(msLeftHere(line, running), stop('deadline'))
+  const stop = (cause: string) => () => void cancel(runtime, row.id, 'timed_out', cause).catch(runtime.report)
+  const offDeadline = runtime.alarm.after(msLeftHere(runtime, running), stop('deadline'))
   // A client outside may be silent for as long as its call may take.
   if (row.call !== null || running.session.kind === 'external') return offDeadline
   let offSilence = (): void => undefined
   const listen = (ms: number): void => {
-    offSilence = line.alarm.after(ms, () => {
-      const quietMs = running.toolsRunning > 0 ? 0 : line.clock.elapsed() - running.progressAt
-      if (quietMs >= line.limits.inactivityMs) stop(`nothing happened for ${line.limits.inactivityMs} ms`)()
-      else listen(line.limits.inactivityMs - quietMs)
+    offSilence = runtime.alarm.after(ms, () => {
+      const quietMs = running.toolsRunning > 0 ? 0 : runtime.clock.elapsed() - running.progressAt
+      if (quietMs >= runtime.limits.inactivityMs)
+        stop(`nothing happened for ${runtime.limits.inactivityMs} ms`)()
+      else listen(runtime.limits.inactivityMs - quietMs)
     })
   }
-  listen(line.limits.inactivityMs)
+  listen(runtime.limits.inactivityMs)
   return () => {
     offDeadline()
     offSilence()
@@ -281,7 +282,7 @@ function watch(line: Runtime, running: Running): () => void {
 /**
  * A client's turn that was taken up late may have its answer on record already: it gets the time to read it.
  */
-function msLeftHere(line: Runtime, { row, session, recorded }: Running): number {
-  const left = msLeft(line, row.id, row.deadline)
+function msLeftHere(runtime: Runtime, { row, session, recorded }: Running): number {
+  const left = msLeft(runtime, row.id, row.deadline)
   return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left
 }

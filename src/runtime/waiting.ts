@@ -24,12 +24,12 @@ export function toResult(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant
 
 /** The ending of a call if it has ended, from the log. */
 export async function readEnding(
-  line: Runtime,
+  runtime: Runtime,
   call: CallId,
 ): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
-  const row = await line.store.turn(toTurnId(call))
+  const row = await runtime.store.turn(toTurnId(call))
   if (row === null || row.call === null || row.call.pending || row.endedSeq === null) return null
-  const stored = await line.store.event(row.endedSeq)
+  const stored = await runtime.store.event(row.endedSeq)
   if (stored?.event.type !== 'call.ended') return null
   return { ended: stored.event, row }
 }
@@ -39,40 +39,40 @@ export async function readEnding(
  * sweep.
  */
 export function callEnding(
-  line: Runtime,
+  runtime: Runtime,
   call: CallId,
 ): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
   let forget = (): void => undefined
   const ending = new Promise<EventOf<'call.ended'>>((resolve) => {
-    forget = listen(line.callWaiters, call, resolve)
+    forget = listen(runtime.callWaiters, call, resolve)
   })
   return { ending, forget: () => forget() }
 }
 
-export function settleCall(line: Runtime, ended: EventOf<'call.ended'>): void {
-  const waiters = line.callWaiters.get(ended.call)
+export function settleCall(runtime: Runtime, ended: EventOf<'call.ended'>): void {
+  const waiters = runtime.callWaiters.get(ended.call)
   if (waiters === undefined) return
-  line.callWaiters.delete(ended.call)
+  runtime.callWaiters.delete(ended.call)
   for (const resolve of waiters) resolve(ended)
 }
 
-export function settleTurn(line: Runtime, turn: TurnId, ended: EventOf<'turn.ended'>): void {
-  const waiters = line.turnWaiters.get(turn)
+export function settleTurn(runtime: Runtime, turn: TurnId, ended: EventOf<'turn.ended'>): void {
+  const waiters = runtime.turnWaiters.get(turn)
   if (waiters === undefined) return
-  line.turnWaiters.delete(turn)
+  runtime.turnWaiters.delete(turn)
   for (const resolve of waiters) resolve(ended)
 }
 
 /** For hints that were lost: settles every waiter here whose call or turn has ended. */
-export async function lookForEndings(line: Runtime): Promise<void> {
-  for (const call of Array.from(line.callWaiters.keys())) {
-    const found = await readEnding(line, call)
-    if (found !== null) settleCall(line, found.ended)
+export async function lookForEndings(runtime: Runtime): Promise<void> {
+  for (const call of Array.from(runtime.callWaiters.keys())) {
+    const found = await readEnding(runtime, call)
+    if (found !== null) settleCall(runtime, found.ended)
   }
-  for (const turn of Array.from(line.turnWaiters.keys())) {
-    const row = await line.store.turn(turn)
+  for (const turn of Array.from(runtime.turnWaiters.keys())) {
+    const row = await runtime.store.turn(turn)
     if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) continue
-    const stored = await line.store.event(row.endedSeq)
-    if (stored?.event.type === 'turn.ended') settleTurn(line, turn, stored.event)
+    const stored = await runtime.store.event(row.endedSeq)
+    if (stored?.event.type === 'turn.ended') settleTurn(runtime, turn, stored.event)
   }
 }

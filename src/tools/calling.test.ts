@@ -51,7 +51,7 @@ test('a background call that nobody waited for ends with the turn that made it',
   expect((await w.run('boss', 'go')).output).toBe('gone')
   await w.pass(3000)
   expect((await w.events('call.ended')).map(({ event }) => event.outcome)).toEqual(['cancelled'])
-  expect(w.node.line.running.size).toBe(0)
+  expect(w.node.runtime.running.size).toBe(0)
 })
 
 test('nobody can wait for or read the call of somebody else', async () => {

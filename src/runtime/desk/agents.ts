@@ -36,7 +36,7 @@ export type AgentDesk = {
 const asUser = 'act as the user'
 
 export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker): AgentDesk {
-  const { line, book, cwd } = parts
+  const { runtime, book, cwd } = parts
   return {
     async list() {
       const agents = book
@@ -54,13 +54,18 @@ export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker):
       onlyUser(who, asUser) ??
       sizeProblem(agent) ??
       agentProblem(parts, agent) ??
-      createAgent(line, book, { ...agent, id: act }, cwd),
-    connect: async (ask) => onlyUser(who, asUser) ?? hostAgent(line, book, ask, cwd),
+      createAgent(runtime, book, { ...agent, id: act }, cwd),
+    connect: async (ask) => onlyUser(who, asUser) ?? hostAgent(runtime, book, ask, cwd),
     delete: async (id) => onlyUser(who, asUser) ?? deleteAgent(parts, id),
     session: async (idOrName) => onlyUser(who, asUser) ?? findMainSession(parts, idOrName),
     ask: async (session, text, onDelta) =>
       onlyUser(who, asUser) ??
-      askTurn(line, session, text, { signal, id: act, trace, ...(onDelta === undefined ? {} : { onDelta }) }),
+      askTurn(runtime, session, text, {
+        signal,
+        id: act,
+        trace,
+        ...(onDelta === undefined ? {} : { onDelta }),
+      }),
   }
 }
 
@@ -105,30 +110,30 @@ function agentProblem(
     : badInput('model', model, `"provider/model" with one of the providers ${providers.join(', ')}`)
 }
 
-async function deleteAgent({ line, book }: DeskParts, id: string): Promise<AgentView | Refusal> {
+async function deleteAgent({ runtime, book }: DeskParts, id: string): Promise<AgentView | Refusal> {
   const made = book.made(id)
   if (made === undefined)
     return book.get(id) === undefined
       ? unknown(book, id)
       : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
   const session = mainSession(id)
-  await archiveSession(line, line.lists, session)
-  await line.store.transact([`session:${session}`], async (tx) =>
+  await archiveSession(runtime, runtime.lists, session)
+  await runtime.store.transact([`session:${session}`], async (tx) =>
     tx.append({ type: 'agent.deleted', session, turn: null, agent: id }),
   )
   return showAgent(made.agent, 'api', made.at)
 }
 
 async function findMainSession(
-  { line, book, cwd }: DeskParts,
+  { runtime, book, cwd }: DeskParts,
   idOrName: string,
 ): Promise<{ session: SessionId } | Refusal> {
   const agent = book.resolve?.(idOrName)
   if (agent === undefined) return unknown(book, idOrName)
   const session = mainSession(agent.name)
-  if ((await line.store.session(session)) !== null) return { session }
+  if ((await runtime.store.session(session)) !== null) return { session }
   const made = await createSession(
-    line,
+    runtime,
     { agent: agent.name, cwd, title: agent.title ?? agent.name },
     { kind: 'user' },
     session.slice(4),

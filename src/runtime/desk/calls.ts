@@ -28,7 +28,7 @@ export type CallDesk = {
 const pageDefault = 50
 
 export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
-  const { line } = parts
+  const { runtime } = parts
   return {
     async open({ from, agent, ...rest }) {
       const who = await gate.actor('from', from ?? null)
@@ -41,7 +41,7 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
       return 'call_id' in value ? (value as CallAnswer) : stoppedAnswer(agent, value)
     },
     async get(id) {
-      const record = await readRecord(line.store, id)
+      const record = await readRecord(runtime.store, id)
       const sessions = record === null ? [] : [record.callerSession, record.targetSession]
       for (const session of sessions)
         if (session?.startsWith('ses_') === true && (await gate.sees(session as `ses_${string}`)))
@@ -54,7 +54,11 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
       const row = given === null ? null : await gate.find(given)
       if (row !== null && isRefusal(row)) return row
       const { calls, next } = await listCalls(
-        { store: line.store, lists: line.lists, nameOf: (name) => line.agents.get(name)?.title ?? name },
+        {
+          store: runtime.store,
+          lists: runtime.lists,
+          nameOf: (name) => runtime.agents.get(name)?.title ?? name,
+        },
         { session: row?.id ?? null, limit, before: cursor === undefined ? null : Number(cursor) },
       )
       return { calls, next: next === null ? null : String(next) }
@@ -85,8 +89,8 @@ function stoppedAnswer(agent: string, value: Fields): CallAnswer {
   }
 }
 
-async function refusedCall({ line }: DeskParts, value: Fields): Promise<RefusedCall> {
+async function refusedCall({ runtime }: DeskParts, value: Fields): Promise<RefusedCall> {
   const call = typeof value['call_id'] === 'string' ? value['call_id'] : ''
-  const refusal = (await readRecord(line.store, call))?.refusal
+  const refusal = (await readRecord(runtime.store, call))?.refusal
   return refusal == null ? { code: 'call_unknown', call } : { ...refusal, call_id: call }
 }

@@ -40,7 +40,7 @@ export type Desks = {
 const never = new AbortController().signal
 
 export function openDesks(parts: DeskParts): Desks {
-  const feed = createFeed(parts.line)
+  const feed = createFeed(parts.runtime)
   return {
     as(given) {
       const asker: Asker = {
@@ -79,7 +79,7 @@ export function openDesks(parts: DeskParts): Desks {
         onlyUser: (what) => onlyUser(asker.who, what),
       }
     },
-    health: () => parts.line.store.health(),
+    health: () => parts.runtime.store.health(),
     stop: () => feed.stop(),
   }
 }

@@ -46,9 +46,10 @@ export type Gate = {
 }
 
 export function openGate(parts: DeskParts, asker: Asker): Gate {
-  const { line } = parts
+  const { runtime } = parts
   const { who } = asker
-  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> => findSession(line, line.lists, idOrPart)
+  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> =>
+    findSession(runtime, runtime.lists, idOrPart)
   const speaker = (field: string, given: string | null): Promise<SessionId | null | Refusal> =>
     findSpeaker(parts, asker, field, given)
   return {
@@ -56,18 +57,18 @@ export function openGate(parts: DeskParts, asker: Asker): Gate {
     as: (other) => openGate(parts, { ...asker, who: other }),
     async find(idOrPart) {
       const found = await findAny(idOrPart)
-      if (isRefusal(found) || (await sees(line.store, who, found.id))) return found
+      if (isRefusal(found) || (await sees(runtime.store, who, found.id))) return found
       return refuseAsker(who, `see session ${found.id}`)
     },
     findAny,
-    sees: (session) => sees(line.store, who, session),
+    sees: (session) => sees(runtime.store, who, session),
     sender: () => findSender(parts, who),
     speaker,
     async actor(field, given) {
       if (who.kind === 'turn' && given === null) return who
       const session = await speaker(field, given)
       if (session !== null && typeof session === 'object') return session
-      return { kind: 'session', session: session ?? (await clientSession(line, asker.client, parts.cwd)) }
+      return { kind: 'session', session: session ?? (await clientSession(runtime, asker.client, parts.cwd)) }
     },
     async admit(tool, fields) {
       if (who.kind === 'user') return fields
@@ -80,19 +81,23 @@ export function openGate(parts: DeskParts, asker: Asker): Gate {
 }
 
 /** A session that has no turn now may still look into its inbox: its agent's tools decide, as in a turn. */
-async function findResting({ line }: DeskParts, who: Who): Promise<Actor | null> {
-  const session = who.kind === 'session' ? await line.store.session(who.session) : null
-  const agent = session === null || session.archived === 'deleted' ? null : line.agents.get(session.agent)
+async function findResting({ runtime }: DeskParts, who: Who): Promise<Actor | null> {
+  const session = who.kind === 'session' ? await runtime.store.session(who.session) : null
+  const agent = session === null || session.archived === 'deleted' ? null : runtime.agents.get(session.agent)
   return session === null || agent == null ? null : { kind: 'client', session, agent }
 }
 
 /** The external session of a client, made at first use: one for each kind of client. */
-export async function clientSession(line: Runtime, client: Asker['client'], cwd: string): Promise<SessionId> {
+export async function clientSession(
+  runtime: Runtime,
+  client: Asker['client'],
+  cwd: string,
+): Promise<SessionId> {
   const name = (client?.name ?? '').replaceAll(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 100) || 'client'
   const id: SessionId = `ses_client-${name}`
-  if ((await line.store.session(id)) !== null) return id
+  if ((await runtime.store.session(id)) !== null) return id
   const made = await createSession(
-    line,
+    runtime,
     { agent: externalAgent.name, cwd: client?.cwd ?? cwd, title: name },
     { kind: 'user' },
     id.slice(4),
@@ -104,10 +109,10 @@ export async function clientSession(line: Runtime, client: Asker['client'], cwd:
 
 export async function findActor(parts: DeskParts, who: Who): Promise<Actor | Refusal> {
   if (who.kind === 'user') return badInput('from', undefined, 'the session that asks')
-  const session = who.kind === 'session' ? await parts.line.store.session(who.session) : null
+  const session = who.kind === 'session' ? await parts.runtime.store.session(who.session) : null
   if (who.kind === 'session' && (session === null || session.archived === 'deleted'))
     return { code: 'session_unknown', session: who.session }
-  return resolveActor(parts.line, who, session)
+  return resolveActor(parts.runtime, who, session)
 }
 
 async function findSender(parts: DeskParts, who: Who): Promise<Sender | Refusal> {
@@ -122,14 +127,14 @@ async function findSender(parts: DeskParts, who: Who): Promise<Sender | Refusal>
  * a live turn, or a client outside.
  */
 async function findSpeaker(
-  { line }: DeskParts,
+  { runtime }: DeskParts,
   { who, open }: Asker,
   field: string,
   given: string | null,
 ): Promise<SessionId | null | Refusal> {
   if (who.kind === 'turn') return refuseAsker(who, `name another session (${field})`)
   if (given === null) return who.kind === 'session' ? who.session : null
-  const found = await findSession(line, line.lists, given)
+  const found = await findSession(runtime, runtime.lists, given)
   if (isRefusal(found)) return found
   if (who.kind === 'session')
     return found.id === who.session
@@ -142,7 +147,7 @@ async function findSpeaker(
       'the token of that session',
     )
   if (found.kind === 'external') return found.id
-  const state = await readState(line, found.id)
+  const state = await readState(runtime, found.id)
   return !isRefusal(state) && state.isActive
     ? found.id
     : notAs(
@@ -160,12 +165,12 @@ const notAs = (agent: string, what: string, allowed: string): Refusal => ({
 })
 
 /** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
-export function isOffered({ line }: DeskParts, actor: Actor, tool: Tool): boolean {
+export function isOffered({ runtime }: DeskParts, actor: Actor, tool: Tool): boolean {
   if (tool.disabled !== undefined) return false
   if (actor.kind === 'turn')
     return mayUse(actor.running.row.grant.authority, actor.running.agent.tools, tool.name)
   return (
-    (tool.name !== 'subagent' || line.subagent !== null) &&
+    (tool.name !== 'subagent' || runtime.subagent !== null) &&
     mayUse(fullAuthority, actor.agent.tools, tool.name)
   )
 }

@@ -29,17 +29,17 @@ export type LogDesk = {
 }
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
-  const { line } = parts
+  const { runtime } = parts
   return {
     async flow(id) {
-      const flow = await readFlow(line, id)
+      const flow = await readFlow(runtime, id)
       if (flow === null || !(await gate.sees(flow.root.session))) return null
       return who.kind === 'user' ? flow : { ...flow, calls: await seenCalls(gate, flow.calls) }
     },
     async flowEvents(id, { after, limit }) {
-      const page = await readFlowEvents(line.store, id, after ?? 0, limit)
+      const page = await readFlowEvents(runtime.store, id, after ?? 0, limit)
       if (page === null || !(await seesRoot(parts, gate, id))) return null
-      const events = await seenEvents(createSight(line.store, who), page.events)
+      const events = await seenEvents(createSight(runtime.store, who), page.events)
       return {
         events: events.map(({ seq, at, event }) => ({
           seq: String(seq),
@@ -54,10 +54,10 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
     async waits() {
       const refusal = onlyUser(who, 'see who waits for whom')
       if (refusal !== null) return refusal
-      const rows = await line.lists.waits(line.clock.now())
+      const rows = await runtime.lists.waits(runtime.clock.now())
       return { waits: rows.map((row) => ({ ...row, kind: row.call === null ? 'wait' : 'call' })) }
     },
-    lastSeq: () => line.store.lastSeq(),
+    lastSeq: () => runtime.store.lastSeq(),
     async named(given) {
       if (who.kind === 'turn') return refuseAsker(who, 'follow events')
       if (given === null) return { sessions: null }
@@ -69,15 +69,15 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       }
       return { sessions }
     },
-    sight: () => createSight(line.store, who),
+    sight: () => createSight(runtime.store, who),
     follow: (after, sessions, sink) => feed.subscribe(after, { sessions }, sink),
   }
 }
 
 /** The root's first event says in which session a flow began. */
-async function seesRoot({ line }: DeskParts, gate: Gate, flow: string): Promise<boolean> {
+async function seesRoot({ runtime }: DeskParts, gate: Gate, flow: string): Promise<boolean> {
   if (gate.who.kind === 'user') return true
-  const first = (await readFlowEvents(line.store, flow, 0, 1))?.events[0]?.event
+  const first = (await readFlowEvents(runtime.store, flow, 0, 1))?.events[0]?.event
   return first !== undefined && gate.sees(first.session)
 }
 

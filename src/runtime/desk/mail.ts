@@ -51,7 +51,7 @@ export const parseWhich = (given: string | number | boolean): Which =>
       : { kind: 'named', name: String(given) }
 
 export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
-  const { line, cwd } = parts
+  const { runtime, cwd } = parts
   const { who, act, trace } = asker
   const reader = readerOf(parts, asker)
   const found = async <T>(
@@ -70,16 +70,16 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
   const writer = async (as: Gate): Promise<Writer | Refusal> => {
     const sender = await as.sender()
     if (isRefusal(sender)) return sender
-    const session = as.who.kind === 'session' ? await line.store.session(as.who.session) : null
+    const session = as.who.kind === 'session' ? await runtime.store.session(as.who.session) : null
     return { sender, session, act, trace, cwd }
   }
   /** M3: the user may change and send what any session has drafted; it stays that session's. */
   const changer = async (as: Gate, id: string): Promise<Writer | Refusal> => {
-    const releasedFor = as.who.kind === 'user' ? await releasing(line, id) : null
+    const releasedFor = as.who.kind === 'user' ? await releasing(runtime, id) : null
     return releasedFor === null ? writer(as) : { ...releasedFor, act, trace, cwd }
   }
   const record = async (id: string): Promise<MessageRecord | Refusal> => {
-    const known = await findMail(line, reader, id)
+    const known = await findMail(runtime, reader, id)
     return isRefusal(known) ? known : recordOfMessage(known)
   }
   return {
@@ -88,7 +88,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       const asked = isRefusal(as) ? as : await as.admit('send-message', withoutUndefined(mail))
       if (isRefusal(as) || isRefusal(asked)) return isRefusal(as) ? as : (asked as Refusal)
       const by = await writer(as)
-      return isRefusal(by) ? by : sendMail(line, by, asked as MailAsk)
+      return isRefusal(by) ? by : sendMail(runtime, by, asked as MailAsk)
     },
     async revise(id, { from, message, ifUpdatedAt }) {
       const as = await speaker(from)
@@ -97,7 +97,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       const by = isRefusal(asked) ? asked : await changer(as, id)
       const revised = isRefusal(by)
         ? by
-        : await reviseMail(line, by, { id, read: ifUpdatedAt ?? null }, message)
+        : await reviseMail(runtime, by, { id, read: ifUpdatedAt ?? null }, message)
       return isRefusal(revised) ? revised : record(id)
     },
     async release(id, { from, ifUpdatedAt } = {}) {
@@ -105,18 +105,18 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       if (isRefusal(as)) return as
       const asked = await as.admit('send-message', { id, draft: false })
       const by = isRefusal(asked) ? asked : await changer(as, id)
-      return isRefusal(by) ? by : releaseMail(line, by, { id, read: ifUpdatedAt ?? null })
+      return isRefusal(by) ? by : releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })
     },
     async decline(id, { from } = {}) {
       const as = await speaker(from)
       if (isRefusal(as)) return as
       const asked = await as.admit('buffer', {})
       if (isRefusal(asked)) return asked
-      return (await declineMail(line, readerOf(parts, { ...asker, who: as.who }), id)) ?? record(id)
+      return (await declineMail(runtime, readerOf(parts, { ...asker, who: as.who }), id)) ?? record(id)
     },
     inbox: (session, { replies } = {}) =>
       found(session, async (row) => {
-        const page = await readInbox(line, reader, row.id, replies ?? null, inboxPerPage)
+        const page = await readInbox(runtime, reader, row.id, replies ?? null, inboxPerPage)
         if (isRefusal(page)) return page
         const notices = await noticesOf(parts, row)
         return { messages: page.messages.map(recordOfMessage), total: page.total, notices }
@@ -126,13 +126,13 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
         const asked = await gate.admit('buffer', { accept: which })
         const accepted = isRefusal(asked)
           ? asked
-          : await acceptOne(line, reader, row, parseWhich(which), null, act)
+          : await acceptOne(runtime, reader, row, parseWhich(which), null, act)
         if (accepted === null) return { message: null, accepted: false }
         return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
       }),
     get: record,
     async thread(id, { after } = {}) {
-      const thread = await readThread(line, reader, id, after ?? 0, threadPerPage)
+      const thread = await readThread(runtime, reader, id, after ?? 0, threadPerPage)
       if (isRefusal(thread)) return thread
       return { messages: thread.messages.map(recordOfMessage), next: thread.next }
     },
@@ -145,7 +145,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
     },
     async deadLetters({ before } = {}) {
       if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
-      const dead = pageOf(await line.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
+      const dead = pageOf(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
       return who.kind === 'user'
         ? dead
         : { ...dead, messages: dead.messages.filter((one) => one.from === who.session) }
@@ -153,10 +153,10 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
   }
 }
 
-function readerOf({ line }: DeskParts, { who }: Asker): Reader {
+function readerOf({ runtime }: DeskParts, { who }: Asker): Reader {
   if (who.kind === 'user') return { session: null, running: null }
   if (who.kind === 'session') return { session: who.session, running: null }
-  const running = line.running.get(who.turn) ?? null
+  const running = runtime.running.get(who.turn) ?? null
   return { session: running?.row.session ?? 'ses_', running }
 }
 
@@ -169,15 +169,15 @@ const pageOf = (found: readonly MessageFacts[], limit: number): MailPage => ({
 })
 
 const draftPage = async (
-  { line }: DeskParts,
+  { runtime }: DeskParts,
   row: SessionRow | null,
   before: number | undefined,
 ): Promise<MailPage> =>
-  pageOf(await line.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
+  pageOf(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
 
 /** What it was told that nobody asked for, newest last. */
-async function noticesOf({ line }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
-  const stored = await readAll(line.store, 0, { sessions: [id], types: ['notice.raised'] })
+async function noticesOf({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
+  const stored = await readAll(runtime.store, 0, { sessions: [id], types: ['notice.raised'] })
   return stored
     .slice(-noticesMax)
     .flatMap(({ seq, at, event }) =>

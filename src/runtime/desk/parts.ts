@@ -4,7 +4,7 @@ import type { Runtime } from '../line.ts'
 import type { Tool } from '../ports.ts'
 
 export type DeskParts = {
-  line: Runtime
+  runtime: Runtime
   book: AgentBook
   /** All that an agent can be given. */
   toolNames: readonly string[]

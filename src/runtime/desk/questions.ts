@@ -12,11 +12,11 @@ export type QuestionDesk = {
   answer(question: string, answer: Answer): Promise<Answered | Refusal>
 }
 
-export const questionDesk = ({ line }: DeskParts, { who }: Asker): QuestionDesk => ({
+export const questionDesk = ({ runtime }: DeskParts, { who }: Asker): QuestionDesk => ({
   async list() {
     const refusal = onlyUser(who, 'see the questions for the user')
     if (refusal !== null) return refusal
-    const questions = (await line.lists.openQuestions()).flatMap(({ event, at }): Question[] => {
+    const questions = (await runtime.lists.openQuestions()).flatMap(({ event, at }): Question[] => {
       if (event.type !== 'question.asked' || event.turn === null) return []
       const { question: id, session, turn, flow, agent, tool, input, path, deadline } = event
       return [{ id, session, turn, flow, agent, tool, input, path, askedAt: at, deadline }]
@@ -24,5 +24,5 @@ export const questionDesk = ({ line }: DeskParts, { who }: Asker): QuestionDesk 
     return { questions }
   },
   answer: async (question, answer) =>
-    onlyUser(who, 'answer for the user') ?? answerQuestion(line, question, answer, 'user'),
+    onlyUser(who, 'answer for the user') ?? answerQuestion(runtime, question, answer, 'user'),
 })

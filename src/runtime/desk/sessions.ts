@@ -80,7 +80,7 @@ export type SessionDesk = {
 const pageDefault = 50
 
 export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): SessionDesk {
-  const { line } = parts
+  const { runtime } = parts
   const { who } = asker
   const found = async <T>(
     id: string,
@@ -90,8 +90,8 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     return isRefusal(row) ? row : act(row)
   }
   const show = async (id: SessionId): Promise<Session | Refusal> => {
-    const row = await line.store.session(id)
-    return row === null ? { code: 'session_unknown', session: id } : viewOfSession(line, row)
+    const row = await runtime.store.session(id)
+    return row === null ? { code: 'session_unknown', session: id } : viewOfSession(runtime, row)
   }
   /** A session has children of its own, and sees only those; the user may name any parent, or none. */
   const parentOf = async (given: string | null): Promise<{ id: SessionId | null } | Refusal> => {
@@ -108,7 +108,7 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
       const below = await parentOf(parent ?? null)
       return isRefusal(below)
         ? below
-        : listSessions(line, line.lists, {
+        : listSessions(runtime, runtime.lists, {
             dir: ask.dir ?? null,
             active: ask.active ?? null,
             agent: ask.agent ?? null,
@@ -118,7 +118,7 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
             limit,
           })
     },
-    get: (id) => found(id, (row) => viewOfSession(line, row)),
+    get: (id) => found(id, (row) => viewOfSession(runtime, row)),
     archive: (id) =>
       found(id, async (row) => {
         if (who.kind === 'session' && row.id === who.session)
@@ -128,7 +128,7 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
             what: 'archive itself',
             allowed: ['the sessions below it'],
           }
-        const archived = await archiveSession(line, line.lists, row.id)
+        const archived = await archiveSession(runtime, runtime.lists, row.id)
         return isRefusal(archived) ? archived : { archived }
       }),
     async adopt(id, parent) {
@@ -137,16 +137,16 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
       return found(id, async (row) => {
         const above = parent === null ? { id: null } : await gate.find(parent)
         if (isRefusal(above)) return above
-        return (await adoptSession(line, row.id, above.id)) ?? show(row.id)
+        return (await adoptSession(runtime, row.id, above.id)) ?? show(row.id)
       })
     },
     async rename(id, title) {
-      return found(id, async (row) => (await renameSession(line, row.id, title)) ?? show(row.id))
+      return found(id, async (row) => (await renameSession(runtime, row.id, title)) ?? show(row.id))
     },
     send: (id, message) => sendTo(parts, asker, gate, id, message),
     history: (id, { before, limit = pageDefault } = {}) =>
-      found(id, (row) => readHistory(line, row.id, before ?? null, limit)),
-    state: (id) => found(id, (row) => readState(line, row.id)),
+      found(id, (row) => readHistory(runtime, row.id, before ?? null, limit)),
+    state: (id) => found(id, (row) => readState(runtime, row.id)),
     wait: (id, timeoutMs = waitSecondsDefault * 1000) =>
       found(id, (row) => wait(parts, asker, row.id, timeoutMs)),
     cancel: (id, { all = false, turn } = {}) =>
@@ -156,8 +156,8 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
         const one = (turn as TurnId | undefined) ?? null
         const cancelled =
           act === null
-            ? cancelSession(line, row.id, all, by, one)
-            : cancelOnce(line, row.id, act, all, by, one)
+            ? cancelSession(runtime, row.id, all, by, one)
+            : cancelOnce(runtime, row.id, act, all, by, one)
         return { cancelled: await cancelled }
       }),
     fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row.id, ask)),
@@ -171,7 +171,7 @@ async function create(
   { parent: _parent, ...given }: NewSession,
   parent: SessionId | null,
 ): Promise<Omit<CreatedSession, 'token'> | Refusal> {
-  const { line, book } = parts
+  const { runtime, book } = parts
   const asked = await gate.admit('create_agent_session', given)
   if (isRefusal(asked)) return asked
   const { cwd, model = null, title = '', initialMessage } = asked
@@ -185,10 +185,10 @@ async function create(
   const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
   const to = { agent: agent.name, cwd, title, model, parent }
   if (initialMessage === undefined) {
-    const row = await createSession(line, to, sender, act)
+    const row = await createSession(runtime, to, sender, act)
     return isRefusal(row) ? row : { ...place, sessionId: row.id, messageId: null, status: null }
   }
-  const sent = await send(line, {
+  const sent = await send(runtime, {
     to,
     text: initialMessage,
     sender,
@@ -201,7 +201,7 @@ async function create(
 }
 
 async function createExternal(
-  { line }: DeskParts,
+  { runtime }: DeskParts,
   { cwd, title = '', initialMessage }: NewSession,
   parent: SessionId | null,
   id: string | null,
@@ -209,7 +209,7 @@ async function createExternal(
   if (initialMessage !== undefined)
     return badInput('initialMessage', initialMessage, 'nothing: a client outside is never run')
   const row = await createSession(
-    line,
+    runtime,
     { agent: externalAgent.name, cwd, title, parent },
     { kind: 'user' },
     id,
@@ -220,7 +220,7 @@ async function createExternal(
 
 /** Any session may be written to by those who may call it: that is for the rules to decide. */
 async function sendTo(
-  { line }: DeskParts,
+  { runtime }: DeskParts,
   asker: Asker,
   gate: Gate,
   id: string,
@@ -234,7 +234,7 @@ async function sendTo(
   if (isRefusal(target)) return target
   if (target.id === from) return { code: 'self_call', agent: target.agent }
   const own = message.messageId ?? null
-  if (own !== null && looksDrawn(own) && (await line.lists.mail.message(own)) === null)
+  if (own !== null && looksDrawn(own) && (await runtime.lists.mail.message(own)) === null)
     return badInput('messageId', own, 'an id of your own: this one looks like one of ours')
   const speaker = from === null ? gate : gate.as({ kind: 'session', session: from })
   const admitted =
@@ -244,7 +244,7 @@ async function sendTo(
   if (isRefusal(admitted)) return admitted
   const sender = source === 'agent' ? await speaker.sender() : personOf(source, message)
   if (isRefusal(sender)) return sender
-  const sent = await post(line, {
+  const sent = await post(runtime, {
     to: { session: target.id },
     text: admitted.message,
     sender,
@@ -298,17 +298,17 @@ async function wait(
   id: SessionId,
   timeoutMs: number,
 ): Promise<SessionState | Refusal> {
-  const { line } = parts
+  const { runtime } = parts
   const actor = who.kind === 'user' ? null : await findActor(parts, who)
   if (actor === null || isRefusal(actor) || (actor.kind === 'client' && actor.session.kind === 'external'))
-    return untilResting(line, id, timeoutMs, signal)
+    return untilResting(runtime, id, timeoutMs, signal)
   return actor.kind === 'turn'
     ? actor.running.acts.waitForSession(id, timeoutMs)
-    : waitInOwnTurn(line, actor, id, timeoutMs, signal)
+    : waitInOwnTurn(runtime, actor, id, timeoutMs, signal)
 }
 
 async function fork(
-  { line }: DeskParts,
+  { runtime }: DeskParts,
   { who, act }: Asker,
   gate: Gate,
   from: SessionId,
@@ -320,12 +320,12 @@ async function fork(
   if (isRefusal(sender)) return sender
   const parent =
     who.kind === 'session' ? who.session : sender.kind === 'turn' ? sender.running.row.session : null
-  const row = await forkSession(line, sender, {
+  const row = await forkSession(runtime, sender, {
     from,
     back: back ?? null,
     messageId: messageId ?? null,
     parent,
     id: act,
   })
-  return isRefusal(row) ? row : { ...(await viewOfSession(line, row)), sessionId: row.id }
+  return isRefusal(row) ? row : { ...(await viewOfSession(runtime, row)), sessionId: row.id }
 }

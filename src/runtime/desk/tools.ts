@@ -33,7 +33,7 @@ export const toolDesk = (parts: DeskParts, asker: Asker, gate: Gate): ToolDesk =
   },
   async trace(session, traced) {
     const row = await gate.find(session)
-    return isRefusal(row) ? row : traceTool(parts.line, row.id as SessionId, traced)
+    return isRefusal(row) ? row : traceTool(parts.runtime, row.id as SessionId, traced)
   },
   actor: (session) => gate.actor('session', session ?? null),
 })

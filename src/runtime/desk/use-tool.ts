@@ -23,13 +23,17 @@ import { findActor, isOffered, notOffered } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
-function anySessionOf({ line, book, cwd }: DeskParts, name: string): Actor | Refusal {
+function anySessionOf({ runtime, book, cwd }: DeskParts, name: string): Actor | Refusal {
   const agent = book.resolve?.(name)
   if (agent === undefined) return agentUnknown(name, book.names())
   return {
     kind: 'client',
     agent,
-    session: newSession({ agent: agent.name, cwd }, 'the one that you are in' as SessionId, line.clock.now()),
+    session: newSession(
+      { agent: agent.name, cwd },
+      'the one that you are in' as SessionId,
+      runtime.clock.now(),
+    ),
   }
 }
 
@@ -38,7 +42,7 @@ export async function listTools(parts: DeskParts, who: Who, agent?: string): Pro
   const actor = agent === undefined ? await findActor(parts, who) : anySessionOf(parts, agent)
   if (isRefusal(actor)) return actor
   const context =
-    actor.kind === 'turn' ? contextOf(parts.line, actor.running) : clientContext(parts.line, actor)
+    actor.kind === 'turn' ? contextOf(parts.runtime, actor.running) : clientContext(parts.runtime, actor)
   return parts.doorTools.filter((tool) => isOffered(parts, actor, tool)).map((tool) => tool.describe(context))
 }
 
@@ -52,22 +56,22 @@ export async function useTool(
   name: string,
   input: Json,
 ): Promise<ToolAnswer | Refusal> {
-  const { line } = parts
+  const { runtime } = parts
   const use: ToolUse = { signal: asker.signal, id: asker.act, trace: asker.trace }
   const actor = await findActor(parts, asker.who)
   if (isRefusal(actor)) return actor
-  if (actor.kind === 'turn') return useInTurn(line, actor.running, name, input, use)
+  if (actor.kind === 'turn') return useInTurn(runtime, actor.running, name, input, use)
   const tool = parts.doorTools.find((one) => one.name === name)
   if (tool === undefined || !isOffered(parts, actor, tool)) return refuseHere(parts, name, input, actor, use)
   const waits = tool.waits === true && actor.session.kind !== 'external'
   if (tool.effect === 'call' || waits || actor.agent.ask.includes(name))
-    return useInOwnTurn(line, actor, name, input, use)
+    return useInOwnTurn(runtime, actor, name, input, use)
   return tool.run(input, {
-    ...clientContext(line, actor),
+    ...clientContext(runtime, actor),
     signal: use.signal,
-    acts: clientActs(line, actor.session, use),
-    stepKey: use.id ?? line.ids.next(),
-    shownTokens: line.limits.resultShownTokens,
+    acts: clientActs(runtime, actor.session, use),
+    stepKey: use.id ?? runtime.ids.next(),
+    shownTokens: runtime.limits.resultShownTokens,
   })
 }
 
@@ -76,7 +80,7 @@ export async function useTool(
  * other.
  */
 async function refuseHere(
-  { line, doorTools }: DeskParts,
+  { runtime, doorTools }: DeskParts,
   name: string,
   input: Json,
   client: Client,
@@ -88,28 +92,28 @@ async function refuseHere(
   const refuse = (more: Pick<ToolContext, 'acts' | 'stepKey'> & Partial<ToolContext>): Promise<ToolAnswer> =>
     tool.refuse?.(refusal, input, { ...context, ...more }) ?? Promise.resolve(refusedAnswer(refusal))
   const context = {
-    ...clientContext(line, client),
+    ...clientContext(runtime, client),
     signal: use.signal,
-    shownTokens: line.limits.resultShownTokens,
+    shownTokens: runtime.limits.resultShownTokens,
   }
-  if (tool.effect !== 'call') return refuse({ acts: clientActs(line, client.session, use), stepKey: '' })
-  return inOwnTurn(line, client, { tool: name, input }, use, async (turn) => {
-    const running = line.running.get(turn)
+  if (tool.effect !== 'call') return refuse({ acts: clientActs(runtime, client.session, use), stepKey: '' })
+  return inOwnTurn(runtime, client, { tool: name, input }, use, async (turn) => {
+    const running = runtime.running.get(turn)
     return running === undefined
       ? refusedAnswer(refusal)
       : refuse({ turn: running.row, acts: running.acts, stepKey: makeStepKey('tool', name, input) })
   })
 }
 
-const contextOf = (line: Runtime, running: Running): TurnContext => ({
+const contextOf = (runtime: Runtime, running: Running): TurnContext => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
-  callable: listCallable(line, running.agent),
+  callable: listCallable(runtime, running.agent),
 })
 
 /** A client between its turns: nothing of this row is stored. */
-function clientContext(line: Runtime, { session, agent }: Client): TurnContext {
+function clientContext(runtime: Runtime, { session, agent }: Client): TurnContext {
   const turn: TurnRow = {
     id: 'turn_none',
     session: session.id,
@@ -135,43 +139,43 @@ function clientContext(line: Runtime, { session, agent }: Client): TurnContext {
       maxIterations: 1,
     },
   }
-  return { turn, session, agent, callable: listCallable(line, agent) }
+  return { turn, session, agent, callable: listCallable(runtime, agent) }
 }
 
 const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
 
-function clientActs(line: Runtime, session: SessionRow, use: ToolUse): Acts {
+function clientActs(runtime: Runtime, session: SessionRow, use: ToolUse): Acts {
   const { signal } = use
   return {
     call: needsTurn,
     refuse: needsTurn,
-    waitForCall: (call, timeoutMs) => waitAsClient(line, session.id, call, timeoutMs, signal),
-    readOutput: (call, offset, limit) => readOutput(line, session.id, call, offset, limit),
-    send: (to, text) => sendTo(line, { kind: 'client', session: session.id }, to, text, use.id),
-    spawn: (request) => spawnFor(line, session, request, use.id),
+    waitForCall: (call, timeoutMs) => waitAsClient(runtime, session.id, call, timeoutMs, signal),
+    readOutput: (call, offset, limit) => readOutput(runtime, session.id, call, offset, limit),
+    send: (to, text) => sendTo(runtime, { kind: 'client', session: session.id }, to, text, use.id),
+    spawn: (request) => spawnFor(runtime, session, request, use.id),
     ...createMailActs(
-      line,
+      runtime,
       session,
       { sender: { kind: 'client', session: session.id }, session, trace: use.trace, cwd: session.cwd },
       { session: session.id, running: null },
       () => use.id,
     ),
-    state: (id) => stateNamed(line, id),
+    state: (id) => stateNamed(runtime, id),
     async waitForSession(id, timeoutMs) {
-      const state = await stateNamed(line, id)
-      return isRefusal(state) ? state : untilResting(line, state.sessionId, timeoutMs, signal)
+      const state = await stateNamed(runtime, id)
+      return isRefusal(state) ? state : untilResting(runtime, state.sessionId, timeoutMs, signal)
     },
   }
 }
 
 /** A client outside has no definition of its own to spawn: the first agent stands in. */
 async function spawnFor(
-  line: Runtime,
+  runtime: Runtime,
   session: SessionRow,
   request: Parameters<Acts['spawn']>[0],
   id: string | null,
 ): ReturnType<Acts['spawn']> {
-  const agent = request.agent ?? (session.kind === 'external' ? line.agents.names()[0] : session.agent)
+  const agent = request.agent ?? (session.kind === 'external' ? runtime.agents.names()[0] : session.agent)
   if (agent === undefined) return { code: 'agent_unknown', agent: '', known: [] }
-  return spawn(line, { kind: 'client', session: session.id }, session, { ...request, agent }, id)
+  return spawn(runtime, { kind: 'client', session: session.id }, session, { ...request, agent }, id)
 }
