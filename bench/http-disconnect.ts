@@ -1,5 +1,5 @@
 /** How long it takes until the model request of a callee is aborted after its blocking caller has disconnected. */
-import { fakeModel, type FakeModel } from '../test/fake-model.ts'
+import { fakeModel, type FakeModel } from '../test/kits/fake-model.ts'
 import type { Progress } from './progress.ts'
 import { formatNumber, requireAtMost, type Part } from './report.ts'
 import { median } from './round.ts'

@@ -2,7 +2,7 @@
  * Durable sends between sessions, against SQLite alone in batches of the same size: once with the same rows
  * in the same tables, and once with only the text in one plain table.
  */
-import { exchangeOf } from '../test/exchange-kit.ts'
+import { exchangeOf } from '../test/kits/askers.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

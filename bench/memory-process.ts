@@ -8,8 +8,8 @@ import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
 import type { Event } from '../src/model/event.ts'
 import { startNode } from '../src/runtime/node.ts'
 import { limitsDefault } from '../src/model/limits.ts'
-import { systemClock } from '../src/runtime/system-clock.ts'
-import { systemIds } from '../src/runtime/system-ids.ts'
+import { systemClock } from '../src/runtime/kernel/system-clock.ts'
+import { systemIds } from '../src/runtime/kernel/system-ids.ts'
 import { sqliteStore } from '../src/store/sqlite.ts'
 
 const sessions = 100_000

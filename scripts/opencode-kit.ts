@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
-import type { FakeModel, FakeRule } from '../test/fake-model.ts'
+import type { FakeModel, FakeRule } from '../test/kits/fake-model.ts'
 import { agentName, type Opencode } from './opencode-process.ts'
 
 export const secret = 'tangerine'

@@ -2,7 +2,7 @@
  * `npm run test:agents`: runs other programs against a real server of ours: the MCP conformance suite, the
  * MCP Inspector, and Claude Code with a scripted model. Once they are installed, only loopback is used.
  */
-import { exchangeOf } from '../test/exchange-kit.ts'
+import { exchangeOf } from '../test/kits/askers.ts'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,14 +10,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { serve, type Served } from '../src/serve.ts'
-import { fakeModel, type FakeModel } from '../test/fake-model.ts'
-import { mcpFixtures } from '../test/mcp-fixtures.ts'
+import { fakeModel, type FakeModel } from '../test/kits/fake-model.ts'
+import { mcpFixtures } from '../test/mcp/fixtures.ts'
 import { installPackage } from './agents-cache.ts'
 
 const runMsMax = 60_000
 const secret = 'tangerine'
 const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
-const expectedFailures = fileURLToPath(new URL('../test/mcp-expected-failures.yml', import.meta.url))
+const expectedFailures = fileURLToPath(new URL('../test/mcp/expected-failures.yml', import.meta.url))
 
 type Ran = { code: number | null; out: string; err: string }
 type World = { served: Served; fake: FakeModel; home: string }

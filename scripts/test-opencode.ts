@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
-import { fakeModel } from '../test/fake-model.ts'
+import { fakeModel } from '../test/kits/fake-model.ts'
 import {
   secret,
   toServerId,

@@ -1,9 +1,9 @@
 /** What clients outside do in a plan: start and cancel runs, send mail, and accept it. */
 import type { TurnId } from '../src/model/id.ts'
 import { isRefusal } from '../src/model/refusal.ts'
-import { cancel } from '../src/runtime/ending.ts'
+import { cancel } from '../src/runtime/turns/ending.ts'
 import type { Node } from '../src/runtime/node.ts'
-import { startRun } from '../src/runtime/run.ts'
+import { startRun } from '../src/runtime/sessions/run.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import { writeTask } from './driver.ts'
 import { describeFault, InjectedFault, type Host } from './host.ts'

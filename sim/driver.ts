@@ -3,8 +3,8 @@
  * the script alone, so a turn that is run again does the same.
  */
 import type { Json } from '../src/model/json.ts'
-import { BudgetExhausted } from '../src/runtime/faults.ts'
-import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/ports.ts'
+import { BudgetExhausted } from '../src/runtime/kernel/faults.ts'
+import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/kernel/ports.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import type { Act, CallAct, Plan, Script } from './plan.ts'
 

@@ -1,5 +1,5 @@
 /** A machine that runs nodes: up, down, frozen or cut off. Everything that reaches a node passes through it. */
-import type { Clock } from '../src/runtime/ports.ts'
+import type { Clock } from '../src/runtime/kernel/ports.ts'
 import type { Fault } from './plan.ts'
 import { mix } from './random.ts'
 import type { Scheduler } from './scheduler.ts'

@@ -3,9 +3,9 @@
  * same moment on two nodes, and try again when they get no answer.
  */
 import { isRefusal } from '../src/model/refusal.ts'
-import { acceptMail } from '../src/runtime/mail-inbox.ts'
-import { releaseMail, releasing, sendMail } from '../src/runtime/mail.ts'
-import type { Runtime } from '../src/runtime/line.ts'
+import { acceptMail } from '../src/runtime/mail/mail-inbox.ts'
+import { releaseMail, releasing, sendMail } from '../src/runtime/mail/mail.ts'
+import type { Runtime } from '../src/runtime/kernel/runtime.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import { writeTask } from './driver.ts'

@@ -1,7 +1,7 @@
 /** `npm run sim`: plays seeds, one seed, one plan, or the planted bugs. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { systemClock } from '../src/runtime/system-clock.ts'
+import { systemClock } from '../src/runtime/kernel/system-clock.ts'
 import { bugNames, type Found } from './find-bugs.ts'
 import { makePlan } from './make-plan.ts'
 import { Plan } from './plan.ts'

@@ -13,9 +13,9 @@ import { Agent } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
 import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
-import type { AgentMaker } from './runtime/agent-book.ts'
-import type { Alarm } from './runtime/alarm.ts'
-import type { Agents, Clock, Driver } from './runtime/ports.ts'
+import type { AgentMaker } from './runtime/sessions/agent-book.ts'
+import type { Alarm } from './runtime/kernel/alarm.ts'
+import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
 
 /**
  * An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's

@@ -17,11 +17,19 @@ export type { Agent } from './model/agent.ts'
 export type { Event, EventOf, EventType, Outcome, StoredEvent, Usage } from './model/event.ts'
 export type { Limits } from './model/limits.ts'
 export { explain, type Refusal, type RefusalCode } from './model/refusal.ts'
-export type { Explanation } from './runtime/explain.ts'
-export { ImportFault, type ExportHeader } from './runtime/export-log.ts'
+export type { Explanation } from './runtime/look/explain.ts'
+export { ImportFault, type ExportHeader } from './runtime/look/export-log.ts'
 export type { CallRecord } from './wire/calls.ts'
 export type { Delta } from './wire/log.ts'
-export type { Replay } from './runtime/replay.ts'
-export { UnknownId } from './runtime/scope.ts'
-export type { Driver, Steps, Tool, ToolAnswer, ToolContext, TurnInput, TurnOutcome } from './runtime/ports.ts'
-export type { Run, RunResult } from './runtime/run.ts'
+export type { Replay } from './runtime/replay/replay.ts'
+export { UnknownId } from './runtime/kernel/scope.ts'
+export type {
+  Driver,
+  Steps,
+  Tool,
+  ToolAnswer,
+  ToolContext,
+  TurnInput,
+  TurnOutcome,
+} from './runtime/kernel/ports.ts'
+export type { Run, RunResult } from './runtime/sessions/run.ts'

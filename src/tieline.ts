@@ -29,28 +29,28 @@ import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Sampling } from './model/trace.ts'
 import { visible } from './model/visible.ts'
-import { agentBook } from './runtime/agent-book.ts'
-import { createAlarm } from './runtime/alarm.ts'
-import { claimSession } from './runtime/claim.ts'
-import { failQueued } from './runtime/ending.ts'
+import { agentBook } from './runtime/sessions/agent-book.ts'
+import { createAlarm } from './runtime/kernel/alarm.ts'
+import { claimSession } from './runtime/turns/claim.ts'
+import { failQueued } from './runtime/turns/ending.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
-import type { Runtime } from './runtime/line.ts'
+import type { Runtime } from './runtime/kernel/runtime.ts'
 import { startNode } from './runtime/node.ts'
-import { isDirectory } from './runtime/is-directory.ts'
-import type { Explanation } from './runtime/explain.ts'
-import { exportLog, importLog, readExport, type ExportHeader } from './runtime/export-log.ts'
-import type { Agents, Clock, Summarise, Tool, Tools } from './runtime/ports.ts'
-import type { Replay } from './runtime/replay.ts'
-import type { ReplayPorts } from './runtime/replaying.ts'
-import { readScope, findScope } from './runtime/scope.ts'
-import { startRun, type Run } from './runtime/run.ts'
+import { isDirectory } from './runtime/kernel/is-directory.ts'
+import type { Explanation } from './runtime/look/explain.ts'
+import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
+import type { Agents, Clock, Summarise, Tool, Tools } from './runtime/kernel/ports.ts'
+import type { Replay } from './runtime/replay/replay.ts'
+import type { ReplayPorts } from './runtime/replay/replaying.ts'
+import { readScope, findScope } from './runtime/kernel/scope.ts'
+import { startRun, type Run } from './runtime/sessions/run.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
-import { readRecord } from './runtime/record.ts'
-import { secretGuard } from './runtime/secret-guard.ts'
-import { archiveIdle } from './runtime/sessions.ts'
-import { reportTo, tellHealth } from './runtime/report-faults.ts'
-import { systemClock } from './runtime/system-clock.ts'
-import { systemIds } from './runtime/system-ids.ts'
+import { readRecord } from './runtime/look/record.ts'
+import { secretGuard } from './runtime/kernel/secret-guard.ts'
+import { archiveIdle } from './runtime/sessions/sessions.ts'
+import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
+import { systemClock } from './runtime/kernel/system-clock.ts'
+import { systemIds } from './runtime/kernel/system-ids.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
 import { transactionsOf } from './store/transactions.ts'
 import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
@@ -344,11 +344,11 @@ export async function openLog(
 
 /** Looking back is rarer than going on: what it needs is loaded when it is asked for. */
 const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPorts>): RecordedLog => ({
-  replay: async (id) => (await import('./runtime/replay.ts')).replay(await ports(), id),
+  replay: async (id) => (await import('./runtime/replay/replay.ts')).replay(await ports(), id),
   async explain(id) {
     const [{ explainStall }, { explanationText }] = await Promise.all([
-      import('./runtime/explain.ts'),
-      import('./runtime/explanation-text.ts'),
+      import('./runtime/look/explain.ts'),
+      import('./runtime/look/explanation-text.ts'),
     ])
     const explanation = await explainStall(store, id, clock.now())
     return { ...explanation, text: explanationText(explanation) }
@@ -356,7 +356,7 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
   export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
-    const [{ listCalls }, agents] = [await import('./runtime/listing.ts'), await store.lists.agentRows()]
+    const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]
     const titles = new Map(agents.map(({ created }) => [created.agent, created.definition.title]))
     return (
       await listCalls(

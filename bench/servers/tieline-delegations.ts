@@ -1,5 +1,5 @@
 /** `serve()` with many planners, each a persistent agent at `/v1/agents`, and one coder that they call. */
-import { exchangeOf } from '../../test/exchange-kit.ts'
+import { exchangeOf } from '../../test/kits/askers.ts'
 import { serve } from '../../src/serve.ts'
 import type { BenchServer } from '../server-process.ts'
 import { coderPrompt, createInstantModel, plannerPrompt, createScratch } from '../work.ts'

@@ -3,8 +3,8 @@ import { askedFor } from './arguments.ts'
 import { printJson, UsageError } from './command.ts'
 import { commands } from './commands.ts'
 import { helpText } from './help.ts'
-import { faultWords } from './system-fault.ts'
-import { stderr, stdout } from './terminal.ts'
+import { faultWords } from './reach/system-fault.ts'
+import { stderr, stdout } from './show/terminal.ts'
 import { version } from '../version.ts'
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const

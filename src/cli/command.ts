@@ -3,7 +3,7 @@
  */
 import type { Readable } from 'node:stream'
 import { visibleJson } from '../model/visible.ts'
-import type { Output } from './terminal.ts'
+import type { Output } from './show/terminal.ts'
 
 /** `value` names what the flag takes; without it the flag is a switch. */
 export type Flag = { value?: string; help: string }

@@ -16,7 +16,7 @@ import {
   withTarget,
   withTurn,
   type Case,
-} from '../../test/call-kit.ts'
+} from '../../test/kits/calls.ts'
 
 const decide = ({ request, facts, world }: Case): OpenDecision => openCall(request, facts, world)
 const codeOf = (decision: OpenDecision): RefusalCode | 'granted' =>

@@ -5,7 +5,7 @@ import { Event, type EventOf, type EventType, type Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import { limitsDefault } from './limits.ts'
 import { byteLength } from './text.ts'
-import { sessionRow, turnRow } from '../../test/call-kit.ts'
+import { sessionRow, turnRow } from '../../test/kits/calls.ts'
 
 const now = 5000
 const said: Progress = {

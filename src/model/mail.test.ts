@@ -1,7 +1,7 @@
 /** The life of a message: each act alone, and whatever order they come in. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { grantOf } from '../../test/store-kit.ts'
+import { grantOf } from '../../test/kits/store.ts'
 import { Event, type EventOf } from './event.ts'
 import type { MessageFacts, MessageStatus } from './facts.ts'
 import type { SessionId } from './id.ts'

@@ -3,7 +3,7 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sessionRow, turnRow } from '../../test/call-kit.ts'
+import { sessionRow, turnRow } from '../../test/kits/calls.ts'
 import { Agent } from './agent.ts'
 import type { SendFacts, SessionFacts } from './facts.ts'
 import { limitsDefault } from './limits.ts'

@@ -7,7 +7,7 @@ import { createSight } from '../runtime/desk/sight.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
 import type { SessionRow } from '../model/facts.ts'
 import type { Delta } from '../wire/log.ts'
-import type { FeedSink } from '../runtime/feed.ts'
+import type { FeedSink } from '../runtime/look/feed.ts'
 
 const notice = (seq: number, session: SessionId = 'ses_1', bytes = 10): StoredEvent => ({
   seq,

@@ -1,6 +1,6 @@
 /** Whether the server lives, who it is, and what it counts. */
 import { Health, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
-import type { StoreHealth } from '../runtime/store-health.ts'
+import type { StoreHealth } from '../runtime/kernel/store-health.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo, WireError } from './wire-error.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { DamagedRow } from '../model/damaged-row.ts'
 import { toWireError, refusalHeaders, refusalStatus } from '../model/refusal-on-wire.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
-import { storeRefusal } from '../runtime/faults.ts'
+import { storeRefusal } from '../runtime/kernel/faults.ts'
 
 /** What only a wire can say: no rule of the runtime was asked. */
 export const wireStatus = {

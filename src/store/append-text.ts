@@ -1,6 +1,6 @@
 /** Events as the text of one row of the log, and what their writing may say no to. */
 import type { Event } from '../model/event.ts'
-import { AppendFault } from '../runtime/ports.ts'
+import { AppendFault } from '../runtime/kernel/ports.ts'
 
 /**
  * SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint,

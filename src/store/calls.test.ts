@@ -1,6 +1,15 @@
 /** Lists of calls: bounded, whole, each once, also where most of what is looked through belongs to others. */
 import { expect, test } from 'vitest'
-import { append, callEnded, created, ended, opened, refused, running, started } from '../../test/store-kit.ts'
+import {
+  append,
+  callEnded,
+  created,
+  ended,
+  opened,
+  refused,
+  running,
+  started,
+} from '../../test/kits/store.ts'
 import type { CallId, SessionId } from '../model/id.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 

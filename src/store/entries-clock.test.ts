@@ -1,6 +1,6 @@
 /** The age of entries when the wall clock was set. */
 import { expect, test } from 'vitest'
-import { append, created, ended, said, sent, started, testClock } from '../../test/store-kit.ts'
+import { append, created, ended, said, sent, started, testClock } from '../../test/kits/store.ts'
 import { sqliteStore } from './sqlite.ts'
 
 test('max_age_seconds: after the wall clock was set back, what lies further ahead than the age allows does not count as new', async () => {

@@ -2,7 +2,7 @@
 import type { Event } from '../model/event.ts'
 import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
-import type { Hint } from '../runtime/ports.ts'
+import type { Hint } from '../runtime/kernel/ports.ts'
 
 export function collectHints(
   events: readonly Event[],

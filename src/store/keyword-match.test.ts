@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { superlinear } from '../../test/linear-kit.ts'
+import { superlinear } from '../../test/kits/linear.ts'
 import { keywordMatcher } from './keyword-match.ts'
 
 function matches(keywords: readonly string[], text: string): boolean {

@@ -9,7 +9,7 @@ import { StoreFault } from './directory.ts'
 import { viewsEqual } from './rebuild.ts'
 import { sqliteStore } from './sqlite.ts'
 
-const script = fileURLToPath(new URL('../../test/store-writer.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../test/hostile/store-writer.ts', import.meta.url))
 
 type Writer = {
   until: (enough: (lines: readonly string[]) => boolean) => Promise<void>

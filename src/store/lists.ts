@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Answer, StoredEvent } from '../model/event.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
-import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/lists-port.ts'
+import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
 import { readableEvents } from './log-row.ts'
 import { mailLists } from './mail.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
@@ -17,7 +17,7 @@ const listed = `${session},
   coalesce((select waiting from inboxes where session = s.id), 0)`
 
 /**
- * `ses_calls-…` is where a session that a connected program runs makes its calls (`runtime/client-turn.ts`):
+ * `ses_calls-…` is where a session that a connected program runs makes its calls (`runtime/sessions/client-turn.ts`):
  * nobody writes to it, so it is no answer to anybody.
  */
 function prepareAll(db: DatabaseSync) {

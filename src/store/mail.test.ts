@@ -1,8 +1,8 @@
 /** The view of messages: what lists show of it, and which keys its facts need. */
 import { expect, onTestFinished, test } from 'vitest'
-import { append, created, mailed, opened, running, sent, started, testClock } from '../../test/store-kit.ts'
+import { append, created, mailed, opened, running, sent, started, testClock } from '../../test/kits/store.ts'
 import type { Event } from '../model/event.ts'
-import { NeedsKeys } from '../runtime/ports.ts'
+import { NeedsKeys } from '../runtime/kernel/ports.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
 function memory(): SqliteStore {

@@ -1,6 +1,6 @@
 /** What a session was told and no turn was given: the newest are kept, and an opening takes them away. */
 import { expect, test } from 'vitest'
-import { append, created, sent } from '../../test/store-kit.ts'
+import { append, created, sent } from '../../test/kits/store.ts'
 import { noticePointsMax, noticesKeptMax, noticesShownMax } from '../model/limits.ts'
 import { viewsEqual } from './rebuild.ts'
 import { sqliteStore } from './sqlite.ts'

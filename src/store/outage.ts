@@ -4,7 +4,7 @@
  */
 import { dirname } from 'node:path'
 import type { Millis } from '../model/id.ts'
-import { StoreUnavailable, type StoreHealth } from '../runtime/store-health.ts'
+import { StoreUnavailable, type StoreHealth } from '../runtime/kernel/store-health.ts'
 import { faultWords, freeBytesAt } from './disk-fault.ts'
 
 const retryMsMin = 100

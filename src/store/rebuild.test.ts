@@ -20,7 +20,7 @@ import {
   summarised,
   testClock,
   waited,
-} from '../../test/store-kit.ts'
+} from '../../test/kits/store.ts'
 import { rebuild, viewsEqual } from './rebuild.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 import { viewsProblem } from './views-belong.ts'

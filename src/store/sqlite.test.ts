@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { NeedsKeys } from '../runtime/ports.ts'
-import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/store-kit.ts'
+import { NeedsKeys } from '../runtime/kernel/ports.ts'
+import { append, created, ended, grantOf, keysOf, running, sent, testClock } from '../../test/kits/store.ts'
 import { viewsEqual } from './rebuild.ts'
-import { AppendFault } from '../runtime/ports.ts'
-import { StoreUnavailable } from '../runtime/store-health.ts'
+import { AppendFault } from '../runtime/kernel/ports.ts'
+import { StoreUnavailable } from '../runtime/kernel/store-health.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 import { storeContract } from './store-contract.ts'
 
@@ -138,7 +138,7 @@ test('R2: where the disk fails at the commit, everybody is told no and the reope
 })
 
 test('R1: a transaction that awaits something other than its facts is a bug, and crashes the process', () => {
-  const script = fileURLToPath(new URL('../../test/store-waits.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../test/kits/store-waits.ts', import.meta.url))
   for (const how of ['timer', 'immediate', 'nested']) {
     const { status, stderr, stdout } = spawnSync(process.execPath, [script, how], {
       encoding: 'utf8',
@@ -151,7 +151,7 @@ test('R1: a transaction that awaits something other than its facts is a bug, and
 })
 
 test('R11: a work that always asks for more keys is not run for ever', () => {
-  const script = fileURLToPath(new URL('../../test/store-waits.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../test/kits/store-waits.ts', import.meta.url))
   const { signal, status } = spawnSync(process.execPath, [script, 'greedy'], {
     encoding: 'utf8',
     timeout: 3000,

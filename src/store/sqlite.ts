@@ -13,7 +13,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
 import type { Millis, NodeId, SessionId } from '../model/id.ts'
-import type { Lists } from '../runtime/lists-port.ts'
+import type { Lists } from '../runtime/kernel/lists-port.ts'
 import {
   AppendFault,
   NeedsKeys,
@@ -22,8 +22,8 @@ import {
   type Key,
   type Store,
   type Tx,
-} from '../runtime/ports.ts'
-import type { StoreHealth } from '../runtime/store-health.ts'
+} from '../runtime/kernel/ports.ts'
+import type { StoreHealth } from '../runtime/kernel/store-health.ts'
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll } from './apply.ts'
 import { StoreFault } from './directory.ts'

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SessionId } from '../model/id.ts'
-import type { Hint, Store } from '../runtime/ports.ts'
+import type { Hint, Store } from '../runtime/kernel/ports.ts'
 import {
   append,
   callEnded,
@@ -19,7 +19,7 @@ import {
   started,
   testClock,
   type TestClock,
-} from '../../test/store-kit.ts'
+} from '../../test/kits/store.ts'
 import { rowsContract } from './store-rows-contract.ts'
 import { factsContract } from './store-facts-contract.ts'
 

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import type { OpenFacts } from '../model/facts.ts'
 import type { CallId, SessionId, TurnId } from '../model/id.ts'
-import type { Key, Store } from '../runtime/ports.ts'
+import type { Key, Store } from '../runtime/kernel/ports.ts'
 import {
   append,
   callEnded,
@@ -21,7 +21,7 @@ import {
   started,
   stepped,
   waited,
-} from '../../test/store-kit.ts'
+} from '../../test/kits/store.ts'
 import type { Fresh } from './store-contract.ts'
 
 export function factsContract(fresh: Fresh): void {

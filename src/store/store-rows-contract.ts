@@ -20,7 +20,7 @@ import {
   started,
   summarised,
   waited,
-} from '../../test/store-kit.ts'
+} from '../../test/kits/store.ts'
 import type { Fresh } from './store-contract.ts'
 
 export function rowsContract(fresh: Fresh): void {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
 import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer, ToolContext, ToolEffect } from '../runtime/ports.ts'
+import type { Tool, ToolAnswer, ToolContext, ToolEffect } from '../runtime/kernel/ports.ts'
 import { refusalOfFs } from './containment.ts'
 
 export const answered = (value: Json): ToolAnswer => ({ ok: true, value })

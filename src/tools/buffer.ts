@@ -8,7 +8,7 @@ import type { Json } from '../model/json.ts'
 import type { Which } from '../model/mail.ts'
 import { preview } from '../model/text.ts'
 import { boundaryFor, framePeer } from '../model/frame.ts'
-import { recordOfMessage } from '../runtime/mail-record.ts'
+import { recordOfMessage } from '../runtime/mail/mail-record.ts'
 import { sessionTool } from './session-tools.ts'
 import { isRefusal } from '../model/refusal.ts'
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { isSessionId } from '../model/id.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
-import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
+import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { shown, whoMayBeCalled } from './calling.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { valueOf, world } from '../../test/world.ts'
+import { valueOf, world } from '../../test/kits/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 import type { Json } from '../model/json.ts'
 

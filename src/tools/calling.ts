@@ -2,7 +2,7 @@
 import type { Agent } from '../model/agent.ts'
 import { inOneLine } from '../model/frame.ts'
 import { cutTokensGently, headUnits, type CountTokens, type Cut } from '../model/text.ts'
-import type { CallResult, TurnContext } from '../runtime/ports.ts'
+import type { CallResult, TurnContext } from '../runtime/kernel/ports.ts'
 
 /** Asked for in every turn of everybody who may call it. */
 const listings = new WeakMap<Agent, string>()

@@ -1,5 +1,5 @@
 /** What the configuration says about tools, for every tool alike. */
-import { exchangeOf } from '../../test/exchange-kit.ts'
+import { exchangeOf } from '../../test/kits/askers.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -7,7 +7,7 @@ import { allowsTool, fullAuthority } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { Json } from '../model/json.ts'
 import { badInput, isRefusal, type Refusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
+import type { Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 import { refused } from './answer.ts'
 import type { ToolSpec } from '../wire/tools.ts'
 

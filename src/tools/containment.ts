@@ -25,8 +25,8 @@ import {
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
-import { systemClock } from '../runtime/system-clock.ts'
-import { systemIds } from '../runtime/system-ids.ts'
+import { systemClock } from '../runtime/kernel/system-clock.ts'
+import { systemIds } from '../runtime/kernel/system-ids.ts'
 
 /**
  * A place inside the directory: `path` is absolute and free of links, `shown` is relative to the directory.

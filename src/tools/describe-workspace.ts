@@ -7,7 +7,7 @@ import { readdir, stat } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { preview } from '../model/text.ts'
-import type { DescribeWorkspace } from '../runtime/ports.ts'
+import type { DescribeWorkspace } from '../runtime/kernel/ports.ts'
 import { refusalOfFs, resolveInside, withFile } from './containment.ts'
 import { readManifests } from './manifest.ts'
 

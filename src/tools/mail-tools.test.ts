@@ -1,7 +1,7 @@
 /** The three tools of mail as a model meets them: what they say, take and answer with. */
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { as, mailWorld, user } from '../../test/mail-kit.ts'
+import { as, mailWorld, user } from '../../test/kits/mail.ts'
 import type { SessionId } from '../model/id.ts'
 
 test('text of a peer cannot leave its frame, in lists and when it is accepted; that of the user has none', async () => {

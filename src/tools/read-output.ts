@@ -1,7 +1,7 @@
 /** `read_output`: the rest of an answer that was too long to be shown. */
 import { z } from 'zod'
 import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer } from '../runtime/ports.ts'
+import type { Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 
 const limitDefault = 8000

@@ -6,7 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
 import { preview } from '../model/text.ts'
-import { serveOrders } from '../runtime/worker-orders.ts'
+import { serveOrders } from '../runtime/kernel/worker-orders.ts'
 
 export type SearchOrder = {
   /** Real paths: the session's directory, and where to start below it. */

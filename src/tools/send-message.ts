@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { messageIdPattern } from '../model/mail.ts'
 import type { Json } from '../model/json.ts'
-import type { Tool, TurnContext } from '../runtime/ports.ts'
+import type { Tool, TurnContext } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { sessionTool } from './session-tools.ts'
 

@@ -15,7 +15,7 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { contained } from '../model/contained.ts'
 import { byteLength } from '../model/text.ts'
-import { systemClock } from '../runtime/system-clock.ts'
+import { systemClock } from '../runtime/kernel/system-clock.ts'
 import { refused, Text, workspaceTool } from './answer.ts'
 import { readErrno } from './containment.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { longestStall } from '../../test/linear-kit.ts'
+import { longestStall } from '../../test/kits/linear.ts'
 import { splitGently } from './split-text.ts'
 
 /** Long enough not to be left to the engine's own search. */

@@ -1,6 +1,6 @@
 /** The tools that every agent can be given, by name. */
 import type { CountTokens } from '../model/text.ts'
-import type { Tool } from '../runtime/ports.ts'
+import type { Tool } from '../runtime/kernel/ports.ts'
 import { buffer } from './buffer.ts'
 import { callAgentTool } from './call-agent.ts'
 import { edit } from './edit.ts'

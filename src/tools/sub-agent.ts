@@ -8,7 +8,7 @@ import { Json } from '../model/json.ts'
 import { allowedToolsMax } from '../model/limits.ts'
 import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
-import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
+import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { shown, whoMayBeCalled, wholeSeconds } from './calling.ts'
 

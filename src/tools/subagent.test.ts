@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { flowOf, replayed } from '../../test/replay-kit.ts'
-import { world, type AgentSpec, type WorldOptions } from '../../test/world.ts'
+import { flowOf, replayed } from '../../test/kits/replay.ts'
+import { world, type AgentSpec, type WorldOptions } from '../../test/kits/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 import type { Json } from '../model/json.ts'
 import { canonical } from '../model/json.ts'

@@ -8,7 +8,7 @@ import { Json } from '../model/json.ts'
 import { refusalOfZod, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
 import { subagentIterationsDefault } from '../model/limits.ts'
-import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/ports.ts'
+import type { CallRequest, CallResult, Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { shown } from './calling.ts'
 

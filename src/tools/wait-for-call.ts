@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
-import type { Tool, ToolAnswer } from '../runtime/ports.ts'
+import type { Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { renderSubAgentAnswer } from './sub-agent.ts'
 

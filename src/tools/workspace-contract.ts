@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Agent } from '../model/agent.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { Json } from '../model/json.ts'
-import type { Acts, Tool, ToolAnswer, ToolContext } from '../runtime/ports.ts'
+import type { Acts, Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 
 export type Workspace = {
   cwd: string

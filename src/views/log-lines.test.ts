@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../model/json.ts'
 import { createMasker } from '../model/mask-secrets.ts'
-import { isoTime } from '../runtime/system-clock.ts'
+import { isoTime } from '../runtime/kernel/system-clock.ts'
 import { logSink, type LogOptions, type LogSink } from './log-lines.ts'
 
 const clock = { now: () => 1_800_000_000_123, elapsed: () => 0, sleep: () => Promise.resolve() }

@@ -6,7 +6,7 @@ import type { Json } from '../model/json.ts'
 import { createMasker, type Masker } from '../model/mask-secrets.ts'
 import type { Millis } from '../model/id.ts'
 import { preview } from '../model/text.ts'
-import type { Clock } from '../runtime/ports.ts'
+import type { Clock } from '../runtime/kernel/ports.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]

@@ -5,7 +5,7 @@
 import type { MessageId, SessionId } from '../model/id.ts'
 import { isRefusal } from '../model/refusal.ts'
 import type { MailDesk } from '../runtime/desk/mail.ts'
-import type { Clock, Store } from '../runtime/ports.ts'
+import type { Clock, Store } from '../runtime/kernel/ports.ts'
 import { identifyLog, readCursor, writeCursor, type MailCursor } from './mail-cursor.ts'
 import { mailTypes, toolTypes, collectTouched, type Touched } from './mail-fold.ts'
 import { isFileName, type MailStorage } from './mail-storage.ts'

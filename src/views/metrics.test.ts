@@ -9,10 +9,10 @@ import {
   sent,
   started,
   stepped,
-} from '../../test/store-kit.ts'
-import { world } from '../../test/world.ts'
+} from '../../test/kits/store.ts'
+import { world } from '../../test/kits/world.ts'
 import type { Event } from '../model/event.ts'
-import { systemClock } from '../runtime/system-clock.ts'
+import { systemClock } from '../runtime/kernel/system-clock.ts'
 import { metricsView, type MetricsDeps, type MetricsView } from './metrics.ts'
 
 const idle = { running: 0, openCalls: 0, queued: 0, webSockets: 0 }

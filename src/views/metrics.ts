@@ -5,7 +5,7 @@
 import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { toTurnId, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import type { RefusalCode } from '../model/refusal.ts'
-import type { Clock } from '../runtime/ports.ts'
+import type { Clock } from '../runtime/kernel/ports.ts'
 import { boundedMap } from './bounded-map.ts'
 import { boundedNames, counter, renderGauge, histogram } from './prometheus-text.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { collector, type Collector } from '../../test/collector.ts'
-import type { Clock } from '../runtime/ports.ts'
+import { collector, type Collector } from '../../test/kits/collector.ts'
+import type { Clock } from '../runtime/kernel/ports.ts'
 import { otlpExport, type OtlpExport } from './otlp-export.ts'
 import type { Span } from './otlp-json.ts'
 import { telemetrySettings } from './telemetry-settings.ts'

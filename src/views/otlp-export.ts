@@ -5,7 +5,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { parseJson } from '../model/bounded-json.ts'
-import type { Clock } from '../runtime/ports.ts'
+import type { Clock } from '../runtime/kernel/ports.ts'
 import { otlpRequest, type Span } from './otlp-json.ts'
 import type { TelemetrySettings } from './telemetry-settings.ts'
 import { isRefusal } from '../model/refusal.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findSent, findSpan, incoming, recordRun, telemetryDesk } from '../../test/telemetry-kit.ts'
+import { findSent, findSpan, incoming, recordRun, telemetryDesk } from '../../test/kits/telemetry.ts'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
 import { parseTraceparent, stepSpanId, toTraceId, renderTraceparent, turnSpanId } from '../model/trace.ts'

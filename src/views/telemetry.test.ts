@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findSpan, incoming, recordRun, secret, telemetryDesk } from '../../test/telemetry-kit.ts'
+import { findSpan, incoming, recordRun, secret, telemetryDesk } from '../../test/kits/telemetry.ts'
 import { telemetryView } from './telemetry.ts'
 
 const desk = telemetryDesk()

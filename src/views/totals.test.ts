@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { letter, mailWorld, user, type MailWorld } from '../../test/mail-kit.ts'
-import { created, sent } from '../../test/store-kit.ts'
+import { letter, mailWorld, user, type MailWorld } from '../../test/kits/mail.ts'
+import { created, sent } from '../../test/kits/store.ts'
 import { sqliteStore } from '../store/sqlite.ts'
 import { RunningSums } from './sums.ts'
 import { totalsView, type Totals, type TotalsView } from './totals.ts'

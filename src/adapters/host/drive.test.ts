@@ -1,6 +1,6 @@
 /** The driver of connected programs on virtual time: loss after the grace time, and coming back within it. */
 import { expect, test } from 'vitest'
-import { world, type World } from '../../../test/world.ts'
+import { world, type World } from '../../../test/kits/world.ts'
 import { hostDriver } from './drive.ts'
 import type { ToHost } from './frames.ts'
 import { hostHub, type Host, type HostHub } from './hub.ts'

@@ -3,8 +3,8 @@
  * turn is lost, and its originator is told.
  */
 import type { OpeningMessage } from '../../model/event.ts'
-import { RunnerLost } from '../../runtime/faults.ts'
-import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
+import { RunnerLost } from '../../runtime/kernel/faults.ts'
+import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 import type { ToHost } from './frames.ts'
 import type { HostAnswer, HostHub } from './hub.ts'
 

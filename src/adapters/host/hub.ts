@@ -4,7 +4,7 @@
  */
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
-import type { ToolAnswer } from '../../runtime/ports.ts'
+import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 import type { ToHost } from './frames.ts'
 
 export type HostAnswer = {

@@ -7,7 +7,7 @@ import { hostFrameBytesMax } from '../../model/limits.ts'
 import { type Refusal, badInput, explain, isRefusal, refusalOfZod } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
-import { storeRefusal } from '../../runtime/faults.ts'
+import { storeRefusal } from '../../runtime/kernel/faults.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
 const badFramesMax = 10

@@ -3,9 +3,9 @@
  * is left.
  */
 import { expect, test } from 'vitest'
-import { virtualClock } from '../../../test/world.ts'
+import { virtualClock } from '../../../test/kits/world.ts'
 import type { SessionId } from '../../model/id.ts'
-import { createAlarm } from '../../runtime/alarm.ts'
+import { createAlarm } from '../../runtime/kernel/alarm.ts'
 import type { ToHost } from './frames.ts'
 import { hostHub, type Host } from './hub.ts'
 import { openMsMax, wantedSessions } from './wanted.ts'

@@ -5,8 +5,8 @@
  * it waits for one. Where all that are there have failed, what waits for it fails too.
  */
 import type { SessionId } from '../../model/id.ts'
-import type { Alarm } from '../../runtime/alarm.ts'
-import type { Clock, Hint, Store } from '../../runtime/ports.ts'
+import type { Alarm } from '../../runtime/kernel/alarm.ts'
+import type { Clock, Hint, Store } from '../../runtime/kernel/ports.ts'
 import type { HostHub, Wanted } from './hub.ts'
 
 export type WantedDeps = {

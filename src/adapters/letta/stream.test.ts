@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import { testClock } from '../../../test/turn-kit.ts'
+import { testClock } from '../../../test/kits/turns.ts'
 import { type Piece, streamTurn } from './stream.ts'
 import { type LettaMessage, toolMessages, type ToolUsed } from './wire.ts'
-import type { AskAnswer } from '../../runtime/ask-turn.ts'
+import type { AskAnswer } from '../../runtime/sessions/ask-turn.ts'
 
 const turn = 'turn_1'
 const delta = (step: number, offset: number, text: string, epoch = 1): Piece => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { virtualClock } from '../../../test/world.ts'
+import { virtualClock } from '../../../test/kits/world.ts'
 import { turnsInFlight } from './turns-in-flight.ts'
 
 const graceMs = 10_000

@@ -8,7 +8,7 @@
  * F3: An answer that reached nobody is kept as long, so that a retry finds it. One that reached somebody is
  * forgotten at once: the same words again are a new request.
  */
-import type { Clock } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 
 /** One client's place at a turn. It must be left exactly when the client is gone or served. */
 export type Place<Answer, Piece> = {

@@ -6,7 +6,7 @@ import type { EventOf, Outcome } from '../../model/event.ts'
 import type { Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { historyTokensMax } from '../../model/limits.ts'
-import type { AskAnswer } from '../../runtime/ask-turn.ts'
+import type { AskAnswer } from '../../runtime/sessions/ask-turn.ts'
 import type { HistoryEntry } from '../../wire/sessions.ts'
 import type { AgentView } from '../../wire/agents.ts'
 

@@ -1,8 +1,8 @@
 /** One connection to one MCP server: opened on first use, shared, and opened again after it died. */
 import { Client, StreamableHTTPClientTransport, type Tool as McpTool } from '@modelcontextprotocol/client'
 import type { McpServer } from '../../model/agent.ts'
-import type { Clock } from '../../runtime/ports.ts'
-import { boundedFetch } from '../../runtime/bounded-fetch.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
+import { boundedFetch } from '../../runtime/kernel/bounded-fetch.ts'
 import { mcpMessageBytesMax, stdioTransport, within } from './stdio-transport.ts'
 
 /** A first start may have to download its package. */

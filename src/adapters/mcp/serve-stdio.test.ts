@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { exchangeOf } from '../../../test/exchange-kit.ts'
+import { exchangeOf } from '../../../test/kits/askers.ts'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -22,14 +22,14 @@ import {
   worker,
   type McpWorld,
   type Revision,
-} from '../../../test/mcp-kit.ts'
+} from '../../../test/kits/mcp.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
-import { systemClock } from '../../runtime/system-clock.ts'
+import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { TielineOptions } from '../../tieline.ts'
 import { serveMcpStdio } from './serve-stdio.ts'
 import { stdioTransport } from './stdio-transport.ts'
 
-const script = fileURLToPath(new URL('../../../test/mcp-stdio-process.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../test/mcp/stdio-process.ts', import.meta.url))
 
 let directory: string
 let address: string

@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { exchangeOf } from '../../../test/exchange-kit.ts'
+import { exchangeOf } from '../../../test/kits/askers.ts'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import {
@@ -13,7 +13,7 @@ import {
   whoHeader,
   type McpWorld,
   type Revision,
-} from '../../../test/mcp-kit.ts'
+} from '../../../test/kits/mcp.ts'
 import type { Tieline } from '../../tieline.ts'
 import { outputSchemas } from './output-schemas.ts'
 import type { McpDoorDeps } from './serve.ts'

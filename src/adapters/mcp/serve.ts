@@ -9,7 +9,7 @@ import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Refusal } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
-import type { Clock, Ids } from '../../runtime/ports.ts'
+import type { Clock, Ids } from '../../runtime/kernel/ports.ts'
 import type { McpHandler } from './mcp-handler.ts'
 import type { Fixtures } from './server-factory.ts'
 

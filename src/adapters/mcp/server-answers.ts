@@ -5,7 +5,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Json } from '../../model/json.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
-import type { ToolAnswer } from '../../runtime/ports.ts'
+import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 
 /** Clients cut results at whole lines: one very long line would not be shown at all. */
 const lineUnitsMax = 1000

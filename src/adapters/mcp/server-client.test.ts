@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { exchangeOf } from '../../../test/exchange-kit.ts'
+import { exchangeOf } from '../../../test/kits/askers.ts'
 import type { Client } from '@modelcontextprotocol/client'
 import {
   callTool,
@@ -11,7 +11,7 @@ import {
   whoHeader,
   whoText,
   type McpWorld,
-} from '../../../test/mcp-kit.ts'
+} from '../../../test/kits/mcp.ts'
 import type { SessionId } from '../../model/id.ts'
 import { describeClient, connectionId, plainName, programIn } from './server-client.ts'
 

@@ -1,4 +1,4 @@
-import { exchangeOf } from '../../../test/exchange-kit.ts'
+import { exchangeOf } from '../../../test/kits/askers.ts'
 import { request as httpRequest } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -13,7 +13,7 @@ import {
   whoText,
   worker,
   type McpWorld,
-} from '../../../test/mcp-kit.ts'
+} from '../../../test/kits/mcp.ts'
 import type { Tieline, TielineOptions } from '../../tieline.ts'
 import type { McpDoorDeps } from './serve.ts'
 

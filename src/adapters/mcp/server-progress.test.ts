@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Clock } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 import { whoWorks, withProgress, type Progress } from './server-progress.ts'
 import type { WaitEdge } from '../../wire/log.ts'
 import type { Desk } from '../../runtime/desk/desk.ts'

@@ -1,6 +1,6 @@
 /** Signs of life for a client that waits: without them some give a call up after a minute. */
 import type { Desk } from '../../runtime/desk/desk.ts'
-import type { Clock } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { isRefusal } from '../../model/refusal.ts'

@@ -10,7 +10,7 @@ import { inletLimits, parseJson } from '../../model/bounded-json.ts'
 import { boundedLines } from '../../model/bounded-lines.ts'
 import { contained } from '../../model/contained.ts'
 import { explain, isRefusal } from '../../model/refusal.ts'
-import type { Clock } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 
 /**
  * R11: of one message of a server of tools. A result of a mebibyte is kept; JSON may escape each character of

@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Agent } from '../../model/agent.ts'
 import type { Json } from '../../model/json.ts'
-import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../../runtime/ports.ts'
-import { systemClock } from '../../runtime/system-clock.ts'
+import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../../runtime/kernel/ports.ts'
+import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { mcpTools, type McpTools } from './tools.ts'
 
-const script = fileURLToPath(new URL('../../../test/mcp-server.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../../test/mcp/server.ts', import.meta.url))
 
 let directory: string
 let notes: string

@@ -12,7 +12,7 @@ import {
 import type { Agent, McpServer } from '../../model/agent.ts'
 import { isJson, Json } from '../../model/json.ts'
 import { headUnits } from '../../model/text.ts'
-import type { Tool, ToolAnswer, Tools } from '../../runtime/ports.ts'
+import type { Tool, ToolAnswer, Tools } from '../../runtime/kernel/ports.ts'
 import { connectionTo, describeFault, type Connection, type ConnectionDeps, type Live } from './connection.ts'
 
 /** The turn's own deadline comes first; this only keeps the SDK's shorter default away. */

@@ -1,9 +1,9 @@
-import { createAlarm } from '../../runtime/alarm.ts'
+import { createAlarm } from '../../runtime/kernel/alarm.ts'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
-import { countWords, testClock } from '../../../test/turn-kit.ts'
-import { ProviderFault } from '../../runtime/faults.ts'
-import { type ModelRequest, usageEstimator } from '../../runtime/loop.ts'
+import { countWords, testClock } from '../../../test/kits/turns.ts'
+import { ProviderFault } from '../../runtime/kernel/faults.ts'
+import { type ModelRequest, usageEstimator } from '../../runtime/turns/loop.ts'
 import { modelAsk } from './ask.ts'
 import { redactor } from './fault-of.ts'
 

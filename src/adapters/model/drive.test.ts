@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { fakeModel, type FakeModel, type FakeRule } from '../../../test/fake-model.ts'
-import { countWords, entry, memorySteps, testClock, toolSpec, turnInput } from '../../../test/turn-kit.ts'
-import type { StepsOptions } from '../../../test/turn-kit.ts'
-import type { TurnInput } from '../../runtime/ports.ts'
+import { fakeModel, type FakeModel, type FakeRule } from '../../../test/kits/fake-model.ts'
+import { countWords, entry, memorySteps, testClock, toolSpec, turnInput } from '../../../test/kits/turns.ts'
+import type { StepsOptions } from '../../../test/kits/turns.ts'
+import type { TurnInput } from '../../runtime/kernel/ports.ts'
 import { modelDriver } from './drive.ts'
 import { providerModels, Providers } from './providers.ts'
 

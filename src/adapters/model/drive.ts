@@ -2,9 +2,9 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Agent } from '../../model/agent.ts'
 import type { CountTokens } from '../../model/text.ts'
-import { createAlarm, type Alarm } from '../../runtime/alarm.ts'
-import { runLoop, usageEstimator } from '../../runtime/loop.ts'
-import type { Clock, Driver } from '../../runtime/ports.ts'
+import { createAlarm, type Alarm } from '../../runtime/kernel/alarm.ts'
+import { runLoop, usageEstimator } from '../../runtime/turns/loop.ts'
+import type { Clock, Driver } from '../../runtime/kernel/ports.ts'
 import { modelAsk } from './ask.ts'
 
 export type ModelDriverSettings = {

@@ -6,7 +6,7 @@ import { AISDKError, APICallError } from '@ai-sdk/provider'
 import { createMasker } from '../../model/mask-secrets.ts'
 import { secretMark } from '../../model/secret-mark.ts'
 import { preview } from '../../model/text.ts'
-import type { ProviderFaultCode } from '../../runtime/faults.ts'
+import type { ProviderFaultCode } from '../../runtime/kernel/faults.ts'
 import { BadStream, Stalled, StreamError } from './receive.ts'
 import { isRefusal } from '../../model/refusal.ts'
 

@@ -5,7 +5,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { countWords, memorySteps, testClock, turnInput } from '../../../test/turn-kit.ts'
+import { countWords, memorySteps, testClock, turnInput } from '../../../test/kits/turns.ts'
 import { modelDriver } from './drive.ts'
 import { providerModels, Providers } from './providers.ts'
 

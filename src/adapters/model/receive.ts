@@ -3,9 +3,9 @@
  * retries here.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
-import type { AskedCall } from '../../runtime/loop.ts'
-import type { Alarm } from '../../runtime/alarm.ts'
-import type { Clock } from '../../runtime/ports.ts'
+import type { AskedCall } from '../../runtime/turns/loop.ts'
+import type { Alarm } from '../../runtime/kernel/alarm.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 import { toModelCall, type WireRequest } from './wire.ts'
 
 /** R11: an answer longer than this is not an answer. */

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { fakeModel, type FakeModel, type FakeRule } from '../../../test/fake-model.ts'
-import { countWords, entry, testClock } from '../../../test/turn-kit.ts'
+import { fakeModel, type FakeModel, type FakeRule } from '../../../test/kits/fake-model.ts'
+import { countWords, entry, testClock } from '../../../test/kits/turns.ts'
 import { Agent } from '../../model/agent.ts'
 import { providerModels } from './providers.ts'
 import { modelSummarise, summaryTokensMax } from './summarise.ts'

@@ -1,10 +1,10 @@
 /** Summaries of a conversation, written by the model of the agent that asks for one. */
 import type { Entry } from '../../model/context.ts'
-import { createAlarm } from '../../runtime/alarm.ts'
-import { ProviderFault } from '../../runtime/faults.ts'
+import { createAlarm } from '../../runtime/kernel/alarm.ts'
+import { ProviderFault } from '../../runtime/kernel/faults.ts'
 import { framePeer, frameUnder, type Boundary } from '../../model/frame.ts'
-import { type LoopMessage, usageEstimator } from '../../runtime/loop.ts'
-import type { Summarise } from '../../runtime/ports.ts'
+import { type LoopMessage, usageEstimator } from '../../runtime/turns/loop.ts'
+import type { Summarise } from '../../runtime/kernel/ports.ts'
 import { modelAsk } from './ask.ts'
 import type { ModelDriverSettings } from './drive.ts'
 

@@ -11,7 +11,7 @@ import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import type { Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
-import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/loop.ts'
+import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/turns/loop.ts'
 import type { ToolSpec } from '../../wire/tools.ts'
 
 export type WireRequest = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'maxOutputTokens' | 'headers'>

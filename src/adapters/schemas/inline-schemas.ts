@@ -2,7 +2,7 @@
  * `Schemas` in the thread of the caller, for tests and the simulator: no threads, no real time, and nothing
  * that could not be run again.
  */
-import type { Schemas } from '../../runtime/ports.ts'
+import type { Schemas } from '../../runtime/kernel/ports.ts'
 import { wordFindings } from './schema-findings.ts'
 
 export const inlineSchemas: Schemas = {

@@ -4,7 +4,7 @@
  */
 import type { Json } from '../../model/json.ts'
 import { badInput } from '../../model/refusal.ts'
-import type { SchemaCheck } from '../../runtime/ports.ts'
+import type { SchemaCheck } from '../../runtime/kernel/ports.ts'
 
 /** `output` null: only whether the schema is one. */
 export type SchemaOrder = { schema: string; output: string | null }

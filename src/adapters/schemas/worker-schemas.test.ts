@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
-import { longestStall } from '../../../test/linear-kit.ts'
+import { longestStall } from '../../../test/kits/linear.ts'
 import type { Json } from '../../model/json.ts'
-import type { SchemaCheck, Schemas } from '../../runtime/ports.ts'
+import type { SchemaCheck, Schemas } from '../../runtime/kernel/ports.ts'
 import { inlineSchemas } from './inline-schemas.ts'
 import { workerSchemas } from './worker-schemas.ts'
 

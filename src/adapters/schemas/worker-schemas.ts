@@ -2,8 +2,8 @@
  * `Schemas` in threads: a schema that takes too long or too much memory ends its thread, and nothing else.
  */
 import { ownFile } from '../../own-files.ts'
-import type { Schemas } from '../../runtime/ports.ts'
-import { workerPool, type PoolOutcome } from '../../runtime/worker-pool.ts'
+import type { Schemas } from '../../runtime/kernel/ports.ts'
+import { workerPool, type PoolOutcome } from '../../runtime/kernel/worker-pool.ts'
 import { wordFindings, type SchemaFindings, type SchemaOrder } from './schema-findings.ts'
 
 const msMaxDefault = 2000

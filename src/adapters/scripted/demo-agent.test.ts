@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { countWords, memorySteps, type StepsOptions, testClock, turnInput } from '../../../test/turn-kit.ts'
-import { world } from '../../../test/world.ts'
+import { countWords, memorySteps, type StepsOptions, testClock, turnInput } from '../../../test/kits/turns.ts'
+import { world } from '../../../test/kits/world.ts'
 import { Agent } from '../../model/agent.ts'
 import { askedMax, demoAgent, pacedDemoAgent } from './demo-agent.ts'
 import { scriptedDriver } from './drive.ts'

@@ -5,7 +5,7 @@
  */
 import type { Agent } from '../../model/agent.ts'
 import type { Json } from '../../model/json.ts'
-import type { Clock } from '../../runtime/ports.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 import type { ScriptedFunction, ScriptedTurn } from './run-function.ts'
 
 /** R11: a message that names everybody must not become a flood of calls. */

@@ -6,9 +6,9 @@ import {
   testClock,
   toolSpec,
   turnInput,
-} from '../../../test/turn-kit.ts'
-import { Fenced } from '../../runtime/faults.ts'
-import type { TurnInput } from '../../runtime/ports.ts'
+} from '../../../test/kits/turns.ts'
+import { Fenced } from '../../runtime/kernel/faults.ts'
+import type { TurnInput } from '../../runtime/kernel/ports.ts'
 import { scriptedDriver } from './drive.ts'
 import type { ScriptedFunction } from './run-function.ts'
 import { Script } from './script.ts'

@@ -3,9 +3,14 @@
  * when it runs again.
  */
 import type { Json } from '../../model/json.ts'
-import { BudgetExhausted } from '../../runtime/faults.ts'
-import { type EstimateUsage, historyMessages, type LoopAnswer, type LoopMessage } from '../../runtime/loop.ts'
-import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/ports.ts'
+import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
+import {
+  type EstimateUsage,
+  historyMessages,
+  type LoopAnswer,
+  type LoopMessage,
+} from '../../runtime/turns/loop.ts'
+import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 
 /** A turn as a scripted function sees it. */
 export type ScriptedTurn = Pick<

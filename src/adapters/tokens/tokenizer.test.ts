@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { countTokens as reference } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { longestStall, superlinear } from '../../../test/linear-kit.ts'
+import { longestStall, superlinear } from '../../../test/kits/linear.ts'
 import type { CountTokens } from '../../model/text.ts'
 import { loadTokenizer } from './tokenizer.ts'
 

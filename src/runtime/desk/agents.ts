@@ -13,9 +13,9 @@ import {
   showAgent,
   type AgentBook,
   type CreateAgentAsk,
-} from '../agent-book.ts'
-import { askTurn, type AskAnswer } from '../ask-turn.ts'
-import { archiveSession, createSession } from '../sessions.ts'
+} from '../sessions/agent-book.ts'
+import { askTurn, type AskAnswer } from '../sessions/ask-turn.ts'
+import { archiveSession, createSession } from '../sessions/sessions.ts'
 import { onlyUser, type Asker } from './asker.ts'
 import type { DeskParts } from './parts.ts'
 

@@ -4,8 +4,8 @@
  * this, and reach nothing else.
  */
 import type { Refusal } from '../../model/refusal.ts'
-import { createFeed } from '../feed.ts'
-import type { StoreHealth } from '../store-health.ts'
+import { createFeed } from '../look/feed.ts'
+import type { StoreHealth } from '../kernel/store-health.ts'
 import { agentDesk, type AgentDesk } from './agents.ts'
 import { onlyUser, type Asker } from './asker.ts'
 import { callDesk, type CallDesk } from './calls.ts'

@@ -1,7 +1,7 @@
 /** What the desk is built from. */
-import type { AgentBook } from '../agent-book.ts'
-import type { Runtime } from '../line.ts'
-import type { Tool } from '../ports.ts'
+import type { AgentBook } from '../sessions/agent-book.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Tool } from '../kernel/ports.ts'
 
 export type DeskParts = {
   runtime: Runtime

@@ -2,7 +2,7 @@
 import type { Answer } from '../../model/event.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { Answered, Question, Questions } from '../../wire/questions.ts'
-import { answerQuestion } from '../question.ts'
+import { answerQuestion } from '../turns/question.ts'
 import { onlyUser, type Asker } from './asker.ts'
 import type { DeskParts } from './parts.ts'
 

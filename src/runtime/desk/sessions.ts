@@ -20,11 +20,11 @@ import type {
   Sessions,
   SessionState,
 } from '../../wire/sessions.ts'
-import { waitInOwnTurn } from '../client-turn.ts'
-import { forkSession } from '../fork.ts'
-import { isDirectory } from '../is-directory.ts'
-import { readHistory, listSessions, viewOfSession } from '../look.ts'
-import { post, send, type Sender } from '../send.ts'
+import { waitInOwnTurn } from '../sessions/client-turn.ts'
+import { forkSession } from '../sessions/fork.ts'
+import { isDirectory } from '../kernel/is-directory.ts'
+import { readHistory, listSessions, viewOfSession } from '../look/look.ts'
+import { post, send, type Sender } from '../mail/send.ts'
 import {
   adoptSession,
   archiveSession,
@@ -32,8 +32,8 @@ import {
   cancelSession,
   createSession,
   renameSession,
-} from '../sessions.ts'
-import { readState, untilResting } from '../state.ts'
+} from '../sessions/sessions.ts'
+import { readState, untilResting } from '../sessions/state.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import { findActor, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'

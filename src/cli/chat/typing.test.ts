@@ -1,0 +1,47 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { edited, liveTyping, typedLine } from './typing.ts'
+import { displayWidth } from '../show/width.ts'
+
+describe('a line that is typed while an agent works', () => {
+  const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+  test('is kept until Enter, changed by the usual keys, and given back where it was not entered', async () => {
+    const input = Object.assign(new PassThrough(), {
+      raw: [] as boolean[],
+      setRawMode: (on: boolean) => input.raw.push(on),
+    })
+    const heard: string[] = []
+    let [interrupts, changes] = [0, 0]
+    const typing = liveTyping(input, {
+      prompt: 'a> ',
+      begun: '/',
+      hear: (line) => heard.push(line),
+      interrupt: () => (interrupts += 1),
+    })
+    typing.onChange(() => (changes += 1))
+    input.write('cancle\x7f\x7fel\rone two\x17\u0015three\x1b[A\x03 fo')
+    await soon()
+    expect([heard, interrupts, changes > 10]).toEqual([['/cancel'], 1, true])
+    expect(typing.line(40, false)).toBe('a> three fo▏')
+    typing.pause()
+    typing.resume()
+    input.write('ur')
+    await soon()
+    expect([typing.close(), input.raw]).toEqual(['three four', [true, false, true, false]])
+  })
+
+  test('says what can be typed where nothing is, and shows the end of what is too long', () => {
+    expect(typedLine('a> ', '', 80, false)).toContain('/cancel')
+    expect(typedLine('a> ', 'x'.repeat(30), 20, false)).toBe(`a> …${'x'.repeat(15)}▏`)
+    expect(displayWidth(typedLine('a> ', '世界'.repeat(30), 20, false))).toBeLessThanOrEqual(20)
+    expect(typedLine('a> ', 'x\u001b[2K\u202ey', 20, false)).toBe('a> x [2K y▏')
+  })
+
+  test('takes no control characters', () =>
+    expect([
+      edited('a', '\u001b', {}),
+      edited('a', 'b', { meta: true }),
+      edited('a世', '', { name: 'backspace' }),
+    ]).toEqual(['a', 'a', 'a']))
+})

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import type { CallRecord } from '../../wire/calls.ts'
+import type { Flow, WaitEdge } from '../../wire/log.ts'
+import { explainFlows, explanationLines } from './explain-flow.ts'
+import { treeOfFlows } from './flow-tree.ts'
+import { collectCalls } from './report.ts'
+import { treeLines } from './tree-lines.ts'
+
+const record = (
+  call: string,
+  callerSession: string,
+  at: number,
+  more: Partial<CallRecord> = {},
+): CallRecord => ({
+  call: `call_${call}`,
+  flow: 'flow_1',
+  tool: 'sub_agent',
+  caller: 'planner',
+  callerSession,
+  target: call,
+  targetSession: `ses_${call}`,
+  task: `do ${call}`,
+  taskHash: '',
+  input: null,
+  requested: {},
+  outcome: 'completed',
+  success: true,
+  output: `${call} done`,
+  output_preview: '',
+  outputBytes: 0,
+  truncated: false,
+  errors: [],
+  toolCalls: ['read'],
+  tokensUsed: 100,
+  iterations: 1,
+  depth: 1,
+  path: [],
+  allowedTools: null,
+  nested: false,
+  tokensMax: null,
+  deadline: at + 60_000,
+  created_at: at,
+  endedAt: at + 1000,
+  durationMs: 1000,
+  context: null,
+  refusal: null,
+  ...more,
+})
+const flow = (calls: CallRecord[], more: Partial<Flow['root']> = {}): Flow => ({
+  flow: 'flow_1',
+  root: {
+    turn: 'turn_1',
+    session: 'ses_root',
+    agent: 'planner',
+    text: 'Build it.',
+    outcome: 'completed',
+    openedAt: 0,
+    endedAt: 5000,
+    ...more,
+  },
+  calls,
+  messages: [],
+  tokensUsed: 300,
+  durationMs: 5000,
+})
+const lines = (flows: Flow[], id: string, now = 9000): string[] =>
+  treeLines(treeOfFlows(flows, id), now, { width: 60, rows: 99, colour: false })
+
+describe('the tree of a flow from its record', () => {
+  const whole = flow([
+    record('reviewer', 'ses_coder', 1500),
+    record('coder', 'ses_root', 1000),
+    record('tester', 'ses_root', 3000, { outcome: 'timed_out', errors: ['timed_out: no answer within 1 s'] }),
+  ])
+
+  test('has every call below the one who made it, in the order in which they were made', () => {
+    expect(lines([whole], 'flow_1').map((line) => line.slice(0, 22).trimEnd())).toEqual([
+      '✓ planner  Build it.',
+      '│',
+      '├─✓ coder   do coder',
+      '│ │   read · coder don',
+      '│ └─✓ reviewer  do rev',
+      '│       read · reviewe',
+      '└─✗ tester  do tester',
+      '      timed out: no an',
+    ])
+    expect(collectCalls(treeOfFlows([whole], 'flow_1')).map(({ caller, agent }) => [caller, agent])).toEqual([
+      ['planner', 'coder'],
+      ['coder', 'reviewer'],
+      ['planner', 'tester'],
+    ])
+  })
+
+  test('for one call is that call and what is below it', () => {
+    expect(lines([whole], 'call_coder').map((line) => line.slice(0, 12).trimEnd())).toEqual([
+      '✓ coder  do',
+      '│   read · c',
+      '└─✓ reviewer',
+      '      read ·',
+    ])
+  })
+
+  test('a call that runs has no end yet, and shows what is left of its time', () => {
+    const running = flow([record('coder', 'ses_root', 1000, { outcome: null, endedAt: null })], {
+      outcome: null,
+      endedAt: null,
+    })
+    expect(lines([running], 'flow_1', 2000)[0]).toMatch(/^‖ planner/)
+    expect(lines([running], 'flow_1', 2000)[3]).toMatch(/59s left$/)
+  })
+})
+
+describe('an explanation from a running server', () => {
+  const edge: WaitEdge = {
+    waiter: 'ses_root',
+    waiterAgent: 'planner',
+    target: 'ses_coder',
+    targetAgent: 'coder',
+    kind: 'call',
+    call: 'call_coder',
+    since: 1000,
+    until: 61_000,
+  }
+  const other: WaitEdge = { ...edge, waiter: 'ses_other', call: 'call_other' }
+  const explained = (given: Flow, waits: WaitEdge[]): string[] =>
+    explanationLines(explainFlows([given], waits, 'flow_1', 3000))
+
+  test('says who waits for whom, and who works', () => {
+    expect(
+      explained(
+        flow([record('coder', 'ses_root', 1000, { outcome: null, endedAt: null })], {
+          outcome: null,
+          endedAt: null,
+        }),
+        [edge, other],
+      ),
+    ).toEqual([
+      'Waiting:',
+      '  planner waits for coder (call_coder) for 2.0s, deadline in 58s: do coder',
+      'Working, or standing still:',
+      '  coder (ses_coder) for 2.0s, deadline in 58s',
+    ])
+  })
+
+  test('says what ended without an answer, and what was refused', () => {
+    const over = flow([
+      record('coder', 'ses_root', 1000, {
+        outcome: 'cancelled',
+        errors: ['the turn that made it was stopped'],
+      }),
+      record('ghost', 'ses_root', 1000, {
+        outcome: 'refused',
+        targetSession: null,
+        errors: ['There is no agent "ghost".'],
+        refusal: { code: 'agent_unknown', agent: 'ghost', known: [] },
+      }),
+    ])
+    expect(explained(over, [])).toEqual([
+      'Nothing of flow_1 is running or waiting.',
+      'Ended without an answer:',
+      '  coder (call_coder): cancelled: the turn that made it was stopped',
+      'Refused:',
+      '  planner wanted ghost by sub_agent: agent_unknown. There is no agent "ghost".',
+    ])
+    expect(explained(flow([record('coder', 'ses_root', 1000)]), [])).toEqual([
+      'Nothing of flow_1 is running or waiting. Everything ended with an answer, and nothing was refused.',
+    ])
+  })
+})

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import type { MessageRecord } from '../../wire/mail.ts'
+import {
+  acceptedLines,
+  draftCount,
+  draftHelp,
+  draftLines,
+  inboxLines,
+  letterLines,
+  messageLines,
+  readMillis,
+  type MailView,
+} from './mail-lines.ts'
+import { displayWidth } from './width.ts'
+
+const now = 1_800_000_060_000
+const view = (more: Partial<MailView> = {}): MailView => ({
+  width: 60,
+  colour: false,
+  now,
+  nameOf: (session) => (session === 'ses_1' ? 'planner' : null),
+  ...more,
+})
+const letter = (more: Partial<MessageRecord> = {}): MessageRecord => ({
+  id: 'msg_1',
+  created_at: '1800000000000000007',
+  updated_at: '1800000000000000007',
+  from: 'ses_1',
+  to: 'ses_2',
+  'in-reply-to': null,
+  draft: false,
+  buffered: true,
+  accepted_at: null,
+  accepted_by: null,
+  initial: 'hello',
+  message: 'hello\nworld',
+  source: 'agent',
+  status: 'buffered',
+  ...more,
+})
+
+test('an inbox says for whom, from whom, since when, how it begins, and how to take one', () => {
+  expect(
+    inboxLines(
+      [
+        {
+          session: 'ses_2',
+          messages: [
+            letter(),
+            letter({ id: 'msg_2', from: null, message: 'second', 'in-reply-to': 'msg_0' }),
+          ],
+          total: 2,
+        },
+      ],
+      view(),
+    ),
+  ).toEqual([
+    'For ses_2: 2 messages wait',
+    ' 1  planner (ses_1)  msg_1                        1m 00s ago',
+    '    hello',
+    ' 2  the user, answers msg_0  msg_2                1m 00s ago',
+    '    second',
+    '    tieline accept ses_2   takes the oldest; a number or an…',
+  ])
+})
+
+test('the user’s own inbox is called so, and what has no room is counted', () => {
+  const lines = inboxLines(
+    [
+      { session: 'ses_2', messages: [], total: 0 },
+      { session: 'ses_user', messages: [letter()], total: 201 },
+    ],
+    view({ width: 100 }),
+  )
+  expect(lines[0]).toBe('For you: 201 messages wait')
+  expect(lines).toContain('    and 200 more')
+  expect(lines.at(-1)).toContain('tieline accept me ')
+  expect(inboxLines([], view())).toEqual(['No messages wait.'])
+})
+
+test('whatever a message says, it stays on its lines: no line is wider than the terminal, and nothing moves the cursor', () => {
+  for (const width of [20, 40, 80]) {
+    const message = letter({
+      from: `ses_${'x'.repeat(100)}`,
+      message: `\u001b[2J\u202e世界 ${'long '.repeat(100)}\nmore`,
+    })
+    for (const line of messageLines(message, 1, view({ width })))
+      expect([displayWidth(line) <= width, line.includes('\u001b') || line.includes('\u202e')]).toEqual([
+        true,
+        false,
+      ])
+  }
+})
+
+test('what was accepted is shown whole, without anything that moves the cursor; one that must wait says so', () => {
+  expect(acceptedLines(letter(), view())).toEqual([
+    'Accepted msg_1 from planner (ses_1)',
+    '  hello',
+    '  world',
+  ])
+  expect(acceptedLines(letter({ status: 'queued', message: '\u001b[31mred' }), view())).toEqual([
+    'Accepted msg_1 from planner (ses_1)',
+    '  [31mred',
+    'ses_2 takes it up when it is done with what it does now.',
+  ])
+})
+
+test('drafts, threads and dead letters', () => {
+  expect(draftLines([letter({ to: null, status: 'draft' })], view())).toEqual([
+    'planner (ses_1) to a new session  msg_1           1m 00s ago',
+    '  hello',
+  ])
+  expect(draftLines([], view())).toEqual(['No drafts.'])
+  expect(draftHelp([letter({ id: 'plan' }), letter()], view({ width: 200 }))).toEqual([
+    expect.stringContaining('tieline inbox --release plan '),
+  ])
+  expect([draftCount(0, true), draftCount(1, true), draftCount(200, false)]).toEqual([
+    [],
+    ['One draft waits to be released: tieline inbox --drafts'],
+    ['200 or more drafts wait to be released: tieline inbox --drafts'],
+  ])
+  expect(letterLines([letter({ status: 'dead' })], 'none', view())[0]).toBe(
+    'planner (ses_1) to ses_2  dead  msg_1             1m 00s ago',
+  )
+  expect(letterLines([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
+})
+
+test('nanoseconds become milliseconds', () =>
+  expect(readMillis('1800000000000999999')).toBe(1_800_000_000_000))

@@ -1,0 +1,139 @@
+/** Waiting for sessions and calls: edges of the wait-for graph, as long as somebody waits. */
+import { expect, test } from 'vitest'
+import { world, type World } from '../../../test/kits/world.ts'
+import type { SessionId } from '../../model/id.ts'
+import { isRefusal } from '../../model/refusal.ts'
+
+const place = { cwd: '/tmp', model: null, title: '', parent: null, id: null, trace: null }
+
+async function session(w: World, agent: string, initialMessage: string | null = null): Promise<SessionId> {
+  const made = await w.exchange.createSession({ kind: 'user' }, { ...place, agent, initialMessage })
+  return isRefusal(made) ? 'ses_none' : made.sessionId
+}
+
+const resting = (w: World, id: SessionId) =>
+  w.until(w.exchange.waitForSession({ kind: 'user' }, id, 600_000, new AbortController().signal))
+
+test('R5: an agent that waits for a session that waits for it comes back at once with the present state', async () => {
+  const states: unknown[] = []
+  const w = await world({
+    agents: {
+      planner: {
+        script: async (turn) => {
+          states.push((await turn.tool('wait_for_session', { sessionId: child })).value)
+          return 'ok'
+        },
+      },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(100, turn.signal)
+          states.push((await turn.tool('wait_for_session', { sessionId: parent })).value)
+          return 'done'
+        },
+      },
+    },
+  })
+  const child: SessionId = await session(w, 'coder', 'go')
+  const parent: SessionId = await session(w, 'planner', 'go')
+  await resting(w, parent)
+  expect(states[0]).toMatchObject({
+    sessionId: parent,
+    status: 'streaming',
+    next: expect.stringContaining('wait_for_session') as string,
+  })
+  expect(states[1]).toMatchObject({ sessionId: child, status: 'idle', next: null })
+  expect(w.clock.now() - 1_800_000_000_000).toBeLessThan(5000)
+})
+
+test('R5: of two waits for one session the edge stays until the last is over, also where the first ended because what it waited for did', async () => {
+  const edges: number[] = []
+  const count = (): number =>
+    edges.push(
+      (w.store.db.prepare('select count(*) as n from waits where waiter = ?').get(boss) as { n: number }).n,
+    )
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) => {
+          const [one, two] = await Promise.all(
+            ['short', 'long'].map(async (task) => (await turn.tool('call_later', { task })).value as string),
+          )
+          const waits = [one, two].map((call) =>
+            turn.tool('wait_for_call', { call_id: call ?? '', timeout_seconds: 50 }),
+          )
+          await waits[0]
+          count()
+          await Promise.all(waits)
+          count()
+          return 'ok'
+        },
+      },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(turn.task === 'short' ? 1000 : 5000, turn.signal)
+          return 'done'
+        },
+      },
+    },
+    // No tool of ours calls a session in the background; the graph must hold for whoever does.
+    tools: [
+      {
+        name: 'call_later',
+        effect: 'call',
+        calling: true,
+        describe: () => ({ name: 'call_later', description: '', input: {} }),
+        run: async (input, { acts, stepKey }) => {
+          const { task } = input as { task: string }
+          const { call } = await acts.call(
+            {
+              tool: 'call_agent',
+              target: { session: coder },
+              task,
+              input: undefined,
+              context: null,
+              attachment: null,
+              maxContextTokens: undefined,
+              allowedTools: null,
+              nested: true,
+              timeoutMs: 60_000,
+              maxIterations: undefined,
+              maxTokens: undefined,
+              outputSchema: undefined,
+              background: true,
+            },
+            stepKey,
+          )
+          return { ok: true, value: call }
+        },
+      },
+    ],
+  })
+  const coder: SessionId = await session(w, 'coder')
+  const boss: SessionId = await session(w, 'boss', 'go')
+  await resting(w, boss)
+  expect(edges).toEqual([1, 0])
+})
+
+test('a wait of 55 seconds at most returns with how to go on', async () => {
+  let state: unknown
+  const w = await world({
+    agents: {
+      planner: {
+        script: async (turn) => {
+          state = (await turn.tool('wait_for_session', { sessionId: child, timeout_seconds: 500 })).value
+          return 'ok'
+        },
+      },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(200_000, turn.signal)
+          return 'done'
+        },
+      },
+    },
+  })
+  const child: SessionId = await session(w, 'coder', 'go')
+  await resting(w, await session(w, 'planner', 'go'))
+  expect(state).toMatchObject({ isActive: true, next: expect.stringContaining(child) as string })
+  expect((await w.events('wait.ended'))[0]?.at).toBe(1_800_000_000_000 + 55_000)
+})

@@ -1,0 +1,66 @@
+/** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
+import type { Outcome, Usage } from '../../model/event.ts'
+import { StoreUnavailable } from './store-health.ts'
+
+const causesMax = 5
+
+/** The refusal behind a fault, where the store could not write; null where it was something else. */
+export function storeRefusal(fault: unknown): StoreUnavailable['refusal'] | null {
+  for (let at = fault, depth = 0; at instanceof Error && depth < causesMax; at = at.cause, depth += 1)
+    if (at instanceof StoreUnavailable) return at.refusal
+  return null
+}
+
+/** The turn's tokens are used up: it ends with what it has. */
+export class BudgetExhausted extends Error {
+  override readonly name = 'BudgetExhausted'
+}
+
+/** The turn is no longer ours: another activation has it, or it has ended. Nothing more may be recorded. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced'
+}
+
+export type ProviderFaultCode =
+  | 'provider_unconfigured'
+  | 'provider_error'
+  | 'provider_stalled'
+  | 'provider_garbage'
+  | 'provider_cut'
+  | 'script_failed'
+
+/**
+ * A model, or what stands in for one, gave no usable answer. The message starts with the code and holds no
+ * secrets: it is recorded and shown.
+ */
+export class ProviderFault extends Error {
+  override readonly name = 'ProviderFault'
+  readonly code: ProviderFaultCode
+  /** What the broken answer cost; null where nothing was received. */
+  readonly usage: Usage | null
+
+  constructor(
+    code: ProviderFaultCode,
+    detail: string,
+    options: { usage?: Usage | null; cause?: unknown } = {},
+  ) {
+    super(detail === '' ? code : `${code}: ${detail}`, { cause: options.cause })
+    this.code = code
+    this.usage = options.usage ?? null
+  }
+}
+
+/** What really ran the turn is gone, and cannot go on: the turn ends `lost`. */
+export class RunnerLost extends Error {
+  override readonly name = 'RunnerLost'
+}
+
+/** Why a driver's signal aborted: the turn was told to stop. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+  readonly outcome: Outcome
+  constructor(outcome: Outcome) {
+    super(`the turn was stopped (${outcome})`)
+    this.outcome = outcome
+  }
+}

@@ -1,0 +1,70 @@
+/** The part of the ports that is about looking around: lists that no decision rests on. */
+import type { Answer, EventOf, StoredEvent } from '../../model/event.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import type { CallId, FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
+import type { MailLists, Notice } from './mail-port.ts'
+
+export type Lists = {
+  /** Sessions that are not a call's own, newest first, with what a list shows of them. */
+  listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
+  /** Ids of sessions that contain a text. */
+  sessionsLike(part: string, limit: number): Promise<SessionId[]>
+  children(parent: SessionId): Promise<SessionRow[]>
+  /** Spawned sessions that have done nothing since then, and have nothing live below them. */
+  restingSince(before: Millis, limit: number): Promise<SessionId[]>
+  /** Agents that doors made, by their `agent.created`. */
+  agentRows(): Promise<{ created: EventOf<'agent.created'>; at: Millis; deleted: boolean }[]>
+  openQuestions(): Promise<StoredEvent[]>
+  question(id: string): Promise<{ asked: StoredEvent; answer: Answer | null; by: string | null } | null>
+  /** Calls that somebody waits for, and inputs that wait for their session. */
+  counts(): Promise<{ openCalls: number; queued: number }>
+  /** Who waits for whom at this moment. */
+  waits(at: Millis): Promise<WaitRow[]>
+  /**
+   * Calls, opened or refused, newest first; of a session those that it made and those that were made to it. A
+   * page may be short, `next` says where to go on.
+   */
+  calls(ask: CallsAsk, limit: number): Promise<CallPage>
+  /** What a session was told that no turn of it was given yet, newest last. */
+  notices(session: SessionId, limit: number): Promise<Notice[]>
+  readonly mail: MailLists
+}
+
+export type CallsAsk = { session: SessionId | null; before: number | null }
+export type CallPage = {
+  calls: {
+    /** `call.opened` or `call.refused`. */
+    first: StoredEvent
+    ended: EventOf<'call.ended'> | null
+    /** What its turn had used when it stopped, which may be after the call had ended. */
+    used: number
+    /** Of a refused one. */
+    flow: FlowId | null
+  }[]
+  next: number | null
+}
+export type ListAsk = {
+  dir?: string
+  active?: boolean
+  agent?: string
+  parent?: SessionId
+  archived: boolean
+  before?: { createdAt: Millis; id: SessionId }
+}
+export type SessionListing = {
+  row: SessionRow
+  active: boolean
+  updatedAt: Millis
+  parentArchived: boolean
+  lastTurn: TurnId | null
+  buffered: number
+}
+export type WaitRow = {
+  waiter: SessionId
+  waiterAgent: string
+  target: SessionId
+  targetAgent: string
+  call: CallId | null
+  since: Millis
+  until: Millis
+}

@@ -1,0 +1,88 @@
+/**
+ * The part of the ports that is about mail: what is asked for, what is answered, and what lists there are.
+ */
+import type { MessageFacts } from '../../model/facts.ts'
+import type { Boundary } from '../../model/frame.ts'
+import type { MessageId, Millis, SessionId } from '../../model/id.ts'
+import type { Which } from '../../model/mail.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { SentMail } from '../../wire/mail.ts'
+
+/** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
+export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
+
+export type MailLists = {
+  /** By either spelling of its id, with what stands only in the log. */
+  message(id: MessageId): Promise<MessageFacts | null>
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
+  counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
+  /**
+   * Of one session, or of all (null); the newest first, `before` is the `updatedSeq` of the last one seen.
+   */
+  drafts(owner: SessionId | null, before: number | null, limit: number): Promise<MessageFacts[]>
+  /**
+   * A message with all that it answers and all that answer it, oldest first; `after` is the `createdSeq` of
+   * the last one seen.
+   */
+  thread(id: MessageId, after: number, limit: number): Promise<MessageFacts[]>
+  /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
+  dead(before: number | null, limit: number): Promise<MessageFacts[]>
+  /** Sessions that a call made, that are over, and for which mail still waits. */
+  stranded(limit: number): Promise<SessionId[]>
+}
+
+/** What a session was told that nobody asked for, and about what. */
+export type Notice = { about: string; text: string }
+
+/**
+ * What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise.
+ */
+export type MailAsk = {
+  message: string
+  /** `new`, `fork`, or an id or a unique part of one. */
+  session?: string
+  elaborate?: boolean
+  fork?: boolean | number
+  iterate?: boolean
+  id?: string
+  draft?: boolean
+  /** One id of a message, or none. */
+  reply?: readonly string[]
+}
+/** One draft. `read` is its `updated_at` as it was read: one that was changed since is left as it is. */
+export type DraftAsk = { id: string; read: string | null }
+export type SessionSummary = {
+  id: SessionId
+  agent: string
+  title: string
+  cwd: string
+  status: 'idle' | 'streaming' | 'error'
+  active: boolean
+  parent: SessionId | null
+  createdAt: Millis
+  updatedAt: Millis
+  buffered: number
+}
+
+/** What tools may ask of mail, bound to one turn. */
+export type MailActs = {
+  /** Sessions that are not a call's own, newest first. `dir` null is anywhere. */
+  listSessions(ask: { dir: string | null; active: boolean | null }): Promise<SessionSummary[]>
+  sendMail(ask: MailAsk, key: string): Promise<SentMail | Refusal>
+  /** `session` null is one's own. */
+  readInbox(ask: { session: string | null; replies: boolean | null; limit: number }): Promise<
+    | {
+        messages: MessageFacts[]
+        total: number
+        notices: Notice[]
+        /** For the frames of what is shown of them. */
+        boundary: Boundary
+      }
+    | Refusal
+  >
+  /** Null where nothing waits. The same key takes no second message. */
+  acceptMail(
+    ask: { session: string | null; which: Which; replies: boolean | null },
+    key: string,
+  ): Promise<MessageFacts | null | Refusal>
+}

@@ -1,0 +1,422 @@
+/** What the runtime needs from outside: small ports, their contracts in the comments. */
+import type { z } from 'zod'
+import type { Agent } from '../../model/agent.ts'
+import type { ContextFilter, Entry } from '../../model/context.ts'
+import type { Event, EventOf, Notices, Outcome, StepKind, StoredEvent, Usage } from '../../model/event.ts'
+import type {
+  Activation,
+  BelowRow,
+  MailFacts,
+  MessageFacts,
+  MessageRow,
+  OpenFacts,
+  QuestionFacts,
+  SendFacts,
+  SessionFacts,
+  SessionRow,
+  TurnFacts,
+  TurnRow,
+} from '../../model/facts.ts'
+import type { Boundary } from '../../model/frame.ts'
+import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { InboxAsk, MailActs } from './mail-port.ts'
+import type { SessionState } from '../../wire/sessions.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
+import type { StoreHealth } from './store-health.ts'
+
+export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
+
+/** Something was appended. May be late, doubled or lost: it saves time, nothing depends on it. */
+export type Hint =
+  | {
+      kind: 'call.ended'
+      call: CallId
+      /** Given where the commit was made in this process. */
+      event?: EventOf<'call.ended'>
+    }
+  | { kind: 'turn.ended'; turn: TurnId; session: SessionId; event?: EventOf<'turn.ended'> }
+  | { kind: 'turn.queued'; session: SessionId }
+  | { kind: 'turn.cancelled'; turn: TurnId; outcome: Outcome }
+  | { kind: 'question.answered'; question: string }
+  | {
+      kind: 'appended'
+      /** What was appended, with the number of the first; given where the commit was made in this process. */
+      events?: readonly Event[]
+      first?: number
+      at?: Millis
+    }
+
+export type EventFilter = { sessions?: readonly SessionId[]; types?: readonly Event['type'][] }
+
+/** Work that no notification is needed for: found by looking. */
+export type Due = {
+  /** Pending calls past their deadline. */
+  calls: CallId[]
+  /** Sessions with something queued and nothing running, or whose runner has lost its lease. */
+  sessions: SessionId[]
+  /**
+   * Where to go on looking for sessions; null where there are no more. Those that nobody can run now stay
+   * due, and must not hide the others.
+   */
+  next: SessionId | null
+  /** Running turns past their own deadline. */
+  turns: TurnId[]
+  /** Turns of clients outside whose node is gone: nobody can run them again. */
+  lost: TurnId[]
+}
+
+export type Store = {
+  /**
+   * Runs `work` alone with respect to all work that names one of the same keys. It reads facts, then appends;
+   * it may run again. Settles, yes or no, when durable.
+   */
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
+  /** In commit order; never skips a late commit. */
+  read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
+  /** The cursor after the newest event. */
+  lastSeq(): number
+  /**
+   * Whether it can write. While it cannot, every transaction is rejected with StoreUnavailable, and reading
+   * goes on.
+   */
+  health(): StoreHealth
+  onHint(listener: (hints: readonly Hint[]) => void): () => void
+  heartbeat(node: NodeId, ttlMs: number): Promise<void>
+  /** At most `limit` of each kind; sessions in the order of their ids, those after `after`. */
+  due(now: Millis, limit: number, after?: SessionId | null): Promise<Due>
+  /** Single rows, read outside a transaction: for answers, never for decisions. */
+  turn(id: TurnId): Promise<TurnRow | null>
+  session(id: SessionId): Promise<SessionRow | null>
+  sessionFacts(id: SessionId): Promise<SessionFacts>
+  turns(
+    filter: { flow?: FlowId; session?: SessionId; callerTurn?: TurnId },
+    limit: number,
+  ): Promise<TurnRow[]>
+  sessions(filter: { agent?: string; kind?: SessionRow['kind'] }, limit: number): Promise<SessionRow[]>
+  event(seq: number): Promise<StoredEvent | null>
+  /** The refusal of a call that never opened. */
+  refused(call: string): Promise<StoredEvent | null>
+  /**
+   * Entries of a conversation, newest first, that pass `select`; cost grows with what is returned, not with
+   * the history.
+   */
+  entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
+  /** Single entries by their numbers, in that order; they never change. */
+  entriesByNumber(session: SessionId, numbers: readonly number[]): Promise<Entry[]>
+  close(): Promise<void>
+}
+
+export type EntrySelect = {
+  filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>
+  now: Millis
+  tokensMax: number
+}
+export type EntryPage = {
+  /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
+  entries: Entry[]
+  total: number
+  dropped: Record<string, number>
+}
+
+/**
+ * Facts are one statement each. `append` is buffered and applied to log and views after `work` returns: a
+ * refusal or a throw has written nothing, and own writes are not read back.
+ */
+export type Tx = {
+  now: Millis
+  turn(id: TurnId): Promise<TurnFacts | null>
+  /** The cheap part of `turn`, for whoever runs it and has the rest. */
+  activation(id: TurnId): Promise<Activation | null>
+  session(id: SessionId): Promise<SessionFacts>
+  /** Also the caller's side of the wait-for graph. Throws NeedsKeys where the wait path leaves the keys. */
+  open(query: { call: CallId; callerTurn: TurnId; target: SessionId | null }): Promise<OpenFacts | null>
+  /** For a message: its sender, its target, and what its flow has sent. */
+  send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
+  question(id: string): Promise<QuestionFacts | null>
+  /** What a session was told that no turn of it was given yet. */
+  notices(session: SessionId): Promise<Notices | null>
+  /** How far a use of a tool by a program outside is on record. */
+  traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
+  message(id: MessageId): Promise<MessageFacts | null>
+  /** What waits for a session. */
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>
+  /** What an act with this id has accepted. */
+  accepted(act: string): Promise<MessageFacts | null>
+  mail(session: SessionId): Promise<MailFacts>
+  /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
+  below(turn: TurnId): Promise<BelowRow[]>
+  append(...events: Event[]): void
+}
+
+/** Facts were read that the named keys do not cover; the store runs the work again with these added. */
+export class NeedsKeys extends Error {
+  readonly keys: readonly Key[]
+  constructor(keys: readonly Key[]) {
+    super(`facts outside the keys: ${keys.join(', ')}`)
+    this.keys = keys
+  }
+}
+
+/** These events cannot be written; nothing of them was. */
+export class AppendFault extends Error {}
+
+/** `read` may be repeated after a crash; `write` may not; `call` records itself as a call. */
+export type ToolEffect = 'read' | 'write' | 'call'
+
+export type Tool = {
+  name: string
+  effect: ToolEffect
+  /**
+   * True for tools that call, spawn or send: removed by `allow_nested_calls: false` and at the depth limit.
+   */
+  calling: boolean
+  /**
+   * True for tools that wait for another session: a wait is an edge of the wait-for graph (R5), and an edge
+   * belongs to a turn.
+   */
+  waits?: boolean
+  /** Why the configuration keeps it from everybody: it is not shown, and says no when it is used. */
+  disabled?: string
+  describe(turn: TurnContext): ToolSpec
+  /** Its input as the configuration leaves it: with its defaults, and with what it fixes. */
+  settle?(input: Json): { input: Json } | Refusal
+  /**
+   * Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after
+   * `signal` aborts.
+   */
+  run(input: Json, context: ToolContext): Promise<ToolAnswer>
+  /** How a refusal reads in this tool's own shape, recorded where the tool records itself. */
+  refuse?(refusal: Refusal, input: Json, context: ToolContext): Promise<ToolAnswer>
+}
+
+/**
+ * `shown` is what the model reads; `value` is what is recorded. `ok: false` marks a failure that the model
+ * should see as one.
+ */
+export type ToolAnswer = { ok: boolean; value: Json }
+
+export type Tools = {
+  /** All tools that could be offered to this agent, before authority is applied. */
+  of(agent: Agent): Promise<readonly Tool[]>
+}
+
+/** The turn as its tools and its driver see it. */
+export type TurnContext = {
+  turn: TurnRow
+  session: SessionRow
+  agent: Agent
+  /** Agents that this turn may call, with their descriptions. */
+  callable: readonly Agent[]
+}
+
+export type ToolContext = TurnContext & {
+  signal: AbortSignal
+  acts: Acts
+  stepKey: string
+  shownTokens: number
+  /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */
+  trace?: () => string | null
+}
+
+export type CallRequest = {
+  tool: 'sub_agent' | 'subagent' | 'call_agent'
+  /** An agent by name makes a fresh session; a session is called as it is. */
+  target: { agent: string } | { session: SessionId }
+  task: string
+  input: Json | undefined
+  context: z.infer<typeof ContextFilter> | null
+  /** Text given to the child as it is, under the task. */
+  attachment: string | null
+  maxContextTokens: number | undefined
+  allowedTools: readonly string[] | null
+  nested: boolean
+  timeoutMs: number | undefined
+  maxIterations: number | undefined
+  maxTokens: number | undefined
+  outputSchema: Json | undefined
+  background: boolean
+}
+
+/** What became of a call: the same keys in every outcome. */
+export type CallResult = {
+  call: CallId
+  agent: string
+  outcome: Outcome
+  output: string
+  truncated: boolean
+  errors: string[]
+  toolCalls: string[]
+  tokensUsed: number
+  durationMs: number
+  iterations: number
+  path: string[]
+  refusal: Refusal | null
+}
+
+export type SpawnRequest = {
+  cwd: string
+  initialMessage: string | null
+  agent: string | null
+  model: string | null
+}
+/** What tools may ask of the runtime, bound to one turn. */
+export type Acts = MailActs & {
+  call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
+  /** Records a call that could not even be read as one. */
+  refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
+  waitForCall(
+    call: string,
+    timeoutMs: number,
+  ): Promise<{ result: CallResult; tool: string } | { partial: string } | Refusal>
+  /** A message to another session; nobody waits for it. The same key has one effect. */
+  send(
+    to: string,
+    text: string,
+    key: string,
+  ): Promise<
+    { messageId: string; status: 'dispatched' | 'queued' | 'buffered'; sessionId: SessionId } | Refusal
+  >
+  /** A session of its own, below this one. */
+  spawn(
+    request: SpawnRequest,
+    key: string,
+  ): Promise<{ sessionId: SessionId; cwd: string; agent: string; messageId: string | null } | Refusal>
+  state(session: string): Promise<SessionState | Refusal>
+  /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
+  waitForSession(session: string, timeoutMs: number): Promise<SessionState | Refusal>
+  readOutput(
+    call: string,
+    offset: number,
+    limit: number,
+  ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
+}
+/** One request to a model and its answer, as recorded. */
+export type ModelAnswer = {
+  text: string
+  toolCalls: { id: string; name: string; input: Json }[]
+  usage: Usage
+  finish: string
+}
+
+export type Steps = {
+  /**
+   * Returns the recorded result where there is one; otherwise runs `effect` and records its result. Steps of
+   * kind `model` and `summary` may be repeated after a crash. Throws when the budget is used up or the turn
+   * has ended.
+   */
+  step<T extends Json>(
+    kind: StepKind,
+    name: string,
+    request: Json,
+    effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
+  ): Promise<T>
+  /** Runs one tool of this turn, recorded once; authority is checked here. */
+  tool(name: string, input: Json): Promise<ToolAnswer>
+  /** Text of the answer as it streams. Kept as partial output. */
+  emit(text: string): void
+  /** Tokens that this turn may still use; null is no budget. */
+  tokensLeft(): number | null
+}
+
+export type TurnInput = TurnContext & {
+  /** The child's prompt with workspace text; never empty of the agent's own prompt. */
+  system: string
+  /** The conversation before this turn, oldest first. */
+  history: readonly Entry[]
+  /** What this turn is asked, as the model reads it. */
+  prompt: string
+  /** The bare task, for scripted agents. */
+  task: string
+  input: Json
+  tools: readonly ToolSpec[]
+  maxIterations: number
+  /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */
+  trace?: () => string | null
+  /** 2 when the turn is asked again because its answer did not satisfy the schema. */
+  attempt: number
+}
+
+export type TurnOutcome = {
+  outcome: 'completed' | 'failed' | 'budget_exhausted' | 'timed_out' | 'lost'
+  output: string
+  error: string | null
+  iterations: number
+}
+
+/**
+ * May throw. Must stop soon after `signal` aborts. Asks for every effect through `steps`, so that it is
+ * recorded once.
+ */
+export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
+
+export type Agents = {
+  get(name: string): Agent | undefined
+  /** The same list as before, unless agents were made or deleted. */
+  names(): readonly string[]
+  /**
+   * By id, then by the title of an agent that a door made, then by name. Without it names are all there is.
+   */
+  resolve?(idOrName: string): Agent | undefined
+  driver(agent: Agent): Driver
+  /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
+  isThere?(agent: Agent, session: SessionId): boolean
+}
+
+/** Writes a summary of a conversation for one agent, or null where it has no model. */
+export type Summarise = (
+  agent: Agent,
+  previous: string | null,
+  entries: readonly Entry[],
+  signal: AbortSignal,
+  boundary: Boundary,
+) => Promise<{ text: string; usage: Usage } | null>
+
+/** Text about a directory for a child's prompt, or a refusal where a path leaves it. */
+export type DescribeWorkspace = (
+  cwd: string,
+  files: readonly string[] | undefined,
+) => Promise<{ text: string } | Refusal>
+
+/**
+ * How a check against a schema ended. `unfinished` depends on the machine and its load, so whoever goes on
+ * after it records it.
+ */
+export type SchemaCheck =
+  | { kind: 'checked'; problems: string[] }
+  | { kind: 'refused'; refusal: Refusal }
+  | { kind: 'unfinished'; why: string }
+
+/**
+ * JSON Schemas from outside. Ends within a bound of its own, whatever the schema is; rejects with the
+ * signal's reason when that aborts first.
+ * `output` null asks only whether the schema can be used. Owners take turns.
+ */
+export type Schemas = {
+  check(
+    schema: Json,
+    output: string | null,
+    options: { owner: string; signal: AbortSignal },
+  ): Promise<SchemaCheck>
+}
+
+/**
+ * `now` is the wall clock, for the record and for others: it may be set back or forward. `elapsed` only
+ * passes, from some moment on: every limit and pause in the process is measured with it.
+ * `sleep` passes with it too, and rejects with the signal's reason when it aborts.
+ */
+export type Clock = {
+  now(): Millis
+  elapsed(): Millis
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export type Ids = {
+  next(): string
+  /**
+   * A boundary for the frames of one prompt, which nobody can foresee. Null where something is replayed that
+   * was recorded without one.
+   */
+  boundary(): Boundary
+}

@@ -1,0 +1,156 @@
+/**
+ * Secrets never enter the log: what is about to be appended is looked at, and a secret is replaced by a mark
+ * before anything is written or folded. Nothing that was written is ever changed.
+ *
+ * A turn that is running keeps what it has in memory, so tools still work with the real values; the log,
+ * everybody who reads it later, and a turn that is taken up again after a crash see the marks.
+ * Nothing is learned from what agents write: whether a text is masked depends on that text and on what the
+ * server was started with.
+ */
+import type { Event } from '../../model/event.ts'
+import { createMasker, type Masker } from '../../model/mask-secrets.ts'
+import { secretValues } from '../../model/secret-shapes.ts'
+import { hashText } from './recorded.ts'
+
+export type SecretGuard = {
+  /** The events as they may be written; null where they may be written as they are. Pure. */
+  clean(events: readonly Event[]): readonly Event[] | null
+  /** For lines of logs and warnings, which must not say what the log does not. */
+  readonly masker: Masker
+}
+
+/** Fields of events that are ours: ids, names and hashes, never an agent's text. */
+export const idFields: readonly string[] = [
+  'type',
+  'session',
+  'turn',
+  'call',
+  'flow',
+  'target',
+  'message',
+  'from',
+  'parent',
+  'node',
+  'key',
+  'taskHash',
+  'kind',
+  'tool',
+  'agent',
+  'source',
+  'outcome',
+  'grant',
+  'about',
+  'boundary',
+]
+
+/** With names, places and numbers that stay on this machine. */
+export const ownFields: ReadonlySet<string> = new Set([
+  ...idFields,
+  'name',
+  'cwd',
+  'model',
+  'usage',
+  'toolCalls',
+  'question',
+  'senderTurn',
+  'inReplyTo',
+  'trace',
+  'path',
+  'revisedBy',
+  'releasedBy',
+  'writtenIn',
+])
+
+/** The agent of a call that was refused is whatever the model asked for. */
+export const isOwn = (fields: ReadonlySet<string>, { type }: Event, name: string): boolean =>
+  fields.has(name) && !(name === 'agent' && type === 'call.refused')
+
+type GuardOptions = {
+  env: Readonly<Record<string, string | undefined>>
+  /** Keys of providers and the like, which need not be in a variable named like one. */
+  values?: readonly string[]
+}
+
+export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
+  const masker = createMasker([...secretValues(env), ...values])
+  const isClean = cleanCheck(masker)
+  return {
+    masker,
+    clean(events) {
+      if (isClean(events)) return null
+      const left = events.map((event) => cleanEvent(event, masker))
+      return left.some((event, index) => event !== events[index]) ? left : null
+    },
+  }
+}
+
+function cleanEvent(event: Event, masker: Masker): Event {
+  let left: Record<string, unknown> | null = null
+  for (const [name, value] of Object.entries(event)) {
+    if (isOwn(ownFields, event, name)) continue
+    const clean: unknown = masker.value(value, name)
+    if (clean !== value) left = { ...(left ?? event), [name]: clean }
+  }
+  if (left === null) return event
+  // The hash of a task is that of the task that is left, or it could be found by trying.
+  return (
+    'taskHash' in event && left['task'] !== event.task
+      ? { ...left, taskHash: hashText(String(left['task'])) }
+      : left
+  ) as Event
+}
+
+/**
+ * Runs for every transaction, so the common events are read field by field; of the others, fields are chosen
+ * once for each type.
+ */
+function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
+  const fields = new Map<string, readonly string[]>()
+  // A transaction often has one text several times.
+  let seen: string[] = []
+  const check = (value: unknown, name: string): boolean => masker.isClean(value, name, seen)
+  const checkFree = (event: Event): boolean => {
+    const known = fields.get(event.type)
+    const free = known ?? freeFields(event)
+    if (known === undefined) fields.set(event.type, free)
+    for (const name of optionalFields)
+      if (name in event && !free.includes(name) && !check(event[name as keyof Event], name)) return false
+    return free.every((name) => check(event[name as keyof Event], name))
+  }
+  return (events) => {
+    const clean = events.every((event) => checkCommon(event, check) ?? checkFree(event))
+    seen = []
+    return clean
+  }
+}
+
+/** Free text that is not in every event of its type. */
+const optionalFields = ['notices', 'use']
+
+/** Undefined for what is not common. */
+function checkCommon(event: Event, check: (value: unknown, name: string) => boolean): boolean | undefined {
+  if (event.type === 'step.ended') return check(event.output, 'output') && check(event.input, 'input')
+  if (event.type === 'turn.ended')
+    return check(event.output, 'output') && check(event.error, 'error') && check(event.entry, 'entry')
+  if (event.type === 'call.ended')
+    return check(event.output, 'output') && check(event.errors, 'errors') && check(event.cause, 'cause')
+  if (event.type !== 'call.opened') return event.type === 'turn.started' ? true : undefined
+  // Of the manifest only these are texts.
+  return (
+    check(event.task, 'task') &&
+    check(event.attachment, 'attachment') &&
+    check(event.input, 'input') &&
+    check(event.requested, 'requested') &&
+    check(event.outputSchema, 'outputSchema') &&
+    check(event.context.summary, 'summary') &&
+    check(event.context.workspace, 'workspace') &&
+    check(event.notices, 'notices')
+  )
+}
+
+/** Events of one type have the same fields, and numbers stay numbers. */
+const freeFields = (event: Event): string[] =>
+  Object.keys(event).filter(
+    (name) =>
+      !isOwn(ownFields, event, name) && !['number', 'boolean'].includes(typeof event[name as keyof Event]),
+  )

@@ -1,0 +1,78 @@
+/** Waiting for a call to end: hints make it quick, looking makes it sure. */
+import type { EventOf } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
+import { toTurnId, type CallId, type TurnId } from '../../model/id.ts'
+import { listen, type Runtime } from './runtime.ts'
+import type { CallResult } from './ports.ts'
+
+export function toResult(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
+  return {
+    call: ended.call,
+    agent: row.grant.agent,
+    outcome: ended.outcome,
+    output: ended.output,
+    truncated: ended.truncated,
+    errors: ended.errors,
+    toolCalls: ended.toolCalls,
+    tokensUsed: ended.tokensUsed,
+    durationMs: Math.max(0, ended.endedAt - ended.openedAt),
+    iterations: ended.iterations,
+    path: row.grant.path.map((hop) => hop.agent),
+    refusal: null,
+  }
+}
+
+/** The ending of a call if it has ended, from the log. */
+export async function readEnding(
+  runtime: Runtime,
+  call: CallId,
+): Promise<{ ended: EventOf<'call.ended'>; row: TurnRow } | null> {
+  const row = await runtime.store.turn(toTurnId(call))
+  if (row === null || row.call === null || row.call.pending || row.endedSeq === null) return null
+  const stored = await runtime.store.event(row.endedSeq)
+  if (stored?.event.type !== 'call.ended') return null
+  return { ended: stored.event, row }
+}
+
+/**
+ * Resolves with the ending. Whoever learns of it first calls `settleCall`: a hint, the deadline, or the
+ * sweep.
+ */
+export function callEnding(
+  runtime: Runtime,
+  call: CallId,
+): { ending: Promise<EventOf<'call.ended'>>; forget: () => void } {
+  let forget = (): void => undefined
+  const ending = new Promise<EventOf<'call.ended'>>((resolve) => {
+    forget = listen(runtime.callWaiters, call, resolve)
+  })
+  return { ending, forget: () => forget() }
+}
+
+export function settleCall(runtime: Runtime, ended: EventOf<'call.ended'>): void {
+  const waiters = runtime.callWaiters.get(ended.call)
+  if (waiters === undefined) return
+  runtime.callWaiters.delete(ended.call)
+  for (const resolve of waiters) resolve(ended)
+}
+
+export function settleTurn(runtime: Runtime, turn: TurnId, ended: EventOf<'turn.ended'>): void {
+  const waiters = runtime.turnWaiters.get(turn)
+  if (waiters === undefined) return
+  runtime.turnWaiters.delete(turn)
+  for (const resolve of waiters) resolve(ended)
+}
+
+/** For hints that were lost: settles every waiter here whose call or turn has ended. */
+export async function lookForEndings(runtime: Runtime): Promise<void> {
+  for (const call of Array.from(runtime.callWaiters.keys())) {
+    const found = await readEnding(runtime, call)
+    if (found !== null) settleCall(runtime, found.ended)
+  }
+  for (const turn of Array.from(runtime.turnWaiters.keys())) {
+    const row = await runtime.store.turn(turn)
+    if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) continue
+    const stored = await runtime.store.event(row.endedSeq)
+    if (stored?.event.type === 'turn.ended') settleTurn(runtime, turn, stored.event)
+  }
+}

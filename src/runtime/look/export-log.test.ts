@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import { flowOf, replayed } from '../../../test/kits/replay.ts'
+import { valueOf, world, type World } from '../../../test/kits/world.ts'
+import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
+import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
+import { transactionsOf } from '../../store/transactions.ts'
+import { viewsEqual } from '../../store/rebuild.ts'
+import { exportLog, importLog, readExport, type ExportHeader } from './export-log.ts'
+
+const exported = (w: World, id: string | null, env: Record<string, string> = {}) =>
+  exportLog(w.store, transactionsOf(w.store.db), { id, version: '1.2.3', env })
+
+async function imported(text: string, store?: SqliteStore): Promise<SqliteStore> {
+  let at = 0
+  const target = store ?? sqliteStore({ directory: ':memory:', now: () => at })
+  await importLog(readExport(text), {
+    transact: (keys, work) => target.transact(keys, work),
+    lastSeq: () => target.lastSeq(),
+    at: (moment) => (at = moment),
+  })
+  return target
+}
+
+/**
+ * A conversation that is passed on, a session that is called twice from different flows, and a flow in
+ * between that has nothing to do with it.
+ */
+async function conversations(secret = 'nothing'): Promise<World> {
+  const a: ScriptedFunction = async (turn) => {
+    if (turn.task !== 'go') return `noted: ${turn.task}`
+    const { output } = valueOf(
+      await turn.tool('sub_agent', {
+        agent_name: 'b',
+        task: 'use what was said',
+        context: { last_messages: 10, include_summary: true },
+      }),
+    ) as { output: string }
+    const kept = valueOf(
+      await turn.tool('call_agent', { agent_id: 'keeper', message: `remember: ${output}` }),
+    )
+    return turn.think(`${output} ${JSON.stringify(kept['response'])}`)
+  }
+  const w = await world({
+    agents: {
+      a: { script: a },
+      b: {
+        script: async (turn) =>
+          turn.think(`I was shown ${turn.history.map((entry) => entry.text).join(' | ')}`),
+      },
+      keeper: { script: (turn) => `${turn.history.length} before, now ${turn.task}` },
+      other: { script: () => 'unrelated words' },
+    },
+  })
+  const { session } = await w.run('a', `the word is ${secret}`)
+  await w.run('other', 'something else')
+  await w.run('a', 'go', { session: session as `ses_${string}` })
+  await w.run('a', 'go', { session: session as `ses_${string}` })
+  return w
+}
+
+test('a flow is exported with the conversations that it was shown, and nothing else; it replays elsewhere with the same hash', async () => {
+  const w = await conversations()
+  const flow = await flowOf(w)
+  const here = await replayed(w, flow)
+  expect(here).toMatchObject({ equal: true, difference: null })
+  const { header, text } = await exported(w, flow)
+  expect(text).not.toContain('unrelated words')
+  expect(header).toMatchObject({
+    tieline: 'log',
+    format: 1,
+    version: '1.2.3',
+    of: flow,
+    turns: 3,
+    contextTurns: 3,
+    redacted: 0,
+    events: text.trimEnd().split('\n').length - 1,
+  })
+  const store = await imported(text)
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+  const there = await replayed(w, flow, store)
+  expect(there).toMatchObject({ equal: true, difference: null, hash: here.hash, events: here.events })
+})
+
+test('a call alone is complete too: the conversation of its caller that it was shown comes with it', async () => {
+  const w = await conversations()
+  const call =
+    (await w.events('call.opened')).findLast(({ event }) => event.grant.agent === 'b')?.event.call ?? ''
+  const here = await replayed(w, call)
+  const there = await replayed(w, call, await imported((await exported(w, call)).text))
+  expect(there).toMatchObject({ equal: true, kind: 'call', hash: here.hash, turns: [{ agent: 'b' }] })
+})
+
+test('the whole log comes back as it was: the same events at the same times, folded to the same views', async () => {
+  const w = await conversations()
+  const store = await imported((await exported(w, null)).text)
+  expect((await store.read(0, {}, 10_000)).events).toEqual((await w.store.read(0, {}, 10_000)).events)
+  expect(viewsEqual(store.db).equal).toBe(true)
+})
+
+test('secrets are gone, the same one has the same mark everywhere, and what is left replays', async () => {
+  const secret = 'hunter2-of-the-environment'
+  const w = await conversations(secret)
+  const flow = await flowOf(w)
+  const { header, text } = await exported(w, flow, { MY_API_KEY: secret, HOME: 'was shown' })
+  expect(text).not.toContain(secret)
+  expect(text).toContain('was shown')
+  expect(header.redacted).toBe(1)
+  const there = await replayed(w, flow, await imported(text))
+  expect(there).toMatchObject({ equal: true, difference: null })
+  expect((await replayed(w, flow, await imported(text))).hash).toBe(there.hash)
+})
+
+test('a file that is damaged, changed, newer or no export at all is refused before anything is written, and so is a log that is not empty', async () => {
+  const w = await conversations()
+  const { text } = await exported(w, await flowOf(w))
+  const [first = '', ...rest] = text.trimEnd().split('\n')
+  const header = JSON.parse(first) as ExportHeader
+  const withHeader = (more: object, lines = rest): string =>
+    [JSON.stringify({ ...header, ...more }), ...lines].join('\n')
+  expect(() => readExport(withHeader({}, rest.slice(1)))).toThrow(
+    /damaged: it should have \d+ events and has \d+/,
+  )
+  expect(() =>
+    readExport(
+      withHeader(
+        {},
+        rest.map((line) => line.replace('go', 'no')),
+      ),
+    ),
+  ).toThrow('its hash is not that of its events')
+  expect(() => readExport(withHeader({ format: 2, version: '9.0.0' }))).toThrow(
+    'written by a newer Tieline (9.0.0; its format is 2, this one knows 1)',
+  )
+  expect(() => readExport(withHeader({ events: undefined }))).toThrow('its header is not complete (events)')
+  expect(() => readExport('hello\n')).toThrow('no export of a Tieline log')
+  expect(() => readExport('')).toThrow('no export of a Tieline log')
+  await expect(imported(text, w.store)).rejects.toThrow('is not empty')
+})
+
+test('an event that this version does not know is refused with its line', async () => {
+  const { createHash } = await import('node:crypto')
+  const line = JSON.stringify({ tx: 1, at: 1, event: { type: 'night.fell', session: 'ses_1', turn: null } })
+  const header = {
+    tieline: 'log',
+    format: 1,
+    version: '1',
+    of: null,
+    events: 1,
+    turns: 0,
+    contextTurns: 0,
+    redacted: 0,
+    hash: createHash('sha256').update(line).digest('hex'),
+  }
+  expect(() => readExport(`${JSON.stringify(header)}\n${line}\n`)).toThrow(
+    'line 2 is not an event that this Tieline knows',
+  )
+})

@@ -1,0 +1,221 @@
+/**
+ * A recorded run as a file: a header, then one line of JSON for each event.
+ *
+ * What is exported of a flow, a session or a call is complete: its turns and everything below them, and the
+ * earlier turns of the conversations that they were shown.
+ * Secrets are taken out. The hash in the header is that of all lines after it.
+ */
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { ownLimits, parseJson } from '../../model/bounded-json.ts'
+import { Event, type StoredEvent } from '../../model/event.ts'
+import { toTurnId, type SessionId, type TurnId } from '../../model/id.ts'
+import { opensTurn } from '../../model/opening.ts'
+import type { Store } from '../kernel/ports.ts'
+import { createRedactor } from '../kernel/redact.ts'
+import { readAll, findScope, type LogReader, type Scope } from '../kernel/scope.ts'
+import { isRefusal } from '../../model/refusal.ts'
+
+export const exportFormat = 1
+
+export const ExportHeader = z.strictObject({
+  tieline: z.literal('log'),
+  format: z.number().int(),
+  /** Of the Tieline that wrote it. */
+  version: z.string(),
+  /** The call, session or flow that was asked for; null is the whole log. */
+  of: z.string().nullable(),
+  events: z.number().int(),
+  turns: z.number().int(),
+  /** Earlier turns of the conversations that those were shown. */
+  contextTurns: z.number().int(),
+  /** How many secrets were taken out. */
+  redacted: z.number().int(),
+  hash: z.string(),
+})
+export type ExportHeader = z.infer<typeof ExportHeader>
+
+/** Events with the same `tx` were decided together. */
+const ExportLine = z.strictObject({ tx: z.number().int(), at: z.number(), event: Event })
+
+export type Transaction = { at: number; events: readonly StoredEvent[] }
+
+export type ExportRequest = {
+  id: string | null
+  version: string
+  env: Readonly<Record<string, string | undefined>>
+}
+
+export async function exportLog(
+  store: LogReader,
+  transactions: Iterable<Transaction>,
+  request: ExportRequest,
+): Promise<{ header: ExportHeader; text: string }> {
+  const scope = request.id === null ? null : await findScope(store, request.id)
+  const context = scope === null ? { turns: [], sessions: [] } : await contextOf(store, scope)
+  const wanted = scope === null ? () => true : wantedOf(scope, context)
+  const kept = [...transactions]
+    .map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) }))
+    .filter(({ events }) => events.length > 0)
+  const redactor = createRedactor(request.env)
+  const lines = kept.flatMap(({ at, events }, index) =>
+    events.map((event) => JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) })),
+  )
+  const turns =
+    scope?.turns.length ??
+    kept.reduce(
+      (sum, { events }) =>
+        sum + events.filter((event) => event.type === 'call.opened' || opensTurn(event)).length,
+      0,
+    )
+  const header: ExportHeader = {
+    tieline: 'log',
+    format: exportFormat,
+    version: request.version,
+    of: request.id,
+    events: lines.length,
+    turns,
+    contextTurns: context.turns.length,
+    redacted: redactor.count(),
+    hash: hashOfLines(lines),
+  }
+  return { header, text: `${[JSON.stringify(header), ...lines].join('\n')}\n` }
+}
+
+const hashOfLines = (lines: readonly string[]): string => hash('sha256', lines.join('\n'), 'hex')
+
+type Context = { turns: TurnId[]; sessions: SessionId[] }
+
+/**
+ * A conversation is passed on by the numbers of its entries, so the turns that made them belong to the
+ * export.
+ */
+async function contextOf(store: LogReader, scope: Scope): Promise<Context> {
+  const own = new Set<TurnId>(scope.turns.map((turn) => turn.id))
+  const sessions = new Set<SessionId>()
+  for (const turn of scope.turns) {
+    const opened = (await store.event(turn.openedSeq))?.event
+    if (opened?.type === 'call.opened' && opened.context.messages !== null)
+      sessions.add(opened.context.messages.session as SessionId)
+    if ((await store.session(turn.session))?.kind === 'persistent') sessions.add(turn.session)
+  }
+  // A fork goes on from what was said elsewhere.
+  for (const session of sessions)
+    for (const { event } of await readAll(store, 0, { sessions: [session], types: ['session.forked'] }))
+      if (event.type === 'session.forked') sessions.add(event.from)
+  const last = scope.turns.reduce((latest, turn) => Math.max(latest, turn.openedSeq), 0)
+  const started =
+    sessions.size === 0 ? [] : await readAll(store, 0, { sessions: [...sessions], types: ['turn.started'] })
+  return {
+    turns: [
+      ...new Set(
+        started.flatMap(({ seq, event }) =>
+          seq < last && event.turn !== null && !own.has(event.turn) ? [event.turn] : [],
+        ),
+      ),
+    ],
+    sessions: [...sessions],
+  }
+}
+
+function wantedOf(scope: Scope, context: Context): (event: Event) => boolean {
+  const turns = new Set<string>([...scope.turns.map((turn) => turn.id), ...context.turns])
+  const sessions = new Set<string>([...scope.turns.map((turn) => turn.session), ...context.sessions])
+  return (event) => {
+    if (
+      (event.turn !== null && turns.has(event.turn)) ||
+      ('call' in event && turns.has(toTurnId(event.call)))
+    )
+      return true
+    return (
+      (event.type === 'session.created' ||
+        event.type === 'session.forked' ||
+        event.type === 'session.archived') &&
+      sessions.has(event.session)
+    )
+  }
+}
+
+/** The file cannot be taken; nothing was written. */
+export class ImportFault extends Error {
+  override readonly name = 'ImportFault'
+}
+
+/** `at` sets the time that the store's next transaction has. */
+export type ImportTarget = Pick<Store, 'transact' | 'lastSeq'> & { at(moment: number): void }
+
+export type ReadExport = { header: ExportHeader; transactions: { at: number; events: Event[] }[] }
+
+/** Checks the whole file; throws an ImportFault. */
+export function readExport(text: string): ReadExport {
+  const [first = '', ...lines] = text.replace(/\n$/, '').split('\n')
+  const header = headerOf(first)
+  if (lines.length !== header.events)
+    throw new ImportFault(
+      `the file is damaged: it should have ${header.events} events and has ${lines.length}. Export it again.`,
+    )
+  if (hashOfLines(lines) !== header.hash)
+    throw new ImportFault(
+      'the file is damaged, or was changed after it was exported: its hash is not that of its events. Export it again.',
+    )
+  const together = Map.groupBy(
+    lines.map((line, index) => lineOf(line, index + 2)),
+    ({ tx }) => tx,
+  )
+  return {
+    header,
+    transactions: [...together.values()].map((group) => ({
+      at: group[0]?.at ?? 0,
+      events: group.map(({ event }) => event),
+    })),
+  }
+}
+
+/** Writes what was read to a log that is empty. */
+export async function importLog({ transactions }: ReadExport, target: ImportTarget): Promise<void> {
+  if (target.lastSeq() !== 0)
+    throw new ImportFault('the log that it should go to is not empty. Name a data directory that is new.')
+  for (const { at, events } of transactions) {
+    target.at(at)
+    await target.transact(
+      [...new Set(events.map((event) => `session:${event.session}` as const))],
+      async (tx) => tx.append(...events),
+    )
+  }
+}
+
+function headerOf(line: string): ExportHeader {
+  const raw = jsonOf(line)
+  if (typeof raw !== 'object' || raw === null || (raw as { tieline?: unknown }).tieline !== 'log')
+    throw new ImportFault('this is no export of a Tieline log: the first line is not its header.')
+  const { format, version } = raw as { format?: unknown; version?: unknown }
+  if (typeof format === 'number' && format > exportFormat)
+    throw new ImportFault(
+      `the file was written by a newer Tieline (${String(version)}; its format is ${format}, this one knows ${exportFormat}). Update Tieline.`,
+    )
+  const header = ExportHeader.safeParse(raw)
+  if (!header.success)
+    throw new ImportFault(
+      `the file is damaged: its header is not complete (${header.error.issues[0]?.path.join('.') ?? ''}). Export it again.`,
+    )
+  return header.data
+}
+
+/**
+ * The line as it was written: the order of fields inside of an input is part of the key that it is found by.
+ */
+function lineOf(line: string, number: number): z.infer<typeof ExportLine> {
+  const raw = jsonOf(line)
+  const parsed = ExportLine.safeParse(raw)
+  if (!parsed.success)
+    throw new ImportFault(
+      `line ${number} is not an event that this Tieline knows (${parsed.error.issues[0]?.path.join('.') ?? ''}: ${parsed.error.issues[0]?.message ?? ''}).`,
+    )
+  return raw as z.infer<typeof ExportLine>
+}
+
+function jsonOf(line: string): unknown {
+  const parsed = parseJson(line, 'line', ownLimits)
+  // Not JSON is told like any other line that is wrong.
+  return isRefusal(parsed) ? undefined : parsed.value
+}

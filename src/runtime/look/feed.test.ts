@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import type { StoredEvent } from '../../model/event.ts'
+import { createFeed } from './feed.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Hint } from '../kernel/ports.ts'
+
+const count = 100
+
+/** A log of a hundred events that notes how it is read. */
+function slowLog() {
+  const events = Array.from({ length: count }, (_, index): StoredEvent => ({
+    seq: index + 1,
+    at: 0,
+    event: { type: 'session.renamed', session: 'ses_a', turn: null, title: `t${index}` },
+  }))
+  const seen = { reading: 0, readingMax: 0, sizes: [] as number[], faults: [] as unknown[] }
+  let hear: (hints: readonly Hint[]) => void = () => undefined
+  const runtime = {
+    store: {
+      lastSeq: () => events.length,
+      onHint: (listener: typeof hear) => ((hear = listener), () => undefined),
+      async read(after: number, _filter: object, limit: number) {
+        seen.sizes.push(limit)
+        seen.reading += 1
+        seen.readingMax = Math.max(seen.readingMax, seen.reading)
+        await new Promise((resolve) => setImmediate(resolve))
+        seen.reading -= 1
+        return { events: events.slice(after, after + limit), next: Math.min(after + limit, events.length) }
+      },
+    },
+    clock: { now: () => 0, sleep: () => new Promise<void>((resolve) => setImmediate(resolve)) },
+    deltaListeners: new Set(),
+    running: new Map(),
+    stopping: new AbortController(),
+    report: (fault: unknown) => seen.faults.push(fault),
+  } as unknown as Runtime
+  return { feed: createFeed(runtime), seen, append: (hint: Hint) => hear([hint]) }
+}
+
+test('hundreds who catch up at once read the log a few at a time, in small pages first, and each gets every event', async () => {
+  const { feed, seen } = slowLog()
+  const got = Array.from({ length: 300 }, (): number[] => [])
+  await Promise.all(
+    got.map(
+      (seqs) =>
+        new Promise<void>((resolve) => {
+          feed.subscribe(
+            0,
+            { sessions: null },
+            {
+              events: (events) => (
+                seqs.push(...events.map(({ seq }) => seq)),
+                seqs.length >= count && resolve()
+              ),
+              delta: () => undefined,
+            },
+          )
+        }),
+    ),
+  )
+  const all = Array.from({ length: count }, (_, index) => index + 1)
+  for (const seqs of got) expect(seqs).toEqual(all)
+  expect(seen.readingMax).toBeLessThanOrEqual(2)
+  expect(seen.sizes.filter((size) => size === 4)).toHaveLength(300)
+})
+
+test('one who has left while waiting to catch up costs no reading', async () => {
+  const { feed, seen } = slowLog()
+  const leave = Array.from({ length: 300 }, () =>
+    feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined }),
+  )
+  leave.forEach((one) => one())
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(seen.sizes.length).toBeLessThan(10)
+})
+
+test('a listener that breaks keeps no other from being told', () => {
+  const { feed, seen, append } = slowLog()
+  const told: number[] = []
+  feed.subscribe(
+    count,
+    { sessions: null },
+    {
+      events: () => {
+        throw new Error('broken')
+      },
+      delta: () => undefined,
+    },
+  )
+  feed.subscribe(
+    count,
+    { sessions: null },
+    { events: (events) => told.push(...events.map(({ seq }) => seq)), delta: () => undefined },
+  )
+  append({
+    kind: 'appended',
+    first: count + 1,
+    at: 0,
+    events: [{ type: 'session.renamed', session: 'ses_a', turn: null, title: 'new' }],
+  })
+  expect(told).toEqual([count + 1])
+  expect(seen.faults).toHaveLength(1)
+})

@@ -1,0 +1,180 @@
+/**
+ * Events as they are committed, to whoever listens: in order, without gaps, caught up from the log where
+ * somebody comes late. Nothing is read while nobody listens.
+ * Text as it streams is in no log: whoever comes in the middle of it is told first what was said so far, as
+ * one delta at its offset.
+ */
+import type { StoredEvent } from '../../model/event.ts'
+import type { SessionId } from '../../model/id.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Hint } from '../kernel/ports.ts'
+import { createSaying } from '../kernel/running.ts'
+import type { Delta } from '../../wire/log.ts'
+
+/**
+ * A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first
+ * pages are small.
+ */
+const pageSizeFirst = 4
+const pageSizeMax = 256
+/**
+ * How many catch up at the same moment. The others wait for their slice, so that hundreds of them hold nobody
+ * else up.
+ */
+const catchingAtOnceMax = 2
+
+export type FeedFilter = {
+  /** Null is all. */
+  sessions: readonly SessionId[] | null
+}
+/** May throw or be slow: it is given what is there and must not await. */
+export type FeedSink = { events(events: readonly StoredEvent[]): void; delta(delta: Delta): void }
+
+type Listener = {
+  cursor: number
+  sessions: ReadonlySet<SessionId> | null
+  sink: FeedSink
+  catching: boolean
+  /** Text was said that it has not heard. */
+  missed: boolean
+  ended: boolean
+}
+
+export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
+
+export function createFeed(runtime: Runtime): Feed {
+  const listeners = new Set<Listener>()
+  const slices = slicesOf(runtime)
+  const deaf = runtime.store.onHint((hints) => {
+    for (const hint of hints) if (hint.kind === 'appended') appended(runtime, slices, listeners, hint)
+  })
+  const onDelta = (delta: Delta): void => {
+    for (const listener of listeners) {
+      if (listener.sessions !== null && !listener.sessions.has(delta.session)) continue
+      if (listener.catching) listener.missed = true
+      else listener.sink.delta(delta)
+    }
+  }
+  return {
+    subscribe(after, { sessions }, sink) {
+      const listener: Listener = {
+        cursor: after,
+        sessions: sessions === null ? null : new Set(sessions),
+        sink,
+        catching: false,
+        missed: true,
+        ended: false,
+      }
+      if (listeners.size === 0) runtime.deltaListeners.add(onDelta)
+      listeners.add(listener)
+      if (after < runtime.store.lastSeq()) void catchUp(runtime, slices, listener).catch(runtime.report)
+      else tellSaying(runtime, listener)
+      return () => {
+        listener.ended = true
+        listeners.delete(listener)
+        if (listeners.size === 0) runtime.deltaListeners.delete(onDelta)
+      }
+    },
+    stop: deaf,
+  }
+}
+
+/**
+ * Events that came with the hint go out as they are; a listener that has missed some reads them from the log.
+ */
+function appended(
+  runtime: Runtime,
+  slices: Slices,
+  listeners: ReadonlySet<Listener>,
+  hint: Extract<Hint, { kind: 'appended' }>,
+): void {
+  if (listeners.size === 0) return
+  const { events, first, at } = hint
+  const stored =
+    events === undefined || first === undefined || at === undefined
+      ? null
+      : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
+  const last = stored?.at(-1)?.seq ?? 0
+  for (const listener of listeners) {
+    if (listener.catching || (stored !== null && last <= listener.cursor)) continue
+    if (stored === null || listener.cursor !== stored[0]!.seq - 1)
+      void catchUp(runtime, slices, listener).catch(runtime.report)
+    else give(runtime, listener, stored, last)
+  }
+}
+
+/** One listener that breaks keeps nobody else from being told. */
+function give(runtime: Runtime, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
+  listener.cursor = cursor
+  const wanted =
+    listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
+  if (wanted.length === 0) return
+  try {
+    listener.sink.events(wanted)
+  } catch (fault) {
+    runtime.report(fault)
+  }
+}
+
+/**
+ * A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's,
+ * and concerns whoever wrote it.
+ */
+const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
+  sessions === null ||
+  sessions.has(event.session) ||
+  ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) ||
+  ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
+
+type Slices = (work: () => Promise<void>) => Promise<void>
+
+/** First come, first served, a few at a time; whatever else waits for the loop comes between two slices. */
+function slicesOf(runtime: Runtime): Slices {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async (work) => {
+    if (running >= catchingAtOnceMax) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running += 1
+    try {
+      await work()
+      if (waiting.length > 0) await runtime.clock.sleep(0, runtime.stopping.signal)
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running -= 1
+      else next()
+    }
+  }
+}
+
+async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Promise<void> {
+  if (listener.catching) return
+  listener.catching = true
+  let size = pageSizeFirst
+  try {
+    while (!listener.ended && listener.cursor < runtime.store.lastSeq()) {
+      await slices(async () => {
+        // It may have left while it waited.
+        if (listener.ended) return
+        const page = await runtime.store.read(listener.cursor, {}, size)
+        size = Math.min(size * 2, pageSizeMax)
+        // The reader may be a moment behind the writer.
+        if (page.events.length === 0) await runtime.clock.sleep(1, runtime.stopping.signal)
+        else if (!listener.ended) give(runtime, listener, page.events, page.next)
+      })
+    }
+  } finally {
+    listener.catching = false
+  }
+  if (!listener.ended && listener.cursor < runtime.store.lastSeq()) return catchUp(runtime, slices, listener)
+  if (!listener.ended && listener.missed) tellSaying(runtime, listener)
+}
+
+/** Once it is up to date: what is being said belongs to turns that it knows by then. */
+function tellSaying(runtime: Runtime, listener: Listener): void {
+  listener.missed = false
+  for (const running of runtime.running.values()) {
+    if (listener.sessions !== null && !listener.sessions.has(running.row.session)) continue
+    const delta = createSaying(running)
+    if (delta !== null) listener.sink.delta(delta)
+  }
+}

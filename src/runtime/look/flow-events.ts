@@ -1,0 +1,85 @@
+/**
+ * The events of one flow in pages, however long ago it was and however long its sessions have lived since.
+ */
+import type { StoredEvent } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
+import type { FlowId, TurnId } from '../../model/id.ts'
+import type { Store } from '../kernel/ports.ts'
+
+/**
+ * `next` is the `after` of the next page; null where everything up to `upTo`, the end of the log, was looked
+ * at.
+ */
+export type FlowEvents = { events: StoredEvent[]; next: number | null; upTo: number }
+
+/** R11: more turns than one flow can have with the limits as they come. */
+const turnsMax = 100_000
+/** How many events are looked at for one page: sessions that live on have many that are not of this flow. */
+const scannedMax = 5000
+const pageSize = 500
+/** Beyond so many sessions the log itself is read: each session costs a look of its own. */
+const sessionsMax = 50
+/** Events of one transaction stand together: a turn ends within so many of the end of its call. */
+const transactionEvents = 64
+
+export async function readFlowEvents(
+  store: Pick<Store, 'read' | 'turns' | 'event' | 'lastSeq'>,
+  id: string,
+  after: number,
+  limit: number,
+): Promise<FlowEvents | null> {
+  const end = await durableEnd(store)
+  const turns = (await store.turns({ flow: id as FlowId }, turnsMax)).filter((row) => row.flow === id)
+  if (!turns.some((row) => row.id === `turn_${id.slice(5)}`)) return null
+  const last = Math.min(end, await lastOf(store, turns))
+  const ids = new Set<TurnId>(turns.map((row) => row.id))
+  const sessions = [...new Set(turns.map((row) => row.session))]
+  const filter = sessions.length > sessionsMax ? {} : { sessions }
+  const events: StoredEvent[] = []
+  // Its first event is what opened it; only the session that a call made is a little older.
+  let cursor = Math.max(
+    after,
+    turns.reduce((least, row) => Math.min(least, row.openedSeq), Infinity) - transactionEvents,
+    0,
+  )
+  for (let scanned = 0; scanned < scannedMax && cursor < last;) {
+    const page = await store.read(cursor, filter, pageSize)
+    for (const stored of page.events) {
+      if (stored.seq > last) return { events, next: null, upTo: end }
+      if (events.length === limit) return { events, next: cursor, upTo: end }
+      cursor = stored.seq
+      if (isOf(stored, id, ids)) events.push(stored)
+    }
+    if (page.events.length < pageSize) return { events, next: null, upTo: end }
+    scanned += page.events.length
+  }
+  return { events, next: cursor < last ? cursor : null, upTo: end }
+}
+
+const isOf = ({ event }: StoredEvent, flow: string, turns: ReadonlySet<TurnId>): boolean =>
+  event.type === 'session.created' ? event.flow === flow : event.turn !== null && turns.has(event.turn)
+
+/** A number is given out before its event is durable; what is not there yet comes on the stream. */
+async function durableEnd(store: Pick<Store, 'read' | 'event' | 'lastSeq'>): Promise<number> {
+  const end = store.lastSeq()
+  if (end === 0 || (await store.event(end)) !== null) return end
+  const from = Math.max(0, end - pageSize)
+  return (await store.read(from, {}, pageSize)).events.at(-1)?.seq ?? from
+}
+
+/**
+ * Where its last event can be: at the end of the log while a turn is open, and not far behind the last end
+ * otherwise.
+ */
+async function lastOf(store: Pick<Store, 'read'>, turns: readonly TurnRow[]): Promise<number> {
+  let last = 0
+  for (const { state, session, id, call, endedSeq } of turns) {
+    if (state !== 'ended' || endedSeq === null) return Infinity
+    last = Math.max(last, endedSeq)
+    // A call that was given up ends before its turn does.
+    if (call === null || call.outcome === 'completed') continue
+    const { events } = await store.read(endedSeq, { sessions: [session], types: ['turn.ended'] }, 1)
+    if (events[0]?.event.turn === id) last = Math.max(last, events[0].seq)
+  }
+  return last + transactionEvents
+}

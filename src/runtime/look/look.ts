@@ -1,0 +1,231 @@
+/** What doors show of sessions, conversations and flows: read from views and log, for answers only. */
+import type { Entry } from '../../model/context.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import { toCallId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
+import { opensTurn } from '../../model/opening.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Lists, SessionListing } from '../kernel/lists-port.ts'
+import { readRecord } from './record.ts'
+import { displayAgent, lastOutcome, sessionStatus } from '../sessions/state.ts'
+import type { Session, HistoryEntry } from '../../wire/sessions.ts'
+import type { Flow } from '../../wire/log.ts'
+
+const candidatesMax = 10
+
+/** By whole id, or by a part that fits one only. */
+export async function findSession(
+  runtime: Runtime,
+  lists: Lists,
+  given: string,
+): Promise<SessionRow | Refusal> {
+  const exact = await runtime.store.session(given as SessionId)
+  if (exact !== null) return exact
+  const like = given === '' ? [] : await lists.sessionsLike(given, candidatesMax + 1)
+  if (like.length > 1)
+    return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
+  const [only] = like
+  return (
+    (only === undefined ? null : await runtime.store.session(only)) ?? {
+      code: 'session_unknown',
+      session: given,
+    }
+  )
+}
+
+export async function viewOfListing(
+  runtime: Runtime,
+  { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
+): Promise<Session> {
+  const turn = lastTurn === null ? null : await runtime.store.turn(lastTurn)
+  return {
+    id: row.id,
+    agent: row.agent,
+    agentName: displayAgent(runtime, row),
+    title: row.title,
+    cwd: row.cwd,
+    model: row.model ?? runtime.agents.get(row.agent)?.model ?? null,
+    kind: row.kind,
+    status: sessionStatus(
+      active && row.kind !== 'external',
+      turn === null ? null : await lastOutcome(runtime, turn),
+    ),
+    active: active && row.kind !== 'external',
+    parent: row.parent,
+    orphan: parentArchived,
+    archived: row.archived !== false,
+    createdAt: row.createdAt,
+    updatedAt,
+    buffered,
+  }
+}
+
+export type SessionsAsk = {
+  dir: string | null
+  active: boolean | null
+  agent: string | null
+  parent: SessionId | null
+  archived: boolean
+  cursor: string | null
+  limit: number
+}
+
+/** The cursor is where the last page ended. */
+export async function listSessions(
+  runtime: Runtime,
+  lists: Lists,
+  ask: SessionsAsk,
+): Promise<{ sessions: Session[]; next: string | null }> {
+  const { dir, active, agent, parent, archived, cursor, limit } = ask
+  const before = cursor === null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
+  const found = await lists.listing(
+    {
+      ...(dir === null ? {} : { dir }),
+      ...(active === null ? {} : { active }),
+      ...(agent === null ? {} : { agent: runtime.agents.resolve?.(agent)?.name ?? agent }),
+      ...(parent === null ? {} : { parent }),
+      archived,
+      ...(before === null ? {} : { before: { createdAt: Number(before[1]), id: before[2] as SessionId } }),
+    },
+    limit,
+  )
+  const last = found.length === limit ? found.at(-1) : undefined
+  return {
+    sessions: await Promise.all(found.map((one) => viewOfListing(runtime, one))),
+    next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}`,
+  }
+}
+
+export async function viewOfSession(runtime: Runtime, row: SessionRow): Promise<Session> {
+  const facts = await runtime.store.sessionFacts(row.id)
+  const [last] = row.entries === 0 ? [] : await runtime.store.entriesByNumber(row.id, [row.entries])
+  const parent = row.parent === null ? null : await runtime.store.session(row.parent)
+  const live = facts.running ?? facts.next
+  const { waiting } = await runtime.lists.mail.counts(row.id)
+  return viewOfListing(runtime, {
+    row,
+    active: live !== null,
+    updatedAt: Math.max(row.createdAt, last?.at ?? 0, live?.openedAt ?? 0),
+    parentArchived: parent !== null && parent.archived !== false,
+    lastTurn: (last?.turn ?? null) as TurnId | null,
+    buffered: waiting,
+  })
+}
+
+/** A page of a conversation, oldest first; `next` is where the page before it ends. */
+export async function readHistory(
+  runtime: Runtime,
+  session: SessionId,
+  before: number | null,
+  limit: number,
+): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
+  const row = await runtime.store.session(session)
+  if (row === null) return { code: 'session_unknown', session }
+  const end = Math.min(before ?? Infinity, row.entries + 1)
+  const start = Math.max(1, end - limit)
+  const numbers = Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index)
+  const entries = await runtime.store.entriesByNumber(session, numbers)
+  return {
+    messages: await Promise.all(entries.map((entry) => historyEntry(runtime, entry))),
+    next: start > 1 ? start : null,
+  }
+}
+
+async function historyEntry(runtime: Runtime, entry: Entry): Promise<HistoryEntry> {
+  const turn = await runtime.store.turn(entry.turn as TurnId)
+  const opened = turn === null ? null : (await runtime.store.event(turn.openedSeq))?.event
+  const ended =
+    entry.role === 'assistant' && turn?.endedSeq != null
+      ? (await runtime.store.event(turn.endedSeq))?.event
+      : null
+  const sent = opened != null && opensTurn(opened) ? opened : null
+  const isEnd = ended?.type === 'turn.ended' || ended?.type === 'call.ended'
+  const asked = entry.role === 'user'
+  return {
+    n: entry.n,
+    role: entry.role,
+    text: entry.text,
+    at: entry.at,
+    turn: entry.turn,
+    source: asked ? (sent?.source ?? 'agent') : null,
+    from: asked ? (sent === null ? (turn?.call?.caller ?? null) : sent.from) : null,
+    fromAgent: asked ? await senderAgent(runtime, sent?.from ?? turn?.call?.caller ?? null) : null,
+    applet: asked ? (sent?.applet ?? null) : null,
+    messageId: asked ? (sent?.message ?? null) : null,
+    toolCalls: isEnd ? ended.toolCalls : [],
+    outcome: isEnd ? ended.outcome : null,
+    error:
+      ended?.type === 'turn.ended'
+        ? ended.error
+        : ended?.type === 'call.ended'
+          ? (ended.errors[0] ?? null)
+          : null,
+  }
+}
+
+async function senderAgent(runtime: Runtime, session: SessionId | null): Promise<string | null> {
+  const row = session === null ? null : await runtime.store.session(session)
+  return row === null ? null : displayAgent(runtime, row)
+}
+
+const turnsMax = 10_000
+
+/** One root request with all its calls; tokens and time are rolled up. */
+export async function readFlow(runtime: Runtime, id: string): Promise<Flow | null> {
+  const rows = await runtime.store.turns({ flow: id as FlowId }, turnsMax)
+  const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
+  const opened = root === undefined ? null : await runtime.store.event(root.openedSeq)
+  if (root === undefined || opened === null || !opensTurn(opened.event)) return null
+  const calls = (
+    await Promise.all(
+      rows.filter((row) => row.call !== null).map((row) => readRecord(runtime.store, toCallId(row.id))),
+    )
+  ).filter((record) => record !== null)
+  const ended = root.endedSeq === null ? null : await runtime.store.event(root.endedSeq)
+  const end = ended?.event.type === 'turn.ended' ? ended.event : null
+  return {
+    flow: root.flow,
+    root: {
+      turn: root.id,
+      session: root.session,
+      agent: root.grant.agent,
+      text: opened.event.text,
+      outcome: end?.outcome ?? null,
+      openedAt: opened.at,
+      endedAt: ended?.at ?? null,
+    },
+    calls,
+    messages: await messagesIn(
+      runtime,
+      rows.filter((row) => row.call === null && row.id !== root.id),
+    ),
+    tokensUsed:
+      end === null
+        ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
+        : end.tokensUsed + end.tokensBelow,
+    durationMs: (ended?.at ?? runtime.clock.now()) - opened.at,
+  }
+}
+
+/** What agents wrote to each other on behalf of this request, and what became of it. */
+async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
+  const messages = await Promise.all(
+    rows.map(async (row) => {
+      const opened = (await runtime.store.event(row.openedSeq))?.event
+      const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
+      return sent === null
+        ? null
+        : {
+            turn: row.id,
+            session: row.session,
+            agent: row.grant.agent,
+            from: sent.from,
+            text: sent.text,
+            outcome: await lastOutcome(runtime, row),
+            tokensUsed: row.tokensUsed,
+            openedAt: row.openedAt,
+          }
+    }),
+  )
+  return messages.filter((message) => message !== null)
+}

@@ -1,0 +1,167 @@
+/**
+ * Expands what a message says: a turn on a fork of its sender, which knows the conversation that the receiver
+ * does not. It has no tools, runs once, and is of the sender's flow and budget.
+ * Where no model can do it, the text stays as it was, and why is recorded with it.
+ */
+import type { EventOf, Grant } from '../../model/event.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import { fingerprint } from '../../model/fingerprint.ts'
+import { frameDraft, frameUnder, type Boundary } from '../../model/frame.ts'
+import type { SessionId, TurnId } from '../../model/id.ts'
+import { countGently } from '../../model/text.ts'
+import { cancel } from '../turns/ending.ts'
+import { Stopped } from '../kernel/faults.ts'
+import { starting, type Runtime } from '../kernel/runtime.ts'
+import type { Writer } from './mail.ts'
+import { assertOurs, commit, toTurnRow, type Running } from '../kernel/running.ts'
+import { turnEnding } from '../sessions/run.ts'
+import { createdEvent, newSession } from './send.ts'
+
+export type Expanding = {
+  text: string
+  /** Null to expand it for the first time. */
+  instructions: string | null
+}
+export type Expanded = { text: string; /** Why it is still what it was. */ note: string | null }
+
+export const elaborateApplet = 'elaborate'
+
+/**
+ * `suffix` is the message's; the act is part of the turn's id, so that the same act again finds what it has
+ * begun.
+ */
+export async function elaborate(
+  runtime: Runtime,
+  { sender, act }: Writer,
+  suffix: string,
+  expanding: Expanding,
+): Promise<Expanded> {
+  if (sender.kind !== 'turn')
+    return { text: expanding.text, note: 'no model: whoever wrote it is not run here' }
+  const { running } = sender
+  if (!hasModel(running)) return { text: expanding.text, note: `no model: ${running.agent.name} has none` }
+  // Never the message's own id, which its sender may have chosen: it could be that of a session.
+  const name = fingerprint(
+    [
+      running.row.session,
+      suffix,
+      act ?? runtime.ids.next(),
+      expanding.text,
+      expanding.instructions ?? '',
+    ].join('\n'),
+  )
+  const turn: TurnId = `turn_${name}`
+  await starting(runtime, turn, `ses_${name}`, () =>
+    begin(runtime, running, name, promptOf(expanding, runtime.ids.boundary())),
+  )
+  const leave = (): void =>
+    void cancel(runtime, turn, 'cancelled', 'the message is no longer written').catch(runtime.report)
+  const { signal } = running.abort
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+  try {
+    const ended = await turnEnding(runtime, turn)
+    const text = ended.output.trim()
+    return ended.outcome === 'completed' && text !== ''
+      ? { text, note: null }
+      : { text: expanding.text, note: ended.error ?? ended.outcome }
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+/** A script that stands in for a model says so by naming one. */
+const hasModel = ({ agent }: Running): boolean =>
+  agent.driver === 'model' ||
+  (agent.model !== undefined && (agent.driver === 'scripted' || agent.driver === 'own'))
+
+const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string =>
+  [
+    instructions === null
+      ? 'Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs.'
+      : `Change the message below as these instructions say:\n${frameUnder(boundary, 'Instructions:', instructions)}`,
+    'Answer with nothing but the text of the message.',
+    frameDraft(boundary, text),
+  ].join('\n')
+
+async function begin(runtime: Runtime, running: Running, name: string, text: string): Promise<void> {
+  const turn: TurnId = `turn_${name}`
+  const session: SessionId = `ses_${name}`
+  const { row, agent, session: own } = running
+  const tokens = await countGently(runtime.count, text)
+  const begun = await commit(
+    runtime,
+    running,
+    [`session:${own.id}`, `session:${session}`, `flow:${row.flow}`],
+    async (tx, buffered) => {
+      const { stopping, tokensBelow } = assertOurs(await tx.activation(row.id), running, runtime)
+      if (stopping !== null) throw new Stopped(stopping)
+      if ((await tx.turn(turn)) !== null) {
+        tx.append(...buffered)
+        return null
+      }
+      const forked: SessionRow = {
+        ...newSession(
+          { agent: own.agent, cwd: own.cwd, model: own.model, parent: own.id },
+          session,
+          tx.now,
+          'ephemeral',
+        ),
+        entries: own.entries,
+      }
+      const sent: EventOf<'message.sent'> = {
+        type: 'message.sent',
+        session,
+        turn,
+        message: `msg_${name}`,
+        flow: row.flow,
+        from: null,
+        senderTurn: row.id,
+        source: 'applet',
+        applet: elaborateApplet,
+        inReplyTo: null,
+        text,
+        tokens,
+        deadline: null,
+        trace: null,
+        grant: grantOf(running, tokensBelow, session),
+      }
+      const deadline = Math.floor(
+        Math.min(tx.now + runtime.limits.subagentTimeoutMs, row.deadline, row.call?.deadline ?? Infinity),
+      )
+      const started: EventOf<'turn.started'> = {
+        type: 'turn.started',
+        session,
+        turn,
+        node: runtime.node,
+        epoch: 1,
+        deadline,
+      }
+      tx.append(
+        ...buffered,
+        createdEvent(forked, null),
+        { type: 'session.forked', session, turn: null, from: own.id, entries: own.entries, back: 0 },
+        sent,
+        started,
+      )
+      return { forked, sent, started, at: tx.now, agent: agent.name }
+    },
+  )
+  if (begun !== null)
+    runtime.start(toTurnRow(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
+}
+
+/** R7: no tool, one answer, and at most half of what is left. */
+function grantOf({ row, agent, tokensUsed }: Running, tokensBelow: number, session: SessionId): Grant {
+  const left =
+    row.grant.tokensMax === null ? null : Math.max(0, row.grant.tokensMax - tokensUsed - tokensBelow)
+  return {
+    agent: agent.name,
+    depth: row.grant.depth,
+    subagentDepth: row.grant.subagentDepth,
+    path: [{ session, agent: agent.name }],
+    authority: { tools: [], nested: false },
+    tokensMax: left === null ? null : Math.ceil(left / 2),
+    maxIterations: 1,
+  }
+}

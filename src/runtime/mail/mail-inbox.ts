@@ -1,0 +1,303 @@
+/**
+ * Reading mail: inboxes, accepting, declining, what became of a message, and letters whose receiver is gone.
+ * An inbox belongs to its session, those above it, and the user.
+ */
+import type { EventOf } from '../../model/event.ts'
+import type { MessageFacts, SessionFacts, SessionRow } from '../../model/facts.ts'
+import type { Boundary } from '../../model/frame.ts'
+import type { MessageId, SessionId, TurnId } from '../../model/id.ts'
+import { inboxMax, noticesShownMax } from '../../model/limits.ts'
+import {
+  acceptMessage,
+  buryMessages,
+  declineMessage,
+  isWaiting,
+  messageIdPattern,
+  pickWaiting,
+  idSuffix,
+  taken,
+  type Which,
+} from '../../model/mail.ts'
+import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/refusal.ts'
+import { Stopped } from '../kernel/faults.ts'
+import { isThere, type Runtime } from '../kernel/runtime.ts'
+import type { Notice } from '../kernel/mail-port.ts'
+import type { Key, Tx } from '../kernel/ports.ts'
+import { assertOurs, commit, toTurnRow, type Running } from '../kernel/running.ts'
+
+/** Who reads: a session, or the user (null), and the turn in which it does. */
+export type Reader = { session: SessionId | null; running: Running | null }
+
+const generationsMax = 100
+
+/** Itself, one below it, or, for the user, any. */
+export async function covers(
+  runtime: Runtime,
+  { session }: Reader,
+  other: SessionId | null,
+): Promise<boolean> {
+  if (session === null) return true
+  let at = other
+  for (let generation = 0; at !== null && generation < generationsMax; generation += 1) {
+    if (at === session) return true
+    at = (await runtime.store.session(at))?.parent ?? null
+  }
+  return false
+}
+
+const notYours = (reader: Reader, session: SessionId): Refusal => ({
+  code: 'not_allowed',
+  agent: `Session ${reader.session ?? ''}`,
+  what: `read the inbox of ${session}`,
+  allowed: ['its own inbox', 'those of the sessions below it'],
+})
+
+export async function readInbox(
+  runtime: Runtime,
+  reader: Reader,
+  session: SessionId,
+  replies: boolean | null,
+  limit: number,
+): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
+  if (!(await covers(runtime, reader, session))) return notYours(reader, session)
+  const [messages, { waiting }, notices] = await Promise.all([
+    runtime.lists.mail.inbox(session, { replies, newest: false, limit }),
+    runtime.lists.mail.counts(session),
+    runtime.lists.notices(session, noticesShownMax),
+  ])
+  return {
+    messages,
+    total: messages.length < limit ? messages.length : waiting,
+    notices,
+    boundary: runtime.ids.boundary(),
+  }
+}
+
+export type AcceptAsk = {
+  session: SessionRow
+  which: Which
+  replies: boolean | null
+  /** The act's own id. */
+  act: string | null
+}
+type Started = {
+  delivered: EventOf<'message.delivered'>
+  started: EventOf<'turn.started'>
+  row: SessionRow
+  at: number
+}
+
+/**
+ * Takes one message, with one winner (M2). In the receiver's own turn it is handed over there; for a session
+ * that is not run, to whoever fetches it; otherwise it becomes a turn of its receiver.
+ * Null where nothing waits.
+ */
+export async function acceptMail(
+  runtime: Runtime,
+  reader: Reader,
+  ask: AcceptAsk,
+): Promise<{ message: MessageId | null } | Refusal> {
+  if (!(await covers(runtime, reader, ask.session.id))) return notYours(reader, ask.session.id)
+  const own = reader.running?.row.session === ask.session.id ? reader.running : null
+  const opening: { turn: TurnId | null } = { turn: null }
+  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: Started | null } | Refusal> =>
+    acceptIn(tx, runtime, reader, ask, own, opening)
+  try {
+    const accepted =
+      own === null
+        ? await runtime.store.transact([`session:${ask.session.id}`], work)
+        : await commit(runtime, own, [`session:${ask.session.id}`], async (tx, buffered) => {
+            const { stopping } = assertOurs(await tx.activation(own.row.id), own, runtime)
+            if (stopping !== null) throw new Stopped(stopping)
+            tx.append(...buffered)
+            return work(tx)
+          })
+    if (isRefusal(accepted)) return accepted
+    const { start, message } = accepted
+    if (start !== null)
+      runtime.start(toTurnRow(start.delivered, start.started, start.at), start.row, start.delivered, null)
+    return { message }
+  } finally {
+    if (opening.turn !== null) runtime.starting.delete(opening.turn)
+  }
+}
+
+async function acceptIn(
+  tx: Tx,
+  runtime: Runtime,
+  reader: Reader,
+  { session, which, replies, act }: AcceptAsk,
+  own: Running | null,
+  opening: { turn: TurnId | null },
+): Promise<{ message: MessageId | null; start: Started | null } | Refusal> {
+  const before = act === null ? null : await tx.accepted(act)
+  if (before !== null)
+    return before.to === session.id
+      ? { message: before.id, start: null }
+      : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
+  const picked = await pick(tx, session.id, which, replies)
+  if (picked === null)
+    return which.kind === 'named'
+      ? { code: 'message_unknown', message: which.name }
+      : { message: null, start: null }
+  if (!isWaiting(picked)) return taken(picked)
+  const target = await tx.session(session.id)
+  const opens = session.kind === 'persistent' && own === null
+  const full = opens ? roomIn(runtime, target, session.id) : null
+  if (full !== null) return full
+  const turn: TurnId | null = opens ? `turn_${idSuffix(picked.id)}` : (own?.row.id ?? null)
+  const notices = opens ? await tx.notices(session.id) : null
+  const events = acceptMessage(picked, {
+    by: reader.session,
+    turn,
+    opens,
+    act,
+    tokens: opens ? runtime.count(picked.text) : (picked.sent?.tokens ?? 0),
+    notices,
+  })
+  if (!Array.isArray(events)) return events
+  const start = opens && turn !== null ? startOf(runtime, target, events, turn, tx.now) : null
+  if (start !== null) {
+    // Until it is among those that run here, it counts as starting.
+    runtime.starting.add(start.delivered.turn as TurnId)
+    opening.turn = turn
+  }
+  tx.append(...events, ...(start === null ? [] : [start.started]))
+  return { message: picked.id, start }
+}
+
+/**
+ * An id, or else a place in the list, oldest first. An id of what does not wait any more says what became of
+ * it, unless it is a number that stands for a place.
+ */
+async function pick(
+  tx: Tx,
+  session: SessionId,
+  which: Which,
+  replies: boolean | null,
+): Promise<MessageFacts | null> {
+  const named =
+    which.kind === 'named' && messageIdPattern.test(which.name) ? await tx.message(which.name) : null
+  const mine = named !== null && named.to === session && named.status !== 'draft' ? named : null
+  if (mine !== null && isWaiting(mine)) return mine
+  const limit = which.kind === 'named' ? Math.min(inboxMax, Number(which.name) || 0) : 1
+  const row = pickWaiting(await tx.inbox(session, { replies, newest: which.kind === 'newest', limit }), which)
+  return row === null ? mine : tx.message(row.id)
+}
+
+/** It stays in the inbox where its receiver cannot take it now. */
+function roomIn(runtime: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
+  if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
+  if (runtime.agents.get(session.agent) === undefined)
+    return agentUnknown(session.agent, runtime.agents.names())
+  return queued >= runtime.limits.queuedPerSessionMax
+    ? { code: 'queue_full', session: id, queued, queuedMax: runtime.limits.queuedPerSessionMax }
+    : null
+}
+
+function startOf(
+  runtime: Runtime,
+  { session, running, next }: SessionFacts,
+  events: readonly { type: string }[],
+  turn: TurnId,
+  now: number,
+): Started | null {
+  const delivered = events.find((event) => event.type === 'message.delivered') as
+    | EventOf<'message.delivered'>
+    | undefined
+  if (
+    session === null ||
+    delivered === undefined ||
+    running !== null ||
+    next !== null ||
+    !isThere(runtime, runtime.agents.get(session.agent), session.id)
+  )
+    return null
+  const started: EventOf<'turn.started'> = {
+    type: 'turn.started',
+    session: session.id,
+    turn,
+    node: runtime.node,
+    epoch: 1,
+    deadline: Math.floor(now + runtime.limits.turnMsMax),
+  }
+  return { delivered, started, row: session, at: now }
+}
+
+export async function declineMail(runtime: Runtime, reader: Reader, id: MessageId): Promise<Refusal | null> {
+  const seen = await runtime.lists.mail.message(id)
+  if (seen === null) return { code: 'message_unknown', message: id }
+  // A draft is its owner's and the user's, also after it was thrown away: a second try finds that done.
+  const allowed =
+    seen.sent === null
+      ? reader.session === null || seen.owner === reader.session
+      : await covers(runtime, reader, seen.to)
+  if (!allowed) return { code: 'message_not_yours', message: seen.id }
+  const keys: Key[] = [`message:${idSuffix(id)}`, `session:${seen.to ?? seen.owner}`, `session:${seen.owner}`]
+  return runtime.store.transact(keys, async (tx) => {
+    const known = await tx.message(id)
+    const events =
+      known === null
+        ? ({ code: 'message_unknown', message: id } as const)
+        : declineMessage(known, reader.session)
+    if (!Array.isArray(events)) return events
+    tx.append(...events)
+    return null
+  })
+}
+
+/** Its sender, its receiver, and those above either may ask what became of a message. */
+export async function findMail(
+  runtime: Runtime,
+  reader: Reader,
+  id: MessageId,
+): Promise<MessageFacts | Refusal> {
+  const known = await runtime.lists.mail.message(id)
+  if (known === null) return { code: 'message_unknown', message: id }
+  const mine =
+    (await covers(runtime, reader, known.owner)) ||
+    (known.status !== 'draft' && (await covers(runtime, reader, known.to)))
+  return mine ? known : { code: 'message_not_yours', message: known.id }
+}
+
+/** What somebody may see of a conversation by mail: a page of it, and where the next one begins. */
+export async function readThread(
+  runtime: Runtime,
+  reader: Reader,
+  id: MessageId,
+  after: number,
+  limit: number,
+): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
+  const known = await findMail(runtime, reader, id)
+  if (isRefusal(known)) return known
+  const all = await runtime.lists.mail.thread(id, after, limit)
+  const seen = await Promise.all(
+    all.map(async (one) =>
+      (await covers(runtime, reader, one.owner)) ||
+      (one.status !== 'draft' && (await covers(runtime, reader, one.to)))
+        ? [one]
+        : [],
+    ),
+  )
+  return {
+    messages: all.length === 0 && after === 0 ? [known] : seen.flat(),
+    next: all.length === limit ? (all.at(-1)?.createdSeq ?? null) : null,
+  }
+}
+
+const strandedPerSweep = 100
+
+/** Level, not edge: what waits for a session that a call made, and that is over, is found by looking. */
+export async function buryStranded(runtime: Runtime): Promise<void> {
+  for (const session of await runtime.lists.mail.stranded(strandedPerSweep)) {
+    await runtime.store.transact([`session:${session}`], async (tx) => {
+      const { running, next } = await tx.session(session)
+      if (running?.call?.pending === true || next?.call?.pending === true) return
+      tx.append(...(await buried(tx, session, 'the call that it served has ended')))
+    })
+  }
+}
+
+/** For whoever takes a session away, in the same transaction. */
+export const buried = async (tx: Tx, session: SessionId, cause: string) =>
+  buryMessages(await tx.inbox(session, { replies: null, newest: false, limit: inboxMax }), cause)

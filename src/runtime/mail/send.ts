@@ -1,0 +1,514 @@
+/**
+ * A message to a session: recorded, and its turn started at once where the session rests. A user's is the
+ * root of a flow; an agent's goes on in its sender's.
+ */
+import { fingerprint } from '../../model/fingerprint.ts'
+import type { Boundary } from '../../model/frame.ts'
+import { externalAgent, type Agent } from '../../model/agent.ts'
+import type { Event, EventOf, Grant, MessageSource, Notices } from '../../model/event.ts'
+import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
+import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
+import {
+  answeredEvent,
+  beforeSending,
+  isWaiting,
+  messageIdPattern,
+  replyTo,
+  idSuffix,
+  userSession,
+  type Author,
+  type Draft,
+} from '../../model/mail.ts'
+import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
+import { isSameButMarks } from '../../model/secret-mark.ts'
+import { openMessage, type SendWorld } from '../../model/send.ts'
+import { byteLength, countGently } from '../../model/text.ts'
+import { toForkRow } from '../../model/fork.ts'
+import { deadlineNow, keepTime } from '../kernel/kept-time.ts'
+import { isThere, starting, type Runtime } from '../kernel/runtime.ts'
+import type { Key, Tx } from '../kernel/ports.ts'
+import { hashText } from '../kernel/recorded.ts'
+import { assertOurs, toTurnRow, type Running } from '../kernel/running.ts'
+
+/** Without a turn it waits in the inbox. */
+export type Posted = {
+  message: string
+  session: SessionId
+  turn: TurnId | null
+  flow: FlowId
+  status: 'dispatched' | 'queued' | 'buffered'
+  /** It was sent before. */
+  again: boolean
+}
+export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
+
+/** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
+export type Sender =
+  | { kind: 'user' }
+  | { kind: 'applet'; name: string }
+  | {
+      kind: 'client'
+      session: SessionId
+      /** Whose leave it needs; a client outside needs none. */
+      agent?: Agent
+    }
+  | { kind: 'turn'; running: Running }
+  | Released
+/**
+ * A person, who sends or changes what a session has drafted: it stays that session's, with no more leave than
+ * the turn had that wrote it.
+ */
+export type Released = {
+  kind: 'released'
+  session: SessionId
+  agent: Agent | null
+  writtenIn: TurnRow | null
+}
+
+export type NewSession = {
+  agent: string
+  cwd: string
+  title?: string
+  model?: string | null
+  parent?: SessionId | null
+}
+
+/** A session that goes on from another's conversation, so many messages back. */
+export type ForkSession = { fork: SessionId; back: number; parent: SessionId | null }
+
+export type SendRequest = {
+  /** An existing session, an agent for a new one, or what a new one is forked from. */
+  to: { session: SessionId } | NewSession | ForkSession
+  text: string
+  timeoutMs?: number | undefined
+  maxTokens?: number | undefined
+  sender?: Sender
+  /** Refused rather than queued. */
+  now?: boolean
+  inReplyTo?: string | null
+  /** The sender's own id: a second try with the same one has no second effect. */
+  id?: string | null
+  /** The id is the sender's own, rather than derived from a key or drawn here. */
+  chosen?: boolean
+  /** The id was drawn just now: nobody has it yet. */
+  drawn?: boolean
+  trace?: string | null
+  /** Whether it may wait in the inbox: where its receiver is not run (`auto`), or in any case. */
+  inbox?: 'auto' | 'always'
+  /** As it was written and made: recorded where it was a draft, or is not sent as it was written. */
+  draft?: Draft
+  /** The draft's `updatedSeq` as it was read: one that was changed since is not sent. */
+  seen?: number
+}
+
+const user: Sender = { kind: 'user' }
+/** A session that is made now: its id is new, so there is nothing to look for. */
+const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: false, queued: 0, next: null }
+
+/** Opens a turn. */
+export async function send(
+  runtime: Runtime,
+  request: Omit<SendRequest, 'inbox' | 'draft'>,
+): Promise<Sent | Refusal> {
+  const posted = await post(runtime, request)
+  if (isRefusal(posted)) return posted
+  return posted.turn === null || posted.status === 'buffered'
+    ? { code: 'message_already_sent', message: posted.message }
+    : { ...posted, turn: posted.turn, status: posted.status }
+}
+
+/** Opens a turn, or waits in the inbox. */
+export async function post(runtime: Runtime, request: SendRequest): Promise<Posted | Refusal> {
+  const problem = problemOf(runtime, request)
+  if (problem !== null) return problem
+  const suffix = request.id == null ? runtime.ids.next() : idSuffix(request.id)
+  // An id that its sender chose must not name a session: it could be anybody's.
+  const session: SessionId =
+    'session' in request.to
+      ? request.to.session
+      : `ses_${request.chosen === true ? fingerprint(`${senderOwner(request.sender ?? user)}\n${suffix}`) : suffix}`
+  const sender = request.sender ?? user
+  const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
+  const owner = senderOwner(sender)
+  // What waits is counted when it is accepted: many a message is only read.
+  const sending: Sending = {
+    request,
+    sender,
+    owner,
+    suffix,
+    session,
+    flow,
+    tokens: request.inbox === 'always' ? 0 : await countGently(runtime.count, request.text),
+    boundary: runtime.ids.boundary(),
+  }
+  return starting(runtime, `turn_${suffix}`, session, () => sendNow(runtime, sending))
+}
+
+/** Whose drafts a sender's are, and where replies to it go. */
+export const senderOwner = (sender: Sender): SessionId =>
+  sender.kind === 'turn'
+    ? sender.running.row.session
+    : sender.kind === 'client' || sender.kind === 'released'
+      ? sender.session
+      : userSession
+
+function problemOf(runtime: Runtime, request: SendRequest): Refusal | null {
+  if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
+  if (request.id != null && !messageIdPattern.test(request.id))
+    return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
+  for (const field of ['timeoutMs', 'maxTokens'] as const) {
+    const given = request[field]
+    if (given !== undefined && !(Number.isFinite(given) && given >= 0))
+      return badInput(field, given, 'a number that is zero or more')
+  }
+  const bytes = byteLength(request.text)
+  return bytes > runtime.limits.taskBytesMax
+    ? { code: 'too_large', field: 'message', bytes, bytesMax: runtime.limits.taskBytesMax }
+    : null
+}
+
+type Sending = {
+  request: SendRequest
+  sender: Sender
+  owner: SessionId
+  suffix: string
+  session: SessionId
+  flow: FlowId
+  tokens: number
+  boundary: Boundary
+}
+type Decided = {
+  row: SessionRow
+  sent: EventOf<'message.sent'>
+  started: EventOf<'turn.started'> | null
+  at: number
+}
+
+async function sendNow(runtime: Runtime, sending: Sending): Promise<Posted | Refusal> {
+  const decided = await runtime.store.transact(keysOf(sending), (tx) => decide(tx, runtime, sending))
+  if (decided === 'known') return sentBefore(runtime, sending)
+  if (isRefusal(decided)) return decided
+  const { row, sent, started, at } = decided
+  if (started !== null) runtime.start(toTurnRow(sent, started, at), row, sent, null)
+  else if (sent.turn !== null && sent.deadline !== null) keepTime(runtime, sent.turn, sent.deadline)
+  return {
+    message: sent.message,
+    session: sent.session,
+    turn: sent.turn,
+    flow: sent.flow,
+    status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched',
+    again: false,
+  }
+}
+
+async function decide(tx: Tx, runtime: Runtime, sending: Sending): Promise<Decided | Refusal | 'known'> {
+  const { request, sender, session, flow } = sending
+  const turn: TurnId = `turn_${sending.suffix}`
+  const draft = await draftOf(tx, sending, turn)
+  if (draft === 'known' || isRefusal(draft)) return draft
+  const answered = await answeredBy(tx, sending)
+  if (answered !== null && isRefusal(answered)) return answered
+  const facts = await factsOf(tx, runtime, sending)
+  const fresh = await freshOf(tx, runtime, sending)
+  if (fresh !== null && isRefusal(fresh)) return fresh
+  const row = facts.target.session ?? fresh?.row ?? null
+  const agent =
+    row === null ? undefined : row.kind === 'external' ? externalAgent : runtime.agents.get(row.agent)
+  const inbox =
+    request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
+  const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
+  if (fresh !== null && facts.target.session !== null)
+    return badInput('id', request.id, 'an id that no session has')
+  const made = fresh
+  const grant = openMessage(
+    {
+      target: session,
+      fresh: made?.row ?? null,
+      targetAgent: agent,
+      client: clientOf(sender),
+      now: request.now ?? false,
+      taskHash: sender.kind === 'turn' ? hashText(request.text) : '',
+      maxTokens: request.maxTokens,
+      inbox,
+      reply: answered !== null,
+      released: sender.kind === 'released',
+      tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
+    },
+    { ...facts, waiting: waiting ?? 0, pending: pending ?? false },
+    readWorld(runtime, sender, tx.now),
+  )
+  if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
+  const told = inbox || made !== null ? null : await tx.notices(session)
+  const sent = sentEvent(
+    sending,
+    inbox ? null : turn,
+    grant,
+    told,
+    request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs),
+  )
+  const rests =
+    !inbox && facts.target.running === null && facts.target.next === null && isThere(runtime, agent, session)
+  const started = rests
+    ? startedEvent(
+        runtime,
+        session,
+        turn,
+        Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, runtime.limits.turnMsMax)),
+      )
+    : null
+  tx.append(
+    ...draft.events,
+    ...(made === null ? [] : [createdEvent(made.row, sender.kind === 'turn' ? flow : null), ...made.events]),
+    sent,
+    ...(started === null ? [] : [started]),
+    ...(answered === null ? [] : [answeredEvent(answered, sent.message, sent.senderTurn)]),
+  )
+  return { row, sent, started, at: tx.now }
+}
+
+/**
+ * M5: one id is one message. A draft of the sender's own is sent; anything else that has this id was sent
+ * before.
+ */
+async function draftOf(
+  tx: Tx,
+  { request, sender }: Sending,
+  turn: TurnId,
+): Promise<{ events: Event[] } | Refusal | 'known'> {
+  const mayBeKnown = request.id != null && request.drawn !== true
+  const known = mayBeKnown ? await tx.message(request.id ?? '') : null
+  if (known === null && mayBeKnown && (await tx.turn(turn)) !== null) return 'known'
+  if (known?.status === 'draft' && request.seen !== undefined && known.updatedSeq !== request.seen)
+    return { code: 'message_changed', message: known.id }
+  const events = beforeSending(known, senderAuthor(sender), request.draft ?? null)
+  return Array.isArray(events) ? { events } : events
+}
+
+/** M4: what this replies to. A user reads everything, and may answer whatever the receiver wrote. */
+async function answeredBy(
+  tx: Tx,
+  { request, sender, owner, session }: Sending,
+): Promise<MessageRow | Refusal | null> {
+  const given = request.inReplyTo
+  if (given == null) return null
+  const known = await tx.message(given)
+  const byUser = known !== null && (sender.kind === 'user' || sender.kind === 'applet')
+  const to = byUser ? (known.from ?? userSession) : replyTo(given, known, owner)
+  if (typeof to === 'object') return to
+  return to === session && known !== null ? known : badInput('session', session, `${to}, who wrote ${given},`)
+}
+
+export const senderAuthor = (sender: Sender): Author => ({
+  session: senderOwner(sender),
+  turn: sender.kind === 'turn' ? sender.running.row.id : null,
+  source: sourceOf(sender),
+  by: sender.kind === 'released' ? 'user' : undefined,
+})
+
+type Fresh = { row: SessionRow; events: Event[] }
+
+/** The session that the message makes, if it makes one. */
+async function freshOf(
+  tx: Tx,
+  runtime: Runtime,
+  { request: { to }, session }: Sending,
+): Promise<Fresh | Refusal | null> {
+  if ('session' in to) return null
+  if (!('fork' in to)) return { row: newSession(to, session, tx.now), events: [] }
+  const from = (await tx.session(to.fork)).session
+  const forked =
+    from === null
+      ? ({ code: 'session_unknown', session: to.fork } as const)
+      : toForkRow(
+          from,
+          to.back,
+          session,
+          to.parent,
+          tx.now,
+          runtime.agents.get(from.agent)?.driver === 'host',
+        )
+  return forked
+}
+
+const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
+  `session:${session}`,
+  `flow:${flow}`,
+  ...(sender.kind === 'turn' || sender.kind === 'released'
+    ? [`session:${senderOwner(sender)}` as const]
+    : []),
+  ...(sender.kind === 'released' && sender.writtenIn !== null
+    ? [`flow:${sender.writtenIn.flow}` as const]
+    : []),
+  ...(id == null ? [] : [`message:${idSuffix(id)}` as const]),
+  ...(inReplyTo == null ? [] : [`message:${idSuffix(inReplyTo)}` as const]),
+  ...('fork' in to ? [`session:${to.fork}` as const] : []),
+]
+
+/**
+ * Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be
+ * read at all.
+ */
+async function factsOf(
+  tx: Tx,
+  runtime: Runtime,
+  { request, sender, session, flow }: Sending,
+): Promise<SendFacts> {
+  if (sender.kind === 'released' && sender.writtenIn !== null)
+    return tx.send({ senderTurn: sender.writtenIn.id, flow: sender.writtenIn.flow, target: session })
+  if (sender.kind !== 'turn') {
+    const mail = request.inbox === 'always' ? await tx.mail(session) : null
+    const target =
+      mail !== null
+        ? { ...nothingYet, session: mail.session }
+        : 'session' in request.to || request.id != null
+          ? await tx.session(session)
+          : nothingYet
+    return {
+      ...(mail === null ? {} : { waiting: mail.waiting, pending: mail.pending }),
+      sender: null,
+      target,
+      callback: false,
+      descendants: 0,
+      messagesLastMinute: 0,
+      oldestMessageAt: null,
+      flowStartedAt: tx.now,
+    }
+  }
+  const facts = await tx.send({ senderTurn: sender.running.row.id, flow, target: session })
+  const turn = assertOurs(facts.sender?.turn, sender.running, runtime)
+  return {
+    ...facts,
+    sender: {
+      turn: {
+        ...turn,
+        tokensUsed: sender.running.tokensUsed,
+        deadline: deadlineNow(runtime, turn.id, turn.deadline),
+      },
+      session: sender.running.session,
+    },
+  }
+}
+
+const clientOf = (sender: Sender): SessionId | null =>
+  sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
+
+export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
+  senderAgent:
+    sender.kind === 'turn'
+      ? sender.running.agent
+      : sender.kind === 'client' || sender.kind === 'released'
+        ? (sender.agent ?? null)
+        : null,
+  knownAgents: runtime.agents.names(),
+  limits: runtime.limits,
+  now,
+  senderTaskHash:
+    sender.kind === 'turn' && sender.running.input.type === 'call.opened'
+      ? sender.running.input.taskHash
+      : null,
+})
+
+/** The same id again: the same answer, if it was the same message; otherwise a no. */
+async function sentBefore(
+  runtime: Runtime,
+  { request, sender, session, owner }: Sending,
+): Promise<Posted | Refusal> {
+  const id = request.id ?? ''
+  const known = await runtime.lists.mail.message(id)
+  if (known === null || known.sent === null) return { code: 'message_already_sent', message: id }
+  if (known.owner !== owner) return { code: 'message_not_yours', message: id }
+  const from = sender.kind === 'user' || sender.kind === 'applet' ? null : owner
+  const initial = request.draft?.initial ?? request.text
+  if (
+    known.from !== from ||
+    known.to !== session ||
+    (!isSameButMarks(known.text, request.text) && !isSameButMarks(known.initial, initial))
+  )
+    return { code: 'message_already_sent', message: id }
+  const status = isWaiting(known) ? 'buffered' : known.status === 'queued' ? 'queued' : 'dispatched'
+  return { message: known.id, session, turn: known.turn, flow: known.sent.flow, status, again: true }
+}
+
+const sourceOf = (sender: Sender): MessageSource =>
+  sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'
+
+function sentEvent(
+  { request, sender, suffix, session, flow, tokens, boundary }: Sending,
+  turn: TurnId | null,
+  grant: Grant,
+  notices: Notices | null,
+  deadline: number | null,
+): EventOf<'message.sent'> {
+  const fromTurn = sender.kind === 'turn' ? sender.running : null
+  return {
+    type: 'message.sent',
+    session,
+    turn,
+    message: request.id ?? `msg_${suffix}`,
+    flow,
+    from: fromTurn?.row.session ?? clientOf(sender),
+    senderTurn: fromTurn?.row.id ?? null,
+    source: sourceOf(sender),
+    applet: sender.kind === 'applet' ? sender.name : null,
+    inReplyTo: request.inReplyTo ?? null,
+    text: request.text,
+    tokens,
+    deadline,
+    trace: request.trace ?? null,
+    grant,
+    ...(boundary === null ? {} : { boundary }),
+    ...(notices === null ? {} : { notices }),
+    ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
+  }
+}
+
+const startedEvent = (
+  runtime: Runtime,
+  session: SessionId,
+  turn: TurnId,
+  deadline: number,
+): EventOf<'turn.started'> => ({
+  type: 'turn.started',
+  session,
+  turn,
+  node: runtime.node,
+  epoch: 1,
+  deadline,
+})
+
+export const createdEvent = (row: SessionRow, flow: FlowId | null): Event => ({
+  type: 'session.created',
+  session: row.id,
+  turn: null,
+  agent: row.agent,
+  kind: row.kind,
+  parent: row.parent,
+  cwd: row.cwd,
+  title: row.title,
+  model: row.model,
+  flow,
+})
+
+export const newSession = (
+  to: NewSession,
+  id: SessionId,
+  now: number,
+  kind: SessionRow['kind'] = 'persistent',
+): SessionRow => ({
+  id,
+  agent: to.agent,
+  kind,
+  parent: to.parent ?? null,
+  cwd: to.cwd,
+  title: to.title ?? '',
+  model: to.model ?? null,
+  createdAt: now,
+  archived: false,
+  entries: 0,
+  summary: null,
+  summaryEntries: 0,
+})
+
+/** What a session's turns run on: its agent, with the session's own model where it has one. */
+export const withSessionModel = (agent: Agent, session: SessionRow): Agent =>
+  session.model === null ? agent : { ...agent, model: session.model }

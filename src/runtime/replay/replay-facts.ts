@@ -1,0 +1,206 @@
+/**
+ * What the store knew when a recorded turn ran, from the log: its session, its conversation, and what a
+ * decision about a call stood on.
+ */
+import type { Agent } from '../../model/agent.ts'
+import { deadlinePassed } from '../../model/call.ts'
+import type { Entry } from '../../model/context.ts'
+import type { EventOf, StoredEvent } from '../../model/event.ts'
+import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
+import type { SessionId } from '../../model/id.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { EntryPage, SchemaCheck } from '../kernel/ports.ts'
+import type { RecordedCall } from '../kernel/recorded.ts'
+import type { Running } from '../kernel/running.ts'
+import { readAll, type LogReader } from '../kernel/scope.ts'
+
+/** The timelines of persistent sessions, read once each. */
+export type Timelines = Map<SessionId, Promise<StoredEvent[]>>
+
+/** A session as it was when one of its turns started: how long its conversation was, and its summary. */
+export async function sessionThen(
+  store: LogReader,
+  timelines: Timelines,
+  row: TurnRow,
+  startedSeq: number,
+): Promise<SessionRow | null> {
+  const session = await store.session(row.session)
+  if (session === null || session.kind === 'ephemeral') return session
+  const timeline =
+    timelines.get(session.id) ??
+    readAll(store, 0, { sessions: [session.id], types: ['session.forked', 'turn.ended', 'step.ended'] })
+  timelines.set(session.id, timeline)
+  const then = {
+    ...session,
+    archived: false as const,
+    entries: 0,
+    summary: null as string | null,
+    summaryEntries: 0,
+  }
+  for (const { seq, event } of await timeline) {
+    if (seq >= startedSeq) break
+    if (event.type === 'session.forked') then.entries = event.entries
+    if (event.type === 'turn.ended' && event.entry !== null) then.entries = event.entry.n + 1
+    if (event.type === 'step.ended' && event.kind === 'summary' && event.ok) {
+      const { text, entries } = event.output as { text: string; entries: number }
+      then.summary = text
+      then.summaryEntries = entries
+    }
+  }
+  return then
+}
+
+const entriesPerPage = 64
+
+/** The newest entries of a conversation that had `total` of them, as far as they fit. */
+export async function historyThen(
+  store: LogReader,
+  session: SessionId,
+  total: number,
+  tokensMax: number,
+): Promise<EntryPage> {
+  const entries: Entry[] = []
+  let tokens = 0
+  for (let last = total; last > 0; last -= entriesPerPage) {
+    const numbers = Array.from({ length: Math.min(entriesPerPage, last) }, (_, index) => last - index)
+    for (const entry of await store.entriesByNumber(session, numbers)) {
+      tokens += entry.tokens
+      if (tokens > tokensMax) return pageOf(entries, total)
+      entries.unshift(entry)
+      if (tokens === tokensMax) return pageOf(entries, total)
+    }
+  }
+  return pageOf(entries, total)
+}
+
+const pageOf = (entries: Entry[], total: number): EntryPage => ({
+  entries,
+  total,
+  dropped: { budget: total - entries.length },
+})
+
+/** The messages that a recorded call passed, and the count of those that it dropped. */
+export async function passedThen(store: LogReader, recorded: RecordedCall): Promise<EntryPage> {
+  const messages = recorded.type === 'call.opened' ? recorded.context.messages : null
+  if (messages === null) return { entries: [], total: 0, dropped: {} }
+  const entries = await store.entriesByNumber(messages.session as SessionId, messages.passed)
+  const { roles } = messages
+  // An entry that passed for its steps alone has left its text behind.
+  return {
+    entries: entries.map((entry) =>
+      roles === null || roles.includes(entry.role) ? entry : { ...entry, text: '', tokens: 0 },
+    ),
+    total: messages.total,
+    dropped: messages.dropped,
+  }
+}
+
+/**
+ * What was said about the directory. A refusal of the context is answered as it was: the text that did not
+ * fit is not in the record.
+ */
+export function workspaceThen(recorded: RecordedCall): { text: string } | Refusal {
+  if (recorded.type === 'call.opened') return { text: recorded.context.workspace ?? '' }
+  return recorded.refusal.code === 'bad_input' || recorded.refusal.code === 'context_too_large'
+    ? recorded.refusal
+    : { text: '' }
+}
+
+/** What was said about the schema of a call before it was decided. */
+export function schemaThen(recorded: RecordedCall): SchemaCheck {
+  const refusal = recorded.type === 'call.refused' ? recorded.refusal : null
+  return refusal?.code === 'bad_input' && refusal.field === 'output_schema'
+    ? { kind: 'refused', refusal }
+    : { kind: 'checked', problems: [] }
+}
+
+export const restingSession: SessionFacts = {
+  session: null,
+  running: null,
+  runnerAlive: true,
+  queued: 0,
+  next: null,
+}
+
+export type CallMoment = {
+  recorded: RecordedCall
+  at: number
+  /** What had happened to the caller's own turn by then. */
+  ownEnd: EventOf<'call.ended'> | null
+  cancelled: EventOf<'turn.cancelled'> | null
+  targetAgent: Agent | undefined
+}
+
+/**
+ * The facts of the moment are answered so that the rules decide as they did only if all that the turn itself
+ * brought is the same: its authority, its path, its task, its configuration.
+ * How busy others were, and how much of a budget was left, is what the record says.
+ */
+export function openFactsThen(running: Running, target: SessionRow | null, moment: CallMoment): OpenFacts {
+  const refusal = moment.recorded.type === 'call.refused' ? moment.recorded.refusal : null
+  const { row } = running
+  const timeThen = (deadline: number): number =>
+    isPast(refusal) ? Math.min(deadline, moment.at) : Math.max(deadline, moment.at + 1)
+  const call =
+    row.call === null
+      ? null
+      : {
+          ...row.call,
+          deadline: timeThen(row.call.deadline),
+          pending: moment.ownEnd === null,
+          outcome: moment.ownEnd?.outcome ?? null,
+        }
+  const rate = refusal?.code === 'rate_limited' ? refusal : null
+  return {
+    known: false,
+    caller: {
+      turn: {
+        ...row,
+        call,
+        deadline: timeThen(row.deadline),
+        stopping: moment.cancelled?.outcome ?? null,
+        tokensBelow: tokensBelowThen(running, moment),
+      },
+      session: running.session,
+    },
+    openCalls: refusal?.code === 'too_many_calls' ? refusal.open : 0,
+    descendants: refusal?.code === 'too_many_descendants' ? refusal.created : 0,
+    callsLastMinute: rate?.perMinute ?? 0,
+    oldestCallAt: rate === null ? null : moment.at - 60_000 + rate.retryInMs,
+    target: {
+      session: refusal?.code === 'session_unknown' ? null : target,
+      queued: refusal?.code === 'queue_full' ? refusal.queued : 0,
+      waitPath: refusal?.code === 'call_deadlock' ? refusal.path.slice(1).map(hopOf) : null,
+    },
+  }
+}
+
+/** How much time was left is what the record says too: the wall clock may have been set meanwhile. */
+const isPast = (refusal: Refusal | null): boolean =>
+  refusal?.code === 'call_ended' && refusal.why === deadlinePassed
+
+/** `agent (ses_…)`, as a refusal names the hops of a ring. */
+function hopOf(text: string): { agent: string; session: SessionId } {
+  const [, agent = text, session = 'ses_unknown'] = /^(.*) \((ses_.*)\)$/.exec(text) ?? []
+  return { agent, session: session as SessionId }
+}
+
+function tokensBelowThen(running: Running, { recorded, targetAgent }: CallMoment): number {
+  const max = running.row.grant.tokensMax
+  if (max === null) return 0
+  const left =
+    recorded.type === 'call.refused'
+      ? recorded.refusal.code === 'budget_exhausted'
+        ? recorded.refusal.left
+        : max
+      : leftFor(recorded, targetAgent)
+  return max - running.tokensUsed - left
+}
+
+/** A call that asks for no number of tokens is given half of what is left. */
+function leftFor(opened: EventOf<'call.opened'>, targetAgent: Agent | undefined): number {
+  const held = opened.grant.tokensMax ?? 0
+  const asked =
+    typeof opened.requested === 'object' && opened.requested !== null && 'maxTokens' in opened.requested
+  return asked || targetAgent?.limits.maxTokens !== undefined ? held : held * 2
+}

@@ -1,0 +1,198 @@
+/**
+ * A recorded turn that is being run again: what it was, what it stands on, and the sink that stands in for
+ * the store.
+ */
+import type { Answer, Event, EventOf, StoredEvent } from '../../model/event.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import { canonical, type Json } from '../../model/json.ts'
+import type { Limits } from '../../model/limits.ts'
+import { isAlikeButMarks } from '../../model/secret-mark.ts'
+import type { CountTokens } from '../../model/text.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Lists } from '../kernel/lists-port.ts'
+import type { Agents, Clock, Schemas, Store, Tools, Tx } from '../kernel/ports.ts'
+import type { RecordedCall } from '../kernel/recorded.ts'
+import type { Gate } from './replay-gate.ts'
+import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
+import type { Running } from '../kernel/running.ts'
+import type { LogReader } from '../kernel/scope.ts'
+
+export type ReplayPorts = {
+  store: LogReader
+  agents: Agents
+  /**
+   * Only described, never run, but for the calling tools, which translate between a model and the runtime.
+   */
+  tools: Tools
+  limits: Limits
+  count: CountTokens
+  subagent: string | null
+  schemas: Schemas
+  clock: Clock
+  /** How long nothing may move before a turn counts as stuck. */
+  quietMs?: number
+}
+
+export type RecordedTurn = {
+  row: TurnRow
+  session: SessionRow
+  input: Running['input']
+  /** Its steps and calls, in order. */
+  timeline: readonly StoredEvent[]
+  ended: EventOf<'turn.ended'> | null
+  /** The end of the call that it served. */
+  ownEnd: StoredEvent | null
+  cancelled: StoredEvent | null
+  /** What a person answered, by the key of the step. */
+  answers: Map<string, { answer: Answer; by: string }>
+}
+
+/** Where the turn left its record: what was recorded, and what it wanted instead. */
+export type Departure = { why: string; recorded: Event | null; asked: string | null }
+
+export type Rerun = {
+  events: Event[]
+  departure: Departure | null
+  /** Why only what came before is compared; null where the whole turn is. */
+  stop: string | null
+  notes: string[]
+  /**
+   * Keys under which recorded events were asked for, where a secret was taken out of what they were made
+   * from.
+   */
+  keys: Map<Event, string>
+}
+
+/** A turn while it is run again. */
+export type Replaying = {
+  ports: ReplayPorts
+  turn: RecordedTurn
+  runtime: Runtime
+  gate: Gate
+  rerun: Rerun
+  says: boolean
+  redacted: boolean
+  seqs: Map<Event, StoredEvent>
+  running(): Running
+  end(): void
+}
+
+/** A replay looks around nowhere: what was seen then is in the record. */
+export const noLists = new Proxy({} as Lists, {
+  get: () => () => Promise.reject(new Error('a replay has no lists')),
+})
+
+/** Answers facts, keeps what is appended. */
+export function createReplaySink(of: () => Replaying): Store {
+  const read = (): LogReader => of().ports.store
+  const none = async (): Promise<never> => Promise.reject(new Error('a replay has no such thing'))
+  return {
+    transact: (_keys, work) => transactThen(of(), work, null),
+    read: (...given) => read().read(...given),
+    turn: (id) => read().turn(id),
+    turns: (...given) => read().turns(...given),
+    session: (id) => read().session(id),
+    event: (seq) => read().event(seq),
+    refused: (call) => read().refused(call),
+    entriesByNumber: (...given) => read().entriesByNumber(...given),
+    entries: (session, { tokensMax }) => historyThen(read(), session, of().turn.session.entries, tokensMax),
+    lastSeq: () => 0,
+    health: () => ({ state: 'ok' }),
+    onHint: () => () => undefined,
+    sessionFacts: async () => restingSession,
+    sessions: async () => [],
+    heartbeat: none,
+    due: none,
+    close: async () => undefined,
+  }
+}
+
+/** `call` is the recorded call that this decides about. */
+export async function transactThen<T>(
+  replaying: Replaying,
+  work: (tx: Tx) => Promise<T>,
+  call: StoredEvent | null,
+): Promise<T> {
+  const { turn, gate, rerun, ports } = replaying
+  const appended: Event[] = []
+  const at = call?.at ?? turn.row.openedAt
+  const answered = turn.ownEnd?.event.type === 'call.ended' && turn.ownEnd.event.cause === 'answered'
+  const value = await work({
+    now: at,
+    turn: async () => null,
+    session: async () => restingSession,
+    below: async () => [],
+    activation: async () => ({
+      state: 'running',
+      node: turn.row.node,
+      epoch: turn.row.epoch,
+      stopping: null,
+      pending: answered,
+      outcome: answered ? null : 'cancelled',
+      tokensUsed: 0,
+      tokensBelow: 0,
+    }),
+    open: async ({ target }) => {
+      if (call === null) return null
+      const recorded = call.event as RecordedCall
+      const before = (stored: StoredEvent | null): Event | null =>
+        stored !== null && stored.seq < call.seq ? stored.event : null
+      const [ownEnd, cancelled] = [before(turn.ownEnd), before(turn.cancelled)]
+      return openFactsThen(replaying.running(), target === null ? null : await ports.store.session(target), {
+        recorded,
+        at,
+        ownEnd: ownEnd?.type === 'call.ended' ? ownEnd : null,
+        cancelled: cancelled?.type === 'turn.cancelled' ? cancelled : null,
+        targetAgent: recorded.type === 'call.opened' ? ports.agents.get(recorded.grant.agent) : undefined,
+      })
+    },
+    send: () => Promise.reject(new Error('a replay sends nothing')),
+    question: async () => null,
+    notices: async () => (call?.event.type === 'call.opened' ? (call.event.notices ?? null) : null),
+    traced: async () => null,
+    message: async () => null,
+    inbox: async () => [],
+    accepted: async () => null,
+    mail: async () => ({ session: null, pending: false, waiting: 0, drafts: 0 }),
+    append: (...events) => void appended.push(...events),
+  })
+  for (const event of appended) {
+    if (event.type !== 'step.started') continue
+    const known = reserveStep(replaying, 'step.started', 'tool', event.name, event.key, event.input)
+    await (known === undefined ? gate.stray('tool', canonical(event)) : gate.reach(known))
+  }
+  if (call !== null && appended.length > 0) await gate.reach(call.event)
+  rerun.events.push(...appended)
+  if (appended.some((event) => event.type === 'turn.ended')) replaying.end()
+  return value
+}
+
+/**
+ * By key; where a secret was taken out of the record, keys cannot be the same, and the next step of that name
+ * is taken.
+ */
+export function reserveStep<T extends 'step.started' | 'step.ended'>(
+  replaying: Replaying,
+  type: T,
+  kind: string,
+  name: string,
+  key: string,
+  input: Json | undefined,
+): EventOf<T> | undefined {
+  const { gate, rerun, redacted } = replaying
+  const exact = gate.reserve(
+    (event): event is EventOf<T> =>
+      event.type === type && (event as EventOf<'step.ended'>).key.split('#')[0] === key.split('#')[0],
+  )
+  if (exact !== undefined || !redacted) return exact
+  const near = gate.reserve(
+    (event): event is EventOf<T> =>
+      event.type === type &&
+      (event as EventOf<'step.ended'>).kind === kind &&
+      (event as EventOf<'step.ended'>).name === name &&
+      (input === undefined ||
+        isAlikeButMarks(canonical((event as EventOf<'step.ended'>).input), canonical(input))),
+  )
+  if (near !== undefined) rerun.keys.set(near, key)
+  return near
+}

@@ -1,0 +1,221 @@
+/**
+ * The agents that can be called: those of the configuration, and those that doors made, which stand in the
+ * log.
+ */
+import type { Agent } from '../../model/agent.ts'
+import type { AgentDefinition, EventOf } from '../../model/event.ts'
+import type { Millis, SessionId } from '../../model/id.ts'
+import { type Refusal, agentUnknown, badInput } from '../../model/refusal.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Lists } from '../kernel/lists-port.ts'
+import type { Agents, Driver, Hint } from '../kernel/ports.ts'
+import { createdEvent, newSession } from '../mail/send.ts'
+import type { AgentView } from '../../wire/agents.ts'
+
+export type CreateAgentAsk = {
+  name: string
+  system: string
+  description: string
+  model: string | null
+  tools: string[] | null
+  id: string | null
+}
+
+type Made = { agent: Agent; at: Millis }
+
+/** `define` makes an agent of what a door was given; `driver` runs it. */
+export type AgentMaker = {
+  define(id: string, definition: AgentDefinition): Agent
+  driver(agent: Agent): Driver
+  isThere(agent: Agent, session: SessionId): boolean
+}
+
+export type AgentBook = Agents & {
+  load(lists: Lists): Promise<void>
+  heed(hint: Hint): void
+  made(id: string): Made | undefined
+  all(): Made[]
+}
+
+export function agentBook(
+  configured: Agents,
+  maker: AgentMaker,
+  report: (fault: unknown) => void = () => undefined,
+): AgentBook {
+  const made = new Map<string, Made>()
+  let names = configured.names()
+  const renew = (): void => void (names = [...configured.names(), ...made.keys()])
+  const add = (event: EventOf<'agent.created'>, at: Millis): void => {
+    try {
+      made.set(event.agent, { agent: maker.define(event.agent, event.definition), at })
+      renew()
+    } catch (fault) {
+      // One that cannot be read must not keep the others, or the whole server, from starting.
+      report(fault)
+    }
+  }
+  return {
+    get: (name) => made.get(name)?.agent ?? configured.get(name),
+    names: () => names,
+    driver: (agent) => (made.has(agent.name) ? maker.driver(agent) : configured.driver(agent)),
+    isThere: (agent, session) => maker.isThere(agent, session),
+    resolve(idOrName) {
+      const byId = made.get(idOrName)?.agent
+      // The newest of that name: whoever made it again meant the new one.
+      return (
+        byId ??
+        [...made.values()].findLast(({ agent }) => agent.title === idOrName)?.agent ??
+        configured.get(idOrName)
+      )
+    },
+    async load(lists) {
+      for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at))
+        if (!deleted) add(created, at)
+    },
+    heed(hint) {
+      if (hint.kind !== 'appended') return
+      for (const event of hint.events ?? []) {
+        if (event.type === 'agent.created') add(event, hint.at ?? 0)
+        if (event.type === 'agent.deleted' && made.delete(event.agent)) renew()
+      }
+    },
+    made: (id) => made.get(id),
+    all: () => [...made.values()],
+  }
+}
+
+export const mainSession = (agent: string): SessionId => `ses_main-${agent}`
+
+/**
+ * Agents of each book that are being made: they count as if they were there, so that many at once cannot pass
+ * one check.
+ */
+const beingMade = new WeakMap<AgentBook, number>()
+
+/**
+ * R11. All agents are in the memory of the one process that has the log, so counting there is as good as in
+ * the transaction.
+ */
+async function making(
+  runtime: Runtime,
+  book: AgentBook,
+  id: string,
+  make: () => Promise<Refusal | null>,
+): Promise<Refusal | null> {
+  const pending = beingMade.get(book) ?? 0
+  const made = book.all().length + pending
+  const madeMax = runtime.limits.agentsMadeMax
+  // One that is there already is not another one: a retry finds it.
+  if (book.made(id) === undefined && made >= madeMax) return { code: 'too_many_agents', made, madeMax }
+  beingMade.set(book, pending + 1)
+  try {
+    return await make()
+  } finally {
+    beingMade.set(book, (beingMade.get(book) ?? 1) - 1)
+  }
+}
+
+/** The agent and its main session, at once. The same id again gives what is there. */
+export async function createAgent(
+  runtime: Runtime,
+  book: AgentBook,
+  ask: CreateAgentAsk,
+  cwd: string,
+): Promise<AgentView | Refusal> {
+  if (ask.name.trim() === '') return badInput('name', ask.name, 'a name')
+  const id = `agent_${ask.id ?? runtime.ids.next()}`
+  const session = mainSession(id)
+  const definition: AgentDefinition = {
+    title: ask.name,
+    description: ask.description,
+    prompt: ask.system,
+    model: ask.model,
+    tools: ask.tools ?? ['call_agent'],
+    driver: null,
+  }
+  const refusal = await making(runtime, book, id, () =>
+    runtime.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+      if (ask.id !== null && (await tx.session(session)).session !== null) return null
+      tx.append(
+        { type: 'agent.created', session, turn: null, agent: id, definition },
+        createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null),
+      )
+      return null
+    }),
+  )
+  const made = book.made(id)
+  if (refusal !== null) return refusal
+  if (made === undefined) return agentUnknown(id, book.names())
+  return made.agent.title === ask.name
+    ? showAgent(made.agent, 'api', made.at)
+    : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
+}
+
+/**
+ * The agent of a connected program: the configured one of that name, or one that is made at its first hello.
+ */
+export async function hostAgent(
+  runtime: Runtime,
+  book: AgentBook,
+  { name, description, tools }: { name: string; description: string; tools: readonly string[] },
+  cwd: string,
+): Promise<AgentView | Refusal> {
+  const configured = book.get(name)
+  if (configured !== undefined)
+    return configured.driver === 'host'
+      ? showAgent(configured, 'configured', null)
+      : badInput(
+          'agent',
+          name,
+          `a name that no agent has: this one is run by the driver "${configured.driver}"`,
+        )
+  const id = `agent_host-${name}`
+  const present = book.made(id)?.agent
+  if (present === undefined || present.description !== description || present.tools.join() !== tools.join()) {
+    const session = mainSession(id)
+    const definition: AgentDefinition = {
+      title: name,
+      description,
+      prompt: '',
+      model: null,
+      tools: [...tools],
+      driver: 'host',
+    }
+    const refusal = await making(runtime, book, id, () =>
+      runtime.store.transact([`session:${session}`], async (tx) => {
+        tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
+        // It has the sessions that its program brings, and no main one.
+        if ((await tx.session(session)).session === null)
+          tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), {
+            type: 'session.archived',
+            session,
+            turn: null,
+            cause: 'deleted',
+          })
+        return null
+      }),
+    )
+    if (refusal !== null) return refusal
+  }
+  const made = book.made(id)
+  return made === undefined ? agentUnknown(name, book.names()) : showAgent(made.agent, 'api', made.at)
+}
+
+export const showAgent = (
+  agent: Agent,
+  origin: AgentView['origin'],
+  createdAt: Millis | null,
+): AgentView => ({
+  id: agent.name,
+  name: agent.title ?? agent.name,
+  description: agent.description,
+  driver: agent.driver,
+  model: agent.model ?? null,
+  tools: [...agent.tools],
+  allowSubAgentCalls: agent.allowSubAgentCalls,
+  mayCall: agent.mayCall ?? null,
+  origin,
+  session: origin === 'api' ? mainSession(agent.name) : null,
+  system: agent.prompt,
+  createdAt,
+})

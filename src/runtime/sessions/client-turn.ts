@@ -1,0 +1,376 @@
+/**
+ * What a client outside does through a door: a turn of its own session, with the client in place of a driver.
+ * So its calls have a caller, a place in a flow, a deadline and a record like anybody's; external sessions
+ * may have several such turns at once, since nobody activates them.
+ *
+ * A session that a connected program runs has one turn at a time (R6), and what its own user makes it do
+ * between those is none of ours. Its calls between turns stand in an external session below it,
+ * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and
+ * it waits for that session meanwhile, so that no ring closes across roots (R5).
+ */
+import { externalAgent, type Agent } from '../../model/agent.ts'
+import { fullAuthority } from '../../model/authority.ts'
+import type { EventOf, ToolAsk } from '../../model/event.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import { type FlowId, type SessionId, type TurnId, callsBelow } from '../../model/id.ts'
+import { type Json, canonical } from '../../model/json.ts'
+import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import { isSameButMarks } from '../../model/secret-mark.ts'
+import { countGently } from '../../model/text.ts'
+import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
+import type { Who } from '../desk/asker.ts'
+import { cancel } from '../turns/ending.ts'
+import { storeRefusal } from '../kernel/faults.ts'
+import { type Runtime, starting } from '../kernel/runtime.ts'
+import type { Driver, ToolAnswer } from '../kernel/ports.ts'
+import { turnEnding } from './run.ts'
+import { toTurnRow, type Running } from '../kernel/running.ts'
+import { createSession } from './sessions.ts'
+import { readState } from './state.ts'
+import type { SessionState } from '../../wire/sessions.ts'
+
+export type ToolUse = {
+  /** Aborts when the client has gone: what it asked for is cancelled. */
+  signal: AbortSignal
+  id: string | null
+  trace: string | null
+}
+
+/**
+ * Who acts between turns: a client by its own session, or a session that a connected program runs, as its own
+ * agent.
+ */
+export type Client = { session: SessionRow; agent: Agent }
+
+/**
+ * Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is
+ * neither.
+ */
+export function resolveClient(runtime: Runtime, session: SessionRow): Client | null {
+  if (session.kind === 'external') return { session, agent: externalAgent }
+  const agent = runtime.agents.get(session.agent)
+  return agent?.driver === 'host' ? { session, agent } : null
+}
+
+export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
+
+/**
+ * As whom a checked `who` acts: in the turn of it that runs, else as a client. R7: while a turn of it runs,
+ * nobody can tell what a program does for that turn from what it does besides,
+ * so all of it has that turn's place, authority and end.
+ */
+export function resolveActor(
+  runtime: Runtime,
+  who: Exclude<Who, { kind: 'user' }>,
+  session: SessionRow | null,
+): Actor | Refusal {
+  const running =
+    who.kind === 'turn'
+      ? runtime.running.get(who.turn)
+      : session?.kind === 'external'
+        ? undefined
+        : [...runtime.running.values()].find((one) => one.row.session === who.session)
+  if (running !== undefined) return { kind: 'turn', running }
+  const client = session === null || who.kind === 'turn' ? null : resolveClient(runtime, session)
+  return client === null
+    ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' }
+    : { kind: 'client', ...client }
+}
+
+async function callingSession(runtime: Runtime, { session }: Client): Promise<SessionRow> {
+  const id = session.kind === 'external' ? session.id : callsBelow(session.id)
+  const known = id === session.id ? session : await runtime.store.session(id)
+  if (known !== null) return known
+  const made = await createSession(
+    runtime,
+    { agent: externalAgent.name, cwd: session.cwd, title: '', parent: session.id },
+    { kind: 'user' },
+    id.slice(4),
+  )
+  if (isRefusal(made))
+    throw new Error(`the session for the calls of ${session.id} could not be made: ${made.code}`)
+  return made
+}
+
+/**
+ * Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first
+ * try.
+ */
+export const useInOwnTurn = (
+  runtime: Runtime,
+  client: Client,
+  tool: string,
+  input: Json,
+  use: ToolUse,
+): Promise<ToolAnswer | Refusal> => inOwnTurn(runtime, client, { tool, input }, use, useTool({ tool, input }))
+
+/**
+ * A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it
+ * is an edge (R5).
+ */
+export async function waitInOwnTurn(
+  runtime: Runtime,
+  client: Client,
+  target: SessionId,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<SessionState | Refusal> {
+  const asked = { tool: 'wait_for_session', input: { sessionId: target, timeoutMs } }
+  const answer = await inOwnTurn(
+    runtime,
+    client,
+    asked,
+    { signal, id: null, trace: null },
+    async (turn) => {
+      const state = await runtime.running.get(turn)?.acts.waitForSession(target, timeoutMs)
+      return { ok: true, value: (state ?? null) as Json }
+    },
+    false,
+  )
+  return isRefusal(answer) || !answer.ok
+    ? readState(runtime, target)
+    : (answer.value as SessionState | Refusal)
+}
+
+/**
+ * What a client does, as a turn of its session: `work` is done in place of a driver. What was asked for is
+ * recorded, so that the turn goes on
+ * after a crash, unless it is of no use to anybody then (`goesOn`).
+ */
+export async function inOwnTurn(
+  runtime: Runtime,
+  client: Client,
+  asked: ToolAsk,
+  use: ToolUse,
+  work: Work,
+  goesOn = true,
+): Promise<ToolAnswer | Refusal> {
+  const session = await callingSession(runtime, client)
+  const suffix = use.id ?? runtime.ids.next()
+  const turn: TurnId = `turn_${suffix}`
+  let begin: (answer: ToolAnswer) => void = () => undefined
+  const begun = new Promise<ToolAnswer>((resolve) => (begin = resolve))
+  let said: ToolAnswer | null = null
+  const driver = clientDriver(runtime, async (...given) => (said = await work(...given)), begin)
+  try {
+    const opened = await starting(runtime, turn, session.id, () =>
+      open(runtime, client, session, { asked, goesOn, suffix, use, driver }),
+    )
+    if (opened === 'known') return await answerAgain(runtime, turn, asked, use.signal)
+    return await untilGone(
+      runtime,
+      turn,
+      use.signal,
+      Promise.race([begun, endOfTurn(runtime, turn, () => said), untilUnrecorded(runtime, turn)]),
+    )
+  } finally {
+    // The driver was taken when the turn began.
+    if (runtime.clients.get(turn) === driver) runtime.clients.delete(turn)
+  }
+}
+
+/**
+ * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
+ */
+async function untilGone<T>(
+  runtime: Runtime,
+  turn: TurnId,
+  signal: AbortSignal,
+  answer: Promise<T>,
+): Promise<T> {
+  let waits = true
+  runtime.attached.set(turn, (runtime.attached.get(turn) ?? 0) + 1)
+  const detach = (): number => {
+    const left = waits ? (runtime.attached.get(turn) ?? 1) - 1 : 1
+    waits = false
+    if (left > 0) runtime.attached.set(turn, left)
+    else runtime.attached.delete(turn)
+    return left
+  }
+  const leave = (): void => {
+    if (detach() === 0) void cancel(runtime, turn, 'cancelled', 'the client went away').catch(runtime.report)
+  }
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await answer
+  } finally {
+    signal.removeEventListener('abort', leave)
+    if (waits) detach()
+  }
+}
+
+/**
+ * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
+ * again.
+ */
+function untilUnrecorded(runtime: Runtime, turn: TurnId): Promise<never> {
+  const signal = runtime.running.get(turn)?.abort.signal
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener(
+      'abort',
+      () => {
+        if (storeRefusal(signal.reason) !== null) reject(signal.reason)
+      },
+      { once: true },
+    )
+  })
+}
+
+type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }
+
+async function open(
+  runtime: Runtime,
+  client: Client,
+  session: SessionRow,
+  { asked, goesOn, suffix, use, driver }: Opening,
+): Promise<'known' | 'opened'> {
+  const turn: TurnId = `turn_${suffix}`
+  const flow: FlowId = `flow_${suffix}`
+  const text = describeAsk(asked)
+  const tokens = await countGently(runtime.count, text)
+  const isBelow = session.id !== client.session.id
+  const opened = await runtime.store.transact(
+    [`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])],
+    async (tx) => {
+      if (use.id !== null && (await tx.turn(turn)) !== null) return null
+      const sent: EventOf<'message.sent'> = {
+        type: 'message.sent',
+        session: session.id,
+        turn,
+        message: `msg_${suffix}`,
+        flow,
+        from: null,
+        senderTurn: null,
+        source: 'user',
+        applet: null,
+        inReplyTo: null,
+        text,
+        tokens,
+        deadline: null,
+        trace: use.trace,
+        grant: {
+          agent: client.agent.name,
+          depth: 0,
+          subagentDepth: 0,
+          path: [{ session: client.session.id, agent: client.agent.name }],
+          authority: fullAuthority,
+          tokensMax: runtime.limits.flowTokensMax ?? null,
+          maxIterations: 1,
+        },
+        ...(goesOn ? { use: asked } : {}),
+      }
+      const started: EventOf<'turn.started'> = {
+        type: 'turn.started',
+        session: session.id,
+        turn,
+        node: runtime.node,
+        epoch: 1,
+        deadline: Math.floor(tx.now + runtime.limits.turnMsMax),
+      }
+      tx.append(
+        sent,
+        started,
+        ...(isBelow
+          ? [
+              {
+                type: 'wait.started' as const,
+                session: client.session.id,
+                turn,
+                target: session.id,
+                until: started.deadline,
+              },
+            ]
+          : []),
+      )
+      return { sent, started, at: tx.now }
+    },
+  )
+  if (opened === null) return 'known'
+  // Only whoever opened the turn runs it: another try at the same time may have brought something else.
+  runtime.clients.set(turn, driver)
+  runtime.start(toTurnRow(opened.sent, opened.started, opened.at), session, opened.sent, null)
+  return 'opened'
+}
+
+/** What the client asked for, short, for people. */
+function describeAsk({ tool, input }: ToolAsk): string {
+  const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
+  const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
+  const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
+  return `${tool}${typeof target === 'string' && target !== '' ? ` ${target}` : ''}${typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''}`
+}
+
+/** R2: the first try is answered when the turn's end is durable. */
+async function endOfTurn(runtime: Runtime, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
+  const ended = await turnEnding(runtime, turn)
+  return ended.outcome === 'completed'
+    ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
+    : stoppedAnswer(ended)
+}
+
+const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
+})
+
+/**
+ * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
+ * that has died meanwhile.
+ */
+async function answerAgain(
+  runtime: Runtime,
+  turn: TurnId,
+  asked: ToolAsk,
+  signal: AbortSignal,
+): Promise<ToolAnswer | Refusal> {
+  const row = await runtime.store.turn(turn)
+  const opened = row === null ? undefined : (await runtime.store.event(row.openedSeq))?.event
+  if (row === null || opened?.type !== 'message.sent')
+    throw new Error(`the input of ${turn} is not in the log`)
+  if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
+  const begun = await begunIn(runtime, row, asked)
+  if (begun !== null) return begun
+  return untilGone(
+    runtime,
+    turn,
+    signal,
+    endOfTurn(runtime, turn, () => null),
+  )
+}
+
+/**
+ * Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only
+ * the beginning of it.
+ */
+const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): boolean =>
+  isSameButMarks(text, describeAsk(asked)) &&
+  (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
+
+/** A call in the background was answered when it began, and a second try is answered as the first was. */
+async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
+  const { events } = await runtime.store.read(
+    row.openedSeq - 1,
+    { sessions: [row.session], types: ['call.opened'] },
+    100,
+  )
+  const opened = events.find(({ event }) => event.turn === row.id)?.event
+  if (opened?.type !== 'call.opened' || !opened.background) return null
+  const named =
+    input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
+  return {
+    ok: true,
+    value: {
+      agent_name: named ?? opened.grant.agent,
+      success: false,
+      output: '',
+      tool_calls: [],
+      tokens_used: 0,
+      duration_seconds: 0,
+      errors: [],
+      call_id: opened.call,
+      outcome: null,
+      truncated: false,
+    },
+  }
+}

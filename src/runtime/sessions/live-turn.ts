@@ -1,0 +1,62 @@
+/**
+ * A program that speaks for a live turn through a door: it keeps its place in the tree, may try again, and
+ * cancels what it asked for when it goes.
+ */
+import type { Json } from '../../model/json.ts'
+import { cancel } from '../turns/ending.ts'
+import type { ToolUse } from './client-turn.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { ToolAnswer } from '../kernel/ports.ts'
+import type { Running } from '../kernel/running.ts'
+import { runToolOutside } from '../turns/steps.ts'
+
+/**
+ * Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own
+ * driver asks again.
+ */
+const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
+const triesMax = 1000
+
+export function useInTurn(
+  runtime: Runtime,
+  running: Running,
+  tool: string,
+  input: Json,
+  use: ToolUse,
+): Promise<ToolAnswer> {
+  const known = tries.get(running) ?? new Map<string, Promise<ToolAnswer>>()
+  tries.set(running, known)
+  const before = use.id === null ? undefined : known.get(use.id)
+  if (before !== undefined) return before
+  const answer = run(runtime, running, tool, input, use.signal)
+  if (use.id !== null && known.size < triesMax) known.set(use.id, answer)
+  return answer
+}
+
+async function run(
+  runtime: Runtime,
+  running: Running,
+  tool: string,
+  input: Json,
+  signal: AbortSignal,
+): Promise<ToolAnswer> {
+  let key = ''
+  const leave = (): void => void endCalls(runtime, running, key).catch(runtime.report)
+  if (signal.aborted)
+    return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await runToolOutside(runtime, running, tool, input, (own) => (key = own))
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+const pendingMax = 1000
+
+/** The calls of this step only, not of another that asks for the same: the turn itself goes on. */
+async function endCalls(runtime: Runtime, running: Running, key: string): Promise<void> {
+  for (const row of await runtime.store.turns({ callerTurn: running.row.id }, pendingMax)) {
+    if (row.call?.key === key) await cancel(runtime, row.id, 'cancelled', 'the client went away')
+  }
+}

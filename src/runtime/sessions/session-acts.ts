@@ -1,0 +1,210 @@
+/** What a turn may do with other sessions: write to them, spawn them, look at them, wait for them. */
+import { resolve } from 'node:path'
+import { fingerprint } from '../../model/fingerprint.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import { isSessionId, type SessionId } from '../../model/id.ts'
+import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/refusal.ts'
+import { isDirectory } from '../kernel/is-directory.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import { createMailActs } from '../mail/mail-acts.ts'
+import type { MailActs } from '../kernel/mail-port.ts'
+import type { Acts, Key, SpawnRequest } from '../kernel/ports.ts'
+import { type Running, assertOurs, commit, flush, timeLeft } from '../kernel/running.ts'
+import { post, send, type Sender } from '../mail/send.ts'
+import { createSession } from './sessions.ts'
+import { isResting, readState, untilResting } from './state.ts'
+import type { SessionState } from '../../wire/sessions.ts'
+
+type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
+
+export function createSessionActs(runtime: Runtime, running: Running): SessionActs {
+  const sender: Sender = { kind: 'turn', running }
+  /**
+   * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
+   * id, however long a chain of messages is.
+   */
+  const idOf = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
+  return {
+    send: (to, text, key) => sendTo(runtime, sender, to, text, idOf(key)),
+    spawn: (request, key) => spawn(runtime, sender, running.session, request, idOf(key)),
+    state: (session) => stateNamed(runtime, session),
+    waitForSession: (session, timeoutMs) => waitAsTurn(runtime, running, session, timeoutMs),
+    ...createMailActs(
+      runtime,
+      running.session,
+      { sender, session: running.session, trace: null, cwd: running.session.cwd },
+      { session: running.row.session, running },
+      idOf,
+    ),
+  }
+}
+
+export async function sendTo(
+  runtime: Runtime,
+  sender: Sender,
+  to: string,
+  text: string,
+  id: string | null,
+): ReturnType<Acts['send']> {
+  const target = await sessionNamed(runtime, to)
+  if (isRefusal(target)) return target
+  const sent = await post(runtime, {
+    to: { session: target.id },
+    text,
+    sender,
+    inbox: 'auto',
+    id: id === null ? null : `msg_${id}`,
+  })
+  return isRefusal(sent) ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
+}
+
+/**
+ * A spawned session belongs to whoever made it, and works in any directory that is named, relative to its
+ * maker's. Its first message passes the same rules as any other.
+ */
+export async function spawn(
+  runtime: Runtime,
+  sender: Sender,
+  parent: SessionRow,
+  request: SpawnRequest,
+  id: string | null,
+): ReturnType<Acts['spawn']> {
+  const cwd = resolve(parent.cwd, request.cwd)
+  if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
+  const name = request.agent ?? parent.agent
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  if (agent === undefined) return agentUnknown(name, runtime.agents.names())
+  const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
+  if (request.initialMessage === null) {
+    const row = await createSession(runtime, to, sender, id)
+    return isRefusal(row) ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
+  }
+  const sent = await send(runtime, {
+    to,
+    text: request.initialMessage,
+    sender,
+    id: id === null ? null : `msg_${id}`,
+  })
+  return isRefusal(sent) ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
+}
+
+/** Required ids are checked here, with words: models drop short arguments next to long text. */
+export async function sessionNamed(runtime: Runtime, id: string): Promise<SessionRow | Refusal> {
+  if (id.trim() === '') return badInput('sessionId', id, 'the id of a session ("ses_…")')
+  const row = isSessionId(id) ? await runtime.store.session(id) : null
+  return row ?? { code: 'session_unknown', session: id }
+}
+
+export async function stateNamed(runtime: Runtime, id: string): Promise<SessionState | Refusal> {
+  const row = await sessionNamed(runtime, id)
+  return isRefusal(row) ? row : readState(runtime, row.id)
+}
+
+/**
+ * R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the
+ * answer.
+ */
+async function waitAsTurn(
+  runtime: Runtime,
+  running: Running,
+  id: string,
+  timeoutMs: number,
+): Promise<SessionState | Refusal> {
+  const state = await stateNamed(runtime, id)
+  if (isRefusal(state) || isResting(state)) return state
+  const target = state.sessionId
+  if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
+  const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
+  if (!(await beginWait(runtime, running, target, end))) return state
+  try {
+    return await untilResting(runtime, target, end - runtime.clock.elapsed(), running.abort.signal)
+  } finally {
+    await endWait(
+      runtime,
+      running,
+      target,
+      runtime.clock.elapsed() >= end ? 'time is over' : 'the session rests',
+    )
+  }
+}
+
+/** `end` is elapsed time; others read it on the wall clock. */
+export async function beginWait(
+  runtime: Runtime,
+  running: Running,
+  target: SessionId,
+  end: number,
+): Promise<boolean> {
+  const until = Math.ceil(runtime.clock.now() + (end - runtime.clock.elapsed()))
+  running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
+  const begun = await decideWait(runtime, running, target, until).catch((fault: unknown) => {
+    oneLess(running, target)
+    throw fault
+  })
+  if (!begun) oneLess(running, target)
+  return begun
+}
+
+/** How many are left. */
+function oneLess({ waits }: Running, target: SessionId): number {
+  const left = (waits.get(target) ?? 1) - 1
+  if (left > 0) waits.set(target, left)
+  else waits.delete(target)
+  return left
+}
+
+/** The last one ends the edge, at once: one that is over would refuse others for nothing. */
+export async function endWait(
+  runtime: Runtime,
+  running: Running,
+  target: SessionId,
+  reason: string,
+): Promise<void> {
+  if (oneLess(running, target) > 0) return
+  running.buffer.push({
+    type: 'wait.ended',
+    session: running.row.session,
+    turn: running.row.id,
+    target,
+    reason,
+  })
+  if (!running.abort.signal.aborted) await flush(runtime, running)
+}
+
+async function decideWait(
+  runtime: Runtime,
+  running: Running,
+  target: SessionId,
+  until: number,
+): Promise<boolean> {
+  const keys: Key[] = [
+    `session:${running.row.session}`,
+    `flow:${running.row.flow}`,
+    `call:call_${running.row.id.slice(5)}`,
+    `session:${target}`,
+  ]
+  return commit(runtime, running, keys, async (tx, buffered) => {
+    const facts = await tx.open({
+      call: `call_${running.row.id.slice(5)}`,
+      callerTurn: running.row.id,
+      target,
+    })
+    assertOurs(facts?.caller.turn, running, runtime)
+    const ring = facts?.target?.waitPath != null
+    tx.append(
+      ...buffered,
+      ...(ring
+        ? []
+        : [
+            {
+              type: 'wait.started' as const,
+              session: running.row.session,
+              turn: running.row.id,
+              target,
+              until,
+            },
+          ]),
+    )
+    return !ring
+  })
+}

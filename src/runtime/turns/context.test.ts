@@ -1,0 +1,192 @@
+import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { valueOf, world, type World } from '../../../test/kits/world.ts'
+import type { ScriptedFunction, ScriptedTurn } from '../../adapters/scripted/run-function.ts'
+
+const told = (turn: ScriptedTurn): string =>
+  JSON.stringify({
+    system: turn.system,
+    history: turn.history.map(({ role, text, from, steps }) => ({ role, text, from, steps })),
+    prompt: turn.prompt,
+  })
+
+/** The boss answers everything, and on `call {…}` calls the child with that context. */
+const boss: ScriptedFunction = async (turn) => {
+  if (!turn.task.startsWith('call ')) return `answer to ${turn.task}`
+  return String(
+    valueOf(
+      await turn.tool('sub_agent', { agent_name: 'child', task: 'look', ...JSON.parse(turn.task.slice(5)) }),
+    )['output'],
+  )
+}
+
+type Seen = {
+  system: string
+  history: { role: string; text: string; from: string | null; steps: string | null }[]
+  prompt: string
+}
+
+async function conversation(
+  turns: string[],
+  more: { cwd?: string } = {},
+): Promise<{
+  w: World
+  ask: (input: object) => Promise<Seen>
+  raw: (input: object) => Promise<string>
+  session: `ses_${string}`
+}> {
+  const w = await world({
+    agents: {
+      boss: { prompt: 'You are the boss.', script: boss },
+      child: { prompt: 'You are the child.', tools: [], script: told },
+    },
+  })
+  let session: `ses_${string}` | undefined
+  for (const task of turns)
+    session = (await w.run('boss', task, session === undefined ? more : { session }))
+      .session as `ses_${string}`
+  const raw = async (input: object): Promise<string> =>
+    (await w.run('boss', `call ${JSON.stringify(input)}`, session === undefined ? more : { session })).output
+  return {
+    w,
+    raw,
+    ask: async (input) => JSON.parse(await raw(input)) as Seen,
+    session: session as `ses_${string}`,
+  }
+}
+
+test('without a filter no message passes, and roles: ["system"] never means the prompt of the caller', async () => {
+  const { ask } = await conversation(['alpha', 'beta'])
+  expect((await ask({})).history).toEqual([])
+  const seen = await ask({ context: { roles: ['system'] } })
+  expect(seen.history).toEqual([])
+  expect(seen.system).toBe('You are the child.')
+})
+
+test('last_messages, roles, keywords and age filter in their order, and the running turn is not counted', async () => {
+  const { ask, w } = await conversation(['alpha', 'beta', 'gamma'])
+  expect((await ask({ context: { last_messages: 2 } })).history.map(({ text }) => text)).toEqual([
+    'gamma',
+    'answer to gamma',
+  ])
+  const { ask: again } = await conversation(['alpha', 'beta', 'gamma'])
+  expect((await again({ context: { roles: ['user'] } })).history.map(({ text }) => text)).toEqual([
+    'alpha',
+    'beta',
+    'gamma',
+  ])
+  const { ask: third } = await conversation(['Alpha', 'beta', 'ALPHABET'])
+  expect(
+    (await third({ context: { keywords: ['alpha'], roles: ['user'], last_messages: 1 } })).history.map(
+      ({ text }) => text,
+    ),
+  ).toEqual(['ALPHABET'])
+  const old = await conversation(['ancient'])
+  await old.w.pass(100_000)
+  await old.w.run('boss', 'recent', { session: old.session })
+  expect((await old.ask({ context: { max_age_seconds: 60 } })).history.map(({ text }) => text)).toEqual([
+    'recent',
+    'answer to recent',
+  ])
+  void w
+})
+
+test('R8: the own steps of the caller pass only when roles ask for tool, and never a result without its call', async () => {
+  const { ask } = await conversation(['alpha'])
+  await ask({ context: { last_messages: 2 } })
+  expect((await ask({ context: { last_messages: 2 } })).history.every(({ steps }) => steps === null)).toBe(
+    true,
+  )
+  const seen = await ask({ context: { roles: ['assistant', 'tool'], last_messages: 1 } })
+  expect(seen.history[0]?.steps).toMatch(/^sub_agent\(child: look\) -> completed: /)
+  expect(seen.history[0]?.text).not.toBe('')
+  expect((await ask({ context: { roles: ['tool'], last_messages: 1 } })).history[0]).toMatchObject({
+    text: '',
+    steps: expect.stringContaining('sub_agent(child: look)'),
+  })
+})
+
+test('R8: messages are dropped whole, oldest first, within the token budget, and the manifest says so', async () => {
+  const { w, ask } = await conversation(['one '.repeat(300), 'two '.repeat(300), 'three '.repeat(300)])
+  const seen = await ask({ context: { roles: ['user'] }, max_context_tokens: 700 })
+  expect(seen.history.map(({ text }) => text.slice(0, 5))).toEqual(['two t', 'three'])
+  const manifest = (await w.events('call.opened')).at(-1)?.event.context
+  expect(manifest?.tokens).toBeLessThanOrEqual(700)
+  expect(manifest?.messages).toMatchObject({ total: 6, passed: [3, 5] })
+  const dropped = Object.values(manifest?.messages?.dropped ?? {}).reduce((sum, count) => sum + count, 0)
+  expect(dropped).toBe(4)
+})
+
+test('a context that is over its budget without any message is refused with the numbers, and zero is zero', async () => {
+  const { w, raw } = await conversation([])
+  await raw({ max_context_tokens: 5 })
+  await raw({ max_context_tokens: 0 })
+  const [five, zero] = await w.events('call.refused')
+  expect(five?.event.refusal).toMatchObject({ code: 'context_too_large', tokensMax: 5, parts: { prompt: 5 } })
+  expect(zero?.event.refusal).toMatchObject({ code: 'context_too_large', tokensMax: 0 })
+})
+
+test('a summary that is asked for reaches the child, and is written once for the same history', async () => {
+  const { w, ask } = await conversation(['The parser fails on empty input. More words.', 'Use a table.'])
+  const seen = await ask({ context: { include_summary: true } })
+  expect(seen.system).toContain('You are the child.')
+  expect(seen.system).toContain('[Conversation summary]\nuser: The parser fails on empty input.')
+  expect((await w.events('step.ended')).filter(({ event }) => event.kind === 'summary').length).toBe(1)
+})
+
+test('the workspace is added to the prompt of the child, which is kept; paths outside are refused', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'tieline-'))
+  writeFileSync(join(cwd, 'package.json'), '{"name":"zebra"}')
+  symlinkSync('/etc', join(cwd, 'outside'))
+  const { w, ask, raw } = await conversation([], { cwd })
+  const seen = await ask({
+    context: { include_workspace: true, workspace_files: ['package.json', 'gone.ts'] },
+  })
+  expect(seen.system).toMatch(/^You are the child\.\n\n<\d{3}>\nWorking directory: /)
+  expect(seen.system).toContain('package.json')
+  expect(seen.system).toMatch(/gone\.ts.*missing/)
+  expect(seen.system).toContain('Project: zebra')
+  for (const path of ['../secret', '/etc/passwd', 'outside/passwd'])
+    await raw({ context: { include_workspace: true, workspace_files: [path] } })
+  expect((await w.events('call.refused')).map(({ event }) => event.refusal.code)).toEqual([
+    'bad_input',
+    'bad_input',
+    'bad_input',
+  ])
+})
+
+test('input is given to the child under the task', async () => {
+  const { ask } = await conversation([])
+  expect((await ask({ input: { rows: [1, 2] } })).prompt).toMatch(
+    /^<(\d{3})>\n\[Called by: boss\]\nTask: look\nInput: \{"rows":\[1,2\]\}\n<\/\1>$/,
+  )
+})
+
+test('a forbidden call costs nothing: no summary is written for it', async () => {
+  const w = await world({
+    agents: {
+      a: {
+        mayCall: ['nobody'],
+        script: async (turn) =>
+          turn.task === 'hi'
+            ? 'ho'
+            : JSON.stringify(
+                (
+                  await turn.tool('sub_agent', {
+                    agent_name: 'b',
+                    task: 'x',
+                    context: { include_summary: true },
+                  })
+                ).value,
+              ),
+      },
+      b: {},
+    },
+  })
+  const { session } = await w.run('a', 'hi')
+  await w.run('a', 'go', { session: session as `ses_${string}` })
+  expect((await w.events('step.ended')).filter(({ event }) => event.kind === 'summary')).toEqual([])
+  expect((await w.events('call.refused'))[0]?.event.refusal.code).toBe('not_allowed')
+})

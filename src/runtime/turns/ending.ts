@@ -1,0 +1,249 @@
+/**
+ * The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each
+ * is one transaction (R1, R3).
+ */
+import {
+  cancelTurn,
+  endCall,
+  endTurn,
+  type Progress,
+  type ProgressOf,
+  type TurnResult,
+} from '../../model/end.ts'
+import { toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
+import type { Opening } from '../../model/event.ts'
+import type { TurnFacts, TurnRow } from '../../model/facts.ts'
+import { countGently } from '../../model/text.ts'
+import { forgetTime } from '../kernel/kept-time.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Key, Tx } from '../kernel/ports.ts'
+import { assertOurs, commit, currentFacts, turnProgress, type Running } from '../kernel/running.ts'
+import { readRecorded } from '../kernel/recorded.ts'
+
+/**
+ * R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held.
+ */
+const endKeys = (row: TurnRow): Key[] => [
+  `flow:${row.flow}`,
+  ...row.grant.path.map((hop): Key => `session:${hop.session}`),
+  ...(row.call === null ? [] : [`call:${row.call.id}` as const, `session:${row.call.caller}` as const]),
+]
+
+const localProgress =
+  (runtime: Runtime): ProgressOf =>
+  (turn) => {
+    const running = runtime.running.get(turn)
+    return running === undefined ? undefined : turnProgress(running)
+  }
+
+export async function finishTurn(runtime: Runtime, running: Running, result: TurnResult): Promise<void> {
+  await commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
+    const facts = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
+    // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
+    // end.
+    const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
+    const heir =
+      facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
+        ? await heirOf(tx, facts.turn)
+        : null
+    tx.append(
+      ...buffered,
+      ...endTurn(facts, below, result, localProgress(runtime), tx.now, runtime.limits, heir),
+    )
+  })
+}
+
+/**
+ * Along the path, from the caller up: a session that a call made is there only while that call is pending.
+ */
+async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
+  for (const { session } of grant.path.slice(0, -1).toReversed()) {
+    const { session: row, running } = await tx.session(session)
+    if (
+      row !== null &&
+      row.archived !== 'deleted' &&
+      (row.kind !== 'ephemeral' || running?.call?.pending === true)
+    )
+      return session
+  }
+  return null
+}
+
+/**
+ * R4: any node may do this, at the deadline or long after. `over`: the time was kept here and has passed,
+ * whatever the wall clock says.
+ */
+export async function expireCall(runtime: Runtime, call: CallId, over = false): Promise<void> {
+  const row = await runtime.store.turn(toTurnId(call))
+  if (row?.call == null || !row.call.pending) return void forgetTime(runtime, call)
+  const progress = await progressWith(runtime, row)
+  await runtime.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(row.id)
+    if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
+    const ms = facts.turn.call.deadline - facts.turn.openedAt
+    const error = `timed_out: no answer within ${ms} ms${ms < runtime.limits.callTimeoutMsMax ? `; up to ${runtime.limits.callTimeoutMsMax} ms may be asked for` : ''}`
+    tx.append(
+      ...endCall(
+        facts,
+        await tx.below(row.id),
+        'timed_out',
+        error,
+        'deadline',
+        progress,
+        tx.now,
+        runtime.limits,
+      ),
+    )
+  })
+}
+
+/**
+ * A turn that runs elsewhere, or that has only begun to run again here, has said at least what the log has.
+ */
+async function progressWith(runtime: Runtime, row: TurnRow): Promise<ProgressOf> {
+  const here = runtime.running.get(row.id)
+  const local = localProgress(runtime)
+  if (here !== undefined && here.recorded === null) return local
+  const recorded = await recordedProgress(runtime, row)
+  return (turn) => (turn === row.id ? fuller(local(turn), recorded) : local(turn))
+}
+
+const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | undefined =>
+  (a?.output.length ?? -1) >= (b?.output.length ?? -1) ? a : b
+
+/**
+ * Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was
+ * something to cancel.
+ */
+export async function cancel(
+  runtime: Runtime,
+  turn: TurnId,
+  outcome: 'cancelled' | 'timed_out',
+  cause: string,
+): Promise<boolean> {
+  const row = await runtime.store.turn(turn)
+  if (row === null || row.state === 'ended') return false
+  const progress = await progressWith(runtime, row)
+  return runtime.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(turn)
+    if (facts === null) return false
+    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, runtime.limits)
+    tx.append(...events)
+    return events.length > 0
+  })
+}
+
+/**
+ * What is queued for a session that nobody can run fails, and says why; it stands in the conversation like
+ * any other failure.
+ */
+export async function failQueued(runtime: Runtime, session: SessionId, why: string): Promise<void> {
+  for (const row of await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)) {
+    const opened = row.state === 'queued' ? (await runtime.store.event(row.openedSeq))?.event : undefined
+    if (opened === undefined || !('grant' in opened)) continue
+    const asked = await readAsked(runtime, opened)
+    await runtime.store.transact(endKeys(row), async (tx) => {
+      const facts = await tx.turn(row.id)
+      if (facts?.turn.state !== 'queued') return
+      const entry = failedEntry(runtime, facts, asked, why)
+      tx.append(
+        ...endTurn(
+          facts,
+          [],
+          {
+            outcome: 'failed',
+            output: '',
+            error: why,
+            iterations: 0,
+            toolCalls: [],
+            tokensUsed: 0,
+            tokensBelow: 0,
+            entry,
+          },
+          () => undefined,
+          tx.now,
+          runtime.limits,
+        ),
+      )
+    })
+  }
+}
+
+type Asked = Pick<NonNullable<TurnResult['entry']>, 'asked' | 'askedTokens' | 'from'>
+
+/** Counted before the transaction, because a long task takes its time. */
+async function readAsked(runtime: Runtime, opened: Opening): Promise<Asked> {
+  if (opened.type !== 'call.opened')
+    return { asked: opened.text, askedTokens: opened.tokens, from: opened.from }
+  return {
+    asked: opened.task,
+    askedTokens: await countGently(runtime.count, opened.task),
+    from: opened.grant.path.at(-2)?.agent ?? null,
+  }
+}
+
+const failedEntry = (
+  runtime: Runtime,
+  { turn, session }: TurnFacts,
+  asked: Asked,
+  why: string,
+): TurnResult['entry'] => ({
+  n: session.entries + 1,
+  ...asked,
+  startedAt: turn.openedAt,
+  answered: `[${why}]`,
+  answeredTokens: runtime.count(why),
+})
+
+/**
+ * Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes
+ * for it (R6).
+ */
+export async function failTaken(runtime: Runtime, row: TurnRow, opened: Opening, why: string): Promise<void> {
+  const progress = await recordedProgress(runtime, row)
+  const asked = await readAsked(runtime, opened)
+  await runtime.store.transact(endKeys(row), async (tx) => {
+    const facts = await tx.turn(row.id)
+    if (facts?.turn.state !== 'running' || facts.turn.node !== runtime.node || facts.turn.epoch !== row.epoch)
+      return
+    const outcome = facts.turn.stopping ?? 'failed'
+    const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
+    tx.append(
+      ...endTurn(
+        facts,
+        await tx.below(row.id),
+        { outcome, error, ...progress, entry: failedEntry(runtime, facts, asked, error) },
+        () => undefined,
+        tx.now,
+        runtime.limits,
+      ),
+    )
+  })
+}
+
+/** Best effort for a turn that runs elsewhere or whose node died: what its recorded steps said. */
+export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<Progress> {
+  const { events } = await readRecorded(runtime.store, row)
+  const texts: string[] = []
+  const tools = new Set<string>()
+  let iterations = 0
+  let tokensUsed = 0
+  for (const { event } of events) {
+    if (event.type === 'call.opened') tools.add(event.tool)
+    if (event.type !== 'step.ended') continue
+    tokensUsed += event.usage === null ? 0 : event.usage.input + event.usage.output
+    if (event.kind === 'tool') tools.add(event.name)
+    if (event.kind !== 'model') continue
+    iterations += 1
+    const { output } = event
+    if (
+      typeof output === 'object' &&
+      output !== null &&
+      !Array.isArray(output) &&
+      typeof output['text'] === 'string' &&
+      output['text'] !== ''
+    )
+      texts.push(output['text'])
+  }
+  return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, toolCalls: [...tools], iterations }
+}

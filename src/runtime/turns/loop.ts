@@ -1,0 +1,354 @@
+/**
+ * The agent loop that every model-like driver shares: ask, run the tools it asked for, ask again.
+ *
+ * Each request is one recorded step. Only what is new since the last request is given to match it by, so a
+ * long turn costs what it adds, not the square
+ * of it; the answer before it and the results of its tools are in the log as steps of their own. A provider
+ * that breaks is recorded as an answer
+ * with an `error`, so that a replay sees the same failure without any network.
+ */
+import type { Entry } from '../../model/context.ts'
+import { boundaryFor, framePeer, frameSteps, type Boundary } from '../../model/frame.ts'
+import type { Usage } from '../../model/event.ts'
+import type { Json } from '../../model/json.ts'
+import { countGently, preview, type CountTokens } from '../../model/text.ts'
+import { BudgetExhausted, ProviderFault } from '../kernel/faults.ts'
+import type { ModelAnswer, Steps, TurnInput, TurnOutcome } from '../kernel/ports.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
+
+/**
+ * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
+ * provider as it came.
+ */
+export type AskedCall = ModelAnswer['toolCalls'][number] & { unparsable?: string; signature?: string }
+
+/**
+ * What one request gave, as recorded. `error` is the cause where it gave no usable answer; `text` then is
+ * what had come so far.
+ */
+export type LoopAnswer = Omit<ModelAnswer, 'toolCalls'> & { toolCalls: AskedCall[]; error?: string }
+
+/** The answer as a step's result; what it cost stands beside it in the log. */
+type Answered = Omit<LoopAnswer, 'usage'>
+
+/** `tokens` is the count where the log has it already. */
+export type LoopMessage =
+  | { role: 'user'; text: string; tokens?: number }
+  | { role: 'assistant'; text: string; toolCalls: AskedCall[]; tokens?: number }
+  | { role: 'tool'; id: string; name: string; ok: boolean; value: Json }
+
+/**
+ * `messages` is one array for the whole turn and only grows, so that an asker can keep what it made of the
+ * earlier ones.
+ */
+export type ModelRequest = {
+  system: string
+  messages: readonly LoopMessage[]
+  tools: readonly ToolSpec[]
+  maxOutputTokens: number | null
+  /** Counts from 1. */
+  iteration: number
+  idempotencyKey: string
+  /** W3C `traceparent` for the provider. */
+  trace?: string | null
+}
+
+/**
+ * One request to a model. Streams its text through `emit`. May throw; a ProviderFault ends the turn as
+ * failed. Must stop soon after `signal` aborts.
+ */
+export type Ask = (
+  request: ModelRequest,
+  emit: (text: string) => void,
+  signal: AbortSignal,
+) => Promise<LoopAnswer>
+
+/** R11: calls of one answer beyond this are answered with an error instead of being run. */
+export const toolCallsPerAnswerMax = 64
+
+export async function runLoop(
+  turn: TurnInput,
+  steps: Steps,
+  signal: AbortSignal,
+  ask: Ask,
+  modelName: string,
+  estimate: EstimateUsage,
+): Promise<TurnOutcome> {
+  const prompt: LoopMessage = { role: 'user', text: turn.prompt }
+  const messages = historyMessages(turn.history)
+  messages.push(prompt)
+  let tail: LoopMessage[] = [prompt]
+  let said = ''
+  let answered = 0
+  const end = (outcome: TurnOutcome['outcome'], error: string | null, text: string): TurnOutcome => ({
+    outcome,
+    output: text === '' ? said : text,
+    error,
+    iterations: answered,
+  })
+
+  try {
+    while (answered < turn.maxIterations) {
+      signal.throwIfAborted()
+      const answer = await request(turn, steps, ask, modelName, messages, tail, answered + 1, estimate)
+      answered += 1
+      if (answer.error !== undefined) return end('failed', answer.error, answer.text)
+      if (answer.text.trim() !== '') said = answer.text
+      if (answer.toolCalls.length === 0) return final(answer, steps, end)
+      // Nobody would read the results of the last round, so its tools are not run.
+      if (answered === turn.maxIterations) break
+      messages.push({ role: 'assistant', text: answer.text, toolCalls: answer.toolCalls })
+      tail = await runTools(answer.toolCalls, steps)
+      for (const message of tail) messages.push(message)
+    }
+  } catch (error) {
+    if (error instanceof BudgetExhausted) return end('budget_exhausted', 'the token budget is used up', '')
+    throw error
+  }
+  return end('failed', `iteration limit of ${turn.maxIterations} reached${failedWords(tail)}`, '')
+}
+
+const failedPointsMax = 200
+
+/** What failed to the last is most likely why it went on and on. */
+export function failedWords(tail: readonly LoopMessage[]): string {
+  const failed = tail.every((message) => message.role === 'tool' && !message.ok) ? tail[0] : undefined
+  if (failed?.role !== 'tool') return ''
+  return `; the last tool, ${failed.name}, failed: ${preview(typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value), failedPointsMax)}`
+}
+
+function request(
+  turn: TurnInput,
+  steps: Steps,
+  ask: Ask,
+  modelName: string,
+  messages: readonly LoopMessage[],
+  tail: LoopMessage[],
+  iteration: number,
+  estimate: EstimateUsage,
+): Promise<Answered> {
+  return steps.step<Answered>('model', modelName, { iteration, tail }, async (stepSignal) => {
+    let streamed = ''
+    const emit = (text: string): void => {
+      streamed += text
+      steps.emit(text)
+    }
+    const asked: ModelRequest = {
+      system: turn.system,
+      messages,
+      tools: turn.tools,
+      maxOutputTokens: null,
+      iteration,
+      idempotencyKey: `${turn.turn.id}-${turn.attempt === 1 ? '' : 'again-'}${iteration}`,
+      trace: turn.trace?.() ?? null,
+    }
+    const left = steps.tokensLeft()
+    if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
+    try {
+      const { usage, ...answer } = await ask(asked, emit, stepSignal)
+      return { value: answer, usage }
+    } catch (error) {
+      if (!(error instanceof ProviderFault)) throw error
+      return {
+        value: { text: streamed, toolCalls: [], finish: 'error', error: error.message },
+        usage: error.usage,
+      }
+    }
+  })
+}
+
+/**
+ * R7: what a request reads is paid for too, so only the rest may be written; a request that would leave no
+ * room for an answer is not made.
+ */
+async function roomFor(
+  left: number,
+  asked: ModelRequest,
+  estimate: EstimateUsage,
+  signal: AbortSignal,
+): Promise<number> {
+  await estimate.ahead(asked, '')
+  signal.throwIfAborted()
+  const room = left - estimate(asked, '', []).input
+  if (room < 1)
+    throw new BudgetExhausted(`${left} tokens are left, and the next request alone has ${left - room}`)
+  return room
+}
+
+/**
+ * An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success.
+ */
+function final(
+  answer: Answered,
+  steps: Steps,
+  end: (outcome: TurnOutcome['outcome'], error: string | null, text: string) => TurnOutcome,
+): TurnOutcome {
+  if (answer.finish === 'length') {
+    const left = steps.tokensLeft()
+    return left !== null && left <= 0
+      ? end('budget_exhausted', 'the token budget is used up', answer.text)
+      : end(
+          'failed',
+          'output_cut: the model reached its own output limit before it had finished',
+          answer.text,
+        )
+  }
+  if (answer.finish === 'content-filter')
+    return end('failed', 'content_filtered: the provider withheld the answer', answer.text)
+  if (answer.text.trim() === '') return end('failed', 'empty_output', '')
+  return end('completed', null, answer.text)
+}
+
+/**
+ * Started in the order of the answer, so that they are recorded in that order; all have ended when this
+ * settles, also when one breaks.
+ */
+async function runTools(calls: readonly AskedCall[], steps: Steps): Promise<LoopMessage[]> {
+  const [only] = calls
+  if (calls.length === 1 && only !== undefined) return [await runTool(only, 0, steps)]
+  const settled = await Promise.allSettled(calls.map((call, index) => runTool(call, index, steps)))
+  return settled.map((result) => {
+    if (result.status === 'rejected') throw result.reason
+    return result.value
+  })
+}
+
+async function runTool(call: AskedCall, index: number, steps: Steps): Promise<LoopMessage> {
+  const { id, name } = call
+  if (index >= toolCallsPerAnswerMax) {
+    return {
+      role: 'tool',
+      id,
+      name,
+      ok: false,
+      value: `Not run: at most ${toolCallsPerAnswerMax} tool calls are taken in one answer. Ask for the rest in the next one.`,
+    }
+  }
+  if (call.unparsable !== undefined) {
+    return {
+      role: 'tool',
+      id,
+      name,
+      ok: false,
+      value: `Not run: the input of ${name} is not valid JSON (${call.unparsable}). Call it again with correct JSON.`,
+    }
+  }
+  const answer = await steps.tool(name, call.input)
+  return { role: 'tool', id, name, ok: answer.ok, value: answer.value }
+}
+
+export function historyMessages(history: readonly Entry[]): LoopMessage[] {
+  const messages: LoopMessage[] = []
+  for (const entry of history) {
+    const boundary = boundaryFor(entry.turn, entry.at)
+    const text = withSteps(entry, boundary)
+    // Providers refuse empty messages; a turn that failed without a word leaves one.
+    if (text.trim() === '') continue
+    // A peer's words are never shown as the model's own, whatever their role was in the conversation they
+    // come from.
+    if (entry.from !== null)
+      messages.push({ role: 'user', text: framePeer(boundary, { from: entry.from }, text) })
+    else if (entry.role === 'user') messages.push({ role: 'user', text, tokens: entry.tokens })
+    else
+      messages.push({
+        role: 'assistant',
+        text,
+        toolCalls: [],
+        ...(entry.steps === null && { tokens: entry.tokens }),
+      })
+  }
+  return messages
+}
+
+const withSteps = (entry: Entry, boundary: Boundary): string =>
+  entry.steps === null ? entry.text : frameSteps(boundary, entry.steps, entry.text)
+
+/** An entry as a model reads it. */
+export const entryText = (entry: Entry, boundary: Boundary): string =>
+  entry.from === null
+    ? withSteps(entry, boundary)
+    : framePeer(boundary, { from: entry.from }, withSteps(entry, boundary))
+
+/** `ahead` counts what is long in slices, so that the estimate that follows finds it counted. */
+export type EstimateUsage = {
+  (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage
+  ahead(request: ModelRequest, text: string): Promise<void>
+}
+
+/** R11: how many texts of prompts and tool descriptions are kept with their counts. */
+const keptCountsMax = 512
+
+/**
+ * Usage for answers whose provider gives none: tokens of system, messages and tools in, text and tool inputs
+ * out. Each message is counted once per turn.
+ */
+export function usageEstimator(count: CountTokens): EstimateUsage {
+  const conversations = new WeakMap<readonly LoopMessage[], { messages: number; tokens: number }>()
+  const schemas = new WeakMap<object, number>()
+  const texts = new Map<string, number>()
+  const longTexts = new WeakMap<LoopMessage, number>()
+
+  // Prompts and descriptions come again in every turn of an agent, so they are counted once.
+  const countKept = (text: string): number => {
+    const known = texts.get(text)
+    if (known !== undefined) return known
+    const tokens = count(text)
+    if (texts.size >= keptCountsMax) texts.clear()
+    texts.set(text, tokens)
+    return tokens
+  }
+  const countSchema = (schema: Json): number => {
+    if (schema === null || typeof schema !== 'object') return count(JSON.stringify(schema))
+    const tokens = schemas.get(schema) ?? count(JSON.stringify(schema))
+    schemas.set(schema, tokens)
+    return tokens
+  }
+  const inputOf = (request: ModelRequest): number => {
+    const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
+    for (; counted.messages < request.messages.length; counted.messages += 1)
+      counted.tokens += tokensOf(request.messages[counted.messages])
+    conversations.set(request.messages, counted)
+    let tokens = counted.tokens + countKept(request.system)
+    for (const tool of request.tools)
+      tokens += countKept(`${tool.name}\n${tool.description}`) + countSchema(tool.input)
+    return tokens
+  }
+  const ahead = async (request: ModelRequest, text: string): Promise<void> => {
+    for (const message of request.messages.slice(conversations.get(request.messages)?.messages ?? 0)) {
+      const long = longTextOf(message)
+      if (long !== null) longTexts.set(message, await countGently(count, long))
+    }
+    await countGently(count, text)
+  }
+  const tokensOf = (message: LoopMessage | undefined): number => {
+    if (message === undefined) return 0
+    const tokens =
+      longTexts.get(message) ??
+      (message.role !== 'tool' && message.tokens !== undefined ? message.tokens : count(textOf(message)))
+    return message.role === 'assistant' ? tokens + tokensOfCalls(message.toolCalls, count) : tokens
+  }
+  const estimate = (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage => ({
+    input: inputOf(request),
+    output: count(text) + tokensOfCalls(toolCalls, count),
+    estimated: true,
+  })
+  return Object.assign(estimate, { ahead })
+}
+
+/** What of a message is to be counted. */
+function textOf(message: LoopMessage): string {
+  if (message.role !== 'tool') return message.text
+  return typeof message.value === 'string' ? message.value : JSON.stringify(message.value)
+}
+
+/** Shorter ones are counted when they are needed. */
+const longTextUnits = 1024
+
+function longTextOf(message: LoopMessage): string | null {
+  if (message.role !== 'tool' && message.tokens !== undefined) return null
+  const text = textOf(message)
+  return text.length > longTextUnits ? text : null
+}
+
+const tokensOfCalls = (calls: readonly AskedCall[], count: CountTokens): number =>
+  calls.reduce((sum, call) => sum + count(`${call.name} ${JSON.stringify(call.input)}`), 0)

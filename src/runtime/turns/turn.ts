@@ -1,0 +1,288 @@
+/**
+ * Runs one turn: gives the driver its input, watches time and silence, and ends the turn with exactly one
+ * outcome.
+ * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is
+ * refused.
+ */
+import { externalAgent } from '../../model/agent.ts'
+import type { TurnResult } from '../../model/end.ts'
+import type { EventOf } from '../../model/event.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import { stopGraceMs } from '../../model/limits.ts'
+import { countGently, cutBytes } from '../../model/text.ts'
+import { createActs } from '../sessions/acts.ts'
+import { withSessionModel } from '../mail/send.ts'
+import { claimSession } from './claim.ts'
+import { driverOfClient } from './client-driver.ts'
+import { cancel, finishTurn } from './ending.ts'
+import { BudgetExhausted, Fenced, RunnerLost, Stopped } from '../kernel/faults.ts'
+import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { TurnOutcome } from '../kernel/ports.ts'
+import type { Recorded } from '../kernel/recorded.ts'
+import { repaired } from './repair.ts'
+import { createRunning, type Running } from '../kernel/running.ts'
+import { createSteps } from './steps.ts'
+import { buildTurnInput } from './turn-input.ts'
+import { noteTrace } from './trace.ts'
+import { settleTurn } from '../kernel/waiting.ts'
+
+const recordReadMs = 1000
+
+export function startTurn(
+  runtime: Runtime,
+  row: TurnRow,
+  session: SessionRow,
+  input: Running['input'],
+  recorded: Recorded | null,
+): void {
+  const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
+  const agent = known === undefined ? undefined : withSessionModel(known, session)
+  const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
+    createActs(runtime, own),
+  )
+  running.recorded = recorded
+  running.progressAt = runtime.clock.elapsed()
+  renewTime(runtime, row.id, row.deadline)
+  if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
+  runtime.running.set(row.id, running)
+  void runTurn(runtime, running, agent === undefined).catch(runtime.report)
+}
+
+const missingAgent = (name: string): Running['agent'] => ({
+  name,
+  description: '',
+  prompt: '',
+  driver: 'none',
+  tools: [],
+  ask: [],
+  allowSubAgentCalls: false,
+  maxDepth: 0,
+  limits: {},
+  mcpServers: {},
+})
+
+async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Promise<void> {
+  const silence = watch(runtime, running)
+  const forget = noteTrace(runtime, running)
+  try {
+    const outcome: TurnOutcome = unknown
+      ? {
+          outcome: 'failed',
+          output: '',
+          error: `agent_unknown: ${running.row.grant.agent} is no longer configured`,
+          iterations: 0,
+        }
+      : await drive(runtime, running)
+    if (runtime.stopping.signal.aborted) return
+    await finish(runtime, running, outcome)
+  } catch (error) {
+    // Another activation has the turn, or this node is going down: the log says what becomes of it.
+    if (!(error instanceof Fenced) && !runtime.stopping.signal.aborted) {
+      settleTurn(runtime, running.row.id, lostEvent(running, error))
+      throw error
+    }
+  } finally {
+    silence()
+    forget()
+    if (runtime.running.get(running.row.id) === running) {
+      runtime.running.delete(running.row.id)
+      forgetTime(runtime, running.row.id)
+    }
+  }
+  // If the hint that something is queued was lost, the sweep finds it.
+  if (runtime.queued.delete(running.row.session)) await claimSession(runtime, running.row.session)
+}
+
+/**
+ * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
+ * waiting to be recorded.
+ */
+async function finish(runtime: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
+  try {
+    await finishTurn(runtime, running, await resultOf(runtime, running, outcome))
+  } catch (error) {
+    if (error instanceof Fenced || runtime.stopping.signal.aborted) throw error
+    running.buffer = []
+    const reason = error instanceof Error ? error.message : String(error)
+    await finishTurn(
+      runtime,
+      running,
+      await resultOf(runtime, running, {
+        outcome: 'failed',
+        output: '',
+        error: `not_recorded: ${reason}`,
+        iterations: running.iterations,
+      }),
+    )
+  }
+}
+
+/** For whoever waits here when not even the end can be recorded. */
+const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => ({
+  type: 'turn.ended',
+  session: running.row.session,
+  turn: running.row.id,
+  outcome: 'lost',
+  output: running.said,
+  error: `lost: ${error instanceof Error ? error.message : String(error)}`,
+  tokensUsed: running.tokensUsed,
+  tokensBelow: running.tokensBelow,
+  iterations: running.iterations,
+  toolCalls: [...running.toolCalls],
+  entry: null,
+})
+
+async function drive(runtime: Runtime, running: Running): Promise<TurnOutcome> {
+  try {
+    const input = await buildTurnInput(runtime, running)
+    const driver = driverOfClient(runtime, running) ?? runtime.agents.driver(running.agent)
+    const steps = createSteps(runtime, running)
+    const run = async (): Promise<TurnOutcome> =>
+      repaired(runtime, running, await driver.run(input, steps, running.abort.signal), (again) =>
+        driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
+      )
+    return checked(await untilLeft(runtime, running, run()))
+  } catch (error) {
+    return broken(running, error)
+  }
+}
+
+/** A driver of somebody's own may return anything. */
+function checked(outcome: TurnOutcome): TurnOutcome {
+  const known = ['completed', 'failed', 'budget_exhausted', 'timed_out'].includes(outcome?.outcome)
+  if (known && typeof outcome.output === 'string')
+    return {
+      ...outcome,
+      error: outcome.error ?? null,
+      iterations: Number.isInteger(outcome.iterations) ? outcome.iterations : 0,
+    }
+  return {
+    outcome: 'failed',
+    output: '',
+    error: 'driver_broken: the driver returned no outcome with an output',
+    iterations: 0,
+  }
+}
+
+/** Rejects a grace time after the signal aborted, if the driver has not stopped by then. */
+function untilLeft(runtime: Runtime, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
+  const { signal } = running.abort
+  return new Promise<TurnOutcome>((resolve, reject) => {
+    const leave = (): void => {
+      runtime.alarm.after(stopGraceMs, () => reject(signal.reason))
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    run.then(resolve, reject)
+  })
+}
+
+function broken(running: Running, error: unknown): TurnOutcome {
+  if (error instanceof Fenced) throw error
+  if (error instanceof Stopped) running.stopAs ??= error.outcome
+  const { reason } = running.abort.signal
+  if (running.abort.signal.aborted && reason instanceof Fenced) throw reason
+  const iterations = running.iterations
+  if (error instanceof RunnerLost)
+    return { outcome: 'lost', output: running.said, error: `lost: ${error.message}`, iterations }
+  if (error instanceof BudgetExhausted)
+    return {
+      outcome: 'budget_exhausted',
+      output: running.said,
+      error: `budget_exhausted: ${error.message}`,
+      iterations,
+    }
+  return {
+    outcome: 'failed',
+    output: running.said,
+    error: error instanceof Error ? error.message : String(error),
+    iterations,
+  }
+}
+
+/**
+ * A turn that was told to stop ends as it was told, with what it had said; a success without output is a
+ * failure.
+ */
+async function resultOf(runtime: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
+  const stopped = running.stopAs
+  const empty = ended.outcome === 'completed' && ended.output.trim() === ''
+  const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
+  const error =
+    stopped !== null
+      ? `${stopped}: the turn was stopped`
+      : empty
+        ? 'empty_output: the run ended without an answer'
+        : ended.error
+  // Whatever a run that did not finish had said is kept, not only its last words.
+  const output = outcome === 'completed' || running.said.trim() === '' ? ended.output : running.said
+  return {
+    outcome,
+    output,
+    error,
+    iterations: Math.max(ended.iterations, running.iterations),
+    toolCalls: [...running.toolCalls],
+    tokensUsed: running.tokensUsed,
+    tokensBelow: running.tokensBelow,
+    entry: running.session.kind === 'persistent' ? await entryOf(runtime, running, output, error) : null,
+  }
+}
+
+async function entryOf(
+  runtime: Runtime,
+  { input, session, row }: Running,
+  output: string,
+  error: string | null,
+): Promise<TurnResult['entry']> {
+  const answered =
+    output === '' ? `[${error ?? 'no answer'}]` : cutBytes(output, runtime.limits.resultBytesMax).text
+  const asked =
+    input.type === 'call.opened'
+      ? {
+          asked: input.task,
+          askedTokens: await countGently(runtime.count, input.task),
+          from: input.grant.path.at(-2)?.agent ?? null,
+        }
+      : { asked: input.text, askedTokens: input.tokens, from: input.from }
+  return {
+    n: session.entries + 1,
+    ...asked,
+    startedAt: row.openedAt,
+    answered,
+    answeredTokens: await countGently(runtime.count, answered),
+  }
+}
+
+/** The turn's own deadline, and silence where nobody else keeps time for it. */
+function watch(runtime: Runtime, running: Running): () => void {
+  const { row } = running
+  const ownTime = row.call === null || running.session.kind === 'persistent'
+  if (!ownTime) return () => undefined
+  const stop = (cause: string) => () => void cancel(runtime, row.id, 'timed_out', cause).catch(runtime.report)
+  const offDeadline = runtime.alarm.after(msLeftHere(runtime, running), stop('deadline'))
+  // A client outside may be silent for as long as its call may take.
+  if (row.call !== null || running.session.kind === 'external') return offDeadline
+  let offSilence = (): void => undefined
+  const listen = (ms: number): void => {
+    offSilence = runtime.alarm.after(ms, () => {
+      const quietMs = running.toolsRunning > 0 ? 0 : runtime.clock.elapsed() - running.progressAt
+      if (quietMs >= runtime.limits.inactivityMs)
+        stop(`nothing happened for ${runtime.limits.inactivityMs} ms`)()
+      else listen(runtime.limits.inactivityMs - quietMs)
+    })
+  }
+  listen(runtime.limits.inactivityMs)
+  return () => {
+    offDeadline()
+    offSilence()
+  }
+}
+
+/**
+ * A client's turn that was taken up late may have its answer on record already: it gets the time to read it.
+ */
+function msLeftHere(runtime: Runtime, { row, session, recorded }: Running): number {
+  const left = msLeft(runtime, row.id, row.deadline)
+  return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left
+}

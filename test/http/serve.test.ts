@@ -1,0 +1,140 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { tieline } from '../../src/index.ts'
+import { serve } from '../../src/serve.ts'
+import { mintSessionToken } from '../../src/server/identity.ts'
+
+test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
+  await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow(
+    'agents.a.tools: there is no tool "raed"; the nearest known one is "read"',
+  )
+})
+
+test('an unknown field of an agent is told with the nearest known one', async () => {
+  await expect(tieline({ agents: { a: { tols: [], script: () => 'x' } as object } })).rejects.toThrow(
+    'agents.a.tols: unknown key; the nearest known one is "tools".',
+  )
+})
+
+test('a run is awaited like any promise', async () => {
+  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  let done = false
+  expect(
+    await line
+      .run('a', 'go')
+      .finally(() => (done = true))
+      .catch(() => null),
+  ).toMatchObject({ output: 'x' })
+  expect(done).toBe(true)
+})
+
+test('tools of MCP servers and wildcards need not be known beforehand', async () => {
+  await using line = await tieline({
+    agents: {
+      a: { tools: ['files_read', 'sub_*'], mcpServers: { files: { command: 'false' } }, script: () => 'x' },
+    },
+    onWarning: () => undefined,
+  })
+  expect(line.running()).toBe(0)
+})
+
+test('a directory to work in must exist', async () => {
+  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  expect(() => line.run('a', 'go', { cwd: '/nowhere/at/all' })).toThrow('a directory that exists')
+})
+
+test('what an earlier process left goes on by itself, and one can wait for it', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  let stuck = true
+  const agents = {
+    a: {
+      script: async () => {
+        if (stuck) await new Promise(() => undefined)
+        return 'finished after all'
+      },
+    },
+  }
+  const first = await tieline({ agents, dataDir: directory })
+  const run = first.run('a', 'go')
+  const sent = await run.accepted
+  if ('code' in sent) throw new Error(sent.code)
+  await first.close()
+  await expect(run).rejects.toThrow('goes on when its data directory is opened again')
+  stuck = false
+  await using second = await tieline({ agents, dataDir: directory })
+  while ((await second.store.turn(sent.turn))?.state !== 'ended')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  await second.idle()
+  const row = await second.store.turn(sent.turn)
+  const ended = await second.store.event(row?.endedSeq ?? 0)
+  expect(ended?.event).toMatchObject({
+    type: 'turn.ended',
+    outcome: 'completed',
+    output: 'finished after all',
+  })
+})
+
+test('a turn that blocks the whole process when it is resumed does so only after the server can be reached', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const seen: string[] = []
+  let first = true
+  const agents = {
+    a: {
+      script: async () => {
+        if (first) await new Promise(() => undefined)
+        seen.push('resumed')
+        return 'done'
+      },
+    },
+  }
+  const before = await tieline({ agents, dataDir: directory })
+  const run = before.run('a', 'go')
+  await run.accepted
+  await before.close()
+  await expect(run).rejects.toThrow('goes on when its data directory is opened again')
+  first = false
+  const served = await serve({ agents, dataDir: directory, port: 0, onWarning: () => undefined })
+  seen.push('listening')
+  while (!seen.includes('resumed')) await new Promise((resolve) => setTimeout(resolve, 20))
+  await served.close()
+  expect(seen).toEqual(['listening', 'resumed'])
+})
+
+test('a data directory that cannot be made is refused at once', async () => {
+  await expect(tieline({ dataDir: '/proc/nothing/here' })).rejects.toThrow(
+    'cannot be used as a data directory',
+  )
+})
+
+test('what the server itself knows reaches neither the log nor a warning: its tokens, what signs them, and keys', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
+  const key = `hf_${'aBcDeFgH'.repeat(4)}xy`
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = key
+  const warnings: string[] = []
+  const served = await serve({
+    dataDir: directory,
+    port: 0,
+    agents: { a: { script: (turn) => turn.task } },
+    onWarning: (text) => warnings.push(text),
+  })
+  onTestFinished(async () => {
+    delete process.env['OTEL_EXPORTER_OTLP_ENDPOINT']
+    await served.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const [token = '', seed = ''] = ['token', 'secret'].map((name) =>
+    readFileSync(join(directory, name), 'utf8').trim(),
+  )
+  expect(token).toMatch(/^tlu_/)
+  const { output, session } = await served.line.run('a', `${token} ${seed}`)
+  expect(output).toBe('[redacted] [redacted]')
+  const capability = mintSessionToken(Buffer.from(seed), session as `ses_${string}`)
+  expect(await served.line.run('a', `curl -H "x-tieline-session-token: ${capability}"`)).toMatchObject({
+    output: 'curl -H "x-tieline-session-token: [redacted]"',
+  })
+  expect(warnings.join()).toContain('OTEL_EXPORTER_OTLP_ENDPOINT is "[redacted]"')
+})

@@ -1,0 +1,20 @@
+/**
+ * The server that `http-kill.test.ts` ends with SIGKILL: an agent that answers in two recorded steps, in a
+ * data directory that outlives the process. Says on stdout where it listens.
+ */
+import { serve } from '../../src/serve.ts'
+
+const [dataDir = '', cwd = ''] = process.argv.slice(2)
+
+const served = await serve({
+  dataDir,
+  cwd,
+  port: 0,
+  host: '127.0.0.1',
+  limitsOfHttp: { requestsPerMinute: 1e9 },
+  log: (level, message, fields) => (level === 'error' ? console.error(message, fields) : undefined),
+  agents: {
+    clerk: { script: async (turn) => `${await turn.think('It is being filed.')} Filed: ${turn.task}` },
+  },
+})
+console.log(served.url)

@@ -1,0 +1,55 @@
+/**
+ * A small run of the simulator inside `npm test`: laws kept, same seed same log, every plan that ever failed,
+ * and bugs that must be found.
+ */
+import { describe, expect, test } from 'vitest'
+import regressions from '../../sim/regressions.json' with { type: 'json' }
+import { findBug } from '../../sim/find-bugs.ts'
+import { makePlan } from '../../sim/make-plan.ts'
+import { Plan } from '../../sim/plan.ts'
+import { play } from '../../sim/play.ts'
+import { normalizeReason, shrink } from '../../sim/shrink.ts'
+import { plantedBugs } from '../../sim/planted-bugs.ts'
+
+const batches = Array.from({ length: 6 }, (_, index) => 1 + index * 25)
+
+describe('the simulated world keeps every law', () => {
+  test.each(batches)(
+    'in 25 plans from seed %i',
+    async (from) => {
+      const broken: string[] = []
+      for (let seed = from; seed < from + 25; seed += 1) {
+        const { failure } = await play(makePlan(seed))
+        if (failure !== null) broken.push(`seed ${seed}: ${failure}`)
+      }
+      expect(broken).toEqual([])
+    },
+    60_000,
+  )
+
+  test.each(regressions)('in a plan that once failed: $was', async ({ plan }) => {
+    expect((await play(Plan.parse(plan))).failure).toBeNull()
+  })
+})
+
+test('the same seed gives the same log, byte for byte', async () => {
+  for (const seed of [3, 4, 5, 6])
+    expect((await play(makePlan(seed))).digest).toBe((await play(makePlan(seed))).digest)
+})
+
+test.each(['no-wait-path', 'nothing-below', 'no-fence', 'forgets-acts', 'not-handed-over'])(
+  'the planted bug %s is found',
+  async (name) => {
+    expect((await findBug(name, 200)).plans).not.toBeNull()
+  },
+  60_000,
+)
+
+test('a failing plan is cut down, and still fails for the same reason', async () => {
+  const bug = () => plantedBugs.map((make) => make()).find(({ name }) => name === 'no-wait-path') ?? null
+  const { plans, failure } = await findBug('no-wait-path', 200)
+  const whole = makePlan(plans ?? 0)
+  const { plan } = await shrink(whole, failure, bug(), 60)
+  expect(plan.roots.length + plan.faults.length).toBeLessThan(whole.roots.length + whole.faults.length)
+  expect(normalizeReason((await play(plan, bug())).failure ?? '')).toBe(normalizeReason(failure))
+}, 60_000)
