@@ -7,10 +7,10 @@ import { createRuntime, type Runtime, type RuntimePorts } from './kernel/runtime
 import { toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventOf } from '../model/event.ts'
 import { buryStranded } from './mail/mail-inbox.ts'
-import type { Running } from './kernel/running.ts'
+import { type Running, settleBelow } from './kernel/running.ts'
 import type { Hint } from './kernel/ports.ts'
+import { createActs } from './sessions/acts.ts'
 import { askPerson } from './turns/question.ts'
-import { settleBelow } from './kernel/running.ts'
 import { startTurn } from './turns/turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './kernel/waiting.ts'
 
@@ -32,9 +32,8 @@ export async function startNode(
   ports: RuntimePorts,
   resumeAfter: Promise<unknown> | null = null,
 ): Promise<Node> {
-  const runtime: Runtime = createRuntime(
-    ports,
-    (row, ...rest) => {
+  const runtime: Runtime = createRuntime(ports, {
+    start(row, ...rest) {
       startTurn(runtime, row, ...rest)
       const early = runtime.stoppedEarly.get(row.id)
       if (early === undefined) return
@@ -42,8 +41,9 @@ export async function startNode(
       stop(runtime, row.id, early)
     },
     askPerson,
-  )
-  const deaf = runtime.store.onHint((hints) => hints.forEach((hint) => heed(runtime, hint)))
+    createActs,
+  })
+  const unsubscribe = runtime.store.onHint((hints) => hints.forEach((hint) => handleHint(runtime, hint)))
   await runtime.store.heartbeat(runtime.node, leaseMs)
   const living = Promise.all([
     resumeAfter === null ? sweepForever(runtime) : resumeAfter.then(() => sweepForever(runtime)),
@@ -59,7 +59,7 @@ export async function startNode(
       runtime.alarm.stop()
       await Promise.all(interrupted.map((running) => suspend(runtime, running)))
       await living
-      deaf()
+      unsubscribe()
     },
   }
 }
@@ -163,7 +163,7 @@ async function lookAtRunning(runtime: Runtime): Promise<void> {
   }
 }
 
-function heed(runtime: Runtime, hint: Hint): void {
+function handleHint(runtime: Runtime, hint: Hint): void {
   switch (hint.kind) {
     case 'call.ended':
       if (hint.event !== undefined) noteEnding(runtime, hint.event)

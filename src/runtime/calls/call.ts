@@ -17,11 +17,13 @@ import { buildContext, type BuiltContext } from '../turns/context.ts'
 import { expireCall } from '../turns/ending.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { deadlineNow, forgetTime, keepTime, msLeft } from '../kernel/kept-time.ts'
-import { isThere, starting, type Runtime } from '../kernel/runtime.ts'
+import { createdEvent, newSession } from '../kernel/new-session.ts'
+import { isOpened, openTurn, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
+import { isThere, type Runtime } from '../kernel/runtime.ts'
 import type { CallRequest, CallResult, Key, Tx } from '../kernel/ports.ts'
 import { hashText } from '../kernel/recorded.ts'
 import { refuseSchema } from '../turns/repair.ts'
-import { assertOurs, commit, settleBelow, toTurnRow, type Running } from '../kernel/running.ts'
+import { assertOurs, commit, settleBelow, type Running } from '../kernel/running.ts'
 import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 
 type Target = {
@@ -189,71 +191,54 @@ function targetOf(runtime: Runtime, caller: Running, request: CallRequest, suffi
   return { agent, name: agent?.name ?? name, session: `ses_${suffix}`, fresh: true, makeMain: false }
 }
 
-type Decided = { opened: Opened; started: EventOf<'turn.started'> | null; session: SessionRow; at: Millis }
-
-/** Started in the same breath: until the turn is among those that run here, it counts as starting. */
-const decide = (runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> =>
-  starting(runtime, toTurnId(plan.call), plan.target.session, () => decideNow(runtime, caller, plan))
-
-async function decideNow(runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
+async function decide(runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
-  const decided = await commit(
-    runtime,
-    caller,
-    keysOf(caller, plan),
-    async (tx, buffered): Promise<Decided | Refusal> => {
-      const facts = await tx.open({
-        call,
-        callerTurn: caller.row.id,
-        target: target.fresh ? null : target.session,
-      })
-      if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
-      assertOurs(facts.caller.turn, caller, runtime)
-      const session = sessionOf(caller, target, facts, tx.now)
-      const decision = judge(runtime, caller, plan, facts, session, tx.now)
-      if (isRefusal(decision) || session === null) {
-        const refusal = isRefusal(decision)
-          ? decision
-          : ({ code: 'session_unknown', session: target.session } as const)
-        tx.append(...buffered, refusedEvent(caller, plan, refusal))
-        return refusal
-      }
-      const isNew = target.fresh || facts.target?.session === null
-      const opened = openedEvent(
-        caller,
-        plan,
-        decision.grant,
-        decision.deadline,
-        isNew ? null : await tx.notices(target.session),
-      )
-      const started =
-        isThere(runtime, runtime.agents.get(session.agent), target.session) &&
-        (isNew || (await isIdle(tx, target.session)))
-          ? startedEvent(
-              runtime,
-              target,
-              call,
-              target.fresh ? decision.deadline : tx.now + runtime.limits.turnMsMax,
-            )
-          : null
-      tx.append(
-        ...buffered,
-        opened,
-        ...(isNew ? [createdEvent(session, call)] : []),
-        ...(started === null ? [] : [started]),
-      )
-      return { opened, started, session, at: tx.now }
-    },
+  const decided = await openTurn(runtime, toTurnId(call), target.session, () =>
+    commit(runtime, caller, keysOf(caller, plan), (tx, buffered) =>
+      record(tx, runtime, caller, plan, buffered),
+    ),
   )
-  if (isRefusal(decided)) return decided
-  if (decided.started !== null)
-    runtime.start(
-      toTurnRow(decided.opened, decided.started, decided.at),
-      decided.session,
-      decided.opened,
-      null,
-    )
-  return decided.opened
+  return isOpened(decided) ? decided.input : decided
+}
+
+async function record(
+  tx: Tx,
+  runtime: Runtime,
+  caller: Running,
+  plan: Plan,
+  buffered: readonly Event[],
+): Promise<OpenedTurn<Opened> | Refusal> {
+  const { call, target } = plan
+  const facts = await tx.open({
+    call,
+    callerTurn: caller.row.id,
+    target: target.fresh ? null : target.session,
+  })
+  if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
+  assertOurs(facts.caller.turn, caller, runtime)
+  const session = sessionOf(caller, target, facts, tx.now)
+  const judged = judge(runtime, caller, plan, facts, session, tx.now)
+  const decision: OpenDecision =
+    session === null && !isRefusal(judged) ? { code: 'session_unknown', session: target.session } : judged
+  if (session === null || isRefusal(decision)) {
+    tx.append(...buffered, refusedEvent(caller, plan, decision as Refusal))
+    return decision as Refusal
+  }
+  const isNew = target.fresh || facts.target?.session === null
+  const { grant, deadline } = decision
+  const opened = openedEvent(caller, plan, grant, deadline, isNew ? null : await tx.notices(target.session))
+  const starts =
+    isThere(runtime, runtime.agents.get(session.agent), target.session) &&
+    (isNew || (await isIdle(tx, target.session)))
+  const until = target.fresh ? deadline : tx.now + runtime.limits.turnMsMax
+  const started = starts ? startedEvent(runtime, target.session, toTurnId(call), until) : null
+  tx.append(
+    ...buffered,
+    opened,
+    ...(isNew ? [createdEvent(session, { turn: toTurnId(call) })] : []),
+    ...(started === null ? [] : [started]),
+  )
+  return { session, input: opened, started, at: tx.now }
 }
 
 const keysOf = (caller: Running, { call, target }: Plan): Key[] => [
@@ -301,20 +286,6 @@ const changedOf = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
       : { ...turn.call, deadline: deadlineNow(runtime, turn.call.id, turn.call.deadline) },
 })
 
-const startedEvent = (
-  runtime: Runtime,
-  target: Target,
-  call: CallId,
-  deadline: Millis,
-): EventOf<'turn.started'> => ({
-  type: 'turn.started',
-  session: target.session,
-  turn: toTurnId(call),
-  node: runtime.node,
-  epoch: 1,
-  deadline,
-})
-
 /**
  * The session that will serve the call: one that is made for it, the agent's main one (made at first use), or
  * the one that was named.
@@ -322,37 +293,14 @@ const startedEvent = (
 function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Millis): SessionRow | null {
   if (!target.fresh && (facts.target?.session != null || !target.makeMain))
     return facts.target?.session ?? null
-  return {
-    id: target.session,
-    agent: target.name,
-    kind: target.fresh ? 'ephemeral' : 'persistent',
-    parent: target.fresh ? caller.row.session : null,
-    cwd: caller.session.cwd,
-    title: target.fresh ? '' : target.name,
-    model: null,
-    createdAt: now,
-    archived: false,
-    entries: 0,
-    summary: null,
-    summaryEntries: 0,
-  }
+  const { cwd } = caller.session
+  return target.fresh
+    ? newSession({ agent: target.name, cwd, parent: caller.row.session }, target.session, now, 'ephemeral')
+    : newSession({ agent: target.name, cwd, title: target.name }, target.session, now)
 }
 
 const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null): OpenFacts =>
   target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
-
-const createdEvent = (session: SessionRow, call: CallId): Event => ({
-  type: 'session.created',
-  session: session.id,
-  turn: toTurnId(call),
-  agent: session.agent,
-  kind: session.kind,
-  parent: session.parent,
-  cwd: session.cwd,
-  title: session.title,
-  model: session.model,
-  flow: null,
-})
 
 async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
   const { running, next } = await tx.session(session)

@@ -1,12 +1,8 @@
 /** Who asks something of the runtime, and how. */
-import type { SessionId, TurnId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import type { Who } from '../kernel/who.ts'
 
-/**
- * As a door has checked it: the user of this machine, one session (by its capability token, or by a name that
- * is believed), or one live turn of an agent that we drive.
- */
-export type Who = { kind: 'user' } | { kind: 'session'; session: SessionId } | { kind: 'turn'; turn: TurnId }
+export type { Who }
 
 /** One request. */
 export type Asker = {

@@ -14,11 +14,11 @@ import type {
   ForkedSession,
   History,
   NewMessage,
-  NewSession,
   SentMessage,
   Session,
   Sessions,
   SessionState,
+  NewSession,
 } from '../../wire/sessions.ts'
 import { waitInOwnTurn } from '../sessions/client-turn.ts'
 import { forkSession } from '../sessions/fork.ts'
@@ -33,7 +33,7 @@ import {
   createSession,
   renameSession,
 } from '../sessions/sessions.ts'
-import { readState, untilResting } from '../sessions/state.ts'
+import { readState, untilResting } from '../look/state.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import { findActor, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'

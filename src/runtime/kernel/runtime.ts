@@ -14,6 +14,7 @@ import { createAlarm, type Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Lists } from './lists-port.ts'
 import type {
+  Acts,
   Agents,
   Clock,
   DescribeWorkspace,
@@ -88,6 +89,11 @@ export type Runtime = RuntimePorts & {
   readonly atStop: Set<() => void>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
+  readonly rooms: HigherRooms
+}
+
+/** What the kernel and the turns ask of the rooms above them. */
+export type HigherRooms = {
   /** Asks a person whether a tool may be used, and waits for the answer. */
   readonly askPerson: (
     runtime: Runtime,
@@ -96,6 +102,8 @@ export type Runtime = RuntimePorts & {
     input: Json,
     key: string,
   ) => Promise<{ answer: Answer; by: string }>
+  /** What the tools of a turn may do. */
+  readonly createActs: (runtime: Runtime, running: Running) => Acts
   /** Runs a turn that this node has just started or taken over. */
   readonly start: (
     row: TurnRow,
@@ -105,11 +113,7 @@ export type Runtime = RuntimePorts & {
   ) => void
 }
 
-export function createRuntime(
-  ports: RuntimePorts,
-  start: Runtime['start'],
-  askPerson: Runtime['askPerson'],
-): Runtime {
+export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime {
   return {
     ...ports,
     node: `node_${ports.ids.next()}`,
@@ -132,8 +136,7 @@ export function createRuntime(
     lost: new Set(),
     swept: { to: null },
     stopping: new AbortController(),
-    askPerson,
-    start,
+    rooms,
   }
 }
 
@@ -152,26 +155,5 @@ export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => vo
   return () => {
     set.delete(listener)
     if (set.size === 0 && map.get(key) === set) map.delete(key)
-  }
-}
-
-/**
- * Runs what starts a turn. Until it has settled nobody here takes the turn for abandoned; if it breaks off,
- * the sweep looks what became of it.
- */
-export async function starting<T>(
-  runtime: Runtime,
-  turn: TurnId,
-  session: SessionId,
-  work: () => Promise<T>,
-): Promise<T> {
-  runtime.starting.add(turn)
-  try {
-    return await work()
-  } catch (error) {
-    runtime.lost.add(session)
-    throw error
-  } finally {
-    runtime.starting.delete(turn)
   }
 }

@@ -7,7 +7,7 @@ import type { Refusal } from '../../model/refusal.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Lists, SessionListing } from '../kernel/lists-port.ts'
 import { readRecord } from './record.ts'
-import { displayAgent, lastOutcome, sessionStatus } from '../sessions/state.ts'
+import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
 import type { Session, HistoryEntry } from '../../wire/sessions.ts'
 import type { Flow } from '../../wire/log.ts'
 

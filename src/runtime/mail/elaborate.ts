@@ -3,19 +3,19 @@
  * does not. It has no tools, runs once, and is of the sender's flow and budget.
  * Where no model can do it, the text stays as it was, and why is recorded with it.
  */
-import type { EventOf, Grant } from '../../model/event.ts'
+import type { Grant } from '../../model/event.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
 import { frameDraft, frameUnder, type Boundary } from '../../model/frame.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { countGently } from '../../model/text.ts'
-import { cancel } from '../turns/ending.ts'
+import { untilEnded } from '../turns/turn-ending.ts'
 import { Stopped } from '../kernel/faults.ts'
-import { starting, type Runtime } from '../kernel/runtime.ts'
+import { createdEvent, newSession } from '../kernel/new-session.ts'
+import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
+import type { Runtime } from '../kernel/runtime.ts'
 import type { Writer } from './mail.ts'
-import { assertOurs, commit, toTurnRow, type Running } from '../kernel/running.ts'
-import { turnEnding } from '../sessions/run.ts'
-import { createdEvent, newSession } from './send.ts'
+import { assertOurs, commit, type Running } from '../kernel/running.ts'
 
 export type Expanding = {
   text: string
@@ -51,23 +51,14 @@ export async function elaborate(
     ].join('\n'),
   )
   const turn: TurnId = `turn_${name}`
-  await starting(runtime, turn, `ses_${name}`, () =>
+  await openTurn(runtime, turn, `ses_${name}`, () =>
     begin(runtime, running, name, promptOf(expanding, runtime.ids.boundary())),
   )
-  const leave = (): void =>
-    void cancel(runtime, turn, 'cancelled', 'the message is no longer written').catch(runtime.report)
-  const { signal } = running.abort
-  if (signal.aborted) leave()
-  else signal.addEventListener('abort', leave, { once: true })
-  try {
-    const ended = await turnEnding(runtime, turn)
-    const text = ended.output.trim()
-    return ended.outcome === 'completed' && text !== ''
-      ? { text, note: null }
-      : { text: expanding.text, note: ended.error ?? ended.outcome }
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
+  const ended = await untilEnded(runtime, turn, running.abort.signal, 'the message is no longer written')
+  const text = ended.output.trim()
+  return ended.outcome === 'completed' && text !== ''
+    ? { text, note: null }
+    : { text: expanding.text, note: ended.error ?? ended.outcome }
 }
 
 /** A script that stands in for a model says so by naming one. */
@@ -84,12 +75,17 @@ const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string
     frameDraft(boundary, text),
   ].join('\n')
 
-async function begin(runtime: Runtime, running: Running, name: string, text: string): Promise<void> {
+async function begin(
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  text: string,
+): Promise<OpenedTurn | 'known'> {
   const turn: TurnId = `turn_${name}`
   const session: SessionId = `ses_${name}`
-  const { row, agent, session: own } = running
+  const { row, session: own } = running
   const tokens = await countGently(runtime.count, text)
-  const begun = await commit(
+  return commit(
     runtime,
     running,
     [`session:${own.id}`, `session:${session}`, `flow:${row.flow}`],
@@ -98,7 +94,7 @@ async function begin(runtime: Runtime, running: Running, name: string, text: str
       if (stopping !== null) throw new Stopped(stopping)
       if ((await tx.turn(turn)) !== null) {
         tx.append(...buffered)
-        return null
+        return 'known'
       }
       const forked: SessionRow = {
         ...newSession(
@@ -109,46 +105,34 @@ async function begin(runtime: Runtime, running: Running, name: string, text: str
         ),
         entries: own.entries,
       }
-      const sent: EventOf<'message.sent'> = {
-        type: 'message.sent',
+      const sent = sentEvent({
         session,
         turn,
         message: `msg_${name}`,
         flow: row.flow,
-        from: null,
         senderTurn: row.id,
         source: 'applet',
         applet: elaborateApplet,
-        inReplyTo: null,
         text,
         tokens,
-        deadline: null,
-        trace: null,
         grant: grantOf(running, tokensBelow, session),
-      }
-      const deadline = Math.floor(
-        Math.min(tx.now + runtime.limits.subagentTimeoutMs, row.deadline, row.call?.deadline ?? Infinity),
+      })
+      const deadline = Math.min(
+        tx.now + runtime.limits.subagentTimeoutMs,
+        row.deadline,
+        row.call?.deadline ?? Infinity,
       )
-      const started: EventOf<'turn.started'> = {
-        type: 'turn.started',
-        session,
-        turn,
-        node: runtime.node,
-        epoch: 1,
-        deadline,
-      }
+      const started = startedEvent(runtime, session, turn, deadline)
       tx.append(
         ...buffered,
-        createdEvent(forked, null),
+        createdEvent(forked),
         { type: 'session.forked', session, turn: null, from: own.id, entries: own.entries, back: 0 },
         sent,
         started,
       )
-      return { forked, sent, started, at: tx.now, agent: agent.name }
+      return { session: forked, input: sent, started, at: tx.now }
     },
   )
-  if (begun !== null)
-    runtime.start(toTurnRow(begun.sent, begun.started, begun.at), begun.forked, begun.sent, null)
 }
 
 /** R7: no tool, one answer, and at most half of what is left. */

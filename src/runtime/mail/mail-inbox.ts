@@ -23,7 +23,8 @@ import { Stopped } from '../kernel/faults.ts'
 import { isThere, type Runtime } from '../kernel/runtime.ts'
 import type { Notice } from '../kernel/mail-port.ts'
 import type { Key, Tx } from '../kernel/ports.ts'
-import { assertOurs, commit, toTurnRow, type Running } from '../kernel/running.ts'
+import { run, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
+import { assertOurs, commit, type Running } from '../kernel/running.ts'
 
 /** Who reads: a session, or the user (null), and the turn in which it does. */
 export type Reader = { session: SessionId | null; running: Running | null }
@@ -80,13 +81,6 @@ export type AcceptAsk = {
   /** The act's own id. */
   act: string | null
 }
-type Started = {
-  delivered: EventOf<'message.delivered'>
-  started: EventOf<'turn.started'>
-  row: SessionRow
-  at: number
-}
-
 /**
  * Takes one message, with one winner (M2). In the receiver's own turn it is handed over there; for a session
  * that is not run, to whoever fetches it; otherwise it becomes a turn of its receiver.
@@ -100,7 +94,7 @@ export async function acceptMail(
   if (!(await covers(runtime, reader, ask.session.id))) return notYours(reader, ask.session.id)
   const own = reader.running?.row.session === ask.session.id ? reader.running : null
   const opening: { turn: TurnId | null } = { turn: null }
-  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: Started | null } | Refusal> =>
+  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> =>
     acceptIn(tx, runtime, reader, ask, own, opening)
   try {
     const accepted =
@@ -114,8 +108,7 @@ export async function acceptMail(
           })
     if (isRefusal(accepted)) return accepted
     const { start, message } = accepted
-    if (start !== null)
-      runtime.start(toTurnRow(start.delivered, start.started, start.at), start.row, start.delivered, null)
+    if (start !== null) run(runtime, start)
     return { message }
   } finally {
     if (opening.turn !== null) runtime.starting.delete(opening.turn)
@@ -129,7 +122,7 @@ async function acceptIn(
   { session, which, replies, act }: AcceptAsk,
   own: Running | null,
   opening: { turn: TurnId | null },
-): Promise<{ message: MessageId | null; start: Started | null } | Refusal> {
+): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> {
   const before = act === null ? null : await tx.accepted(act)
   if (before !== null)
     return before.to === session.id
@@ -159,10 +152,10 @@ async function acceptIn(
   const start = opens && turn !== null ? startOf(runtime, target, events, turn, tx.now) : null
   if (start !== null) {
     // Until it is among those that run here, it counts as starting.
-    runtime.starting.add(start.delivered.turn as TurnId)
+    runtime.starting.add(turn as TurnId)
     opening.turn = turn
   }
-  tx.append(...events, ...(start === null ? [] : [start.started]))
+  tx.append(...events, ...(start?.started == null ? [] : [start.started]))
   return { message: picked.id, start }
 }
 
@@ -201,7 +194,7 @@ function startOf(
   events: readonly { type: string }[],
   turn: TurnId,
   now: number,
-): Started | null {
+): OpenedTurn | null {
   const delivered = events.find((event) => event.type === 'message.delivered') as
     | EventOf<'message.delivered'>
     | undefined
@@ -213,15 +206,8 @@ function startOf(
     !isThere(runtime, runtime.agents.get(session.agent), session.id)
   )
     return null
-  const started: EventOf<'turn.started'> = {
-    type: 'turn.started',
-    session: session.id,
-    turn,
-    node: runtime.node,
-    epoch: 1,
-    deadline: Math.floor(now + runtime.limits.turnMsMax),
-  }
-  return { delivered, started, row: session, at: now }
+  const started = startedEvent(runtime, session.id, turn, now + runtime.limits.turnMsMax)
+  return { session, input: delivered, started, at: now }
 }
 
 export async function declineMail(runtime: Runtime, reader: Reader, id: MessageId): Promise<Refusal | null> {

@@ -25,10 +25,12 @@ import { openMessage, type SendWorld } from '../../model/send.ts'
 import { byteLength, countGently } from '../../model/text.ts'
 import { toForkRow } from '../../model/fork.ts'
 import { deadlineNow, keepTime } from '../kernel/kept-time.ts'
-import { isThere, starting, type Runtime } from '../kernel/runtime.ts'
+import { createdEvent, newSession, type NewSession } from '../kernel/new-session.ts'
+import { isOpened, openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
+import { isThere, type Runtime } from '../kernel/runtime.ts'
 import type { Key, Tx } from '../kernel/ports.ts'
 import { hashText } from '../kernel/recorded.ts'
-import { assertOurs, toTurnRow, type Running } from '../kernel/running.ts'
+import { assertOurs, type Running } from '../kernel/running.ts'
 
 /** Without a turn it waits in the inbox. */
 export type Posted = {
@@ -63,14 +65,6 @@ export type Released = {
   session: SessionId
   agent: Agent | null
   writtenIn: TurnRow | null
-}
-
-export type NewSession = {
-  agent: string
-  cwd: string
-  title?: string
-  model?: string | null
-  parent?: SessionId | null
 }
 
 /** A session that goes on from another's conversation, so many messages back. */
@@ -141,7 +135,21 @@ export async function post(runtime: Runtime, request: SendRequest): Promise<Post
     tokens: request.inbox === 'always' ? 0 : await countGently(runtime.count, request.text),
     boundary: runtime.ids.boundary(),
   }
-  return starting(runtime, `turn_${suffix}`, session, () => sendNow(runtime, sending))
+  const decided = await openTurn(runtime, `turn_${suffix}`, session, () =>
+    runtime.store.transact(keysOf(sending), (tx) => decide(tx, runtime, sending)),
+  )
+  if (!isOpened(decided)) return decided === 'known' ? sentBefore(runtime, sending) : decided
+  const { input: sent, started } = decided
+  if (started === null && sent.turn !== null && sent.deadline !== null)
+    keepTime(runtime, sent.turn, sent.deadline)
+  return {
+    message: sent.message,
+    session: sent.session,
+    turn: sent.turn,
+    flow: sent.flow,
+    status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched',
+    again: false,
+  }
 }
 
 /** Whose drafts a sender's are, and where replies to it go. */
@@ -177,31 +185,11 @@ type Sending = {
   tokens: number
   boundary: Boundary
 }
-type Decided = {
-  row: SessionRow
-  sent: EventOf<'message.sent'>
-  started: EventOf<'turn.started'> | null
-  at: number
-}
-
-async function sendNow(runtime: Runtime, sending: Sending): Promise<Posted | Refusal> {
-  const decided = await runtime.store.transact(keysOf(sending), (tx) => decide(tx, runtime, sending))
-  if (decided === 'known') return sentBefore(runtime, sending)
-  if (isRefusal(decided)) return decided
-  const { row, sent, started, at } = decided
-  if (started !== null) runtime.start(toTurnRow(sent, started, at), row, sent, null)
-  else if (sent.turn !== null && sent.deadline !== null) keepTime(runtime, sent.turn, sent.deadline)
-  return {
-    message: sent.message,
-    session: sent.session,
-    turn: sent.turn,
-    flow: sent.flow,
-    status: sent.turn === null ? 'buffered' : started === null ? 'queued' : 'dispatched',
-    again: false,
-  }
-}
-
-async function decide(tx: Tx, runtime: Runtime, sending: Sending): Promise<Decided | Refusal | 'known'> {
+async function decide(
+  tx: Tx,
+  runtime: Runtime,
+  sending: Sending,
+): Promise<OpenedTurn<EventOf<'message.sent'>> | Refusal | 'known'> {
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
   const draft = await draftOf(tx, sending, turn)
@@ -239,7 +227,7 @@ async function decide(tx: Tx, runtime: Runtime, sending: Sending): Promise<Decid
   )
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const told = inbox || made !== null ? null : await tx.notices(session)
-  const sent = sentEvent(
+  const sent = messageEvent(
     sending,
     inbox ? null : turn,
     grant,
@@ -253,17 +241,19 @@ async function decide(tx: Tx, runtime: Runtime, sending: Sending): Promise<Decid
         runtime,
         session,
         turn,
-        Math.floor(tx.now + Math.min(request.timeoutMs ?? Infinity, runtime.limits.turnMsMax)),
+        tx.now + Math.min(request.timeoutMs ?? Infinity, runtime.limits.turnMsMax),
       )
     : null
   tx.append(
     ...draft.events,
-    ...(made === null ? [] : [createdEvent(made.row, sender.kind === 'turn' ? flow : null), ...made.events]),
+    ...(made === null
+      ? []
+      : [createdEvent(made.row, { flow: sender.kind === 'turn' ? flow : null }), ...made.events]),
     sent,
     ...(started === null ? [] : [started]),
     ...(answered === null ? [] : [answeredEvent(answered, sent.message, sent.senderTurn)]),
   )
-  return { row, sent, started, at: tx.now }
+  return { session: row, input: sent, started, at: tx.now }
 }
 
 /**
@@ -432,7 +422,7 @@ async function sentBefore(
 const sourceOf = (sender: Sender): MessageSource =>
   sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'
 
-function sentEvent(
+function messageEvent(
   { request, sender, suffix, session, flow, tokens, boundary }: Sending,
   turn: TurnId | null,
   grant: Grant,
@@ -440,8 +430,7 @@ function sentEvent(
   deadline: number | null,
 ): EventOf<'message.sent'> {
   const fromTurn = sender.kind === 'turn' ? sender.running : null
-  return {
-    type: 'message.sent',
+  return sentEvent({
     session,
     turn,
     message: request.id ?? `msg_${suffix}`,
@@ -459,56 +448,5 @@ function sentEvent(
     ...(boundary === null ? {} : { boundary }),
     ...(notices === null ? {} : { notices }),
     ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
-  }
+  })
 }
-
-const startedEvent = (
-  runtime: Runtime,
-  session: SessionId,
-  turn: TurnId,
-  deadline: number,
-): EventOf<'turn.started'> => ({
-  type: 'turn.started',
-  session,
-  turn,
-  node: runtime.node,
-  epoch: 1,
-  deadline,
-})
-
-export const createdEvent = (row: SessionRow, flow: FlowId | null): Event => ({
-  type: 'session.created',
-  session: row.id,
-  turn: null,
-  agent: row.agent,
-  kind: row.kind,
-  parent: row.parent,
-  cwd: row.cwd,
-  title: row.title,
-  model: row.model,
-  flow,
-})
-
-export const newSession = (
-  to: NewSession,
-  id: SessionId,
-  now: number,
-  kind: SessionRow['kind'] = 'persistent',
-): SessionRow => ({
-  id,
-  agent: to.agent,
-  kind,
-  parent: to.parent ?? null,
-  cwd: to.cwd,
-  title: to.title ?? '',
-  model: to.model ?? null,
-  createdAt: now,
-  archived: false,
-  entries: 0,
-  summary: null,
-  summaryEntries: 0,
-})
-
-/** What a session's turns run on: its agent, with the session's own model where it has one. */
-export const withSessionModel = (agent: Agent, session: SessionRow): Agent =>
-  session.model === null ? agent : { ...agent, model: session.model }

@@ -5,7 +5,7 @@
 import { externalAgent } from '../../model/agent.ts'
 import { userSession } from '../../model/mail.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import { createdEvent, newSession } from './send.ts'
+import { newSession, createdEvent } from '../kernel/new-session.ts'
 
 export async function userDesk(runtime: Runtime): Promise<void> {
   if ((await runtime.store.session(userSession)) !== null) return
@@ -14,7 +14,6 @@ export async function userDesk(runtime: Runtime): Promise<void> {
     tx.append(
       createdEvent(
         newSession({ agent: externalAgent.name, cwd: '/', title: 'user' }, userSession, tx.now, 'external'),
-        null,
       ),
     )
   })

@@ -7,7 +7,7 @@
 import type { Event, EventOf } from '../../model/event.ts'
 import type { CallId } from '../../model/id.ts'
 import { canonical } from '../../model/json.ts'
-import { BudgetExhausted, Fenced } from '../kernel/faults.ts'
+import { BudgetExhausted, Fenced, Stopped } from '../kernel/faults.ts'
 import { createRuntime } from '../kernel/runtime.ts'
 import { markPattern } from '../../model/secret-mark.ts'
 import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
@@ -22,7 +22,7 @@ import {
   type Rerun,
 } from './replaying.ts'
 import type { Running } from '../kernel/running.ts'
-import { Stopped } from '../kernel/faults.ts'
+import { createActs } from '../sessions/acts.ts'
 import { startTurn } from '../turns/turn.ts'
 import { settleCall } from '../kernel/waiting.ts'
 
@@ -89,8 +89,11 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
           over.abort()
         },
       },
-      () => undefined,
-      async (_line, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered,
+      {
+        start: () => undefined,
+        askPerson: async (_runtime, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered,
+        createActs,
+      },
     ),
     running: () => runningNow(replaying),
     end: () => over.abort(),

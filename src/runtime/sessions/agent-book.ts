@@ -9,7 +9,7 @@ import { type Refusal, agentUnknown, badInput } from '../../model/refusal.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import type { Agents, Driver, Hint } from '../kernel/ports.ts'
-import { createdEvent, newSession } from '../mail/send.ts'
+import { newSession, createdEvent } from '../kernel/new-session.ts'
 import type { AgentView } from '../../wire/agents.ts'
 
 export type CreateAgentAsk = {
@@ -138,7 +138,7 @@ export async function createAgent(
       if (ask.id !== null && (await tx.session(session)).session !== null) return null
       tx.append(
         { type: 'agent.created', session, turn: null, agent: id, definition },
-        createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now), null),
+        createdEvent(newSession({ agent: id, cwd, title: ask.name }, session, tx.now)),
       )
       return null
     }),
@@ -186,7 +186,7 @@ export async function hostAgent(
         tx.append({ type: 'agent.created', session, turn: null, agent: id, definition })
         // It has the sessions that its program brings, and no main one.
         if ((await tx.session(session)).session === null)
-          tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now), null), {
+          tx.append(createdEvent(newSession({ agent: id, cwd, title: name }, session, tx.now)), {
             type: 'session.archived',
             session,
             turn: null,

@@ -4,10 +4,9 @@ import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { idSuffix } from '../../model/mail.ts'
 import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
-import { cancel } from '../turns/ending.ts'
+import { untilEnded } from '../turns/turn-ending.ts'
 import type { ToolUse } from './client-turn.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import { turnEnding } from './run.ts'
 import { readAll } from '../kernel/scope.ts'
 import { send, type Sent } from '../mail/send.ts'
 import type { Delta } from '../../wire/log.ts'
@@ -46,7 +45,18 @@ export async function askTurn(
   const heard = hear(runtime, turn)
   try {
     const sent = await send(runtime, { to: { session }, text, id, trace: use.trace })
-    return isRefusal(sent) ? sent : await untilEnded(runtime, sent, heard.events, use.signal, startedAt)
+    if (isRefusal(sent)) return sent
+    const ended = await untilEnded(runtime, sent.turn, use.signal, 'the client went away')
+    const recorded = await recordedOf(runtime, sent, heard.events)
+    return {
+      turn: sent.turn,
+      flow: sent.flow,
+      session: sent.session,
+      messageId: sent.message,
+      ended,
+      startedAt,
+      ...effectsOf(recorded, sent, ended, runtime.clock.now()),
+    }
   } finally {
     heard.stop()
     if (tell !== null) runtime.deltaListeners.delete(tell)
@@ -58,33 +68,6 @@ function hear(runtime: Runtime, turn: TurnId): { events: StoredEvent[]; stop(): 
   const heard = runtime.heard.get(turn) ?? []
   runtime.heard.set(turn, heard)
   return { events: heard, stop: () => void runtime.heard.delete(turn) }
-}
-
-async function untilEnded(
-  runtime: Runtime,
-  sent: Sent,
-  heard: readonly StoredEvent[],
-  signal: AbortSignal,
-  startedAt: number,
-): Promise<AskAnswer> {
-  const leave = (): void =>
-    void cancel(runtime, sent.turn, 'cancelled', 'the client went away').catch(runtime.report)
-  if (signal.aborted) leave()
-  else signal.addEventListener('abort', leave, { once: true })
-  try {
-    const ended = await turnEnding(runtime, sent.turn)
-    return {
-      turn: sent.turn,
-      flow: sent.flow,
-      session: sent.session,
-      messageId: sent.message,
-      ended,
-      startedAt,
-      ...effectsOf(await recordedOf(runtime, sent, heard), sent, ended, runtime.clock.now()),
-    }
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
 }
 
 /**

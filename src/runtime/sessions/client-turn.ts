@@ -18,15 +18,16 @@ import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
 import { countGently } from '../../model/text.ts'
 import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
-import type { Who } from '../desk/asker.ts'
+import type { Who } from '../kernel/who.ts'
 import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
-import { type Runtime, starting } from '../kernel/runtime.ts'
+import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
+import type { Runtime } from '../kernel/runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
-import { turnEnding } from './run.ts'
-import { toTurnRow, type Running } from '../kernel/running.ts'
+import { turnEnding } from '../turns/turn-ending.ts'
+import type { Running } from '../kernel/running.ts'
 import { createSession } from './sessions.ts'
-import { readState } from './state.ts'
+import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 
 export type ToolUse = {
@@ -153,7 +154,7 @@ export async function inOwnTurn(
   let said: ToolAnswer | null = null
   const driver = clientDriver(runtime, async (...given) => (said = await work(...given)), begin)
   try {
-    const opened = await starting(runtime, turn, session.id, () =>
+    const opened = await openTurn(runtime, turn, session.id, () =>
       open(runtime, client, session, { asked, goesOn, suffix, use, driver }),
     )
     if (opened === 'known') return await answerAgain(runtime, turn, asked, use.signal)
@@ -224,7 +225,7 @@ async function open(
   client: Client,
   session: SessionRow,
   { asked, goesOn, suffix, use, driver }: Opening,
-): Promise<'known' | 'opened'> {
+): Promise<OpenedTurn | 'known'> {
   const turn: TurnId = `turn_${suffix}`
   const flow: FlowId = `flow_${suffix}`
   const text = describeAsk(asked)
@@ -233,21 +234,14 @@ async function open(
   const opened = await runtime.store.transact(
     [`session:${session.id}`, `flow:${flow}`, ...(isBelow ? [`session:${client.session.id}` as const] : [])],
     async (tx) => {
-      if (use.id !== null && (await tx.turn(turn)) !== null) return null
-      const sent: EventOf<'message.sent'> = {
-        type: 'message.sent',
+      if (use.id !== null && (await tx.turn(turn)) !== null) return 'known'
+      const input = sentEvent({
         session: session.id,
         turn,
         message: `msg_${suffix}`,
         flow,
-        from: null,
-        senderTurn: null,
-        source: 'user',
-        applet: null,
-        inReplyTo: null,
         text,
         tokens,
-        deadline: null,
         trace: use.trace,
         grant: {
           agent: client.agent.name,
@@ -259,38 +253,16 @@ async function open(
           maxIterations: 1,
         },
         ...(goesOn ? { use: asked } : {}),
-      }
-      const started: EventOf<'turn.started'> = {
-        type: 'turn.started',
-        session: session.id,
-        turn,
-        node: runtime.node,
-        epoch: 1,
-        deadline: Math.floor(tx.now + runtime.limits.turnMsMax),
-      }
-      tx.append(
-        sent,
-        started,
-        ...(isBelow
-          ? [
-              {
-                type: 'wait.started' as const,
-                session: client.session.id,
-                turn,
-                target: session.id,
-                until: started.deadline,
-              },
-            ]
-          : []),
-      )
-      return { sent, started, at: tx.now }
+      })
+      const started = startedEvent(runtime, session.id, turn, tx.now + runtime.limits.turnMsMax)
+      const waits = { session: client.session.id, turn, target: session.id, until: started.deadline }
+      tx.append(input, started, ...(isBelow ? [{ type: 'wait.started' as const, ...waits }] : []))
+      return { session, input, started, at: tx.now }
     },
   )
-  if (opened === null) return 'known'
-  // Only whoever opened the turn runs it: another try at the same time may have brought something else.
-  runtime.clients.set(turn, driver)
-  runtime.start(toTurnRow(opened.sent, opened.started, opened.at), session, opened.sent, null)
-  return 'opened'
+  // Only the try that opened the turn runs it: another one at the same time may have brought something else.
+  if (opened !== 'known') runtime.clients.set(turn, driver)
+  return opened
 }
 
 /** What the client asked for, short, for people. */

@@ -7,7 +7,8 @@ import { toForkRow } from '../../model/fork.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Key } from '../kernel/ports.ts'
 import { assertOurs } from '../kernel/running.ts'
-import { createdEvent, readWorld, type Sender } from '../mail/send.ts'
+import { readWorld, type Sender } from '../mail/send.ts'
+import { createdEvent } from '../kernel/new-session.ts'
 
 /** So many messages back, or right after one message. */
 export type ForkAsk = {
@@ -64,7 +65,7 @@ export async function forkSession(
       runtime.agents.get(from.agent)?.driver === 'host',
     )
     if (isRefusal(forked)) return forked
-    tx.append(createdEvent(forked.row, own?.flow ?? null), ...forked.events)
+    tx.append(createdEvent(forked.row, { flow: own?.flow ?? null }), ...forked.events)
     return forked.row
   })
   if (isRefusal(made) || ask.id === null) return made

@@ -1,10 +1,11 @@
 /** One root request as its sender holds it: awaited for its result, iterated for its events. */
-import type { EventOf, Outcome, StoredEvent } from '../../model/event.ts'
+import type { Outcome, StoredEvent } from '../../model/event.ts'
 import { toTurnId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
 import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
-import { listen, type Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import { turnEnding } from '../turns/turn-ending.ts'
 import { send, type SendRequest, type Sent } from '../mail/send.ts'
 
 export type RunResult = {
@@ -50,8 +51,7 @@ export function startRun(runtime: Runtime, request: SendRequest): Run {
   result.catch(() => undefined)
   return {
     accepted,
-    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its
-    // events.
+    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result
     then: (yes, no) => result.then(yes, no),
     catch: (no) => result.catch(no),
     finally: (done) => result.finally(done),
@@ -95,33 +95,6 @@ async function resultOf(runtime: Runtime, sent: Sent, startedAt: number): Promis
   }
 }
 
-export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
-  let forget = (): void => undefined
-  const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
-    const deaf = listen(runtime.turnWaiters, turn, resolve)
-    const closed = (): void =>
-      reject(
-        new Error(
-          'Tieline was closed before the run had ended; it goes on when its data directory is opened again',
-        ),
-      )
-    runtime.atStop.add(closed)
-    forget = () => {
-      deaf()
-      runtime.atStop.delete(closed)
-    }
-  })
-  try {
-    // A turn that does not run here may have ended before anybody listened.
-    const row = runtime.running.has(turn) ? null : await runtime.store.turn(turn)
-    const stored =
-      row?.state === 'ended' && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
-    return stored?.event.type === 'turn.ended' ? stored.event : await ending
-  } finally {
-    forget()
-  }
-}
-
 const pageSize = 256
 const lookAgainMs = 1000
 
@@ -130,7 +103,7 @@ export async function* follow(runtime: Runtime, root: TurnId, after: number): As
   const turns = new Set<TurnId>([root])
   let wake = (): void => undefined
   let news = new Promise<void>((resolve) => (wake = resolve))
-  const deaf = runtime.store.onHint(() => wake())
+  const unsubscribe = runtime.store.onHint(() => wake())
   try {
     for (let cursor = after; ;) {
       const page = await runtime.store.read(cursor, {}, pageSize)
@@ -147,6 +120,6 @@ export async function* follow(runtime: Runtime, root: TurnId, after: number): As
       news = new Promise<void>((resolve) => (wake = resolve))
     }
   } finally {
-    deaf()
+    unsubscribe()
   }
 }

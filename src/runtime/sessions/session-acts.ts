@@ -12,7 +12,7 @@ import type { Acts, Key, SpawnRequest } from '../kernel/ports.ts'
 import { type Running, assertOurs, commit, flush, timeLeft } from '../kernel/running.ts'
 import { post, send, type Sender } from '../mail/send.ts'
 import { createSession } from './sessions.ts'
-import { isResting, readState, untilResting } from './state.ts'
+import { isResting, readState, untilResting } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 
 type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs

@@ -12,7 +12,8 @@ import type { Runtime } from '../kernel/runtime.ts'
 import { buried } from '../mail/mail-inbox.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import { readAll } from '../kernel/scope.ts'
-import { createdEvent, newSession, readWorld, type NewSession, type Sender } from '../mail/send.ts'
+import { readWorld, type Sender } from '../mail/send.ts'
+import { type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
 import { assertOurs } from '../kernel/running.ts'
 
 /** A session without a first message. The same id again gives the session that is there. */
@@ -54,7 +55,7 @@ export async function createSession(
     } else if (!external && runtime.agents.get(to.agent) === undefined)
       return agentUnknown(to.agent, runtime.agents.names())
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
-    tx.append(createdEvent(row, flow))
+    tx.append(createdEvent(row, { flow }))
     return row
   })
 }

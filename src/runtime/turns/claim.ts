@@ -9,7 +9,8 @@ import type { EventOf } from '../../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { diedTwice, diedTwiceError } from '../../model/runs.ts'
-import { isThere, starting, type Runtime } from '../kernel/runtime.ts'
+import { isThere, type Runtime } from '../kernel/runtime.ts'
+import { starting } from '../kernel/open-turn.ts'
 import { msLeft } from '../kernel/kept-time.ts'
 import type { Key } from '../kernel/ports.ts'
 import { cancel, failTaken, recordedProgress } from './ending.ts'
@@ -108,7 +109,7 @@ async function begin(runtime: Runtime, { row, session, takeover }: Claimed): Pro
     ) ?? []
   if (diedTwice(before, runtime.node)) return failTaken(runtime, row, input, diedTwiceError) // R11
   const endings = recorded === null ? [] : await endingsOf(runtime, recorded)
-  runtime.start(row, session, input, recorded)
+  runtime.rooms.start(row, session, input, recorded)
   const running = runtime.running.get(row.id)
   if (running !== undefined) for (const ended of endings) settleBelow(running, ended)
 }

@@ -221,7 +221,7 @@ async function leave(
   input: Json,
   key: string,
 ): Promise<Refusal | null> {
-  const { answer, by } = await runtime.askPerson(runtime, running, name, input, key)
+  const { answer, by } = await runtime.rooms.askPerson(runtime, running, name, input, key)
   return answer === 'allow'
     ? null
     : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }

@@ -10,8 +10,7 @@ import type { EventOf } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import { countGently, cutBytes } from '../../model/text.ts'
-import { createActs } from '../sessions/acts.ts'
-import { withSessionModel } from '../mail/send.ts'
+import { withSessionModel } from '../kernel/new-session.ts'
 import { claimSession } from './claim.ts'
 import { driverOfClient } from './client-driver.ts'
 import { cancel, finishTurn } from './ending.ts'
@@ -39,7 +38,7 @@ export function startTurn(
   const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : withSessionModel(known, session)
   const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
-    createActs(runtime, own),
+    runtime.rooms.createActs(runtime, own),
   )
   running.recorded = recorded
   running.progressAt = runtime.clock.elapsed()

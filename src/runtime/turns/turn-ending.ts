@@ -1,0 +1,49 @@
+/** Waiting for the end of a turn. */
+import type { EventOf } from '../../model/event.ts'
+import type { TurnId } from '../../model/id.ts'
+import { listen, type Runtime } from '../kernel/runtime.ts'
+import { cancel } from './ending.ts'
+
+export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
+  let forget = (): void => undefined
+  const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
+    const unsubscribe = listen(runtime.turnWaiters, turn, resolve)
+    const closed = (): void =>
+      reject(
+        new Error(
+          'Tieline was closed before the run had ended; it goes on when its data directory is opened again',
+        ),
+      )
+    runtime.atStop.add(closed)
+    forget = () => {
+      unsubscribe()
+      runtime.atStop.delete(closed)
+    }
+  })
+  try {
+    // A turn that does not run here may have ended before anybody listened.
+    const row = runtime.running.has(turn) ? null : await runtime.store.turn(turn)
+    const stored =
+      row?.state === 'ended' && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
+    return stored?.event.type === 'turn.ended' ? stored.event : await ending
+  } finally {
+    forget()
+  }
+}
+
+/** The same for somebody who may go away, and has cancelled the turn then. */
+export async function untilEnded(
+  runtime: Runtime,
+  turn: TurnId,
+  signal: AbortSignal,
+  cause: string,
+): Promise<EventOf<'turn.ended'>> {
+  const stop = (): void => void cancel(runtime, turn, 'cancelled', cause).catch(runtime.report)
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await turnEnding(runtime, turn)
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
