@@ -6,7 +6,7 @@ import type { Event, StoredEvent } from '../src/model/event.ts'
 import type { Activation, BelowRow, OpenFacts, SessionFacts, TurnFacts } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'
 import type { RuntimePorts } from '../src/runtime/kernel/runtime.ts'
-import type { Due, EntryPage, Tx } from '../src/runtime/kernel/ports.ts'
+import type { Due, EntryPage, Tx } from '../src/runtime/kernel/store-port.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 
 export type Bug = {

@@ -4,7 +4,8 @@
  */
 import { isRefusal } from '../src/model/refusal.ts'
 import { acceptMail } from '../src/runtime/mail/mail-inbox.ts'
-import { releaseMail, releasing, sendMail } from '../src/runtime/mail/mail.ts'
+import { releaseMail, releasing } from '../src/runtime/mail/drafts.ts'
+import { sendMail } from '../src/runtime/mail/mail.ts'
 import type { Runtime } from '../src/runtime/kernel/runtime.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { getMainSession, nameAgent } from './agents.ts'

@@ -6,7 +6,7 @@
  */
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
-import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runtime/kernel/ports.ts'
+import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runtime/kernel/store-port.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 import type { Bug } from './bug.ts'
 import { InjectedFault, type Host } from './host.ts'

@@ -6,7 +6,7 @@ import type { Event } from '../src/model/event.ts'
 import type { OpenFacts } from '../src/model/facts.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { isWaiting, idSuffix } from '../src/model/mail.ts'
-import type { Key, Tx } from '../src/runtime/kernel/ports.ts'
+import type { Key, Tx } from '../src/runtime/kernel/store-port.ts'
 import type { Shared } from './node-store.ts'
 
 export function watchTx(

@@ -16,6 +16,7 @@ import type { Follower } from './feed-follow.ts'
 import { loggedPath, type LogSink } from './log-sink.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
+import { answerPings, type Pulse, pulseOf } from './socket-pulse.ts'
 
 const frameBytesMax = 64 * 1024
 const badFramesMax = 10
@@ -151,35 +152,6 @@ function openDoor(
   }
   ws.on('close', contained(onFault, leave))
   open(onFault)
-}
-
-/** Pongs are ours to send, so that a peer that only pings and never reads fills no buffer. */
-function answerPings(ws: WebSocket, bufferedBytesMax: number, onFault: (fault: unknown) => void): void {
-  ws.on(
-    'ping',
-    contained(onFault, (data: Buffer) => (ws.bufferedAmount < bufferedBytesMax ? ws.pong(data) : undefined)),
-  )
-}
-
-type Pulse = { beat(): void; isThere(): void }
-
-/** Asked at every second beat; whoever has not answered by the next time is gone. */
-function pulseOf(ws: WebSocket, onFault: (fault: unknown) => void): Pulse {
-  let beats = 0
-  let answered = true
-  const isThere = (): void => void (answered = true)
-  ws.on('pong', contained(onFault, isThere))
-  ws.on('ping', contained(onFault, isThere))
-  return {
-    isThere,
-    beat() {
-      beats += 1
-      if (beats % 2 !== 0) return
-      if (!answered) return ws.terminate()
-      answered = false
-      ws.ping()
-    },
-  }
 }
 
 function decline(socket: Duplex, { status, headers, body }: WireNo): void {

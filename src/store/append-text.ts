@@ -1,7 +1,6 @@
 /** Events as the text of one row of the log, and what their writing may say no to. */
 import type { Event } from '../model/event.ts'
-import { AppendFault } from '../runtime/kernel/ports.ts'
-
+import { AppendFault } from '../runtime/kernel/store-port.ts'
 /**
  * SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint,
  * mismatch.

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Role } from '../model/context.ts'
-import type { EntryPage, EntrySelect } from '../runtime/kernel/ports.ts'
+import type { EntryPage, EntrySelect } from '../runtime/kernel/store-port.ts'
 import { selectEntries } from './entries.ts'
 import {
   clearKeywordIndex,

@@ -10,7 +10,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
-import type { EntryPage, EntrySelect } from '../runtime/kernel/ports.ts'
+import type { EntryPage, EntrySelect } from '../runtime/kernel/store-port.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
 import { findSegment, listSegments, type Segment } from './segments.ts'

@@ -17,7 +17,7 @@ import type {
 import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { noticesShownMax } from '../model/limits.ts'
 import { isWaiting, idSuffix } from '../model/mail.ts'
-import { NeedsKeys, type Key, type Tx } from '../runtime/kernel/ports.ts'
+import { NeedsKeys, type Key, type Tx } from '../runtime/kernel/store-port.ts'
 import { acceptedWith, readCounts, readMessage, prepareMail, waitingIn } from './mail.ts'
 import {
   arrays,

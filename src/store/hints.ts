@@ -2,7 +2,7 @@
 import type { Event } from '../model/event.ts'
 import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
-import type { Hint } from '../runtime/kernel/ports.ts'
+import type { Hint } from '../runtime/kernel/store-port.ts'
 
 export function collectHints(
   events: readonly Event[],

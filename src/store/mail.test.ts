@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, mailed, opened, running, sent, started, testClock } from '../../test/kits/store.ts'
 import type { Event } from '../model/event.ts'
-import { NeedsKeys } from '../runtime/kernel/ports.ts'
+import { NeedsKeys } from '../runtime/kernel/store-port.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
 function memory(): SqliteStore {

@@ -7,7 +7,7 @@ import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../mode
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { idSuffix, userSession } from '../model/mail.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
-import type { Tx } from '../runtime/kernel/ports.ts'
+import type { Tx } from '../runtime/kernel/store-port.ts'
 import { readableEvents } from './log-row.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 

@@ -4,7 +4,7 @@ import type { Entry } from '../model/context.ts'
 import type { StoredEvent } from '../model/event.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
-import type { Due, EventFilter, Store } from '../runtime/kernel/ports.ts'
+import type { Due, EventFilter, Store } from '../runtime/kernel/store-port.ts'
 import { readableEvents, type LogRow } from './log-row.ts'
 import { listSegments } from './segments.ts'
 import {

@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { EntrySelect } from '../runtime/kernel/ports.ts'
+import type { EntrySelect } from '../runtime/kernel/store-port.ts'
 import { selectEntries } from './entries.ts'
 import { indexEntries } from './keyword-index.ts'
 import { prepareReads } from './reads.ts'

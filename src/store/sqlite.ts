@@ -22,7 +22,7 @@ import {
   type Key,
   type Store,
   type Tx,
-} from '../runtime/kernel/ports.ts'
+} from '../runtime/kernel/store-port.ts'
 import type { StoreHealth } from '../runtime/kernel/store-health.ts'
 import { isDiskFault, serialise } from './append-text.ts'
 import { applyAll } from './apply.ts'

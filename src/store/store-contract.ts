@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { SessionId } from '../model/id.ts'
-import type { Hint, Store } from '../runtime/kernel/ports.ts'
+import type { Hint, Store } from '../runtime/kernel/store-port.ts'
 import {
   append,
   callEnded,

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import type { OpenFacts } from '../model/facts.ts'
 import type { CallId, SessionId, TurnId } from '../model/id.ts'
-import type { Key, Store } from '../runtime/kernel/ports.ts'
+import type { Key, Store } from '../runtime/kernel/store-port.ts'
 import {
   append,
   callEnded,

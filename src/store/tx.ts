@@ -1,7 +1,7 @@
 /** The facts that one work may read, and where its events wait until it returns. */
 import type { Event } from '../model/event.ts'
 import type { Millis } from '../model/id.ts'
-import type { Tx } from '../runtime/kernel/ports.ts'
+import type { Tx } from '../runtime/kernel/store-port.ts'
 import {
   acceptedFacts,
   activationFacts,

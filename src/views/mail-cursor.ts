@@ -7,7 +7,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { SessionId } from '../model/id.ts'
-import type { Store } from '../runtime/kernel/ports.ts'
+import type { Store } from '../runtime/kernel/store-port.ts'
 import { readJson, writeWhole } from './mail-files.ts'
 import { isFileName } from './mail-storage.ts'
 

@@ -1,5 +1,4 @@
-/** Run as a process of its own, since what it does must crash it: a transaction that awaits what is named. */
-import { NeedsKeys } from '../../src/runtime/kernel/ports.ts'
+import { NeedsKeys } from '../../src/runtime/kernel/store-port.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 
 const store = sqliteStore({ directory: ':memory:', now: () => 0 })

@@ -2,8 +2,7 @@
 import { fullAuthority } from '../../src/model/authority.ts'
 import type { EventOf, Grant, Outcome, Usage } from '../../src/model/event.ts'
 import type { CallId, FlowId, NodeId, SessionId, TurnId } from '../../src/model/id.ts'
-import type { Key, Store, Tx } from '../../src/runtime/kernel/ports.ts'
-
+import type { Key, Store, Tx } from '../../src/runtime/kernel/store-port.ts'
 export const node: NodeId = 'node_1'
 export const flow: FlowId = 'flow_1'
 export const farAway = 1_000_000_000

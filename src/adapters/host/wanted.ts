@@ -6,7 +6,8 @@
  */
 import type { SessionId } from '../../model/id.ts'
 import type { Alarm } from '../../runtime/kernel/alarm.ts'
-import type { Clock, Hint, Store } from '../../runtime/kernel/ports.ts'
+import type { Hint, Store } from '../../runtime/kernel/store-port.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 import type { HostHub, Wanted } from './hub.ts'
 
 export type WantedDeps = {

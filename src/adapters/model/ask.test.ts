@@ -3,7 +3,8 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { describe, expect, it } from 'vitest'
 import { countWords, testClock } from '../../../test/kits/turns.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
-import { type ModelRequest, usageEstimator } from '../../runtime/turns/loop.ts'
+import { usageEstimator } from '../../runtime/turns/estimate-usage.ts'
+import { type ModelRequest } from '../../runtime/turns/loop.ts'
 import { modelAsk } from './ask.ts'
 import { redactor } from './fault-of.ts'
 

@@ -1,7 +1,8 @@
 /** A script as an asker: it runs in the same loop as a model, with the same steps, tools and limits. */
 import { preview } from '../../model/text.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
-import type { Ask, AskedCall, EstimateUsage, LoopMessage } from '../../runtime/turns/loop.ts'
+import type { EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
+import type { Ask, AskedCall, LoopMessage } from '../../runtime/turns/loop.ts'
 import type { Clock, TurnInput } from '../../runtime/kernel/ports.ts'
 import { type CompiledRule, type Rule, type ScriptState, renderStep } from './script.ts'
 import { fillJson, fillText } from './template.ts'

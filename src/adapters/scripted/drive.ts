@@ -1,6 +1,7 @@
 /** Runs agents without a model: by rules, or by a function of the host's own. */
 import type { CountTokens } from '../../model/text.ts'
-import { runLoop, usageEstimator } from '../../runtime/turns/loop.ts'
+import { usageEstimator } from '../../runtime/turns/estimate-usage.ts'
+import { runLoop } from '../../runtime/turns/loop.ts'
 import type { Clock, Driver } from '../../runtime/kernel/ports.ts'
 import { scriptAsk } from './ask.ts'
 import { runFunction, type ScriptedFunction } from './run-function.ts'

@@ -4,12 +4,8 @@
  */
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
-import {
-  type EstimateUsage,
-  historyMessages,
-  type LoopAnswer,
-  type LoopMessage,
-} from '../../runtime/turns/loop.ts'
+import { type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
+import { historyMessages, type LoopAnswer, type LoopMessage } from '../../runtime/turns/loop.ts'
 import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 
 /** A turn as a scripted function sees it. */

@@ -24,7 +24,8 @@ import { waitInOwnTurn } from '../sessions/client-turn.ts'
 import { forkSession } from '../sessions/fork.ts'
 import { isDirectory } from '../kernel/is-directory.ts'
 import { readHistory, listSessions, viewOfSession } from '../look/look.ts'
-import { post, send, type Sender } from '../mail/send.ts'
+import { type Sender } from '../mail/sender.ts'
+import { post, send } from '../mail/send.ts'
 import {
   adoptSession,
   archiveSession,

@@ -11,8 +11,7 @@ import { fingerprint } from '../../model/fingerprint.ts'
 import { canonical, type Json } from '../../model/json.ts'
 import { runTypes } from '../../model/runs.ts'
 import { isAlikeButMarks, markPattern } from '../../model/secret-mark.ts'
-import type { Store } from './ports.ts'
-
+import type { Store } from './store-port.ts'
 export type RecordedCall = EventOf<'call.opened'> | EventOf<'call.refused'>
 export type RecordedStep = EventOf<'step.ended'> | EventOf<'step.started'>
 /** Undefined inputs and tasks are not compared. */

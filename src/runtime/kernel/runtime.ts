@@ -13,6 +13,7 @@ import type { Sampling } from '../../model/trace.ts'
 import { createAlarm, type Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Lists } from './lists-port.ts'
+import type { Store } from './store-port.ts'
 import type {
   Acts,
   Agents,
@@ -21,7 +22,6 @@ import type {
   Driver,
   Ids,
   Schemas,
-  Store,
   Summarise,
   Tools,
 } from './ports.ts'

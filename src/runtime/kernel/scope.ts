@@ -5,8 +5,7 @@
 import type { Event, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { isCallId, isSessionId, toTurnId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
-import type { EventFilter, Store } from './ports.ts'
-
+import type { EventFilter, Store } from './store-port.ts'
 export type LogReader = Pick<
   Store,
   'read' | 'turn' | 'turns' | 'session' | 'event' | 'refused' | 'entriesByNumber'

@@ -7,7 +7,7 @@
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import type { Hint } from '../kernel/ports.ts'
+import type { Hint } from '../kernel/store-port.ts'
 import { createSaying } from '../kernel/running.ts'
 import type { Delta } from '../../wire/log.ts'
 

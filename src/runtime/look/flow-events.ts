@@ -4,8 +4,7 @@
 import type { StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import type { FlowId, TurnId } from '../../model/id.ts'
-import type { Store } from '../kernel/ports.ts'
-
+import type { Store } from '../kernel/store-port.ts'
 /**
  * `next` is the `after` of the next page; null where everything up to `upTo`, the end of the log, was looked
  * at.

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
 import { explain } from '../../model/refusal.ts'
 import type { CallPage, Lists } from '../kernel/lists-port.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../kernel/store-port.ts'
 import type { ListedCall } from '../../wire/calls.ts'
 
 export type CallsFilter = {

@@ -3,7 +3,7 @@ import type { EventOf } from '../../model/event.ts'
 import { isCallId, toTurnId } from '../../model/id.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
-import type { Store } from '../kernel/ports.ts'
+import type { Store } from '../kernel/store-port.ts'
 import type { CallRecord } from '../../wire/calls.ts'
 
 const previewPoints = 200

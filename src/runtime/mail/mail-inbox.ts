@@ -22,7 +22,7 @@ import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/ref
 import { Stopped } from '../kernel/faults.ts'
 import { isThere, type Runtime } from '../kernel/runtime.ts'
 import type { Notice } from '../kernel/mail-port.ts'
-import type { Key, Tx } from '../kernel/ports.ts'
+import type { Key, Tx } from '../kernel/store-port.ts'
 import { run, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import { assertOurs, commit, type Running } from '../kernel/running.ts'
 

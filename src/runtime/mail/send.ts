@@ -4,9 +4,9 @@
  */
 import { fingerprint } from '../../model/fingerprint.ts'
 import type { Boundary } from '../../model/frame.ts'
-import { externalAgent, type Agent } from '../../model/agent.ts'
-import type { Event, EventOf, Grant, MessageSource, Notices } from '../../model/event.ts'
-import type { MessageRow, SendFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
+import { externalAgent } from '../../model/agent.ts'
+import type { Event, EventOf, Grant, Notices } from '../../model/event.ts'
+import type { MessageRow, SendFacts, SessionFacts, SessionRow } from '../../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
 import {
   answeredEvent,
@@ -16,21 +16,21 @@ import {
   replyTo,
   idSuffix,
   userSession,
-  type Author,
   type Draft,
 } from '../../model/mail.ts'
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
-import { openMessage, type SendWorld } from '../../model/send.ts'
+import { openMessage } from '../../model/send.ts'
 import { byteLength, countGently } from '../../model/text.ts'
 import { toForkRow } from '../../model/fork.ts'
 import { deadlineNow, keepTime } from '../kernel/kept-time.ts'
 import { createdEvent, newSession, type NewSession } from '../kernel/new-session.ts'
 import { isOpened, openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import { isThere, type Runtime } from '../kernel/runtime.ts'
-import type { Key, Tx } from '../kernel/ports.ts'
+import type { Key, Tx } from '../kernel/store-port.ts'
 import { hashText } from '../kernel/recorded.ts'
-import { assertOurs, type Running } from '../kernel/running.ts'
+import { assertOurs } from '../kernel/running.ts'
+import { type Sender, senderOwner, senderAuthor, clientOf, readWorld, sourceOf } from './sender.ts'
 
 /** Without a turn it waits in the inbox. */
 export type Posted = {
@@ -43,30 +43,6 @@ export type Posted = {
   again: boolean
 }
 export type Sent = Posted & { turn: TurnId; status: 'dispatched' | 'queued' }
-
-/** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
-export type Sender =
-  | { kind: 'user' }
-  | { kind: 'applet'; name: string }
-  | {
-      kind: 'client'
-      session: SessionId
-      /** Whose leave it needs; a client outside needs none. */
-      agent?: Agent
-    }
-  | { kind: 'turn'; running: Running }
-  | Released
-/**
- * A person, who sends or changes what a session has drafted: it stays that session's, with no more leave than
- * the turn had that wrote it.
- */
-export type Released = {
-  kind: 'released'
-  session: SessionId
-  agent: Agent | null
-  writtenIn: TurnRow | null
-}
-
 /** A session that goes on from another's conversation, so many messages back. */
 export type ForkSession = { fork: SessionId; back: number; parent: SessionId | null }
 
@@ -95,7 +71,7 @@ export type SendRequest = {
   seen?: number
 }
 
-const user: Sender = { kind: 'user' }
+export const user: Sender = { kind: 'user' }
 /** A session that is made now: its id is new, so there is nothing to look for. */
 const nothingYet: SessionFacts = { session: null, running: null, runnerAlive: false, queued: 0, next: null }
 
@@ -151,14 +127,6 @@ export async function post(runtime: Runtime, request: SendRequest): Promise<Post
     again: false,
   }
 }
-
-/** Whose drafts a sender's are, and where replies to it go. */
-export const senderOwner = (sender: Sender): SessionId =>
-  sender.kind === 'turn'
-    ? sender.running.row.session
-    : sender.kind === 'client' || sender.kind === 'released'
-      ? sender.session
-      : userSession
 
 function problemOf(runtime: Runtime, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
@@ -288,13 +256,6 @@ async function answeredBy(
   return to === session && known !== null ? known : badInput('session', session, `${to}, who wrote ${given},`)
 }
 
-export const senderAuthor = (sender: Sender): Author => ({
-  session: senderOwner(sender),
-  turn: sender.kind === 'turn' ? sender.running.row.id : null,
-  source: sourceOf(sender),
-  by: sender.kind === 'released' ? 'user' : undefined,
-})
-
 type Fresh = { row: SessionRow; events: Event[] }
 
 /** The session that the message makes, if it makes one. */
@@ -379,25 +340,6 @@ async function factsOf(
   }
 }
 
-const clientOf = (sender: Sender): SessionId | null =>
-  sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
-
-export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
-  senderAgent:
-    sender.kind === 'turn'
-      ? sender.running.agent
-      : sender.kind === 'client' || sender.kind === 'released'
-        ? (sender.agent ?? null)
-        : null,
-  knownAgents: runtime.agents.names(),
-  limits: runtime.limits,
-  now,
-  senderTaskHash:
-    sender.kind === 'turn' && sender.running.input.type === 'call.opened'
-      ? sender.running.input.taskHash
-      : null,
-})
-
 /** The same id again: the same answer, if it was the same message; otherwise a no. */
 async function sentBefore(
   runtime: Runtime,
@@ -418,9 +360,6 @@ async function sentBefore(
   const status = isWaiting(known) ? 'buffered' : known.status === 'queued' ? 'queued' : 'dispatched'
   return { message: known.id, session, turn: known.turn, flow: known.sent.flow, status, again: true }
 }
-
-const sourceOf = (sender: Sender): MessageSource =>
-  sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'
 
 function messageEvent(
   { request, sender, suffix, session, flow, tokens, boundary }: Sending,

@@ -8,7 +8,7 @@
  * which takes no part in its queue; they are on its path, so that nobody whom it waits for can call it, and
  * it waits for that session meanwhile, so that no ring closes across roots (R5).
  */
-import { externalAgent, type Agent } from '../../model/agent.ts'
+import { externalAgent } from '../../model/agent.ts'
 import { fullAuthority } from '../../model/authority.ts'
 import type { EventOf, ToolAsk } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
@@ -18,64 +18,22 @@ import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
 import { countGently } from '../../model/text.ts'
 import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
-import type { Who } from '../kernel/who.ts'
 import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
 import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
-import type { Running } from '../kernel/running.ts'
 import { createSession } from './sessions.ts'
 import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
+import { type Client } from './actor.ts'
 
 export type ToolUse = {
   /** Aborts when the client has gone: what it asked for is cancelled. */
   signal: AbortSignal
   id: string | null
   trace: string | null
-}
-
-/**
- * Who acts between turns: a client by its own session, or a session that a connected program runs, as its own
- * agent.
- */
-export type Client = { session: SessionRow; agent: Agent }
-
-/**
- * Whether a session acts as a client does: it is one, or a connected program runs it. Null where it is
- * neither.
- */
-export function resolveClient(runtime: Runtime, session: SessionRow): Client | null {
-  if (session.kind === 'external') return { session, agent: externalAgent }
-  const agent = runtime.agents.get(session.agent)
-  return agent?.driver === 'host' ? { session, agent } : null
-}
-
-export type Actor = { kind: 'turn'; running: Running } | ({ kind: 'client' } & Client)
-
-/**
- * As whom a checked `who` acts: in the turn of it that runs, else as a client. R7: while a turn of it runs,
- * nobody can tell what a program does for that turn from what it does besides,
- * so all of it has that turn's place, authority and end.
- */
-export function resolveActor(
-  runtime: Runtime,
-  who: Exclude<Who, { kind: 'user' }>,
-  session: SessionRow | null,
-): Actor | Refusal {
-  const running =
-    who.kind === 'turn'
-      ? runtime.running.get(who.turn)
-      : session?.kind === 'external'
-        ? undefined
-        : [...runtime.running.values()].find((one) => one.row.session === who.session)
-  if (running !== undefined) return { kind: 'turn', running }
-  const client = session === null || who.kind === 'turn' ? null : resolveClient(runtime, session)
-  return client === null
-    ? { code: 'call_ended', why: 'the session that this speaks for has no turn that runs' }
-    : { kind: 'client', ...client }
 }
 
 async function callingSession(runtime: Runtime, { session }: Client): Promise<SessionRow> {

@@ -5,9 +5,9 @@ import { badInput, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { openSession } from '../../model/send.ts'
 import { toForkRow } from '../../model/fork.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import type { Key } from '../kernel/ports.ts'
+import type { Key } from '../kernel/store-port.ts'
 import { assertOurs } from '../kernel/running.ts'
-import { readWorld, type Sender } from '../mail/send.ts'
+import { readWorld, type Sender } from '../mail/sender.ts'
 import { createdEvent } from '../kernel/new-session.ts'
 
 /** So many messages back, or right after one message. */

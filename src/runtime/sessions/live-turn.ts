@@ -8,8 +8,7 @@ import type { ToolUse } from './client-turn.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import type { Running } from '../kernel/running.ts'
-import { runToolOutside } from '../turns/steps.ts'
-
+import { runToolOutside } from '../turns/run-tool.ts'
 /**
  * Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own
  * driver asks again.

@@ -12,7 +12,7 @@ import type { Runtime } from '../kernel/runtime.ts'
 import { buried } from '../mail/mail-inbox.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import { readAll } from '../kernel/scope.ts'
-import { readWorld, type Sender } from '../mail/send.ts'
+import { readWorld, type Sender } from '../mail/sender.ts'
 import { type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
 import { assertOurs } from '../kernel/running.ts'
 

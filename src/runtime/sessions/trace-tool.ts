@@ -7,7 +7,7 @@ import type { Event } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
 import { badInput, type Refusal } from '../../model/refusal.ts'
 import { byteLength } from '../../model/text.ts'
-import { resolveClient } from './client-turn.ts'
+import { resolveClient } from './actor.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { TracedTool } from '../../wire/tools.ts'
 

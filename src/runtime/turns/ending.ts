@@ -16,7 +16,7 @@ import type { TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently } from '../../model/text.ts'
 import { forgetTime } from '../kernel/kept-time.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import type { Key, Tx } from '../kernel/ports.ts'
+import type { Key, Tx } from '../kernel/store-port.ts'
 import { assertOurs, commit, currentFacts, turnProgress, type Running } from '../kernel/running.ts'
 import { readRecorded } from '../kernel/recorded.ts'
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { countWords, entry, memorySteps, toolSpec, turnInput } from '../../../test/kits/turns.ts'
 import { boundaryFor, framePeer } from '../../model/frame.ts'
 import { ProviderFault } from '../kernel/faults.ts'
+import { usageEstimator } from './estimate-usage.ts'
 import {
   failedWords,
   type Ask,
@@ -10,7 +11,6 @@ import {
   type ModelRequest,
   runLoop,
   toolCallsPerAnswerMax,
-  usageEstimator,
 } from './loop.ts'
 
 const estimate = usageEstimator(() => 0)

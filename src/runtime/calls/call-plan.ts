@@ -1,0 +1,174 @@
+/** What a call asks for, worked out: whom it reaches, in which session, and what the rules are asked. */
+import { openCall, type OpenDecision, type OpenRequest } from '../../model/call.ts'
+import type { Manifest } from '../../model/context.ts'
+import { externalAgent, type Agent } from '../../model/agent.ts'
+import type { EventOf } from '../../model/event.ts'
+import type { OpenFacts, SessionRow } from '../../model/facts.ts'
+import type { Boundary } from '../../model/frame.ts'
+import { type CallId, type Millis, type SessionId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
+import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import { type BuiltContext } from '../turns/context.ts'
+import { deadlineNow } from '../kernel/kept-time.ts'
+import { newSession } from '../kernel/new-session.ts'
+import { type Runtime } from '../kernel/runtime.ts'
+import type { CallRequest } from '../kernel/ports.ts'
+import { type Running } from '../kernel/running.ts'
+
+type Target = {
+  agent: Agent | undefined
+  name: string
+  session: SessionId
+  fresh: boolean
+  makeMain: boolean
+}
+
+export type Plan = {
+  call: CallId
+  key: string
+  target: Target
+  request: CallRequest
+  requested: Json
+  taskHash: string
+  boundary: Boundary
+  context: BuiltContext | Refusal
+}
+
+export type Opened = EventOf<'call.opened'>
+
+/**
+ * An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main
+ * session, made at first use.
+ */
+export function targetOf(runtime: Runtime, caller: Running, request: CallRequest, suffix: string): Target {
+  if ('session' in request.target)
+    return {
+      agent: undefined,
+      name: request.target.session,
+      session: request.target.session,
+      fresh: false,
+      makeMain: false,
+    }
+  const name = request.tool === 'subagent' ? (runtime.subagent ?? caller.agent.name) : request.target.agent
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  if (request.tool === 'call_agent')
+    return {
+      agent,
+      name: agent?.name ?? name,
+      session: `ses_main-${agent?.name ?? name}`,
+      fresh: false,
+      makeMain: true,
+    }
+  return { agent, name: agent?.name ?? name, session: `ses_${suffix}`, fresh: true, makeMain: false }
+}
+
+export const judge = (
+  runtime: Runtime,
+  caller: Running,
+  plan: Plan,
+  facts: OpenFacts,
+  session: SessionRow | null,
+  now: Millis,
+): OpenDecision =>
+  openCall(
+    openRequest(runtime, plan, session),
+    {
+      ...withTarget(facts, plan.target, session),
+      caller: {
+        turn: { ...caller.row, ...changedOf(runtime, facts), tokensUsed: caller.tokensUsed },
+        session: caller.session,
+      },
+    },
+    {
+      callerAgent: callerAgentOf(runtime, facts),
+      knownAgents: runtime.agents.names(),
+      limits: runtime.limits,
+      now,
+      callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
+    },
+  )
+
+/** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
+const changedOf = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
+  state: turn.state,
+  stopping: turn.stopping,
+  tokensBelow: turn.tokensBelow,
+  deadline: deadlineNow(runtime, turn.id, turn.deadline),
+  call:
+    turn.call === null
+      ? null
+      : { ...turn.call, deadline: deadlineNow(runtime, turn.call.id, turn.call.deadline) },
+})
+
+/**
+ * The session that will serve the call: one that is made for it, the agent's main one (made at first use), or
+ * the one that was named.
+ */
+export function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Millis): SessionRow | null {
+  if (!target.fresh && (facts.target?.session != null || !target.makeMain))
+    return facts.target?.session ?? null
+  const { cwd } = caller.session
+  return target.fresh
+    ? newSession({ agent: target.name, cwd, parent: caller.row.session }, target.session, now, 'ephemeral')
+    : newSession({ agent: target.name, cwd, title: target.name }, target.session, now)
+}
+
+const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null): OpenFacts =>
+  target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
+
+function openRequest(
+  runtime: Runtime,
+  { target, request, taskHash, context }: Plan,
+  session: SessionRow | null,
+): OpenRequest {
+  const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
+  const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
+  const fallbackMs = {
+    sub_agent: runtime.limits.subAgentTimeoutMs,
+    subagent: runtime.limits.subagentTimeoutMs,
+    call_agent: runtime.limits.callAgentTimeoutMs,
+  }[request.tool]
+  return {
+    tool: request.tool,
+    targetName: target.name,
+    bySession: !target.fresh && !target.makeMain,
+    targetAgent: agent,
+    session: target.session,
+    fresh: target.fresh,
+    task: request.task,
+    taskHash,
+    allowedTools: request.allowedTools,
+    nested: request.nested,
+    timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs),
+    maxIterations: request.maxIterations,
+    maxTokens: request.maxTokens,
+    background: request.background,
+    context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
+  }
+}
+
+const callerAgentOf = (runtime: Runtime, facts: OpenFacts): Agent =>
+  facts.caller.turn.grant.agent === externalAgent.name
+    ? externalAgent
+    : (runtime.agents.get(facts.caller.turn.grant.agent) ?? {
+        ...externalAgent,
+        name: facts.caller.turn.grant.agent,
+        allowSubAgentCalls: false,
+      })
+
+export const emptyManifest: Manifest = {
+  tokensMax: 0,
+  tokens: 0,
+  parts: {},
+  messages: null,
+  summary: null,
+  workspace: null,
+}
+
+/** The call as it was asked for, for the record; what took effect is in the grant. */
+export function requestedOf(request: CallRequest): Json {
+  const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
+  return JSON.parse(
+    JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context }),
+  ) as Json
+}

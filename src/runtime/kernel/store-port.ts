@@ -1,0 +1,157 @@
+/** The store: the log, its views, and the transactions that decide and record at once. */
+import type { ContextFilter, Entry } from '../../model/context.ts'
+import type { Event, EventOf, Notices, Outcome, StoredEvent } from '../../model/event.ts'
+import type {
+  Activation,
+  BelowRow,
+  MailFacts,
+  MessageFacts,
+  MessageRow,
+  OpenFacts,
+  QuestionFacts,
+  SendFacts,
+  SessionFacts,
+  SessionRow,
+  TurnFacts,
+  TurnRow,
+} from '../../model/facts.ts'
+import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../../model/id.ts'
+import type { InboxAsk } from './mail-port.ts'
+import type { StoreHealth } from './store-health.ts'
+
+export type Key = `session:${string}` | `call:${string}` | `flow:${string}` | `message:${string}`
+
+/** Something was appended. May be late, doubled or lost: it saves time, nothing depends on it. */
+export type Hint =
+  | {
+      kind: 'call.ended'
+      call: CallId
+      /** Given where the commit was made in this process. */
+      event?: EventOf<'call.ended'>
+    }
+  | { kind: 'turn.ended'; turn: TurnId; session: SessionId; event?: EventOf<'turn.ended'> }
+  | { kind: 'turn.queued'; session: SessionId }
+  | { kind: 'turn.cancelled'; turn: TurnId; outcome: Outcome }
+  | { kind: 'question.answered'; question: string }
+  | {
+      kind: 'appended'
+      /** What was appended, with the number of the first; given where the commit was made in this process. */
+      events?: readonly Event[]
+      first?: number
+      at?: Millis
+    }
+
+export type EventFilter = { sessions?: readonly SessionId[]; types?: readonly Event['type'][] }
+
+/** Work that no notification is needed for: found by looking. */
+export type Due = {
+  /** Pending calls past their deadline. */
+  calls: CallId[]
+  /** Sessions with something queued and nothing running, or whose runner has lost its lease. */
+  sessions: SessionId[]
+  /**
+   * Where to go on looking for sessions; null where there are no more. Those that nobody can run now stay
+   * due, and must not hide the others.
+   */
+  next: SessionId | null
+  /** Running turns past their own deadline. */
+  turns: TurnId[]
+  /** Turns of clients outside whose node is gone: nobody can run them again. */
+  lost: TurnId[]
+}
+
+export type Store = {
+  /**
+   * Runs `work` alone with respect to all work that names one of the same keys. It reads facts, then appends;
+   * it may run again. Settles, yes or no, when durable.
+   */
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
+  /** In commit order; never skips a late commit. */
+  read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
+  /** The cursor after the newest event. */
+  lastSeq(): number
+  /**
+   * Whether it can write. While it cannot, every transaction is rejected with StoreUnavailable, and reading
+   * goes on.
+   */
+  health(): StoreHealth
+  onHint(listener: (hints: readonly Hint[]) => void): () => void
+  heartbeat(node: NodeId, ttlMs: number): Promise<void>
+  /** At most `limit` of each kind; sessions in the order of their ids, those after `after`. */
+  due(now: Millis, limit: number, after?: SessionId | null): Promise<Due>
+  /** Single rows, read outside a transaction: for answers, never for decisions. */
+  turn(id: TurnId): Promise<TurnRow | null>
+  session(id: SessionId): Promise<SessionRow | null>
+  sessionFacts(id: SessionId): Promise<SessionFacts>
+  turns(
+    filter: { flow?: FlowId; session?: SessionId; callerTurn?: TurnId },
+    limit: number,
+  ): Promise<TurnRow[]>
+  sessions(filter: { agent?: string; kind?: SessionRow['kind'] }, limit: number): Promise<SessionRow[]>
+  event(seq: number): Promise<StoredEvent | null>
+  /** The refusal of a call that never opened. */
+  refused(call: string): Promise<StoredEvent | null>
+  /**
+   * Entries of a conversation, newest first, that pass `select`; cost grows with what is returned, not with
+   * the history.
+   */
+  entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
+  /** Single entries by their numbers, in that order; they never change. */
+  entriesByNumber(session: SessionId, numbers: readonly number[]): Promise<Entry[]>
+  close(): Promise<void>
+}
+
+export type EntrySelect = {
+  filter: Pick<ContextFilter, 'roles' | 'keywords' | 'last_messages' | 'max_age_seconds'>
+  now: Millis
+  tokensMax: number
+}
+
+export type EntryPage = {
+  /** Oldest first. Contiguous in the selection: the first that did not fit ended it. */
+  entries: Entry[]
+  total: number
+  dropped: Record<string, number>
+}
+
+/**
+ * Facts are one statement each. `append` is buffered and applied to log and views after `work` returns: a
+ * refusal or a throw has written nothing, and own writes are not read back.
+ */
+export type Tx = {
+  now: Millis
+  turn(id: TurnId): Promise<TurnFacts | null>
+  /** The cheap part of `turn`, for whoever runs it and has the rest. */
+  activation(id: TurnId): Promise<Activation | null>
+  session(id: SessionId): Promise<SessionFacts>
+  /** Also the caller's side of the wait-for graph. Throws NeedsKeys where the wait path leaves the keys. */
+  open(query: { call: CallId; callerTurn: TurnId; target: SessionId | null }): Promise<OpenFacts | null>
+  /** For a message: its sender, its target, and what its flow has sent. */
+  send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
+  question(id: string): Promise<QuestionFacts | null>
+  /** What a session was told that no turn of it was given yet. */
+  notices(session: SessionId): Promise<Notices | null>
+  /** How far a use of a tool by a program outside is on record. */
+  traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
+  message(id: MessageId): Promise<MessageFacts | null>
+  /** What waits for a session. */
+  inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>
+  /** What an act with this id has accepted. */
+  accepted(act: string): Promise<MessageFacts | null>
+  mail(session: SessionId): Promise<MailFacts>
+  /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
+  below(turn: TurnId): Promise<BelowRow[]>
+  append(...events: Event[]): void
+}
+
+/** Facts were read that the named keys do not cover; the store runs the work again with these added. */
+export class NeedsKeys extends Error {
+  readonly keys: readonly Key[]
+  constructor(keys: readonly Key[]) {
+    super(`facts outside the keys: ${keys.join(', ')}`)
+    this.keys = keys
+  }
+}
+
+/** These events cannot be written; nothing of them was. */
+export class AppendFault extends Error {}

@@ -1,0 +1,70 @@
+/** Who sends, and whose messages those are. */
+import { type Agent } from '../../model/agent.ts'
+import type { MessageSource } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
+import type { SessionId } from '../../model/id.ts'
+import { userSession, type Author } from '../../model/mail.ts'
+import { type SendWorld } from '../../model/send.ts'
+import { type Runtime } from '../kernel/runtime.ts'
+import { type Running } from '../kernel/running.ts'
+
+/** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
+export type Sender =
+  | { kind: 'user' }
+  | { kind: 'applet'; name: string }
+  | {
+      kind: 'client'
+      session: SessionId
+      /** Whose leave it needs; a client outside needs none. */
+      agent?: Agent
+    }
+  | { kind: 'turn'; running: Running }
+  | Released
+
+/**
+ * A person, who sends or changes what a session has drafted: it stays that session's, with no more leave than
+ * the turn had that wrote it.
+ */
+export type Released = {
+  kind: 'released'
+  session: SessionId
+  agent: Agent | null
+  writtenIn: TurnRow | null
+}
+
+/** Whose drafts a sender's are, and where replies to it go. */
+export const senderOwner = (sender: Sender): SessionId =>
+  sender.kind === 'turn'
+    ? sender.running.row.session
+    : sender.kind === 'client' || sender.kind === 'released'
+      ? sender.session
+      : userSession
+
+export const senderAuthor = (sender: Sender): Author => ({
+  session: senderOwner(sender),
+  turn: sender.kind === 'turn' ? sender.running.row.id : null,
+  source: sourceOf(sender),
+  by: sender.kind === 'released' ? 'user' : undefined,
+})
+
+export const clientOf = (sender: Sender): SessionId | null =>
+  sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
+
+export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
+  senderAgent:
+    sender.kind === 'turn'
+      ? sender.running.agent
+      : sender.kind === 'client' || sender.kind === 'released'
+        ? (sender.agent ?? null)
+        : null,
+  knownAgents: runtime.agents.names(),
+  limits: runtime.limits,
+  now,
+  senderTaskHash:
+    sender.kind === 'turn' && sender.running.input.type === 'call.opened'
+      ? sender.running.input.taskHash
+      : null,
+})
+
+export const sourceOf = (sender: Sender): MessageSource =>
+  sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'

@@ -1,0 +1,89 @@
+/** How many tokens a request costs where the provider does not say. */
+import type { Usage } from '../../model/event.ts'
+import type { Json } from '../../model/json.ts'
+import { countGently, type CountTokens } from '../../model/text.ts'
+import { type AskedCall, type LoopMessage, type ModelRequest } from './loop.ts'
+
+/** `ahead` counts what is long in slices, so that the estimate that follows finds it counted. */
+export type EstimateUsage = {
+  (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage
+  ahead(request: ModelRequest, text: string): Promise<void>
+}
+
+/** R11: how many texts of prompts and tool descriptions are kept with their counts. */
+const keptCountsMax = 512
+
+/**
+ * Usage for answers whose provider gives none: tokens of system, messages and tools in, text and tool inputs
+ * out. Each message is counted once per turn.
+ */
+export function usageEstimator(count: CountTokens): EstimateUsage {
+  const conversations = new WeakMap<readonly LoopMessage[], { messages: number; tokens: number }>()
+  const schemas = new WeakMap<object, number>()
+  const texts = new Map<string, number>()
+  const longTexts = new WeakMap<LoopMessage, number>()
+
+  // Prompts and descriptions come again in every turn of an agent, so they are counted once.
+  const countKept = (text: string): number => {
+    const known = texts.get(text)
+    if (known !== undefined) return known
+    const tokens = count(text)
+    if (texts.size >= keptCountsMax) texts.clear()
+    texts.set(text, tokens)
+    return tokens
+  }
+  const countSchema = (schema: Json): number => {
+    if (schema === null || typeof schema !== 'object') return count(JSON.stringify(schema))
+    const tokens = schemas.get(schema) ?? count(JSON.stringify(schema))
+    schemas.set(schema, tokens)
+    return tokens
+  }
+  const inputOf = (request: ModelRequest): number => {
+    const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
+    for (; counted.messages < request.messages.length; counted.messages += 1)
+      counted.tokens += tokensOf(request.messages[counted.messages])
+    conversations.set(request.messages, counted)
+    let tokens = counted.tokens + countKept(request.system)
+    for (const tool of request.tools)
+      tokens += countKept(`${tool.name}\n${tool.description}`) + countSchema(tool.input)
+    return tokens
+  }
+  const ahead = async (request: ModelRequest, text: string): Promise<void> => {
+    for (const message of request.messages.slice(conversations.get(request.messages)?.messages ?? 0)) {
+      const long = longTextOf(message)
+      if (long !== null) longTexts.set(message, await countGently(count, long))
+    }
+    await countGently(count, text)
+  }
+  const tokensOf = (message: LoopMessage | undefined): number => {
+    if (message === undefined) return 0
+    const tokens =
+      longTexts.get(message) ??
+      (message.role !== 'tool' && message.tokens !== undefined ? message.tokens : count(textOf(message)))
+    return message.role === 'assistant' ? tokens + tokensOfCalls(message.toolCalls, count) : tokens
+  }
+  const estimate = (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage => ({
+    input: inputOf(request),
+    output: count(text) + tokensOfCalls(toolCalls, count),
+    estimated: true,
+  })
+  return Object.assign(estimate, { ahead })
+}
+
+/** What of a message is to be counted. */
+function textOf(message: LoopMessage): string {
+  if (message.role !== 'tool') return message.text
+  return typeof message.value === 'string' ? message.value : JSON.stringify(message.value)
+}
+
+/** Shorter ones are counted when they are needed. */
+const longTextUnits = 1024
+
+function longTextOf(message: LoopMessage): string | null {
+  if (message.role !== 'tool' && message.tokens !== undefined) return null
+  const text = textOf(message)
+  return text.length > longTextUnits ? text : null
+}
+
+const tokensOfCalls = (calls: readonly AskedCall[], count: CountTokens): number =>
+  calls.reduce((sum, call) => sum + count(`${call.name} ${JSON.stringify(call.input)}`), 0)

@@ -1,0 +1,193 @@
+/** One use of a tool in a turn: authority and permission first, then the run, recorded once. */
+import { mayUse } from '../../model/authority.ts'
+import type { Json } from '../../model/json.ts'
+import { explain, type Refusal } from '../../model/refusal.ts'
+import { listCallable } from './callable.ts'
+import { Fenced } from '../kernel/faults.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { Tool, ToolAnswer } from '../kernel/ports.ts'
+import { makeStepKey } from '../kernel/recorded.ts'
+import { flush, type Running } from '../kernel/running.ts'
+import { traceparentFor } from './trace.ts'
+import { occurrence } from './steps.ts'
+
+export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: refusal.code, message: explain(refusal) } },
+})
+
+/**
+ * R2: what a program outside is told of a tool that may not be repeated is durable before: after a crash it
+ * would be told otherwise.
+ */
+export async function runToolOutside(
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  input: Json,
+  onKey?: (key: string) => void,
+): Promise<ToolAnswer> {
+  const answer = await runTool(runtime, running, name, input, onKey)
+  if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(runtime, running)
+  return answer
+}
+
+/** `onKey` is told at once as which step it runs. */
+export async function runTool(
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  input: Json,
+  onKey?: (key: string) => void,
+): Promise<ToolAnswer> {
+  running.abort.signal.throwIfAborted()
+  const tool = running.tools.get(name)
+  const refusal = tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name)
+  const key = occurrence(running, makeStepKey('tool', name, input))
+  onKey?.(key)
+  if (tool === undefined || refusal !== null) {
+    const no = refusal ?? unavailable(runtime, running, name)
+    return tool?.refuse === undefined
+      ? refusedAnswer(no)
+      : tool.refuse(no, input, contextOf(runtime, running, key))
+  }
+  running.toolCalls.add(name)
+  running.toolsRunning += 1
+  try {
+    const no = running.agent.ask.includes(name) ? await leave(runtime, running, name, input, key) : null
+    if (no !== null)
+      return tool.refuse === undefined
+        ? refusedAnswer(no)
+        : tool.refuse(no, input, contextOf(runtime, running, key))
+    const answer =
+      tool.effect === 'call'
+        ? await tool.run(input, contextOf(runtime, running, key))
+        : await recordTool(runtime, running, tool, key, input)
+    return answer
+  } finally {
+    running.toolsRunning -= 1
+    running.progressAt = runtime.clock.elapsed()
+  }
+}
+
+/** A person's leave, or the refusal where there is none. */
+async function leave(
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  input: Json,
+  key: string,
+): Promise<Refusal | null> {
+  const { answer, by } = await runtime.rooms.askPerson(runtime, running, name, input, key)
+  return answer === 'allow'
+    ? null
+    : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
+}
+
+/** R7: checked where a tool runs, whatever the driver was shown. */
+function forbidden(runtime: Runtime, running: Running, name: string): Refusal | null {
+  const disabled = running.tools.get(name)?.disabled
+  if (disabled !== undefined) return { code: 'tool_disabled', tool: name, why: disabled }
+  if (!mayUse(running.row.grant.authority, running.agent.tools, name))
+    return { code: 'tool_disabled', tool: name, why: 'it is outside what this call was allowed' }
+  if (running.agent.ask.includes(name) && !runtime.asks)
+    return {
+      code: 'tool_disabled',
+      tool: name,
+      why: 'a person must be asked first, and nobody can be asked here',
+    }
+  return null
+}
+
+function unavailable(runtime: Runtime, running: Running, name: string): Refusal {
+  const listed = [...running.tools.keys()].filter(
+    (listedName) => forbidden(runtime, running, listedName) === null,
+  )
+  return {
+    code: 'tool_disabled',
+    tool: name,
+    why: listed.length > 0 ? `the tools of this turn are ${listed.join(', ')}` : 'this turn has no tools',
+  }
+}
+
+const contextOf = (runtime: Runtime, running: Running, stepKey: string) => ({
+  turn: running.row,
+  session: running.session,
+  agent: running.agent,
+  callable: listCallable(runtime, running.agent),
+  signal: running.abort.signal,
+  acts: running.acts,
+  stepKey,
+  shownTokens: runtime.limits.resultShownTokens,
+  trace: () => traceparentFor(runtime, running, stepKey),
+})
+
+async function recordTool(
+  runtime: Runtime,
+  running: Running,
+  tool: Tool,
+  key: string,
+  input: Json,
+): Promise<ToolAnswer> {
+  const known = running.recorded?.step(key, { kind: 'tool', name: tool.name, input })
+  if (known?.type === 'step.ended') return { ok: known.ok, value: known.output }
+  const place = {
+    session: running.row.session,
+    turn: running.row.id,
+    kind: 'tool' as const,
+    name: tool.name,
+    key,
+  }
+  const startedAt = runtime.clock.now()
+  if (known?.type === 'step.started' && tool.effect === 'write') {
+    const value = {
+      error: {
+        code: 'interrupted',
+        message: `The runtime stopped while ${tool.name} was running: it may have run. Look before you do it again.`,
+      },
+    }
+    running.buffer.push({
+      type: 'step.ended',
+      ...place,
+      input,
+      ok: false,
+      output: value,
+      usage: null,
+      startedAt,
+    })
+    return { ok: false, value }
+  }
+  if (tool.effect === 'write') await flush(runtime, running, [{ type: 'step.started', ...place, input }])
+  const answer = await attempt(runtime, running, tool, key, input)
+  running.buffer.push({
+    type: 'step.ended',
+    ...place,
+    input,
+    ok: answer.ok,
+    output: answer.value,
+    usage: null,
+    startedAt,
+  })
+  return answer
+}
+
+/** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
+async function attempt(
+  runtime: Runtime,
+  running: Running,
+  tool: Tool,
+  key: string,
+  input: Json,
+): Promise<ToolAnswer> {
+  try {
+    return await tool.run(input, contextOf(runtime, running, key))
+  } catch (error) {
+    if (running.abort.signal.aborted || error instanceof Fenced) throw error
+    return {
+      ok: false,
+      value: {
+        error: { code: 'tool_failed', message: error instanceof Error ? error.message : String(error) },
+      },
+    }
+  }
+}

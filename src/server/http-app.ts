@@ -1,0 +1,154 @@
+/** The web application: its shape checks, its routes, its answers to broken requests. */
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { fastify } from 'fastify'
+import type { ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
+import { refusalOfZod } from '../model/refusal.ts'
+import { describeApi, docsRoutes } from './api-docs.ts'
+import { callRoutes } from './call-routes.ts'
+import { type SocketDoors } from './feed-socket.ts'
+import { type Guards } from './guards.ts'
+import { jsonBodies } from './json-body.ts'
+import { knownRoutes } from './known-routes.ts'
+import { loggedPath } from './log-sink.ts'
+import { mailRoutes } from './mail-routes.ts'
+import { pageRoutes } from './page-routes.ts'
+import { questionRoutes } from './question-routes.ts'
+import { say, type App, type Deps } from './route.ts'
+import { sessionRoutes } from './session-routes.ts'
+import { statusRoutes } from './status-routes.ts'
+import { toolRoutes } from './tool-routes.ts'
+import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
+import { type HttpLimits, keepAliveMs } from './http.ts'
+
+const headerBytesMax = 16 * 1024
+
+const idCharsMax = 200
+
+export function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors): App {
+  const http = {
+    headersTimeout: limits.headersMsMax,
+    requestTimeout: limits.requestMsMax,
+    connectionsCheckingInterval: Math.min(limits.headersMsMax, 5000),
+    maxHeaderSize: headerBytesMax,
+    // Other upgrades, like curl's to HTTP/2, are declined by going on without them.
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      (loggedPath(request.url) === '/ws' || Object.hasOwn(sockets, loggedPath(request.url))) &&
+      request.headers.upgrade?.toLowerCase() === 'websocket',
+  }
+  const app = fastify({
+    logger: false,
+    http,
+    bodyLimit: limits.bodyBytesMax,
+    requestTimeout: limits.requestMsMax,
+    keepAliveTimeout: keepAliveMs,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: idCharsMax },
+    frameworkErrors: (error, _request, reply) =>
+      void say(reply as never, faultToWireNo(error, limits.bodyBytesMax)),
+    clientErrorHandler: answerBroken,
+    schemaController: {
+      compilersFactory: { buildValidator: () => checkInput, buildSerializer: () => () => JSON.stringify },
+    } as object,
+  }).withTypeProvider<ZodTypeProvider>()
+  app.setErrorHandler((error, request, reply) => {
+    const no = closing.aborted
+      ? wireNo('unavailable', 'The server stops. Try again.', { 'retry-after': '5' })
+      : faultToWireNo(error, limits.bodyBytesMax)
+    const fields = {
+      method: request.method,
+      path: loggedPath(request.url),
+      stack: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    }
+    // Nobody is there to read it: most likely what was asked for was cancelled with its client.
+    if (no.status >= 500 && no.body.error.code !== 'store_unavailable' && !closing.aborted)
+      log(reply.raw.destroyed ? 'debug' : 'error', 'a request broke', fields)
+    return say(reply, no)
+  })
+  return app
+}
+
+/**
+ * Given from the start, so that the compilers for JSON Schema are not even loaded. The schemas of answers
+ * describe them; checking each again would cost more than making it.
+ */
+const checkInput =
+  ({ schema }: { schema: z.ZodType }) =>
+  (data: unknown) => {
+    const parsed = schema.safeParse(data)
+    return parsed.success
+      ? { value: parsed.data }
+      : { error: new RefusedInput(refusalOfZod(parsed.error, data)) }
+  }
+
+export async function mount(app: App, deps: Deps, guard: Guards, pageDir: string | null): Promise<void> {
+  const known = knownRoutes(app)
+  app.decorateRequest('who', null)
+  guard.watch(app)
+  jsonBodies(app)
+  app.setNotFoundHandler((request, reply) => {
+    const path = loggedPath(request.url)
+    const methods = known.methodsOf(path)
+    return methods.length === 0
+      ? say(
+          reply,
+          wireNo('not_found', `There is nothing at ${path.slice(0, 200)}. /docs lists what there is.`),
+        )
+      : say(
+          reply,
+          wireNo(
+            'method_not_allowed',
+            `${path.slice(0, 200)} does not take ${request.method}. It takes ${methods.join(', ')}.`,
+            { allow: methods.join(', ') },
+          ),
+        )
+  })
+  const describe = describeApi(app, deps.version)
+  for (const routes of [sessionRoutes, mailRoutes, callRoutes, questionRoutes, toolRoutes, statusRoutes])
+    routes(app, deps)
+  pageRoutes(app, deps, pageDir)
+  docsRoutes(app, describe)
+}
+
+/** For whoever asks without upgrading; the rest of it is in the socket. */
+export function socketRoute(app: App): void {
+  const description =
+    'A WebSocket. The server sends `{ type: "subscribed", after, sessionIds }`, `{ type: "event", seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text }` and `{ type: "error", error }`; the client may send `{ type: "subscribe", sessionIds?, after? }`, again and again. Without it, every event that it may see comes from now on. `?after`, `?session` and `?token` do the same at once.'
+  app.get(
+    '/ws',
+    {
+      schema: {
+        summary: 'Live events over a WebSocket',
+        description,
+        tags: ['events'],
+        response: { '4xx': WireError },
+      },
+    },
+    async (_request, reply) =>
+      say(
+        reply,
+        wireNo('upgrade_required', 'This is a WebSocket: ask for an upgrade, or use GET /api/events.', {
+          upgrade: 'websocket',
+          connection: 'upgrade',
+        }),
+      ),
+  )
+}
+
+/** What is not HTTP, comes too slowly or has too much in its headers never gets as far as a route. */
+function answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
+  const no =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? wireNo('request_timeout', 'The request did not come in time.')
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? wireNo('headers_too_large', `The headers have more than ${headerBytesMax} bytes.`)
+        : wireNo('bad_request', 'This is not HTTP/1.1.')
+  const body = JSON.stringify(no.body)
+  socket.end(
+    `HTTP/1.1 ${no.status} No\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  )
+}
