@@ -1,12 +1,9 @@
 /** Sessions, as anybody may ask for them. */
 import type { z } from 'zod'
-import { externalAgent } from '../../model/agent.ts'
-import type { MessageSource } from '../../model/event.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { waitSecondsDefault } from '../../model/limits.ts'
-import { looksDrawn } from '../../model/mail.ts'
-import { agentUnknown, badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type {
   Archived,
   Cancelled,
@@ -22,22 +19,20 @@ import type {
 } from '../../wire/sessions.ts'
 import { waitInOwnTurn } from '../sessions/client-turn.ts'
 import { forkSession } from '../sessions/fork.ts'
-import { isDirectory } from '../kernel/is-directory.ts'
 import { readHistory, listSessions, viewOfSession } from '../look/look.ts'
-import { type Sender } from '../mail/sender.ts'
-import { post, send } from '../mail/send.ts'
 import {
   adoptSession,
   archiveSession,
   cancelOnce,
   cancelSession,
-  createSession,
   renameSession,
 } from '../sessions/sessions.ts'
 import { readState, untilResting } from '../look/state.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import { findActor, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
+import { create } from './create-session.ts'
+import { sendTo } from './send-to-session.ts'
 
 export type SessionsAsk = {
   dir?: string | undefined
@@ -163,134 +158,6 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
       }),
     fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row.id, ask)),
   }
-}
-
-async function create(
-  parts: DeskParts,
-  { who, act, trace }: Asker,
-  gate: Gate,
-  { parent: _parent, ...given }: NewSession,
-  parent: SessionId | null,
-): Promise<Omit<CreatedSession, 'token'> | Refusal> {
-  const { runtime, book } = parts
-  const asked = await gate.admit('create_agent_session', given)
-  if (isRefusal(asked)) return asked
-  const { cwd, model = null, title = '', initialMessage } = asked
-  if (!isDirectory(cwd)) return badInput('cwd', cwd, 'a directory that exists')
-  const sender = await gate.sender()
-  if (isRefusal(sender)) return sender
-  if (asked.agent === externalAgent.name) return createExternal(parts, asked, parent, act)
-  const name = asked.agent ?? book.names()[0]
-  const agent = name === undefined ? undefined : book.resolve?.(name)
-  if (agent === undefined) return agentUnknown(name ?? '', book.names())
-  const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
-  const to = { agent: agent.name, cwd, title, model, parent }
-  if (initialMessage === undefined) {
-    const row = await createSession(runtime, to, sender, act)
-    return isRefusal(row) ? row : { ...place, sessionId: row.id, messageId: null, status: null }
-  }
-  const sent = await send(runtime, {
-    to,
-    text: initialMessage,
-    sender,
-    id: act === null ? null : `msg_${act}`,
-    trace,
-  })
-  if (isRefusal(sent)) return sent
-  const status = who.kind === 'turn' ? null : sent.status
-  return { ...place, sessionId: sent.session, messageId: sent.message, status }
-}
-
-async function createExternal(
-  { runtime }: DeskParts,
-  { cwd, title = '', initialMessage }: NewSession,
-  parent: SessionId | null,
-  id: string | null,
-): Promise<Omit<CreatedSession, 'token'> | Refusal> {
-  if (initialMessage !== undefined)
-    return badInput('initialMessage', initialMessage, 'nothing: a client outside is never run')
-  const row = await createSession(
-    runtime,
-    { agent: externalAgent.name, cwd, title, parent },
-    { kind: 'user' },
-    id,
-  )
-  if (isRefusal(row)) return row
-  return { sessionId: row.id, cwd: row.cwd, agent: row.agent, model: null, messageId: null, status: null }
-}
-
-/** Any session may be written to by those who may call it: that is for the rules to decide. */
-async function sendTo(
-  { runtime }: DeskParts,
-  asker: Asker,
-  gate: Gate,
-  id: string,
-  message: z.output<typeof NewMessage>,
-): Promise<SentMessage | Refusal> {
-  const from = await gate.speaker('fromSession', message.fromSession ?? null)
-  if (from !== null && typeof from === 'object') return from
-  const source = checkSource(asker, message, from)
-  if (typeof source === 'object') return source
-  const target = await gate.findAny(id)
-  if (isRefusal(target)) return target
-  if (target.id === from) return { code: 'self_call', agent: target.agent }
-  const own = message.messageId ?? null
-  if (own !== null && looksDrawn(own) && (await runtime.lists.mail.message(own)) === null)
-    return badInput('messageId', own, 'an id of your own: this one looks like one of ours')
-  const speaker = from === null ? gate : gate.as({ kind: 'session', session: from })
-  const admitted =
-    source === 'agent'
-      ? await speaker.admit('send_agent_message', { sessionId: target.id, message: message.message })
-      : { sessionId: target.id, message: message.message }
-  if (isRefusal(admitted)) return admitted
-  const sender = source === 'agent' ? await speaker.sender() : personOf(source, message)
-  if (isRefusal(sender)) return sender
-  const sent = await post(runtime, {
-    to: { session: target.id },
-    text: admitted.message,
-    sender,
-    now: message.delivery === 'now',
-    inbox: message.delivery === 'buffer' ? 'always' : 'auto',
-    inReplyTo: message.inReplyTo ?? null,
-    id: own ?? asker.act,
-    trace: asker.trace,
-  })
-  return isRefusal(sent)
-    ? sent
-    : {
-        messageId: sent.message,
-        status: sent.status,
-        sessionId: sent.session,
-        turn: sent.turn,
-        flow: sent.flow,
-      }
-}
-
-const personOf = (source: MessageSource, { applet }: z.output<typeof NewMessage>): Sender =>
-  source === 'applet' ? { kind: 'applet', name: applet ?? '' } : { kind: 'user' }
-
-function checkSource(
-  { who }: Asker,
-  { applet, ...message }: z.output<typeof NewMessage>,
-  from: SessionId | null,
-): MessageSource | Refusal {
-  const source = message.source ?? (from === null ? 'user' : 'agent')
-  if (who.kind === 'session' && source !== 'agent')
-    return {
-      code: 'not_allowed',
-      agent: `Session ${who.session}`,
-      what: `send as source "${source}"`,
-      allowed: ['agent'],
-    }
-  if (source === 'agent' && from === null)
-    return badInput('fromSession', undefined, 'the id of the session that sends, because source is "agent",')
-  if (source !== 'agent' && from !== null)
-    return badInput('source', source, '"agent", because fromSession is given,')
-  if (source === 'applet' && applet === undefined)
-    return badInput('applet', undefined, 'the name of the applet, because source is "applet",')
-  if (source !== 'applet' && applet !== undefined)
-    return badInput('applet', applet, 'nothing, unless source is "applet",')
-  return source
 }
 
 async function wait(

@@ -22,7 +22,8 @@ import { findSession } from '../look/look.ts'
 import type { MailAsk } from '../kernel/mail-port.ts'
 import { assertOurs } from '../kernel/running.ts'
 import { senderAuthor, senderOwner, type Sender } from './sender.ts'
-import { post, type SendRequest } from './send.ts'
+import { type SendRequest } from './send-facts.ts'
+import { post } from './send.ts'
 import type { SentMail } from '../../wire/mail.ts'
 
 /** Who writes. `act` is the act's own id: tried again, it has one effect. */

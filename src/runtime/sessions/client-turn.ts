@@ -11,11 +11,10 @@
 import { externalAgent } from '../../model/agent.ts'
 import { fullAuthority } from '../../model/authority.ts'
 import type { EventOf, ToolAsk } from '../../model/event.ts'
-import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import type { SessionRow } from '../../model/facts.ts'
 import { type FlowId, type SessionId, type TurnId, callsBelow } from '../../model/id.ts'
-import { type Json, canonical } from '../../model/json.ts'
+import { type Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import { isSameButMarks } from '../../model/secret-mark.ts'
 import { countGently } from '../../model/text.ts'
 import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
 import { cancel } from '../turns/ending.ts'
@@ -28,6 +27,7 @@ import { createSession } from './sessions.ts'
 import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 import { type Client } from './actor.ts'
+import { answerAgain } from './retried-turn.ts'
 
 export type ToolUse = {
   /** Aborts when the client has gone: what it asked for is cancelled. */
@@ -131,7 +131,7 @@ export async function inOwnTurn(
 /**
  * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
  */
-async function untilGone<T>(
+export async function untilGone<T>(
   runtime: Runtime,
   turn: TurnId,
   signal: AbortSignal,
@@ -224,7 +224,7 @@ async function open(
 }
 
 /** What the client asked for, short, for people. */
-function describeAsk({ tool, input }: ToolAsk): string {
+export function describeAsk({ tool, input }: ToolAsk): string {
   const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
   const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
   const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
@@ -232,7 +232,11 @@ function describeAsk({ tool, input }: ToolAsk): string {
 }
 
 /** R2: the first try is answered when the turn's end is durable. */
-async function endOfTurn(runtime: Runtime, turn: TurnId, said: () => ToolAnswer | null): Promise<ToolAnswer> {
+export async function endOfTurn(
+  runtime: Runtime,
+  turn: TurnId,
+  said: () => ToolAnswer | null,
+): Promise<ToolAnswer> {
   const ended = await turnEnding(runtime, turn)
   return ended.outcome === 'completed'
     ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
@@ -243,64 +247,3 @@ const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer =>
   ok: false,
   value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
 })
-
-/**
- * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
- * that has died meanwhile.
- */
-async function answerAgain(
-  runtime: Runtime,
-  turn: TurnId,
-  asked: ToolAsk,
-  signal: AbortSignal,
-): Promise<ToolAnswer | Refusal> {
-  const row = await runtime.store.turn(turn)
-  const opened = row === null ? undefined : (await runtime.store.event(row.openedSeq))?.event
-  if (row === null || opened?.type !== 'message.sent')
-    throw new Error(`the input of ${turn} is not in the log`)
-  if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
-  const begun = await begunIn(runtime, row, asked)
-  if (begun !== null) return begun
-  return untilGone(
-    runtime,
-    turn,
-    signal,
-    endOfTurn(runtime, turn, () => null),
-  )
-}
-
-/**
- * Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only
- * the beginning of it.
- */
-const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): boolean =>
-  isSameButMarks(text, describeAsk(asked)) &&
-  (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
-
-/** A call in the background was answered when it began, and a second try is answered as the first was. */
-async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
-  const { events } = await runtime.store.read(
-    row.openedSeq - 1,
-    { sessions: [row.session], types: ['call.opened'] },
-    100,
-  )
-  const opened = events.find(({ event }) => event.turn === row.id)?.event
-  if (opened?.type !== 'call.opened' || !opened.background) return null
-  const named =
-    input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
-  return {
-    ok: true,
-    value: {
-      agent_name: named ?? opened.grant.agent,
-      success: false,
-      output: '',
-      tool_calls: [],
-      tokens_used: 0,
-      duration_seconds: 0,
-      errors: [],
-      call_id: opened.call,
-      outcome: null,
-      truncated: false,
-    },
-  }
-}

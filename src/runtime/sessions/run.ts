@@ -6,7 +6,8 @@ import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
-import { send, type SendRequest, type Sent } from '../mail/send.ts'
+import { type SendRequest } from '../mail/send-facts.ts'
+import { send, type Sent } from '../mail/send.ts'
 
 export type RunResult = {
   success: boolean

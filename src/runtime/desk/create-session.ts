@@ -1,0 +1,65 @@
+/** Creating a session, as anybody may ask for it. */
+import { externalAgent } from '../../model/agent.ts'
+import type { SessionId } from '../../model/id.ts'
+import { agentUnknown, badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { CreatedSession, NewSession } from '../../wire/sessions.ts'
+import { isDirectory } from '../kernel/is-directory.ts'
+import { send } from '../mail/send.ts'
+import { createSession } from '../sessions/sessions.ts'
+import { type Asker } from './asker.ts'
+import { type Gate } from './gate.ts'
+import type { DeskParts } from './parts.ts'
+
+export async function create(
+  parts: DeskParts,
+  { who, act, trace }: Asker,
+  gate: Gate,
+  { parent: _parent, ...given }: NewSession,
+  parent: SessionId | null,
+): Promise<Omit<CreatedSession, 'token'> | Refusal> {
+  const { runtime, book } = parts
+  const asked = await gate.admit('create_agent_session', given)
+  if (isRefusal(asked)) return asked
+  const { cwd, model = null, title = '', initialMessage } = asked
+  if (!isDirectory(cwd)) return badInput('cwd', cwd, 'a directory that exists')
+  const sender = await gate.sender()
+  if (isRefusal(sender)) return sender
+  if (asked.agent === externalAgent.name) return createExternal(parts, asked, parent, act)
+  const name = asked.agent ?? book.names()[0]
+  const agent = name === undefined ? undefined : book.resolve?.(name)
+  if (agent === undefined) return agentUnknown(name ?? '', book.names())
+  const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
+  const to = { agent: agent.name, cwd, title, model, parent }
+  if (initialMessage === undefined) {
+    const row = await createSession(runtime, to, sender, act)
+    return isRefusal(row) ? row : { ...place, sessionId: row.id, messageId: null, status: null }
+  }
+  const sent = await send(runtime, {
+    to,
+    text: initialMessage,
+    sender,
+    id: act === null ? null : `msg_${act}`,
+    trace,
+  })
+  if (isRefusal(sent)) return sent
+  const status = who.kind === 'turn' ? null : sent.status
+  return { ...place, sessionId: sent.session, messageId: sent.message, status }
+}
+
+async function createExternal(
+  { runtime }: DeskParts,
+  { cwd, title = '', initialMessage }: NewSession,
+  parent: SessionId | null,
+  id: string | null,
+): Promise<Omit<CreatedSession, 'token'> | Refusal> {
+  if (initialMessage !== undefined)
+    return badInput('initialMessage', initialMessage, 'nothing: a client outside is never run')
+  const row = await createSession(
+    runtime,
+    { agent: externalAgent.name, cwd, title, parent },
+    { kind: 'user' },
+    id,
+  )
+  if (isRefusal(row)) return row
+  return { sessionId: row.id, cwd: row.cwd, agent: row.agent, model: null, messageId: null, status: null }
+}

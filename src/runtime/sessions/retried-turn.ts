@@ -1,0 +1,71 @@
+/** A client that asks again with the same id gets the answer of its first try. */
+import type { EventOf, ToolAsk } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
+import { type TurnId } from '../../model/id.ts'
+import { canonical } from '../../model/json.ts'
+import { type Refusal } from '../../model/refusal.ts'
+import { isSameButMarks } from '../../model/secret-mark.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+import type { ToolAnswer } from '../kernel/ports.ts'
+import { untilGone, describeAsk, endOfTurn } from './client-turn.ts'
+
+/**
+ * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
+ * that has died meanwhile.
+ */
+export async function answerAgain(
+  runtime: Runtime,
+  turn: TurnId,
+  asked: ToolAsk,
+  signal: AbortSignal,
+): Promise<ToolAnswer | Refusal> {
+  const row = await runtime.store.turn(turn)
+  const opened = row === null ? undefined : (await runtime.store.event(row.openedSeq))?.event
+  if (row === null || opened?.type !== 'message.sent')
+    throw new Error(`the input of ${turn} is not in the log`)
+  if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
+  const begun = await begunIn(runtime, row, asked)
+  if (begun !== null) return begun
+  return untilGone(
+    runtime,
+    turn,
+    signal,
+    endOfTurn(runtime, turn, () => null),
+  )
+}
+
+/**
+ * Where secrets were taken out of the record, what was given may differ there. Version 0.1.0 recorded only
+ * the beginning of it.
+ */
+const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): boolean =>
+  isSameButMarks(text, describeAsk(asked)) &&
+  (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
+
+/** A call in the background was answered when it began, and a second try is answered as the first was. */
+async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
+  const { events } = await runtime.store.read(
+    row.openedSeq - 1,
+    { sessions: [row.session], types: ['call.opened'] },
+    100,
+  )
+  const opened = events.find(({ event }) => event.turn === row.id)?.event
+  if (opened?.type !== 'call.opened' || !opened.background) return null
+  const named =
+    input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
+  return {
+    ok: true,
+    value: {
+      agent_name: named ?? opened.grant.agent,
+      success: false,
+      output: '',
+      tool_calls: [],
+      tokens_used: 0,
+      duration_seconds: 0,
+      errors: [],
+      call_id: opened.call,
+      outcome: null,
+      truncated: false,
+    },
+  }
+}
