@@ -205,7 +205,7 @@ async function start(
     (fault) => warn(`an agent that was made by API cannot be read: ${String(fault)}`),
   )
   await agents.load(store.lists)
-  store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
+  store.onHint((hints) => hints.forEach((hint) => agents.apply(hint)))
   const toolbox = toolsOf(count, config, options.tools ?? [], clock, warn)
   checkTools(agents, toolbox.names)
   const summarise: Summarise = async (agent, ...rest) =>

@@ -136,8 +136,8 @@ async function sweepDue(runtime: Runtime): Promise<boolean> {
     if (row !== null) await claimSession(runtime, row.session)
   })
   await each(runtime, due.lost, (turn) => takeClientTurn(runtime, turn))
-  const brokenOff = [...runtime.lost]
-  runtime.lost.clear()
+  const brokenOff = [...runtime.brokenOff]
+  runtime.brokenOff.clear()
   await each(runtime, [...new Set([...due.sessions, ...brokenOff])], (session) =>
     claimSession(runtime, session),
   )

@@ -16,7 +16,7 @@ import type { Follower } from './feed-follow.ts'
 import { loggedPath, type LogSink } from './log-sink.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
-import { answerPings, type Pulse, pulseOf } from './socket-pulse.ts'
+import { answerPings, type Pulse, createPulse } from './socket-pulse.ts'
 
 const frameBytesMax = 64 * 1024
 const badFramesMax = 10
@@ -138,19 +138,19 @@ function openDoor(
 ): void {
   const onFault = (fault: unknown): void =>
     end(ws, () => log('error', 'a connected program broke something', { stack: faultText(fault) }), fault)
-  const pulse = pulseOf(ws, onFault)
+  const pulse = createPulse(ws, onFault)
   answerPings(ws, bufferedBytesMax, onFault)
-  const leave = feed.join({
+  const detach = feed.join({
     beat: () => pulse.beat(),
     end: () => ws.close(closeCodes.goingAway, 'the server stops'),
     held: () => ws.bufferedAmount,
     shed: () => ws.terminate(),
   })
-  if (leave === null) {
+  if (detach === null) {
     ws.send(JSON.stringify(tooMany(listenersMax)))
     return ws.close(closeCodes.tryAgainLater, 'too many connections')
   }
-  ws.on('close', contained(onFault, leave))
+  ws.on('close', contained(onFault, detach))
   open(onFault)
 }
 
@@ -183,7 +183,7 @@ class Conversation {
     this.#client = client
     this.#options = options
     const { writes } = options.feed
-    this.#pulse = pulseOf(ws, this.#onFault)
+    this.#pulse = createPulse(ws, this.#onFault)
     this.#follower = options.feed.follow(who, {
       send(frame, sent) {
         writes.hold(socket)
@@ -196,20 +196,20 @@ class Conversation {
 
   begin(url: string): void {
     const ws = this.#ws
-    const leave = this.#options.feed.join({
+    const detach = this.#options.feed.join({
       beat: () => this.#pulse.beat(),
       end: () => this.#close(closeCodes.goingAway, 'the server stops'),
       held: () => ws.bufferedAmount,
       shed: () => ws.terminate(),
     })
-    if (leave === null) {
+    if (detach === null) {
       this.#say(tooMany(this.#options.listenersMax))
       return ws.close(closeCodes.tryAgainLater, 'too many feeds')
     }
     ws.on(
       'close',
       contained(this.#onFault, () => {
-        leave()
+        detach()
         this.#follower.stop()
       }),
     )
@@ -236,7 +236,7 @@ class Conversation {
     if (this.#waiting >= framesWaitingMax)
       return this.#bad(badInput('frame', 'more frames than can be answered', 'an answer to be waited for'))
     this.#pulse.isThere()
-    const frame = text === null ? badInput('frame', 'binary data', 'JSON text') : subscribeOf(text)
+    const frame = text === null ? badInput('frame', 'binary data', 'JSON text') : parseSubscribe(text)
     if (isRefusal(frame)) return this.#bad(frame)
     this.#enqueue(() => this.#subscribe(frame))
   }
@@ -259,7 +259,7 @@ class Conversation {
     after,
   }: Pick<z.infer<typeof Subscribe>, 'sessionIds' | 'after'>): Promise<void> {
     const { feed } = this.#options
-    const start = feed.startOf(after ?? null)
+    const start = feed.resolveStart(after ?? null)
     if (typeof start === 'object') return this.#bad(start)
     const named = await feed.find(this.#who, sessionIds ?? null)
     if (isRefusal(named)) return this.#bad(named)
@@ -291,7 +291,7 @@ class Conversation {
   }
 }
 
-function subscribeOf(text: string): z.infer<typeof Subscribe> | Refusal {
+function parseSubscribe(text: string): z.infer<typeof Subscribe> | Refusal {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: frameBytesMax })
   if (isRefusal(given)) return given
   const parsed = Subscribe.safeParse(given.value)

@@ -46,20 +46,20 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
   app.get('/api/events', { schema, exposeHeadRoute: false }, async (request, reply) => {
     const who = requireWho(request)
     const resumed = request.headers['last-event-id']
-    const after = feed.startOf(
+    const after = feed.resolveStart(
       request.query.after ?? (typeof resumed === 'string' && resumed !== '' ? resumed : null),
     )
     if (typeof after === 'object') return answer(reply, 400, after)
     const named = await feed.find(who, request.query.session ?? null)
     if (isRefusal(named)) return answer(reply, 404, named)
-    const stream = streamOf(deps, feed, reply)
-    const leave = feed.join(stream.listener)
-    if (leave === null) return answer(reply, 429, tooManyListeners(listenersMax))
+    const stream = openStream(deps, feed, reply)
+    const detach = feed.join(stream.listener)
+    if (detach === null) return answer(reply, 429, tooManyListeners(listenersMax))
     const follower = feed.follow(who, stream.outlet)
     reply.raw.once(
       'close',
       contained(stream.broke, () => {
-        leave()
+        detach()
         follower.stop()
       }),
     )
@@ -84,7 +84,7 @@ const partingMs = 2000
 /** A minute without taking anything: whoever it was, it reads no more. */
 const stuckBeatsMax = 4
 
-function streamOf(
+function openStream(
   { clock, log }: Deps,
   { writes }: Feed,
   reply: FastifyReply,

@@ -30,7 +30,7 @@ export type Feed = {
   /** The sessions that were named, by id or unique part, if `who` may see them. */
   find(who: Who, named: readonly string[] | null): Promise<{ sessions: SessionId[] | null } | Refusal>
   /** Where to begin: at a number that was sent before, or now. */
-  startOf(after: string | number | null): number | Refusal
+  resolveStart(after: string | number | null): number | Refusal
   end(): void
 }
 
@@ -116,7 +116,7 @@ export function createListeners({
       return follow({ log, frames, sight: log.sight(), bufferedBytesMax, outlet: counted(outlet), fault })
     },
     find: (who, named) => desks.as({ who }).log.named(named),
-    startOf: (after) => startOf(desks.as({}).log.lastSeq(), after),
+    resolveStart: (after) => resolveStart(desks.as({}).log.lastSeq(), after),
     end() {
       callEach(
         fault,
@@ -130,7 +130,7 @@ export function createListeners({
  * A number beyond the end of the log came from another log: what happens from now on is the best that can be
  * given.
  */
-function startOf(last: number, after: string | number | null): number | Refusal {
+function resolveStart(last: number, after: string | number | null): number | Refusal {
   if (after === null) return last
   const seq = typeof after === 'number' ? after : /^\d{1,15}$/.test(after) ? Number(after) : Number.NaN
   return Number.isSafeInteger(seq) && seq >= 0

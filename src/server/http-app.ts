@@ -26,7 +26,7 @@ const headerBytesMax = 16 * 1024
 
 const idCharsMax = 200
 
-export function appOf(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors): App {
+export function createApp(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors): App {
   const http = {
     headersTimeout: limits.headersMsMax,
     requestTimeout: limits.requestMsMax,

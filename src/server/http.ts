@@ -17,7 +17,7 @@ import { inUrl, isLoopback } from './host-guard.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { type LogSink } from './log-sink.ts'
 import { type App, type Deps } from './route.ts'
-import { appOf, mount, socketRoute } from './http-app.ts'
+import { createApp, mount, socketRoute } from './http-app.ts'
 
 /**
  * Other protocols mount themselves with this, in a scope of their own. Their routes need a token too, unless
@@ -114,7 +114,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     requestsPerMinute: limits.requestsPerMinute,
     closing: closing.signal,
   })
-  const app = appOf(limits, deps, options.sockets ?? {})
+  const app = createApp(limits, deps, options.sockets ?? {})
   const feed = createListeners({ ...options, ...limits, closing: closing.signal })
   const sockets = feedSocket({
     ...limits,

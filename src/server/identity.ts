@@ -34,9 +34,9 @@ export const mintSessionToken = (secret: Uint8Array, session: SessionId): string
 export const mintTurnToken = (secret: Uint8Array, turn: TurnId): string => mint(secret, turnPrefix, turn)
 
 const mint = (secret: Uint8Array, prefix: string, id: string): string =>
-  `${prefix}${id}.${macOf(secret, prefix, id)}`
+  `${prefix}${id}.${computeMac(secret, prefix, id)}`
 /** The prefix is signed too: a token of one kind is never one of the other. */
-const macOf = (secret: Uint8Array, prefix: string, id: string): string =>
+const computeMac = (secret: Uint8Array, prefix: string, id: string): string =>
   createHmac('sha256', secret).update(`${prefix}${id}`).digest('base64url')
 
 export function createIdentity(options: IdentityOptions): Identity {
@@ -51,7 +51,7 @@ export function createIdentity(options: IdentityOptions): Identity {
       const capability = tokens.find(
         (token) => token.startsWith(sessionPrefix) || token.startsWith(turnPrefix),
       )
-      if (capability !== undefined) return bearerOf(options.secret, capability) ?? notAuthenticated
+      if (capability !== undefined) return readBearer(options.secret, capability) ?? notAuthenticated
       if (options.auth === 'open') return user
       return expected !== null && tokens.some((token) => timingSafeEqual(digest(token), expected))
         ? user
@@ -63,12 +63,12 @@ export function createIdentity(options: IdentityOptions): Identity {
 /** Digests have one length, so the comparison tells neither the token nor its length. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-function bearerOf(secret: Uint8Array, token: string): Who | null {
+function readBearer(secret: Uint8Array, token: string): Who | null {
   const prefix = token.slice(0, sessionPrefix.length)
   const dot = token.lastIndexOf('.')
   if (dot === -1) return null
   const id = token.slice(prefix.length, dot)
-  if (!timingSafeEqual(digest(macOf(secret, prefix, id)), digest(token.slice(dot + 1)))) return null
+  if (!timingSafeEqual(digest(computeMac(secret, prefix, id)), digest(token.slice(dot + 1)))) return null
   // Only ids of its own kind were ever signed with a prefix.
   return prefix === turnPrefix
     ? { kind: 'turn', turn: id as TurnId }

@@ -7,7 +7,7 @@ export type KnownRoutes = { methodsOf(path: string): string[] }
 export function knownRoutes(app: App): KnownRoutes {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
-    const known = routes.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
+    const known = routes.get(url) ?? { pattern: toPattern(url), methods: new Set<string>() }
     for (const one of [method].flat()) known.methods.add(one)
     routes.set(url, known)
   })
@@ -23,7 +23,7 @@ export function knownRoutes(app: App): KnownRoutes {
   }
 }
 
-const patternOf = (url: string): RegExp =>
+const toPattern = (url: string): RegExp =>
   new RegExp(
     `^${url
       .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -18,7 +18,7 @@ type File = {
 
 const pageBytesMax = 64 * 1024 * 1024
 
-const typeOf: Readonly<Record<string, string>> = {
+const contentType: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.mjs': 'text/javascript; charset=utf-8',
@@ -41,7 +41,7 @@ const typeOf: Readonly<Record<string, string>> = {
 
 export function pageRoutes(app: App, { version }: Deps, pageDir: string | null): void {
   const files = pageDir === null ? new Map<string, File>() : filesIn(pageDir)
-  if (!files.has('/')) files.set('/', fileOf('index.html', Buffer.from(barePage(version))))
+  if (!files.has('/')) files.set('/', findFile('index.html', Buffer.from(barePage(version))))
   for (const [path, file] of files) {
     app.get(path, { config: { public: true }, schema: { hide: true } as object }, async (request, reply) => {
       void reply.headers(securityHeaders.page).header('etag', file.etag).type(file.type)
@@ -63,13 +63,13 @@ function filesIn(directory: string): Map<string, File> {
     const name = relative(directory, path).split(sep).join('/')
     // A router reads these as patterns.
     if (/[:*]/.test(name)) continue
-    files.set(name === 'index.html' ? '/' : `/${name}`, fileOf(name, readFileSync(path)))
+    files.set(name === 'index.html' ? '/' : `/${name}`, findFile(name, readFileSync(path)))
   }
   return files
 }
 
-const fileOf = (name: string, body: Buffer): File => ({
-  type: typeOf[extname(name).toLowerCase()] ?? 'application/octet-stream',
+const findFile = (name: string, body: Buffer): File => ({
+  type: contentType[extname(name).toLowerCase()] ?? 'application/octet-stream',
   body,
   etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
   fixed: /-[A-Za-z0-9_-]{8,}\.[a-z0-9]+$/.test(name) && name.includes('/'),

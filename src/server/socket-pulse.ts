@@ -17,7 +17,7 @@ export function answerPings(
 export type Pulse = { beat(): void; isThere(): void }
 
 /** Asked at every second beat; whoever has not answered by the next time is gone. */
-export function pulseOf(ws: WebSocket, onFault: (fault: unknown) => void): Pulse {
+export function createPulse(ws: WebSocket, onFault: (fault: unknown) => void): Pulse {
   let beats = 0
   let answered = true
   const isThere = (): void => void (answered = true)

@@ -130,7 +130,7 @@ export async function world(options: WorldOptions): Promise<World> {
     isThere: ({ name }) => options.isThere?.(name) ?? true,
   })
   await agents.load(store.lists)
-  store.onHint((hints) => hints.forEach((hint) => agents.heed(hint)))
+  store.onHint((hints) => hints.forEach((hint) => agents.apply(hint)))
   const tools = [...standardTools(count, ['note', 'path', 'diff', 'json']), ...(options.tools ?? [])]
   const start = (): Promise<Node> =>
     startNode({

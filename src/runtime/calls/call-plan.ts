@@ -40,7 +40,12 @@ export type Opened = EventOf<'call.opened'>
  * An agent by name gets a fresh session with the call's own suffix; `call_agent` speaks to the agent's main
  * session, made at first use.
  */
-export function targetOf(runtime: Runtime, caller: Running, request: CallRequest, suffix: string): Target {
+export function resolveTarget(
+  runtime: Runtime,
+  caller: Running,
+  request: CallRequest,
+  suffix: string,
+): Target {
   if ('session' in request.target)
     return {
       agent: undefined,
@@ -75,12 +80,12 @@ export const judge = (
     {
       ...withTarget(facts, plan.target, session),
       caller: {
-        turn: { ...caller.row, ...changedOf(runtime, facts), tokensUsed: caller.tokensUsed },
+        turn: { ...caller.row, ...readChanges(runtime, facts), tokensUsed: caller.tokensUsed },
         session: caller.session,
       },
     },
     {
-      callerAgent: callerAgentOf(runtime, facts),
+      callerAgent: findCallerAgent(runtime, facts),
       knownAgents: runtime.agents.names(),
       limits: runtime.limits,
       now,
@@ -89,7 +94,7 @@ export const judge = (
   )
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
-const changedOf = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
+const readChanges = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
   state: turn.state,
   stopping: turn.stopping,
   tokensBelow: turn.tokensBelow,
@@ -104,7 +109,12 @@ const changedOf = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
  * The session that will serve the call: one that is made for it, the agent's main one (made at first use), or
  * the one that was named.
  */
-export function sessionOf(caller: Running, target: Target, facts: OpenFacts, now: Millis): SessionRow | null {
+export function findSession(
+  caller: Running,
+  target: Target,
+  facts: OpenFacts,
+  now: Millis,
+): SessionRow | null {
   if (!target.fresh && (facts.target?.session != null || !target.makeMain))
     return facts.target?.session ?? null
   const { cwd } = caller.session
@@ -147,7 +157,7 @@ function openRequest(
   }
 }
 
-const callerAgentOf = (runtime: Runtime, facts: OpenFacts): Agent =>
+const findCallerAgent = (runtime: Runtime, facts: OpenFacts): Agent =>
   facts.caller.turn.grant.agent === externalAgent.name
     ? externalAgent
     : (runtime.agents.get(facts.caller.turn.grant.agent) ?? {
@@ -166,7 +176,7 @@ export const emptyManifest: Manifest = {
 }
 
 /** The call as it was asked for, for the record; what took effect is in the grant. */
-export function requestedOf(request: CallRequest): Json {
+export function describeRequest(request: CallRequest): Json {
   const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
   return JSON.parse(
     JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context }),

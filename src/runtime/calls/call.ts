@@ -23,11 +23,11 @@ import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 import {
   type Plan,
   type Opened,
-  targetOf,
+  resolveTarget,
   judge,
-  sessionOf,
+  findSession,
   emptyManifest,
-  requestedOf,
+  describeRequest,
 } from './call-plan.ts'
 import { openedEvent, refusedEvent, refusedResult } from './call-events.ts'
 
@@ -42,18 +42,18 @@ export async function callAgent(
     return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
   if (recorded !== undefined) return goOn(runtime, caller, recorded)
   const suffix = runtime.ids.next()
-  const target = targetOf(runtime, caller, request, suffix)
+  const target = resolveTarget(runtime, caller, request, suffix)
   const bare: Plan = {
     call: `call_${suffix}`,
     key,
     target,
     request,
-    requested: requestedOf(request),
+    requested: describeRequest(request),
     taskHash: hashText(request.task),
     boundary: runtime.ids.boundary(),
     context: { manifest: emptyManifest },
   }
-  const plan: Plan = { ...bare, context: await contextOf(runtime, caller, bare) }
+  const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
   // Counted before the commit: from then on the turn must not end without looking below.
   caller.pendingBelow += 1
   const decided = await decide(runtime, caller, plan)
@@ -66,7 +66,7 @@ export async function callAgent(
  * A summary costs tokens, so nobody writes one for a call that will be refused anyway; the refusal itself is
  * decided, and recorded, afterwards.
  */
-async function contextOf(runtime: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
+async function planContext(runtime: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request, boundary } = bare
   const refusal = await refuseSchema(
     runtime.schemas,
@@ -90,7 +90,7 @@ async function contextOf(runtime: Runtime, caller: Running, bare: Plan): Promise
 }
 
 async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise<boolean> {
-  return runtime.store.transact(keysOf(caller, plan), async (tx) => {
+  return runtime.store.transact(listKeys(caller, plan), async (tx) => {
     const facts = await tx.open({
       call: plan.call,
       callerTurn: caller.row.id,
@@ -98,7 +98,7 @@ async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise
     })
     return (
       facts !== null &&
-      !isRefusal(judge(runtime, caller, plan, facts, sessionOf(caller, plan.target, facts, tx.now), tx.now))
+      !isRefusal(judge(runtime, caller, plan, facts, findSession(caller, plan.target, facts, tx.now), tx.now))
     )
   })
 }
@@ -123,7 +123,7 @@ async function goOn(
 export async function awaitCall(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
   const { ending, forget } = callEnding(runtime, opened.call)
   const known = caller.recorded === null ? null : await readEnding(runtime, opened.call)
-  const silence = runtime.alarm.after(
+  const clearAlarm = runtime.alarm.after(
     msLeft(runtime, opened.call, opened.deadline),
     () => void expireCall(runtime, opened.call, true).catch(runtime.report),
   )
@@ -134,7 +134,7 @@ export async function awaitCall(runtime: Runtime, caller: Running, opened: Opene
     forgetTime(runtime, opened.call)
     return toResult(ended, opened)
   } finally {
-    silence()
+    clearAlarm()
     forget()
   }
 }
@@ -154,7 +154,7 @@ function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 async function decide(runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {
   const { call, target } = plan
   const decided = await openTurn(runtime, toTurnId(call), target.session, () =>
-    commit(runtime, caller, keysOf(caller, plan), (tx, buffered) =>
+    commit(runtime, caller, listKeys(caller, plan), (tx, buffered) =>
       record(tx, runtime, caller, plan, buffered),
     ),
   )
@@ -176,7 +176,7 @@ export async function record(
   })
   if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
   assertOurs(facts.caller.turn, caller, runtime)
-  const session = sessionOf(caller, target, facts, tx.now)
+  const session = findSession(caller, target, facts, tx.now)
   const judged = judge(runtime, caller, plan, facts, session, tx.now)
   const decision: OpenDecision =
     session === null && !isRefusal(judged) ? { code: 'session_unknown', session: target.session } : judged
@@ -201,7 +201,7 @@ export async function record(
   return { session, input: opened, started, at: tx.now }
 }
 
-const keysOf = (caller: Running, { call, target }: Plan): Key[] => [
+const listKeys = (caller: Running, { call, target }: Plan): Key[] => [
   `session:${caller.row.session}`,
   `flow:${caller.row.flow}`,
   `call:${call}`,

@@ -54,7 +54,7 @@ export const parseWhich = (given: string | number | boolean): Which =>
 export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
   const { runtime, cwd } = parts
   const { who, act, trace } = asker
-  const reader = readerOf(parts, asker)
+  const reader = resolveReader(parts, asker)
   const found = async <T>(
     id: string,
     look: (row: SessionRow) => Promise<T | Refusal>,
@@ -113,13 +113,13 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       if (isRefusal(as)) return as
       const asked = await as.admit('buffer', {})
       if (isRefusal(asked)) return asked
-      return (await declineMail(runtime, readerOf(parts, { ...asker, who: as.who }), id)) ?? record(id)
+      return (await declineMail(runtime, resolveReader(parts, { ...asker, who: as.who }), id)) ?? record(id)
     },
     inbox: (session, { replies } = {}) =>
       found(session, async (row) => {
         const page = await readInbox(runtime, reader, row.id, replies ?? null, inboxPerPage)
         if (isRefusal(page)) return page
-        const notices = await noticesOf(parts, row)
+        const notices = await readNotices(parts, row)
         return { messages: page.messages.map(recordOfMessage), total: page.total, notices }
       }),
     accept: (session, which) =>
@@ -146,7 +146,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
     },
     async deadLetters({ before } = {}) {
       if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
-      const dead = pageOf(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
+      const dead = toPage(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
       return who.kind === 'user'
         ? dead
         : { ...dead, messages: dead.messages.filter((one) => one.from === who.session) }
@@ -154,7 +154,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
   }
 }
 
-function readerOf({ runtime }: DeskParts, { who }: Asker): Reader {
+function resolveReader({ runtime }: DeskParts, { who }: Asker): Reader {
   if (who.kind === 'user') return { session: null, running: null }
   if (who.kind === 'session') return { session: who.session, running: null }
   const running = runtime.running.get(who.turn) ?? null
@@ -164,7 +164,7 @@ function readerOf({ runtime }: DeskParts, { who }: Asker): Reader {
 const withoutUndefined = <T extends object>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
-const pageOf = (found: readonly MessageFacts[], limit: number): MailPage => ({
+const toPage = (found: readonly MessageFacts[], limit: number): MailPage => ({
   messages: found.map(recordOfMessage),
   next: found.length === limit ? (found.at(-1)?.updatedSeq ?? null) : null,
 })
@@ -174,10 +174,10 @@ const draftPage = async (
   row: SessionRow | null,
   before: number | undefined,
 ): Promise<MailPage> =>
-  pageOf(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
+  toPage(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
 
 /** What it was told that nobody asked for, newest last. */
-async function noticesOf({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
+async function readNotices({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
   const stored = await readAll(runtime.store, 0, { sessions: [id], types: ['notice.raised'] })
   return stored
     .slice(-noticesMax)

@@ -90,18 +90,18 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     return row === null ? { code: 'session_unknown', session: id } : viewOfSession(runtime, row)
   }
   /** A session has children of its own, and sees only those; the user may name any parent, or none. */
-  const parentOf = async (given: string | null): Promise<{ id: SessionId | null } | Refusal> => {
+  const resolveParent = async (given: string | null): Promise<{ id: SessionId | null } | Refusal> => {
     if (who.kind === 'turn') return refuseAsker(who, 'see or open sessions here')
     if (given === null) return { id: who.kind === 'session' ? who.session : null }
     return found(given, async (row) => ({ id: row.id }))
   }
   return {
     async create(session) {
-      const parent = await parentOf(session.parent ?? null)
+      const parent = await resolveParent(session.parent ?? null)
       return isRefusal(parent) ? parent : create(parts, asker, gate, session, parent.id)
     },
     async list({ parent, limit = pageDefault, ...ask }) {
-      const below = await parentOf(parent ?? null)
+      const below = await resolveParent(parent ?? null)
       return isRefusal(below)
         ? below
         : listSessions(runtime, runtime.lists, {

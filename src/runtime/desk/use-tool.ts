@@ -24,7 +24,7 @@ import { findActor, isOffered, notOffered } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
-function anySessionOf({ runtime, book, cwd }: DeskParts, name: string): Actor | Refusal {
+function imagineSession({ runtime, book, cwd }: DeskParts, name: string): Actor | Refusal {
   const agent = book.resolve?.(name)
   if (agent === undefined) return agentUnknown(name, book.names())
   return {
@@ -40,10 +40,10 @@ function anySessionOf({ runtime, book, cwd }: DeskParts, name: string): Actor | 
 
 /** The tools that a door offers to `who`, described for it; with an agent, those that any session of it has. */
 export async function listTools(parts: DeskParts, who: Who, agent?: string): Promise<ToolSpec[] | Refusal> {
-  const actor = agent === undefined ? await findActor(parts, who) : anySessionOf(parts, agent)
+  const actor = agent === undefined ? await findActor(parts, who) : imagineSession(parts, agent)
   if (isRefusal(actor)) return actor
   const context =
-    actor.kind === 'turn' ? contextOf(parts.runtime, actor.running) : clientContext(parts.runtime, actor)
+    actor.kind === 'turn' ? buildContext(parts.runtime, actor.running) : clientContext(parts.runtime, actor)
   return parts.doorTools.filter((tool) => isOffered(parts, actor, tool)).map((tool) => tool.describe(context))
 }
 
@@ -106,7 +106,7 @@ async function refuseHere(
   })
 }
 
-const contextOf = (runtime: Runtime, running: Running): TurnContext => ({
+const buildContext = (runtime: Runtime, running: Running): TurnContext => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,

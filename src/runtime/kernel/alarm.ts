@@ -15,10 +15,13 @@ export type Alarm = {
 }
 
 /** `kept`: whoever made it stops it, so it need not give the clock back each time that nobody waits. */
-export const createAlarm = (clock: Clock, kept = false, report: (fault: unknown) => void = warnOf): Alarm =>
-  new HeapAlarm(clock, kept, report)
+export const createAlarm = (
+  clock: Clock,
+  kept = false,
+  report: (fault: unknown) => void = warnAbout,
+): Alarm => new HeapAlarm(clock, kept, report)
 
-const warnOf = (fault: unknown): void => process.emitWarning(faultText(fault))
+const warnAbout = (fault: unknown): void => process.emitWarning(faultText(fault))
 
 /** Made once: an abort without a reason makes an exception with a stack each time. */
 const disarmed = new Error('nobody waits for this moment')

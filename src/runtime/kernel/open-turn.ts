@@ -49,7 +49,7 @@ export async function starting<T>(
   try {
     return await work()
   } catch (error) {
-    runtime.lost.add(session)
+    runtime.brokenOff.add(session)
     throw error
   } finally {
     runtime.starting.delete(turn)

@@ -200,7 +200,7 @@ function abandon(runtime: Runtime, running: Running, cause: unknown): Fenced {
   const fenced = new Fenced(`it is not known whether the last commit of ${running.row.id} was made`, {
     cause,
   })
-  runtime.lost.add(running.row.session)
+  runtime.brokenOff.add(running.row.session)
   running.abort.abort(fenced)
   return fenced
 }

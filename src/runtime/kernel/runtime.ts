@@ -70,7 +70,7 @@ export type Runtime = RuntimePorts & {
   /** Turns that this node is just starting: committed perhaps, but not yet among those that run. */
   readonly starting: Set<TurnId>
   /** Sessions whose start or claim broke off: only looking tells what became of it. */
-  readonly lost: Set<SessionId>
+  readonly brokenOff: Set<SessionId>
   /** How far the sweep has looked through what is due, so that it goes on there and not at the beginning. */
   readonly swept: { to: SessionId | null }
   /** Turns that were told to stop before they were here. */
@@ -133,7 +133,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     traces: new Map(),
     heard: new Map(),
     questionWaiters: new Map(),
-    lost: new Set(),
+    brokenOff: new Set(),
     swept: { to: null },
     stopping: new AbortController(),
     rooms,

@@ -188,7 +188,7 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
     }
     worker.on(
       'message',
-      contained(end, (message: FromWorker<Partial, Answer>) => this.#heed(thread, message)),
+      contained(end, (message: FromWorker<Partial, Answer>) => this.#handle(thread, message)),
     )
     worker.on('error', contained(end, end))
     worker.on(
@@ -197,7 +197,7 @@ class Pool<Order, Partial, Answer> implements WorkerPool<Order, Partial, Answer>
     )
   }
 
-  #heed(thread: Thread<Order, Partial, Answer>, message: FromWorker<Partial, Answer>): void {
+  #handle(thread: Thread<Order, Partial, Answer>, message: FromWorker<Partial, Answer>): void {
     // A thread that was given up may still say something.
     if (!this.#threads.has(thread)) return
     const { job } = thread

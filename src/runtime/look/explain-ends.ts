@@ -20,7 +20,7 @@ export type Refused = { caller: string; agent: string; tool: string; code: strin
 /** Causes that only say that something above ended. */
 const fromAbove = /^the (call above it|turn that made it)/
 
-export function endedOf(events: readonly StoredEvent[], turns: readonly TurnRow[]): Ended[] {
+export function listEnds(events: readonly StoredEvent[], turns: readonly TurnRow[]): Ended[] {
   const rows = new Map(turns.map((row) => [row.id, row]))
   const ends = events.flatMap(({ at, event }): Ended[] => {
     if (event.type === 'call.ended') {
@@ -99,12 +99,12 @@ function chain(
   return words
 }
 
-export const refusedOf = (events: readonly StoredEvent[]): Refused[] =>
+export const listRefusals = (events: readonly StoredEvent[]): Refused[] =>
   events.flatMap(({ at, event }) =>
     event.type === 'call.refused'
       ? [
           {
-            caller: callerOf(events, event),
+            caller: findCaller(events, event),
             agent: event.agent,
             tool: event.tool,
             code: event.refusal.code,
@@ -115,7 +115,7 @@ export const refusedOf = (events: readonly StoredEvent[]): Refused[] =>
       : [],
   )
 
-function callerOf(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
+function findCaller(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
   const opener = events.find(
     ({ event }) =>
       (opensTurn(event) && event.turn === refused.turn) ||

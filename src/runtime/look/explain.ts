@@ -8,7 +8,7 @@ import { toTurnId, type SessionId, type TurnId } from '../../model/id.ts'
 import { preview } from '../../model/text.ts'
 import type { Store } from '../kernel/store-port.ts'
 import { readScope, findScope, type LogReader, type ScopeKind } from '../kernel/scope.ts'
-import { type Ended, type Refused, endedOf, refusedOf } from './explain-ends.ts'
+import { type Ended, type Refused, listEnds, listRefusals } from './explain-ends.ts'
 
 /** `seconds` and texts are worked out against `now`, the time of asking. */
 export type Wait = {
@@ -67,11 +67,11 @@ export async function explainStall(store: ExplainStore, id: string, now: number)
   await followOthers(store, live)
   const known = [...live.values()].filter((row) => !scope.turns.some((turn) => turn.id === row.id))
   const all = known.length === 0 ? events : [...events, ...(await readScope(store, known))]
-  const waits = await waitsOf(store, [...live.values()], all)
+  const waits = await listWaits(store, [...live.values()], all)
   const blocked = new Set(waits.map((wait) => wait.turn))
   const busy = [...live.values()]
     .filter((row) => row.state === 'running' && !blocked.has(row.id))
-    .map((row) => busyOf(row, all))
+    .map((row) => describeBusy(row, all))
   return {
     id,
     kind: scope.kind,
@@ -79,8 +79,8 @@ export async function explainStall(store: ExplainStore, id: string, now: number)
     over: live.size === 0,
     waits,
     busy,
-    ended: endedOf(events, scope.turns),
-    refused: refusedOf(events),
+    ended: listEnds(events, scope.turns),
+    refused: listRefusals(events),
   }
 }
 
@@ -103,7 +103,7 @@ async function followOthers(store: ExplainStore, live: Map<TurnId, TurnRow>): Pr
   }
 }
 
-async function waitsOf(
+async function listWaits(
   store: ExplainStore,
   rows: readonly TurnRow[],
   events: readonly StoredEvent[],
@@ -183,7 +183,7 @@ function openWaits(
 }
 
 /** What a turn did last, as far as it was recorded. */
-function busyOf(row: TurnRow, events: readonly StoredEvent[]): Busy {
+function describeBusy(row: TurnRow, events: readonly StoredEvent[]): Busy {
   const last = events.findLast(({ event }) => event.turn === row.id && event.type !== 'turn.cancelled')
   const place = {
     agent: row.grant.agent,
@@ -194,10 +194,10 @@ function busyOf(row: TurnRow, events: readonly StoredEvent[]): Busy {
     stopping: row.stopping,
     node: row.node,
   }
-  return { ...place, doing: doingOf(last?.event) }
+  return { ...place, doing: describeStep(last?.event) }
 }
 
-function doingOf(event: StoredEvent['event'] | undefined): string {
+function describeStep(event: StoredEvent['event'] | undefined): string {
   switch (event?.type) {
     case 'step.started':
       return `runs the tool ${event.name}, which was announced and has no result yet`

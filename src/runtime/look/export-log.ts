@@ -52,8 +52,8 @@ export async function exportLog(
   request: ExportRequest,
 ): Promise<{ header: ExportHeader; text: string }> {
   const scope = request.id === null ? null : await findScope(store, request.id)
-  const context = scope === null ? { turns: [], sessions: [] } : await contextOf(store, scope)
-  const wanted = scope === null ? () => true : wantedOf(scope, context)
+  const context = scope === null ? { turns: [], sessions: [] } : await collectContext(store, scope)
+  const wanted = scope === null ? () => true : isWanted(scope, context)
   const kept = [...transactions]
     .map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) }))
     .filter(({ events }) => events.length > 0)
@@ -90,7 +90,7 @@ type Context = { turns: TurnId[]; sessions: SessionId[] }
  * A conversation is passed on by the numbers of its entries, so the turns that made them belong to the
  * export.
  */
-async function contextOf(store: LogReader, scope: Scope): Promise<Context> {
+async function collectContext(store: LogReader, scope: Scope): Promise<Context> {
   const own = new Set<TurnId>(scope.turns.map((turn) => turn.id))
   const sessions = new Set<SessionId>()
   for (const turn of scope.turns) {
@@ -118,7 +118,7 @@ async function contextOf(store: LogReader, scope: Scope): Promise<Context> {
   }
 }
 
-function wantedOf(scope: Scope, context: Context): (event: Event) => boolean {
+function isWanted(scope: Scope, context: Context): (event: Event) => boolean {
   const turns = new Set<string>([...scope.turns.map((turn) => turn.id), ...context.turns])
   const sessions = new Set<string>([...scope.turns.map((turn) => turn.session), ...context.sessions])
   return (event) => {
@@ -149,7 +149,7 @@ export type ReadExport = { header: ExportHeader; transactions: { at: number; eve
 /** Checks the whole file; throws an ImportFault. */
 export function readExport(text: string): ReadExport {
   const [first = '', ...lines] = text.replace(/\n$/, '').split('\n')
-  const header = headerOf(first)
+  const header = buildHeader(first)
   if (lines.length !== header.events)
     throw new ImportFault(
       `the file is damaged: it should have ${header.events} events and has ${lines.length}. Export it again.`,
@@ -159,7 +159,7 @@ export function readExport(text: string): ReadExport {
       'the file is damaged, or was changed after it was exported: its hash is not that of its events. Export it again.',
     )
   const together = Map.groupBy(
-    lines.map((line, index) => lineOf(line, index + 2)),
+    lines.map((line, index) => parseLine(line, index + 2)),
     ({ tx }) => tx,
   )
   return {
@@ -184,8 +184,8 @@ export async function importLog({ transactions }: ReadExport, target: ImportTarg
   }
 }
 
-function headerOf(line: string): ExportHeader {
-  const raw = jsonOf(line)
+function buildHeader(line: string): ExportHeader {
+  const raw = parseJsonLine(line)
   if (typeof raw !== 'object' || raw === null || (raw as { tieline?: unknown }).tieline !== 'log')
     throw new ImportFault('this is no export of a Tieline log: the first line is not its header.')
   const { format, version } = raw as { format?: unknown; version?: unknown }
@@ -204,8 +204,8 @@ function headerOf(line: string): ExportHeader {
 /**
  * The line as it was written: the order of fields inside of an input is part of the key that it is found by.
  */
-function lineOf(line: string, number: number): z.infer<typeof ExportLine> {
-  const raw = jsonOf(line)
+function parseLine(line: string, number: number): z.infer<typeof ExportLine> {
+  const raw = parseJsonLine(line)
   const parsed = ExportLine.safeParse(raw)
   if (!parsed.success)
     throw new ImportFault(
@@ -214,7 +214,7 @@ function lineOf(line: string, number: number): z.infer<typeof ExportLine> {
   return raw as z.infer<typeof ExportLine>
 }
 
-function jsonOf(line: string): unknown {
+function parseJsonLine(line: string): unknown {
   const parsed = parseJson(line, 'line', ownLimits)
   // Not JSON is told like any other line that is wrong.
   return isRefusal(parsed) ? undefined : parsed.value

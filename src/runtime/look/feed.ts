@@ -44,8 +44,8 @@ export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink
 
 export function createFeed(runtime: Runtime): Feed {
   const listeners = new Set<Listener>()
-  const slices = slicesOf(runtime)
-  const deaf = runtime.store.onHint((hints) => {
+  const slices = createSlices(runtime)
+  const unsubscribe = runtime.store.onHint((hints) => {
     for (const hint of hints) if (hint.kind === 'appended') appended(runtime, slices, listeners, hint)
   })
   const onDelta = (delta: Delta): void => {
@@ -75,7 +75,7 @@ export function createFeed(runtime: Runtime): Feed {
         if (listeners.size === 0) runtime.deltaListeners.delete(onDelta)
       }
     },
-    stop: deaf,
+    stop: unsubscribe,
   }
 }
 
@@ -129,7 +129,7 @@ const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['e
 type Slices = (work: () => Promise<void>) => Promise<void>
 
 /** First come, first served, a few at a time; whatever else waits for the loop comes between two slices. */
-function slicesOf(runtime: Runtime): Slices {
+function createSlices(runtime: Runtime): Slices {
   const waiting: (() => void)[] = []
   let running = 0
   return async (work) => {

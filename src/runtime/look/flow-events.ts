@@ -30,7 +30,7 @@ export async function readFlowEvents(
   const end = await durableEnd(store)
   const turns = (await store.turns({ flow: id as FlowId }, turnsMax)).filter((row) => row.flow === id)
   if (!turns.some((row) => row.id === `turn_${id.slice(5)}`)) return null
-  const last = Math.min(end, await lastOf(store, turns))
+  const last = Math.min(end, await findLast(store, turns))
   const ids = new Set<TurnId>(turns.map((row) => row.id))
   const sessions = [...new Set(turns.map((row) => row.session))]
   const filter = sessions.length > sessionsMax ? {} : { sessions }
@@ -47,7 +47,7 @@ export async function readFlowEvents(
       if (stored.seq > last) return { events, next: null, upTo: end }
       if (events.length === limit) return { events, next: cursor, upTo: end }
       cursor = stored.seq
-      if (isOf(stored, id, ids)) events.push(stored)
+      if (belongsTo(stored, id, ids)) events.push(stored)
     }
     if (page.events.length < pageSize) return { events, next: null, upTo: end }
     scanned += page.events.length
@@ -55,7 +55,7 @@ export async function readFlowEvents(
   return { events, next: cursor < last ? cursor : null, upTo: end }
 }
 
-const isOf = ({ event }: StoredEvent, flow: string, turns: ReadonlySet<TurnId>): boolean =>
+const belongsTo = ({ event }: StoredEvent, flow: string, turns: ReadonlySet<TurnId>): boolean =>
   event.type === 'session.created' ? event.flow === flow : event.turn !== null && turns.has(event.turn)
 
 /** A number is given out before its event is durable; what is not there yet comes on the stream. */
@@ -70,7 +70,7 @@ async function durableEnd(store: Pick<Store, 'read' | 'event' | 'lastSeq'>): Pro
  * Where its last event can be: at the end of the log while a turn is open, and not far behind the last end
  * otherwise.
  */
-async function lastOf(store: Pick<Store, 'read'>, turns: readonly TurnRow[]): Promise<number> {
+async function findLast(store: Pick<Store, 'read'>, turns: readonly TurnRow[]): Promise<number> {
   let last = 0
   for (const { state, session, id, call, endedSeq } of turns) {
     if (state !== 'ended' || endedSeq === null) return Infinity

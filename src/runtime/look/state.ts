@@ -54,7 +54,7 @@ export async function untilResting(
 ): Promise<SessionState | Refusal> {
   const end = runtime.clock.elapsed() + ms
   let wake = (): void => undefined
-  const deaf = runtime.store.onHint((hints) => {
+  const unsubscribe = runtime.store.onHint((hints) => {
     if (hints.some((hint) => hint.kind === 'turn.ended' && hint.session === session)) wake()
   })
   try {
@@ -66,18 +66,18 @@ export async function untilResting(
       await Promise.race([news, nap(runtime, Math.min(end - runtime.clock.elapsed(), lookAgainMs), signal)])
     }
   } finally {
-    deaf()
+    unsubscribe()
   }
 }
 
 function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve) => {
     const done = (): void => {
-      silence()
+      clearAlarm()
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const silence = runtime.alarm.after(ms, done)
+    const clearAlarm = runtime.alarm.after(ms, done)
     if (signal.aborted) done()
     else signal.addEventListener('abort', done, { once: true })
   })

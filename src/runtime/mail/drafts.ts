@@ -7,7 +7,7 @@ import type { DraftAsk } from '../kernel/mail-port.ts'
 import { recordOfMessage } from './mail-record.ts'
 import { senderOwner, type Released } from './sender.ts'
 import type { SentMail } from '../../wire/mail.ts'
-import { type Writer, sendMail, answerOf } from './mail.ts'
+import { type Writer, sendMail, readSent } from './mail.ts'
 
 /** Changes the text of a draft; only its owner may, or the user (M3). */
 export async function reviseMail(
@@ -38,7 +38,7 @@ export async function releaseMail(
     if (isRefusal(known)) return known
     if (known.status !== 'draft')
       return known.owner === senderOwner(writer.sender)
-        ? answerOf(runtime, known.id)
+        ? readSent(runtime, known.id)
         : { code: 'message_not_yours', message: known.id }
     // What is sent is what was read here: one that its owner changes meanwhile is read again.
     const sent = await sendMail(

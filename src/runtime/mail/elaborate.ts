@@ -52,7 +52,7 @@ export async function elaborate(
   )
   const turn: TurnId = `turn_${name}`
   await openTurn(runtime, turn, `ses_${name}`, () =>
-    begin(runtime, running, name, promptOf(expanding, runtime.ids.boundary())),
+    begin(runtime, running, name, renderPrompt(expanding, runtime.ids.boundary())),
   )
   const ended = await untilEnded(runtime, turn, running.abort.signal, 'the message is no longer written')
   const text = ended.output.trim()
@@ -66,7 +66,7 @@ const hasModel = ({ agent }: Running): boolean =>
   agent.driver === 'model' ||
   (agent.model !== undefined && (agent.driver === 'scripted' || agent.driver === 'own'))
 
-const promptOf = ({ text, instructions }: Expanding, boundary: Boundary): string =>
+const renderPrompt = ({ text, instructions }: Expanding, boundary: Boundary): string =>
   [
     instructions === null
       ? 'Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs.'
@@ -115,7 +115,7 @@ async function begin(
         applet: elaborateApplet,
         text,
         tokens,
-        grant: grantOf(running, tokensBelow, session),
+        grant: limitGrant(running, tokensBelow, session),
       })
       const deadline = Math.min(
         tx.now + runtime.limits.subagentTimeoutMs,
@@ -136,7 +136,7 @@ async function begin(
 }
 
 /** R7: no tool, one answer, and at most half of what is left. */
-function grantOf({ row, agent, tokensUsed }: Running, tokensBelow: number, session: SessionId): Grant {
+function limitGrant({ row, agent, tokensUsed }: Running, tokensBelow: number, session: SessionId): Grant {
   const left =
     row.grant.tokensMax === null ? null : Math.max(0, row.grant.tokensMax - tokensUsed - tokensBelow)
   return {

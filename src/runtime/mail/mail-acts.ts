@@ -9,15 +9,15 @@ import { sendMail, type Writer } from './mail.ts'
 
 const sessionsMax = 100
 
-/** `actOf` makes the id of an act from the key of its step; null where nobody can try it again. */
+/** `deriveAct` makes the id of an act from the key of its step; null where nobody can try it again. */
 export function createMailActs(
   runtime: Runtime,
   own: SessionRow,
   writer: Omit<Writer, 'act'>,
   reader: Reader,
-  actOf: (key: string) => string | null,
+  deriveAct: (key: string) => string | null,
 ): MailActs {
-  const inboxOf = async (session: string | null): Promise<SessionRow | Refusal> =>
+  const findInbox = async (session: string | null): Promise<SessionRow | Refusal> =>
     session === null ? own : findSession(runtime, runtime.lists, session)
   return {
     async listSessions({ dir, active }) {
@@ -45,14 +45,14 @@ export function createMailActs(
         }),
       )
     },
-    sendMail: (ask, key) => sendMail(runtime, { ...writer, act: actOf(key) }, ask),
+    sendMail: (ask, key) => sendMail(runtime, { ...writer, act: deriveAct(key) }, ask),
     async readInbox({ session, replies, limit }) {
-      const of = await inboxOf(session)
+      const of = await findInbox(session)
       return isRefusal(of) ? of : readInbox(runtime, reader, of.id, replies, limit)
     },
     async acceptMail({ session, which, replies }, key) {
-      const of = await inboxOf(session)
-      return isRefusal(of) ? of : acceptOne(runtime, reader, of, which, replies, actOf(key))
+      const of = await findInbox(session)
+      return isRefusal(of) ? of : acceptOne(runtime, reader, of, which, replies, deriveAct(key))
     },
   }
 }

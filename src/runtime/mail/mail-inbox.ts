@@ -149,7 +149,7 @@ async function acceptIn(
     notices,
   })
   if (!Array.isArray(events)) return events
-  const start = opens && turn !== null ? startOf(runtime, target, events, turn, tx.now) : null
+  const start = opens && turn !== null ? planStart(runtime, target, events, turn, tx.now) : null
   if (start !== null) {
     // Until it is among those that run here, it counts as starting.
     runtime.starting.add(turn as TurnId)
@@ -188,7 +188,7 @@ function roomIn(runtime: Runtime, { session, queued }: SessionFacts, id: Session
     : null
 }
 
-function startOf(
+function planStart(
   runtime: Runtime,
   { session, running, next }: SessionFacts,
   events: readonly { type: string }[],

@@ -44,7 +44,7 @@ export async function sendMail(
   ask: MailAsk,
   seen?: number,
 ): Promise<SentMail | Refusal> {
-  const problem = problemOf(runtime, ask)
+  const problem = findProblem(runtime, ask)
   if (problem !== null) return problem
   const owner = senderOwner(writer.sender)
   if (owner === userSession) await userDesk(runtime)
@@ -62,17 +62,17 @@ export async function sendMail(
         : null
   if (refusal !== null) return refusal
   const inReplyTo = ask.reply === undefined ? (known?.inReplyTo ?? null) : (ask.reply[0] ?? null)
-  const target = await targetOf(runtime, writer, ask, known, inReplyTo)
+  const target = await resolveTarget(runtime, writer, ask, known, inReplyTo)
   if (isRefusal(target)) return target
   const draft: Draft = {
     message: known?.id ?? id,
     target,
     inReplyTo,
-    ...(await textOf(runtime, writer, ask, known)),
+    ...(await writeText(runtime, writer, ask, known)),
     act: writer.act,
   }
   if (ask.draft === true)
-    return (await keepDraft(runtime, writer, draft, seen)) ?? answerOf(runtime, draft.message)
+    return (await keepDraft(runtime, writer, draft, seen)) ?? readSent(runtime, draft.message)
   const drawn = ask.id === undefined && writer.act === null
   const sent = await sendDraft(runtime, writer, draft, drawn, seen)
   if (
@@ -91,7 +91,7 @@ export async function sendMail(
       : sendDraft(runtime, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
 }
 
-function problemOf(
+function findProblem(
   runtime: Runtime,
   { message, id, fork, session, reply, iterate }: MailAsk,
 ): Refusal | null {
@@ -118,7 +118,7 @@ function problemOf(
  * What is not said stays as it was in the draft; a reply needs no receiver; otherwise it is for a new
  * session.
  */
-async function targetOf(
+async function resolveTarget(
   runtime: Runtime,
   { session: own, sender }: Writer,
   { session, fork, draft }: MailAsk,
@@ -156,7 +156,7 @@ const sentTo = (session: string | undefined, known: MessageFacts | null): MailTa
     ? { kind: 'session', session: known.to }
     : { kind: 'new' }
 
-async function textOf(
+async function writeText(
   runtime: Runtime,
   writer: Writer,
   ask: MailAsk,
@@ -225,7 +225,7 @@ async function sendDraft(
 ): Promise<SentMail | Refusal> {
   const { target, inReplyTo, text } = draft
   if (target.kind === 'session' && target.session === userSession) await userDesk(runtime)
-  const to = receiverOf(runtime, writer, target)
+  const to = resolveReceiver(runtime, writer, target)
   if (isRefusal(to)) return to
   const inbox =
     target.kind !== 'session' ? {} : { inbox: inReplyTo === null ? ('always' as const) : ('auto' as const) }
@@ -244,7 +244,7 @@ async function sendDraft(
   }
   const posted = await post(runtime, request)
   if (isRefusal(posted)) return posted
-  if (posted.again) return answerOf(runtime, posted.message)
+  if (posted.again) return readSent(runtime, posted.message)
   const status =
     posted.status === 'buffered'
       ? inReplyTo === null
@@ -262,7 +262,7 @@ async function sendDraft(
   }
 }
 
-function receiverOf(
+function resolveReceiver(
   runtime: Runtime,
   { session: own, cwd }: Writer,
   target: MailTarget,
@@ -278,7 +278,7 @@ function receiverOf(
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
 }
 
-export async function answerOf(runtime: Runtime, id: string): Promise<SentMail> {
+export async function readSent(runtime: Runtime, id: string): Promise<SentMail> {
   const known = await runtime.lists.mail.message(id)
   const status = known?.status ?? 'draft'
   return {

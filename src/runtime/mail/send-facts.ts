@@ -59,7 +59,7 @@ export type Sending = {
  * M5: one id is one message. A draft of the sender's own is sent; anything else that has this id was sent
  * before.
  */
-export async function draftOf(
+export async function findDraft(
   tx: Tx,
   { request, sender }: Sending,
   turn: TurnId,
@@ -90,7 +90,7 @@ export async function answeredBy(
 type Fresh = { row: SessionRow; events: Event[] }
 
 /** The session that the message makes, if it makes one. */
-export async function freshOf(
+export async function makeSession(
   tx: Tx,
   runtime: Runtime,
   { request: { to }, session }: Sending,
@@ -112,7 +112,7 @@ export async function freshOf(
   return forked
 }
 
-export const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
+export const listKeys = ({ request: { id, inReplyTo, to }, sender, session, flow }: Sending): Key[] => [
   `session:${session}`,
   `flow:${flow}`,
   ...(sender.kind === 'turn' || sender.kind === 'released'
@@ -130,7 +130,7 @@ export const keysOf = ({ request: { id, inReplyTo, to }, sender, session, flow }
  * Only a turn's message needs to know what its flow has sent; a new session of a user's has nothing to be
  * read at all.
  */
-export async function factsOf(
+export async function readFacts(
   tx: Tx,
   runtime: Runtime,
   { request, sender, session, flow }: Sending,

@@ -17,15 +17,15 @@ import { isOpened, openTurn, sentEvent, startedEvent, type OpenedTurn } from '..
 import { isThere, type Runtime } from '../kernel/runtime.ts'
 import type { Tx } from '../kernel/store-port.ts'
 import { hashText } from '../kernel/recorded.ts'
-import { type Sender, senderOwner, clientOf, readWorld, sourceOf } from './sender.ts'
+import { type Sender, senderOwner, senderClient, readWorld, senderSource } from './sender.ts'
 import {
   type SendRequest,
   type Sending,
-  draftOf,
+  findDraft,
   answeredBy,
-  freshOf,
-  keysOf,
-  factsOf,
+  makeSession,
+  listKeys,
+  readFacts,
 } from './send-facts.ts'
 
 /** Without a turn it waits in the inbox. */
@@ -55,7 +55,7 @@ export async function send(
 
 /** Opens a turn, or waits in the inbox. */
 export async function post(runtime: Runtime, request: SendRequest): Promise<Posted | Refusal> {
-  const problem = problemOf(runtime, request)
+  const problem = findProblem(runtime, request)
   if (problem !== null) return problem
   const suffix = request.id == null ? runtime.ids.next() : idSuffix(request.id)
   // An id that its sender chose must not name a session: it could be anybody's.
@@ -78,7 +78,7 @@ export async function post(runtime: Runtime, request: SendRequest): Promise<Post
     boundary: runtime.ids.boundary(),
   }
   const decided = await openTurn(runtime, `turn_${suffix}`, session, () =>
-    runtime.store.transact(keysOf(sending), (tx) => decide(tx, runtime, sending)),
+    runtime.store.transact(listKeys(sending), (tx) => decide(tx, runtime, sending)),
   )
   if (!isOpened(decided)) return decided === 'known' ? sentBefore(runtime, sending) : decided
   const { input: sent, started } = decided
@@ -94,7 +94,7 @@ export async function post(runtime: Runtime, request: SendRequest): Promise<Post
   }
 }
 
-function problemOf(runtime: Runtime, request: SendRequest): Refusal | null {
+function findProblem(runtime: Runtime, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
   if (request.id != null && !messageIdPattern.test(request.id))
     return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
@@ -116,12 +116,12 @@ async function decide(
 ): Promise<OpenedTurn<EventOf<'message.sent'>> | Refusal | 'known'> {
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
-  const draft = await draftOf(tx, sending, turn)
+  const draft = await findDraft(tx, sending, turn)
   if (draft === 'known' || isRefusal(draft)) return draft
   const answered = await answeredBy(tx, sending)
   if (answered !== null && isRefusal(answered)) return answered
-  const facts = await factsOf(tx, runtime, sending)
-  const fresh = await freshOf(tx, runtime, sending)
+  const facts = await readFacts(tx, runtime, sending)
+  const fresh = await makeSession(tx, runtime, sending)
   if (fresh !== null && isRefusal(fresh)) return fresh
   const row = facts.target.session ?? fresh?.row ?? null
   const agent =
@@ -137,7 +137,7 @@ async function decide(
       target: session,
       fresh: made?.row ?? null,
       targetAgent: agent,
-      client: clientOf(sender),
+      client: senderClient(sender),
       now: request.now ?? false,
       taskHash: sender.kind === 'turn' ? hashText(request.text) : '',
       maxTokens: request.maxTokens,
@@ -214,9 +214,9 @@ function messageEvent(
     turn,
     message: request.id ?? `msg_${suffix}`,
     flow,
-    from: fromTurn?.row.session ?? clientOf(sender),
+    from: fromTurn?.row.session ?? senderClient(sender),
     senderTurn: fromTurn?.row.id ?? null,
-    source: sourceOf(sender),
+    source: senderSource(sender),
     applet: sender.kind === 'applet' ? sender.name : null,
     inReplyTo: request.inReplyTo ?? null,
     text: request.text,

@@ -43,11 +43,11 @@ export const senderOwner = (sender: Sender): SessionId =>
 export const senderAuthor = (sender: Sender): Author => ({
   session: senderOwner(sender),
   turn: sender.kind === 'turn' ? sender.running.row.id : null,
-  source: sourceOf(sender),
+  source: senderSource(sender),
   by: sender.kind === 'released' ? 'user' : undefined,
 })
 
-export const clientOf = (sender: Sender): SessionId | null =>
+export const senderClient = (sender: Sender): SessionId | null =>
   sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
 
 export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
@@ -66,5 +66,5 @@ export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWo
       : null,
 })
 
-export const sourceOf = (sender: Sender): MessageSource =>
+export const senderSource = (sender: Sender): MessageSource =>
   sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'

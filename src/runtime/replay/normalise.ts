@@ -56,7 +56,7 @@ export type Normalise = (event: Event) => string
 export function normaliser(ids: ReadonlySet<string>, redacted: (event: Event) => boolean): Normalise {
   const names = new Map<string, string>()
   const counts = new Map<string, number>()
-  const nameOf = (given: string, kind: string): string => {
+  const nameId = (given: string, kind: string): string => {
     const known = names.get(`${kind} ${given}`)
     if (known !== undefined) return known
     const count = (counts.get(kind) ?? 0) + 1
@@ -67,9 +67,9 @@ export function normaliser(ids: ReadonlySet<string>, redacted: (event: Event) =>
   }
   return (event) => {
     const plain = withoutClock(event, redacted(event))
-    const key = 'key' in event ? { key: nameOf(event.key, 'key_') } : {}
+    const key = 'key' in event ? { key: nameId(event.key, 'key_') } : {}
     return canonical({ ...plain, ...key }).replaceAll(idLike, (text: string, kind: string) =>
-      ids.has(text) ? nameOf(text, `${kind}_`) : text,
+      ids.has(text) ? nameId(text, `${kind}_`) : text,
     )
   }
 }

@@ -66,15 +66,15 @@ export async function historyThen(
     const numbers = Array.from({ length: Math.min(entriesPerPage, last) }, (_, index) => last - index)
     for (const entry of await store.entriesByNumber(session, numbers)) {
       tokens += entry.tokens
-      if (tokens > tokensMax) return pageOf(entries, total)
+      if (tokens > tokensMax) return cutPage(entries, total)
       entries.unshift(entry)
-      if (tokens === tokensMax) return pageOf(entries, total)
+      if (tokens === tokensMax) return cutPage(entries, total)
     }
   }
-  return pageOf(entries, total)
+  return cutPage(entries, total)
 }
 
-const pageOf = (entries: Entry[], total: number): EntryPage => ({
+const cutPage = (entries: Entry[], total: number): EntryPage => ({
   entries,
   total,
   dropped: { budget: total - entries.length },
@@ -171,7 +171,7 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
     target: {
       session: refusal?.code === 'session_unknown' ? null : target,
       queued: refusal?.code === 'queue_full' ? refusal.queued : 0,
-      waitPath: refusal?.code === 'call_deadlock' ? refusal.path.slice(1).map(hopOf) : null,
+      waitPath: refusal?.code === 'call_deadlock' ? refusal.path.slice(1).map(toHop) : null,
     },
   }
 }
@@ -181,7 +181,7 @@ const isPast = (refusal: Refusal | null): boolean =>
   refusal?.code === 'call_ended' && refusal.why === deadlinePassed
 
 /** `agent (ses_…)`, as a refusal names the hops of a ring. */
-function hopOf(text: string): { agent: string; session: SessionId } {
+function toHop(text: string): { agent: string; session: SessionId } {
   const [, agent = text, session = 'ses_unknown'] = /^(.*) \((ses_.*)\)$/.exec(text) ?? []
   return { agent, session: session as SessionId }
 }

@@ -155,7 +155,7 @@ function depart(replaying: Replaying, departure: Departure | null): void {
  */
 function endOfRecord(replaying: Replaying, strays: readonly Stray[]): void {
   const { turn, rerun, ports } = replaying
-  const stop = stopOf(turn)
+  const stop = findStop(turn)
   if (stop !== null) {
     if (rerun.stop !== null) return
     rerun.stop = stop
@@ -179,7 +179,7 @@ function endOfRecord(replaying: Replaying, strays: readonly Stray[]): void {
   }
 }
 
-function stopOf({ ended, cancelled }: RecordedTurn): string | null {
+function findStop({ ended, cancelled }: RecordedTurn): string | null {
   if (ended === null) return 'the record ends before the turn does'
   if (cancelled?.event.type === 'turn.cancelled')
     return `the turn was stopped (${cancelled.event.outcome}: ${cancelled.event.cause})`

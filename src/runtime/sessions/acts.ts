@@ -35,9 +35,9 @@ async function refuseCall(
   const call: CallId = recorded?.call ?? `call_${runtime.ids.next()}`
   const asked =
     typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
-  const agent = preview(textOf(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
+  const agent = preview(renderField(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
   if (recorded === undefined) {
-    const task = preview(textOf(asked['task'] ?? asked['message']), taskShownMax)
+    const task = preview(renderField(asked['task'] ?? asked['message']), taskShownMax)
     const event: EventOf<'call.refused'> = {
       type: 'call.refused',
       session: running.row.session,
@@ -66,7 +66,7 @@ async function refuseCall(
 
 const taskShownMax = 2000
 const agentShownMax = 200
-const textOf = (value: Json | undefined): string =>
+const renderField = (value: Json | undefined): string =>
   value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 
 /** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
@@ -93,7 +93,7 @@ async function waitForCall(
   try {
     const known = await readEnding(runtime, id)
     const ended = known?.ended ?? (await blockOn(runtime, running, row.session, ending, timeoutMs))
-    if (ended === null) return { partial: partialOf(runtime, id) }
+    if (ended === null) return { partial: readPartial(runtime, id) }
     if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
     const opened = await runtime.store.event(row.openedSeq)
     return {
@@ -122,7 +122,7 @@ export async function waitAsClient(
   try {
     const known = await readEnding(runtime, call as CallId)
     const ended = known?.ended ?? (await race(runtime, signal, ending, timeoutMs))
-    if (ended === null) return { partial: partialOf(runtime, call as CallId) }
+    if (ended === null) return { partial: readPartial(runtime, call as CallId) }
     const opened = await runtime.store.event(row.openedSeq)
     return {
       result: toResult(ended, row),
@@ -133,7 +133,7 @@ export async function waitAsClient(
   }
 }
 
-function partialOf(runtime: Runtime, call: CallId): string {
+function readPartial(runtime: Runtime, call: CallId): string {
   const running = runtime.running.get(toTurnId(call))
   return running === undefined ? '' : turnProgress(running).output
 }
@@ -165,9 +165,9 @@ function race(
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
-    const silence = runtime.alarm.after(ms, () => settle(null))
+    const clearAlarm = runtime.alarm.after(ms, () => settle(null))
     const settle = (ended: EventOf<'call.ended'> | null): void => {
-      silence()
+      clearAlarm()
       signal.removeEventListener('abort', abort)
       resolve(ended)
     }
@@ -187,7 +187,7 @@ export async function readOutput(
   const row = await ownCall(runtime, session, call)
   if (isRefusal(row)) return row
   const known = await readEnding(runtime, call as CallId)
-  const output = known?.ended.output ?? partialOf(runtime, call as CallId)
+  const output = known?.ended.output ?? readPartial(runtime, call as CallId)
   const start = whole(output, Math.min(offset, output.length))
   const end = whole(output, Math.min(start + Math.max(2, limit), output.length))
   return {

@@ -33,7 +33,7 @@ export type AgentMaker = {
 
 export type AgentBook = Agents & {
   load(lists: Lists): Promise<void>
-  heed(hint: Hint): void
+  apply(hint: Hint): void
   made(id: string): Made | undefined
   all(): Made[]
 }
@@ -73,7 +73,7 @@ export function agentBook(
       for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at))
         if (!deleted) add(created, at)
     },
-    heed(hint) {
+    apply(hint) {
       if (hint.kind !== 'appended') return
       for (const event of hint.events ?? []) {
         if (event.type === 'agent.created') add(event, hint.at ?? 0)

@@ -47,7 +47,7 @@ export async function askTurn(
     const sent = await send(runtime, { to: { session }, text, id, trace: use.trace })
     if (isRefusal(sent)) return sent
     const ended = await untilEnded(runtime, sent.turn, use.signal, 'the client went away')
-    const recorded = await recordedOf(runtime, sent, heard.events)
+    const recorded = await readRecord(runtime, sent, heard.events)
     return {
       turn: sent.turn,
       flow: sent.flow,
@@ -55,7 +55,7 @@ export async function askTurn(
       messageId: sent.message,
       ended,
       startedAt,
-      ...effectsOf(recorded, sent, ended, runtime.clock.now()),
+      ...collectEffects(recorded, sent, ended, runtime.clock.now()),
     }
   } finally {
     heard.stop()
@@ -73,7 +73,7 @@ function hear(runtime: Runtime, turn: TurnId): { events: StoredEvent[]; stop(): 
 /**
  * From the first to the last; what was not heard from its beginning, like a turn that a retry found, is read.
  */
-async function recordedOf(
+async function readRecord(
   runtime: Runtime,
   { turn, session }: Sent,
   heard: readonly StoredEvent[],
@@ -94,7 +94,7 @@ async function recordedOf(
 }
 
 /** What the turn did. Its end has the time of the log: a retry is told the same. */
-function effectsOf(
+function collectEffects(
   events: readonly StoredEvent[],
   sent: Sent,
   ended: EventOf<'turn.ended'>,

@@ -146,15 +146,15 @@ export async function untilGone<T>(
     else runtime.attached.delete(turn)
     return left
   }
-  const leave = (): void => {
+  const cancelTurn = (): void => {
     if (detach() === 0) void cancel(runtime, turn, 'cancelled', 'the client went away').catch(runtime.report)
   }
-  if (signal.aborted) leave()
-  else signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) cancelTurn()
+  else signal.addEventListener('abort', cancelTurn, { once: true })
   try {
     return await answer
   } finally {
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', cancelTurn)
     if (waits) detach()
   }
 }

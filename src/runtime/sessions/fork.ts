@@ -27,7 +27,7 @@ export async function forkSession(
 ): Promise<SessionRow | Refusal> {
   if (ask.back !== null && ask.messageId !== null)
     return badInput('messageId', ask.messageId, 'nothing together with back')
-  const upTo = ask.messageId === null ? null : await entryOf(runtime, ask.from, ask.messageId)
+  const upTo = ask.messageId === null ? null : await findEntry(runtime, ask.from, ask.messageId)
   if (upTo !== null && typeof upTo === 'object') return upTo
   const session: SessionId = `ses_${ask.id ?? runtime.ids.next()}`
   const own = sender.kind === 'turn' ? sender.running.row : null
@@ -78,7 +78,7 @@ export async function forkSession(
 }
 
 /** Which entry of a conversation a message is. */
-async function entryOf(runtime: Runtime, session: SessionId, messageId: string): Promise<number | Refusal> {
+async function findEntry(runtime: Runtime, session: SessionId, messageId: string): Promise<number | Refusal> {
   const known = await runtime.lists.mail.message(messageId)
   if (known === null) return { code: 'message_unknown', message: messageId }
   const turn = known.turn === null ? null : await runtime.store.turn(known.turn)

@@ -40,14 +40,14 @@ async function run(
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
   let key = ''
-  const leave = (): void => void endCalls(runtime, running, key).catch(runtime.report)
+  const cancelTurn = (): void => void endCalls(runtime, running, key).catch(runtime.report)
   if (signal.aborted)
     return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
-  signal.addEventListener('abort', leave, { once: true })
+  signal.addEventListener('abort', cancelTurn, { once: true })
   try {
     return await runToolOutside(runtime, running, tool, input, (own) => (key = own))
   } finally {
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', cancelTurn)
   }
 }
 

@@ -46,7 +46,7 @@ export function startRun(runtime: Runtime, request: SendRequest): Run {
         startedAt + request.timeoutMs - runtime.clock.elapsed(),
         () => void cancel(runtime, sent.turn, 'timed_out', 'deadline').catch(runtime.report),
       )
-    return resultOf(runtime, sent, startedAt)
+    return awaitResult(runtime, sent, startedAt)
   })
   // Whoever only iterates has not asked for the result; a fault reaches those who await it.
   result.catch(() => undefined)
@@ -80,7 +80,7 @@ const refused = (refusal: Refusal): RunResult => ({
   flow: null,
 })
 
-async function resultOf(runtime: Runtime, sent: Sent, startedAt: number): Promise<RunResult> {
+async function awaitResult(runtime: Runtime, sent: Sent, startedAt: number): Promise<RunResult> {
   const ended = await turnEnding(runtime, sent.turn)
   return {
     success: ended.outcome === 'completed',

@@ -25,10 +25,10 @@ export function createSessionActs(runtime: Runtime, running: Running): SessionAc
    * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
    * id, however long a chain of messages is.
    */
-  const idOf = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
+  const deriveId = (key: string): string => fingerprint(`${running.row.id}\n${key}`)
   return {
-    send: (to, text, key) => sendTo(runtime, sender, to, text, idOf(key)),
-    spawn: (request, key) => spawn(runtime, sender, running.session, request, idOf(key)),
+    send: (to, text, key) => sendTo(runtime, sender, to, text, deriveId(key)),
+    spawn: (request, key) => spawn(runtime, sender, running.session, request, deriveId(key)),
     state: (session) => stateNamed(runtime, session),
     waitForSession: (session, timeoutMs) => waitAsTurn(runtime, running, session, timeoutMs),
     ...createMailActs(
@@ -36,7 +36,7 @@ export function createSessionActs(runtime: Runtime, running: Running): SessionAc
       running.session,
       { sender, session: running.session, trace: null, cwd: running.session.cwd },
       { session: running.row.session, running },
-      idOf,
+      deriveId,
     ),
   }
 }

@@ -28,7 +28,7 @@ export async function claimSession(runtime: Runtime, session: SessionId): Promis
     if (!(await endOverdue(runtime, session))) return
     const claimed = await runtime.store.transact([`session:${session}`], async (tx) => {
       const facts = await tx.session(session)
-      const claim = claimOf(runtime, facts, tx.now)
+      const claim = decideClaim(runtime, facts, tx.now)
       if (claim === null) return null
       tx.append(claim.event)
       return claim.claimed
@@ -36,7 +36,7 @@ export async function claimSession(runtime: Runtime, session: SessionId): Promis
     if (claimed !== null) await begin(runtime, claimed)
     else await endOrphan(runtime, session)
   } catch (error) {
-    runtime.lost.add(session)
+    runtime.brokenOff.add(session)
     throw error
   } finally {
     runtime.claiming.delete(session)
@@ -57,7 +57,7 @@ async function endOverdue(runtime: Runtime, session: SessionId): Promise<boolean
   }
 }
 
-function claimOf(
+function decideClaim(
   runtime: Runtime,
   { session, running, runnerAlive, next }: SessionFacts,
   now: number,
@@ -101,21 +101,21 @@ const isDead = (runtime: Runtime, { id, node }: TurnRow, runnerAlive: boolean): 
   node === runtime.node ? !runtime.running.has(id) && !runtime.starting.has(id) : !runnerAlive
 
 async function begin(runtime: Runtime, { row, session, takeover }: Claimed): Promise<void> {
-  const input = await inputOf(runtime, row)
+  const input = await readInput(runtime, row)
   const recorded = takeover ? await readRecorded(runtime.store, row) : null
   const before =
     recorded?.runs.flatMap(({ event }) =>
       event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event],
     ) ?? []
   if (diedTwice(before, runtime.node)) return failTaken(runtime, row, input, diedTwiceError) // R11
-  const endings = recorded === null ? [] : await endingsOf(runtime, recorded)
+  const endings = recorded === null ? [] : await readEndings(runtime, recorded)
   runtime.rooms.start(row, session, input, recorded)
   const running = runtime.running.get(row.id)
   if (running !== undefined) for (const ended of endings) settleBelow(running, ended)
 }
 
 /** Calls of the turn that have ended already: what they used is known before the turn goes on. */
-async function endingsOf(runtime: Runtime, recorded: Recorded): Promise<EventOf<'call.ended'>[]> {
+async function readEndings(runtime: Runtime, recorded: Recorded): Promise<EventOf<'call.ended'>[]> {
   const endings: EventOf<'call.ended'>[] = []
   for (const { event } of recorded.events) {
     const found = event.type === 'call.opened' ? await readEnding(runtime, event.call) : null
@@ -124,7 +124,7 @@ async function endingsOf(runtime: Runtime, recorded: Recorded): Promise<EventOf<
   return endings
 }
 
-async function inputOf(runtime: Runtime, row: TurnRow): Promise<Running['input']> {
+async function readInput(runtime: Runtime, row: TurnRow): Promise<Running['input']> {
   const stored = await runtime.store.event(row.openedSeq)
   if (stored !== null && 'grant' in stored.event) return stored.event
   throw new Error(`the input of ${row.id} is not in the log`)
@@ -194,7 +194,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
     runtime.stopping.signal.aborted
   )
     return
-  const input = await inputOf(runtime, row)
+  const input = await readInput(runtime, row)
   // Version 0.1.0 did not record what was asked for.
   if (row.stopping !== null || input.type !== 'message.sent' || input.use === undefined)
     return endLost(runtime, row)

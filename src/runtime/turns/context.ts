@@ -40,7 +40,7 @@ export async function buildContext(
   )
   const tokensMax = request.maxContextTokens ?? runtime.limits.contextTokens
   const parts: Record<string, number> = {
-    prompt: promptTokensOf(runtime, target),
+    prompt: countPrompt(runtime, target),
     task: await countGently(runtime.count, prompt),
   }
   const filter = request.context
@@ -58,7 +58,7 @@ export async function buildContext(
   if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
   const page =
     fresh && filter !== null && wantsMessages(filter)
-      ? await messagesOf(runtime, caller.row.session, filter, tokensMax - fixed, boundary)
+      ? await selectMessages(runtime, caller.row.session, filter, tokensMax - fixed, boundary)
       : null
   if (page !== null && page.tokens > 0) parts['messages'] = page.tokens
   const messages =
@@ -99,7 +99,7 @@ export const renderPrompt = (
     attachment,
   )
 
-function promptTokensOf(runtime: Runtime, agent: Agent): number {
+function countPrompt(runtime: Runtime, agent: Agent): number {
   const known = promptTokens.get(agent)
   if (known !== undefined) return known
   const tokens = agent.prompt === '' ? 0 : runtime.count(agent.prompt)
@@ -107,7 +107,7 @@ function promptTokensOf(runtime: Runtime, agent: Agent): number {
   return tokens
 }
 
-async function messagesOf(
+async function selectMessages(
   runtime: Runtime,
   session: SessionId,
   filter: ContextFilter,

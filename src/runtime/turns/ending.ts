@@ -44,7 +44,7 @@ export async function finishTurn(runtime: Runtime, running: Running, result: Tur
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
     const heir =
       facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
-        ? await heirOf(tx, facts.turn)
+        ? await findHeir(tx, facts.turn)
         : null
     tx.append(
       ...buffered,
@@ -56,7 +56,7 @@ export async function finishTurn(runtime: Runtime, running: Running, result: Tur
 /**
  * Along the path, from the caller up: a session that a call made is there only while that call is pending.
  */
-async function heirOf(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
+async function findHeir(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
   for (const { session } of grant.path.slice(0, -1).toReversed()) {
     const { session: row, running } = await tx.session(session)
     if (

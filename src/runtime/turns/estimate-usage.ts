@@ -38,10 +38,10 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     schemas.set(schema, tokens)
     return tokens
   }
-  const inputOf = (request: ModelRequest): number => {
+  const countInput = (request: ModelRequest): number => {
     const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
     for (; counted.messages < request.messages.length; counted.messages += 1)
-      counted.tokens += tokensOf(request.messages[counted.messages])
+      counted.tokens += countMessage(request.messages[counted.messages])
     conversations.set(request.messages, counted)
     let tokens = counted.tokens + countKept(request.system)
     for (const tool of request.tools)
@@ -50,28 +50,30 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
   }
   const ahead = async (request: ModelRequest, text: string): Promise<void> => {
     for (const message of request.messages.slice(conversations.get(request.messages)?.messages ?? 0)) {
-      const long = longTextOf(message)
+      const long = findLongText(message)
       if (long !== null) longTexts.set(message, await countGently(count, long))
     }
     await countGently(count, text)
   }
-  const tokensOf = (message: LoopMessage | undefined): number => {
+  const countMessage = (message: LoopMessage | undefined): number => {
     if (message === undefined) return 0
     const tokens =
       longTexts.get(message) ??
-      (message.role !== 'tool' && message.tokens !== undefined ? message.tokens : count(textOf(message)))
-    return message.role === 'assistant' ? tokens + tokensOfCalls(message.toolCalls, count) : tokens
+      (message.role !== 'tool' && message.tokens !== undefined
+        ? message.tokens
+        : count(renderMessage(message)))
+    return message.role === 'assistant' ? tokens + countCalls(message.toolCalls, count) : tokens
   }
   const estimate = (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage => ({
-    input: inputOf(request),
-    output: count(text) + tokensOfCalls(toolCalls, count),
+    input: countInput(request),
+    output: count(text) + countCalls(toolCalls, count),
     estimated: true,
   })
   return Object.assign(estimate, { ahead })
 }
 
 /** What of a message is to be counted. */
-function textOf(message: LoopMessage): string {
+function renderMessage(message: LoopMessage): string {
   if (message.role !== 'tool') return message.text
   return typeof message.value === 'string' ? message.value : JSON.stringify(message.value)
 }
@@ -79,11 +81,11 @@ function textOf(message: LoopMessage): string {
 /** Shorter ones are counted when they are needed. */
 const longTextUnits = 1024
 
-function longTextOf(message: LoopMessage): string | null {
+function findLongText(message: LoopMessage): string | null {
   if (message.role !== 'tool' && message.tokens !== undefined) return null
-  const text = textOf(message)
+  const text = renderMessage(message)
   return text.length > longTextUnits ? text : null
 }
 
-const tokensOfCalls = (calls: readonly AskedCall[], count: CountTokens): number =>
+const countCalls = (calls: readonly AskedCall[], count: CountTokens): number =>
   calls.reduce((sum, call) => sum + count(`${call.name} ${JSON.stringify(call.input)}`), 0)

@@ -29,7 +29,7 @@ export async function askPerson(
   const question = questionId(running, key)
   const known = await lookUp(runtime, running, question)
   if (known?.answer != null) return { answer: known.answer, by: known.by ?? '' }
-  const deadline = known?.deadline ?? deadlineOf(runtime, running)
+  const deadline = known?.deadline ?? setDeadline(runtime, running)
   const end = runtime.clock.elapsed() + (deadline - runtime.clock.now())
   if (known === null)
     await flush(runtime, running, [askedEvent(running, question, key, tool, input, deadline)])
@@ -37,7 +37,7 @@ export async function askPerson(
 }
 
 /** A little before the turn's own end, so that it can still use the answer. */
-function deadlineOf(runtime: Runtime, running: Running): number {
+function setDeadline(runtime: Runtime, running: Running): number {
   const left = timeLeft(runtime, running)
   return Math.floor(runtime.clock.now() + Math.max(0, left - Math.min(2000, left * 0.05)))
 }
@@ -98,11 +98,11 @@ async function waitForAnswer(
 ): Promise<{ answer: Answer; by: string }> {
   const { signal } = running.abort
   for (;;) {
-    const given = await answerOf(runtime, running, question)
+    const given = await readAnswer(runtime, running, question)
     if (given !== null) return given
     if (runtime.clock.elapsed() >= end) {
       await answerQuestion(runtime, question, 'deny', deadlineCause)
-      return (await answerOf(runtime, running, question)) ?? { answer: 'deny', by: deadlineCause }
+      return (await readAnswer(runtime, running, question)) ?? { answer: 'deny', by: deadlineCause }
     }
     await told(runtime, question, end - runtime.clock.elapsed(), signal)
   }
@@ -114,8 +114,8 @@ const lookAgainMs = 1000
 function told(runtime: Runtime, question: string, leftMs: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const forget = (): void => {
-      silence()
-      deaf()
+      clearAlarm()
+      unsubscribe()
       signal.removeEventListener('abort', abort)
     }
     const settle = (): void => {
@@ -127,14 +127,14 @@ function told(runtime: Runtime, question: string, leftMs: number, signal: AbortS
       forget()
       reject(signal.reason)
     }
-    const silence = runtime.alarm.after(Math.min(leftMs, lookAgainMs), settle)
-    const deaf = listen(runtime.questionWaiters, question, settle)
+    const clearAlarm = runtime.alarm.after(Math.min(leftMs, lookAgainMs), settle)
+    const unsubscribe = listen(runtime.questionWaiters, question, settle)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
   })
 }
 
-async function answerOf(
+async function readAnswer(
   runtime: Runtime,
   running: Running,
   question: string,

@@ -49,19 +49,19 @@ export async function runTool(
     const no = refusal ?? unavailable(runtime, running, name)
     return tool?.refuse === undefined
       ? refusedAnswer(no)
-      : tool.refuse(no, input, contextOf(runtime, running, key))
+      : tool.refuse(no, input, buildContext(runtime, running, key))
   }
   running.toolCalls.add(name)
   running.toolsRunning += 1
   try {
-    const no = running.agent.ask.includes(name) ? await leave(runtime, running, name, input, key) : null
+    const no = running.agent.ask.includes(name) ? await askLeave(runtime, running, name, input, key) : null
     if (no !== null)
       return tool.refuse === undefined
         ? refusedAnswer(no)
-        : tool.refuse(no, input, contextOf(runtime, running, key))
+        : tool.refuse(no, input, buildContext(runtime, running, key))
     const answer =
       tool.effect === 'call'
-        ? await tool.run(input, contextOf(runtime, running, key))
+        ? await tool.run(input, buildContext(runtime, running, key))
         : await recordTool(runtime, running, tool, key, input)
     return answer
   } finally {
@@ -70,8 +70,8 @@ export async function runTool(
   }
 }
 
-/** A person's leave, or the refusal where there is none. */
-async function leave(
+/** A person's askLeave, or the refusal where there is none. */
+async function askLeave(
   runtime: Runtime,
   running: Running,
   name: string,
@@ -110,7 +110,7 @@ function unavailable(runtime: Runtime, running: Running, name: string): Refusal 
   }
 }
 
-const contextOf = (runtime: Runtime, running: Running, stepKey: string) => ({
+const buildContext = (runtime: Runtime, running: Running, stepKey: string) => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
@@ -180,7 +180,7 @@ async function attempt(
   input: Json,
 ): Promise<ToolAnswer> {
   try {
-    return await tool.run(input, contextOf(runtime, running, key))
+    return await tool.run(input, buildContext(runtime, running, key))
   } catch (error) {
     if (running.abort.signal.aborted || error instanceof Fenced) throw error
     return {

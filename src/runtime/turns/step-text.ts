@@ -16,13 +16,13 @@ export async function addSteps(runtime: Runtime, session: SessionId, entry: Entr
   const { events } = await readRecorded(runtime.store, row)
   const lines: string[] = []
   for (const stored of events) {
-    const text = await lineOf(runtime, stored)
+    const text = await renderStep(runtime, stored)
     if (text !== null) lines.push(text)
   }
   return lines.length === 0 ? entry : { ...entry, steps: lines.join('\n') }
 }
 
-async function lineOf(runtime: Runtime, { event }: StoredEvent): Promise<string | null> {
+async function renderStep(runtime: Runtime, { event }: StoredEvent): Promise<string | null> {
   if (event.type === 'step.ended' && event.kind === 'tool')
     return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
   if (event.type !== 'call.opened') return null

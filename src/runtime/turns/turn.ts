@@ -62,7 +62,7 @@ const missingAgent = (name: string): Running['agent'] => ({
 })
 
 async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Promise<void> {
-  const silence = watch(runtime, running)
+  const clearAlarm = watch(runtime, running)
   const forget = noteTrace(runtime, running)
   try {
     const outcome: TurnOutcome = unknown
@@ -82,7 +82,7 @@ async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Pr
       throw error
     }
   } finally {
-    silence()
+    clearAlarm()
     forget()
     if (runtime.running.get(running.row.id) === running) {
       runtime.running.delete(running.row.id)
@@ -99,7 +99,7 @@ async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Pr
  */
 async function finish(runtime: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
   try {
-    await finishTurn(runtime, running, await resultOf(runtime, running, outcome))
+    await finishTurn(runtime, running, await toTurnResult(runtime, running, outcome))
   } catch (error) {
     if (error instanceof Fenced || runtime.stopping.signal.aborted) throw error
     running.buffer = []
@@ -107,7 +107,7 @@ async function finish(runtime: Runtime, running: Running, outcome: TurnOutcome):
     await finishTurn(
       runtime,
       running,
-      await resultOf(runtime, running, {
+      await toTurnResult(runtime, running, {
         outcome: 'failed',
         output: '',
         error: `not_recorded: ${reason}`,
@@ -168,11 +168,11 @@ function checked(outcome: TurnOutcome): TurnOutcome {
 function untilLeft(runtime: Runtime, running: Running, run: Promise<TurnOutcome>): Promise<TurnOutcome> {
   const { signal } = running.abort
   return new Promise<TurnOutcome>((resolve, reject) => {
-    const leave = (): void => {
+    const giveUp = (): void => {
       runtime.alarm.after(stopGraceMs, () => reject(signal.reason))
     }
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
     run.then(resolve, reject)
   })
 }
@@ -204,7 +204,7 @@ function broken(running: Running, error: unknown): TurnOutcome {
  * A turn that was told to stop ends as it was told, with what it had said; a success without output is a
  * failure.
  */
-async function resultOf(runtime: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
+async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutcome): Promise<TurnResult> {
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
@@ -224,11 +224,11 @@ async function resultOf(runtime: Runtime, running: Running, ended: TurnOutcome):
     toolCalls: [...running.toolCalls],
     tokensUsed: running.tokensUsed,
     tokensBelow: running.tokensBelow,
-    entry: running.session.kind === 'persistent' ? await entryOf(runtime, running, output, error) : null,
+    entry: running.session.kind === 'persistent' ? await buildEntry(runtime, running, output, error) : null,
   }
 }
 
-async function entryOf(
+async function buildEntry(
   runtime: Runtime,
   { input, session, row }: Running,
   output: string,
