@@ -15,7 +15,8 @@ const retryHeader = {
       minLength: 1,
       maxLength: 255,
       description:
-        'the same key again is the same act: it has one effect, and the answer of the first try, also after a crash of the server',
+        'the same key again is the same act: it has one effect, and the answer of the first try, also ' +
+        'after a crash of the server',
     },
   },
 }
@@ -31,7 +32,9 @@ export async function buildApiDescription(routes: readonly RouteOptions[], versi
         title: 'Tieline',
         version,
         description:
-          'The line between LLM agents: sessions, messages, calls and one log of events. Every error has the same shape; ids may be a unique part of an id; a POST with an Idempotency-Key may be repeated.',
+          'The line between LLM agents: sessions, messages, calls and one log of events. Every error has ' +
+          'the same shape; ids may be a unique part of an id; a POST with an Idempotency-Key may be ' +
+          'repeated.',
       },
       components: {
         securitySchemes: {
@@ -39,7 +42,8 @@ export async function buildApiDescription(routes: readonly RouteOptions[], versi
             type: 'http',
             scheme: 'bearer',
             description:
-              'the token of the server, of a session (tls_…) or of a turn (tlt_…); not needed on a loopback server without tokens',
+              'the token of the server, of a session (tls_…) or of a turn (tlt_…); not needed on a loopback ' +
+              'server without tokens',
           },
         },
       },

@@ -13,7 +13,8 @@ export function callRoutes(app: App, deps: Deps): void {
     {
       summary: 'Call an agent',
       description:
-        "Blocks until the call has ended, whatever its outcome; a client that disconnects has cancelled it. A call that was not allowed is an error with the refusal's status, and is recorded too.",
+        'Blocks until the call has ended, whatever its outcome; a client that disconnects has cancelled ' +
+        "it. A call that was not allowed is an error with the refusal's status, and is recorded too.",
       body: NewCall,
       answers: { 200: CallAnswer, 202: CallAnswer },
       status: (_answer, body) => (body.background === true ? 202 : 200),
@@ -69,7 +70,8 @@ function flowRoutes(app: App, deps: Deps): void {
     {
       summary: 'The events of one request, oldest first',
       description:
-        'Of all its turns, in the shape of the event stream. Also of one that is long over: nothing has to be read from the beginning of the log.',
+        'Of all its turns, in the shape of the event stream. Also of one that is long over: nothing has ' +
+        'to be read from the beginning of the log.',
       params,
       query: FlowEventsQuery,
       answers: { 200: FlowEvents },

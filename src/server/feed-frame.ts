@@ -59,11 +59,9 @@ export function createFrames(keptMax = keptBytesMax): Frames {
     event(stored) {
       const known = kept.get(stored.seq)
       if (known !== undefined) return known
-      const frame = new TextFrame(
-        'event',
-        String(stored.seq),
-        `"seq":"${stored.seq}","at":${stored.at},"sessionId":${JSON.stringify(stored.event.session)},"event":${JSON.stringify(stored.event)}`,
-      )
+      const { seq: number, at, event } = stored
+      const place = `"seq":"${number}","at":${at},"sessionId":${JSON.stringify(event.session)}`
+      const frame = new TextFrame('event', String(number), `${place},"event":${JSON.stringify(event)}`)
       kept.set(stored.seq, frame)
       bytes += frame.bytes
       for (const [seq, old] of kept) {

@@ -30,7 +30,10 @@ const Query = z.strictObject({
 })
 
 const description =
-  'Each event has an id, its seq, which is a cursor: give the last one as `after` or `Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they have no id. Whoever comes in the middle of a step is first given what it has said so far, as one delta.'
+  'Each event has an id, its seq, which is a cursor: give the last one as `after` or ' +
+  '`Last-Event-ID` to go on without a gap. Events of kind `delta` are text as it streams; they ' +
+  'have no id. Whoever comes in the middle of a step is first given what it has said so far, as ' +
+  'one delta.'
 
 export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: number): void {
   const schema = {
@@ -121,9 +124,9 @@ function openStream(
       buffered: () => writes.buffered(raw, () => raw.writableLength),
       drop(lastSeq) {
         log('warn', 'a slow client was dropped', { lastSeq, buffered: raw.writableLength })
-        finish(
-          `event: error\ndata: ${JSON.stringify({ error: { code: 'slow_client', message: `You read too slowly. Come back with after=${lastSeq}.` }, after: String(lastSeq) })}\n\n`,
-        )
+        const message = `You read too slowly. Come back with after=${lastSeq}.`
+        const data = { error: { code: 'slow_client', message }, after: String(lastSeq) }
+        finish(`event: error\ndata: ${JSON.stringify(data)}\n\n`)
       },
     },
     listener: {

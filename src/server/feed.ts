@@ -58,25 +58,7 @@ export function createListeners({
   const listeners = new Set<Listener>()
   const frames = createFrames()
   const fault = (error: unknown): void => log('error', 'a feed broke', { stack: faultText(error) })
-  /**
-   * Those that hold most go first, until the rest fits; they can come back with the number of their last
-   * event.
-   */
-  const shed = (): void => {
-    const held = [...listeners]
-      .map((listener) => ({ listener, bytes: listener.held() }))
-      .toSorted((a, b) => b.bytes - a.bytes)
-    let total = held.reduce((sum, { bytes }) => sum + bytes, 0)
-    for (const { listener, bytes } of held) {
-      if (total <= bufferedBytesTotalMax) return
-      total -= bytes
-      listeners.delete(listener)
-      log('warn', 'a client that reads too slowly was dropped, because all together hold too much', {
-        buffered: bytes,
-      })
-      callEach(fault, [() => listener.shed()])
-    }
-  }
+  const shed = (): void => shedMost(listeners, bufferedBytesTotalMax, log, fault)
   let handedBytes = 0
   /**
    * Looks at everybody each time that a part of what they may hold was handed out: between two looks they
@@ -123,6 +105,28 @@ export function createListeners({
         [...listeners].map((listener) => () => listener.end()),
       )
     },
+  }
+}
+
+/** Those that hold most go first, until the rest fits; they can come back with the number of their last event. */
+function shedMost(
+  listeners: Set<Listener>,
+  bytesMax: number,
+  log: LogSink,
+  fault: (error: unknown) => void,
+): void {
+  const held = [...listeners]
+    .map((listener) => ({ listener, bytes: listener.held() }))
+    .toSorted((a, b) => b.bytes - a.bytes)
+  let total = held.reduce((sum, { bytes }) => sum + bytes, 0)
+  for (const { listener, bytes } of held) {
+    if (total <= bytesMax) return
+    total -= bytes
+    listeners.delete(listener)
+    log('warn', 'a client that reads too slowly was dropped, because all together hold too much', {
+      buffered: bytes,
+    })
+    callEach(fault, [() => listener.shed()])
   }
 }
 

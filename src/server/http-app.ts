@@ -115,7 +115,11 @@ export async function mount(app: App, deps: Deps, guard: Guards, pageDir: string
 /** For whoever asks without upgrading; the rest of it is in the socket. */
 export function socketRoute(app: App): void {
   const description =
-    'A WebSocket. The server sends `{ type: "subscribed", after, sessionIds }`, `{ type: "event", seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text }` and `{ type: "error", error }`; the client may send `{ type: "subscribe", sessionIds?, after? }`, again and again. Without it, every event that it may see comes from now on. `?after`, `?session` and `?token` do the same at once.'
+    'A WebSocket. The server sends `{ type: "subscribed", after, sessionIds }`, `{ type: "event", ' +
+    'seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text }` ' +
+    'and `{ type: "error", error }`; the client may send `{ type: "subscribe", sessionIds?, after? ' +
+    '}`, again and again. Without it, every event that it may see comes from now on. `?after`, ' +
+    '`?session` and `?token` do the same at once.'
   app.get(
     '/ws',
     {
@@ -148,7 +152,8 @@ function answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
         : wireNo('bad_request', 'This is not HTTP/1.1.')
   const body = JSON.stringify(no.body)
   socket.end(
-    `HTTP/1.1 ${no.status} No\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${no.status} No\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ` +
+      `${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     () => socket.destroy(),
   )
 }

@@ -10,7 +10,7 @@ import { contained, faultText } from '../model/contained.ts'
 import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import { createListeners } from './feed.ts'
-import { feedSocket, type SocketDoors } from './feed-socket.ts'
+import { feedSocket, type FeedSocket, type SocketDoors } from './feed-socket.ts'
 import { eventRoutes } from './feed-sse.ts'
 import { guards, type HttpObserver } from './guards.ts'
 import { inUrl, isLoopback } from './host-guard.ts'
@@ -129,23 +129,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   socketRoute(app)
   for (const door of options.doors)
     await app.register(async (scope) => door(scope as unknown as FastifyInstance, identity))
-  const broke = (fault: unknown): void =>
-    options.log('error', 'a connection broke in the server', { stack: faultText(fault) })
-  app.server.on(
-    'upgrade',
-    contained(broke, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      const ended = (fault: unknown): void => {
-        socket.destroy()
-        broke(fault)
-      }
-      contained(ended, () => sockets.upgrade(request, socket, head))()
-    }),
-  )
-  // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
-  app.server.on(
-    'checkExpectation',
-    contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)),
-  )
+  acceptUpgrades(app, sockets, options.log)
   app.server.maxConnections = limits.connectionsMax
   await app.listen({ host: options.host, port: options.port }).catch(async (error: unknown) => {
     // Nothing that was begun for it may go on: a process whose port is taken must be able to end.
@@ -173,6 +157,26 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
         () => sockets.terminate(),
       )),
   }
+}
+
+function acceptUpgrades(app: App, sockets: FeedSocket, log: LogSink): void {
+  const broke = (fault: unknown): void =>
+    log('error', 'a connection broke in the server', { stack: faultText(fault) })
+  app.server.on(
+    'upgrade',
+    contained(broke, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      const ended = (fault: unknown): void => {
+        socket.destroy()
+        broke(fault)
+      }
+      contained(ended, () => sockets.upgrade(request, socket, head))()
+    }),
+  )
+  // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
+  app.server.on(
+    'checkExpectation',
+    contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)),
+  )
 }
 
 /** What blocks is told, and answers; what does not leave by itself in a moment is cut off. */

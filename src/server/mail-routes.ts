@@ -43,7 +43,8 @@ function inboxRoutes(app: App, deps: Deps): void {
     {
       summary: 'Accept a message for a session',
       description:
-        'One winner: the second is told who was first. A session that is run gets it as its next turn; where nothing waits, nothing is accepted.',
+        'One winner: the second is told who was first. A session that is run gets it as its next turn; ' +
+        'where nothing waits, nothing is accepted.',
       params,
       body: Accept,
       answers: { 200: AcceptedMail },
@@ -82,7 +83,8 @@ function draftRoutes(app: App, deps: Deps): void {
     {
       summary: 'Write a message',
       description:
-        'To a session that is there it waits until it is accepted; to a new one or a fork, and as a reply, it is delivered at once. The same id again changes a draft, or is the same message.',
+        'To a session that is there it waits until it is accepted; to a new one or a fork, and as a ' +
+        'reply, it is delivered at once. The same id again changes a draft, or is the same message.',
       body: NewMail,
       answers: { 202: SentMail, 201: SentMail },
       status: (sent) => ('draft' in sent && sent.draft === true ? 201 : 202),
@@ -108,7 +110,9 @@ function draftRoutes(app: App, deps: Deps): void {
     {
       summary: 'Send a draft, once',
       description:
-        'Its owner may, and the user, whatever the session does that wrote it: it is still from that session, has no more authority than the turn had that wrote it, and `releasedBy` in the log says who sent it. The sender is not woken.',
+        'Its owner may, and the user, whatever the session does that wrote it: it is still from that ' +
+        'session, has no more authority than the turn had that wrote it, and `releasedBy` in the log ' +
+        'says who sent it. The sender is not woken.',
       params,
       body: ReleaseMail,
       answers: { 202: SentMail },

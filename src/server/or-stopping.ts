@@ -16,6 +16,7 @@ export function orStopping<T>(closing: AbortSignal, work: Promise<T>): Promise<T
 }
 
 const words =
-  'The server stops. What you asked for goes on when it runs again. Ask again with the same Idempotency-Key to get the answer; without a key, look for the call in GET /api/calls.'
+  'The server stops. What you asked for goes on when it runs again. Ask again with the same ' +
+  'Idempotency-Key to get the answer; without a key, look for the call in GET /api/calls.'
 
 export const stoppingAnswer = wireNo('unavailable', words, { 'retry-after': '5' })

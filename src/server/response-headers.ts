@@ -9,7 +9,8 @@ const always: Record<string, string> = {
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
   'permissions-policy':
-    'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), midi=(), payment=(), usb=()',
+    'accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), ' +
+    'midi=(), payment=(), usb=()',
 }
 
 const noFrames = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -22,13 +23,19 @@ export const securityHeaders: Readonly<Record<PageKind, Readonly<Record<string, 
   },
   page: {
     ...always,
-    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; ${noFrames}`,
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src " +
+      "'self'; " +
+      `connect-src 'self'; manifest-src 'self'; ${noFrames}`,
     'cache-control': 'no-cache',
   },
   // The API page styles itself inline, and draws its icons from data URLs.
   docs: {
     ...always,
-    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; ${noFrames}`,
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src " +
+      "'self' data:; " +
+      `font-src 'self' data:; connect-src 'self'; ${noFrames}`,
     'cache-control': 'no-cache',
   },
 }

@@ -47,7 +47,8 @@ export function statusRoutes(app: App, deps: Deps): void {
     {
       summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies',
       description:
-        'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before somebody asks for the first time; then a long log takes a moment, and `complete` is false.',
+        'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before ' +
+        'somebody asks for the first time; then a long log takes a moment, and `complete` is false.',
       query: NumbersQuery,
       answers: { 200: Numbers },
     },

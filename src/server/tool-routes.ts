@@ -25,7 +25,8 @@ export function toolRoutes(app: App, deps: Deps): void {
     {
       summary: 'Use a tool',
       description:
-        "Blocks until the tool has answered; a client that disconnects has cancelled what it asked for. What a rule does not allow is an answer in the tool's own shape.",
+        'Blocks until the tool has answered; a client that disconnects has cancelled what it asked for. ' +
+        "What a rule does not allow is an answer in the tool's own shape.",
       params: ToolPath,
       body: ToolUse,
       answers: { 200: UsedTool },

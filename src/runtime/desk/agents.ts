@@ -117,7 +117,7 @@ async function deleteAgent({ runtime, book }: DeskParts, id: string): Promise<Ag
       ? unknown(book, id)
       : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
   const session = mainSession(id)
-  await archiveSession(runtime, runtime.lists, session)
+  await archiveSession(runtime, session)
   await runtime.store.transact([`session:${session}`], async (tx) =>
     tx.append({ type: 'agent.deleted', session, turn: null, agent: id }),
   )

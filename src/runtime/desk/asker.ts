@@ -1,5 +1,5 @@
 /** Who asks something of the runtime, and how. */
-import type { Refusal } from '../../model/refusal.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Who } from '../kernel/who.ts'
 
 export type { Who }
@@ -41,3 +41,12 @@ export const refuseAsker = (who: Who, what: string): Refusal =>
 /** For what belongs to the user alone. */
 export const onlyUser = (who: Who, what: string): Refusal | null =>
   who.kind === 'user' ? null : refuseAsker(who, what)
+
+/** Goes on with what was found, or answers with the refusal. */
+export async function andThen<T extends object, R>(
+  found: Promise<T | Refusal>,
+  next: (found: T) => R | Refusal | Promise<R | Refusal>,
+): Promise<R | Refusal> {
+  const value = await found
+  return isRefusal(value) ? value : next(value as T)
+}

@@ -48,8 +48,7 @@ export type Gate = {
 export function openGate(parts: DeskParts, asker: Asker): Gate {
   const { runtime } = parts
   const { who } = asker
-  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> =>
-    findSession(runtime, runtime.lists, idOrPart)
+  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> => findSession(runtime, idOrPart)
   const speaker = (field: string, given: string | null): Promise<SessionId | null | Refusal> =>
     findSpeaker(parts, asker, field, given)
   return {
@@ -134,7 +133,7 @@ async function findSpeaker(
 ): Promise<SessionId | null | Refusal> {
   if (who.kind === 'turn') return refuseAsker(who, `name another session (${field})`)
   if (given === null) return who.kind === 'session' ? who.session : null
-  const found = await findSession(runtime, runtime.lists, given)
+  const found = await findSession(runtime, given)
   if (isRefusal(found)) return found
   if (who.kind === 'session')
     return found.id === who.session

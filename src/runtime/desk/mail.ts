@@ -10,7 +10,7 @@ import { recordOfMessage } from '../mail/mail-record.ts'
 import { releaseMail, releasing, reviseMail } from '../mail/drafts.ts'
 import { sendMail, type Writer } from '../mail/mail.ts'
 import { readAll } from '../kernel/scope.ts'
-import { onlyUser, refuseAsker, type Asker } from './asker.ts'
+import { andThen, onlyUser, refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
@@ -51,99 +51,106 @@ export const parseWhich = (given: string | number | boolean): Which =>
       ? { kind: 'newest' }
       : { kind: 'named', name: String(given) }
 
-export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
+export const mailDesk = (parts: DeskParts, asker: Asker, gate: Gate): MailDesk => ({
+  ...writing(parts, asker, gate),
+  ...reading(parts, asker, gate),
+})
+
+const showMessage = (parts: DeskParts, asker: Asker, id: string): Promise<MessageRecord | Refusal> =>
+  andThen(findMail(parts.runtime, resolveReader(parts, asker), id), recordOfMessage)
+
+function writing(
+  parts: DeskParts,
+  asker: Asker,
+  gate: Gate,
+): Pick<MailDesk, 'send' | 'revise' | 'release' | 'decline'> {
   const { runtime, cwd } = parts
-  const { who, act, trace } = asker
-  const reader = resolveReader(parts, asker)
-  const found = async <T>(
-    id: string,
-    look: (row: SessionRow) => Promise<T | Refusal>,
-  ): Promise<T | Refusal> => {
-    const row = await gate.find(id)
-    return isRefusal(row) ? row : look(row)
-  }
+  const { act, trace } = asker
   /** As whom a request writes: the user, or the session that a token or a believed name speaks for. */
   const speaker = async (given: string | undefined): Promise<Gate | Refusal> => {
     const session = await gate.speaker('from', given ?? null)
     if (session !== null && typeof session === 'object') return session
     return session === null ? gate : gate.as({ kind: 'session', session })
   }
-  const writer = async (as: Gate): Promise<Writer | Refusal> => {
-    const sender = await as.sender()
-    if (isRefusal(sender)) return sender
-    const session = as.who.kind === 'session' ? await runtime.store.session(as.who.session) : null
-    return { sender, session, act, trace, cwd }
-  }
+  const writer = (as: Gate): Promise<Writer | Refusal> =>
+    andThen(as.sender(), async (sender) => {
+      const session = as.who.kind === 'session' ? await runtime.store.session(as.who.session) : null
+      return { sender, session, act, trace, cwd }
+    })
   /** M3: the user may change and send what any session has drafted; it stays that session's. */
   const changer = async (as: Gate, id: string): Promise<Writer | Refusal> => {
     const releasedFor = as.who.kind === 'user' ? await releasing(runtime, id) : null
     return releasedFor === null ? writer(as) : { ...releasedFor, act, trace, cwd }
   }
-  const record = async (id: string): Promise<MessageRecord | Refusal> => {
-    const known = await findMail(runtime, reader, id)
-    return isRefusal(known) ? known : recordOfMessage(known)
-  }
+  /** Passes the gate with what `send-message` would be given, and goes on as the speaker. */
+  const admitted = <T extends object, R>(
+    from: string | undefined,
+    fields: T,
+    then: (as: Gate, asked: T) => Promise<R | Refusal>,
+  ): Promise<R | Refusal> =>
+    andThen(speaker(from), (as) => andThen(as.admit('send-message', fields), (asked) => then(as, asked)))
   return {
-    async send({ from, ...mail }) {
-      const as = await speaker(from)
-      const asked = isRefusal(as) ? as : await as.admit('send-message', withoutUndefined(mail))
-      if (isRefusal(as) || isRefusal(asked)) return isRefusal(as) ? as : (asked as Refusal)
-      const by = await writer(as)
-      return isRefusal(by) ? by : sendMail(runtime, by, asked as MailAsk)
-    },
-    async revise(id, { from, message, ifUpdatedAt }) {
-      const as = await speaker(from)
-      if (isRefusal(as)) return as
-      const asked = await as.admit('send-message', { id, message })
-      const by = isRefusal(asked) ? asked : await changer(as, id)
-      const revised = isRefusal(by)
-        ? by
-        : await reviseMail(runtime, by, { id, read: ifUpdatedAt ?? null }, message)
-      return isRefusal(revised) ? revised : record(id)
-    },
-    async release(id, { from, ifUpdatedAt } = {}) {
-      const as = await speaker(from)
-      if (isRefusal(as)) return as
-      const asked = await as.admit('send-message', { id, draft: false })
-      const by = isRefusal(asked) ? asked : await changer(as, id)
-      return isRefusal(by) ? by : releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })
-    },
-    async decline(id, { from } = {}) {
-      const as = await speaker(from)
-      if (isRefusal(as)) return as
-      const asked = await as.admit('buffer', {})
-      if (isRefusal(asked)) return asked
-      return (await declineMail(runtime, resolveReader(parts, { ...asker, who: as.who }), id)) ?? record(id)
-    },
+    send: ({ from, ...mail }) =>
+      admitted(from, withoutUndefined(mail), (as, asked) =>
+        andThen(writer(as), (by) => sendMail(runtime, by, asked as MailAsk)),
+      ),
+    revise: (id, { from, message, ifUpdatedAt }) =>
+      admitted(from, { id, message }, (as) =>
+        andThen(changer(as, id), (by) =>
+          andThen(reviseMail(runtime, by, { id, read: ifUpdatedAt ?? null }, message), () =>
+            showMessage(parts, asker, id),
+          ),
+        ),
+      ),
+    release: (id, { from, ifUpdatedAt } = {}) =>
+      admitted(from, { id, draft: false }, (as) =>
+        andThen(changer(as, id), (by) => releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })),
+      ),
+    decline: (id, { from } = {}) =>
+      andThen(speaker(from), (as) =>
+        andThen(as.admit('buffer', {}), async () => {
+          const reader = resolveReader(parts, { ...asker, who: as.who })
+          return (await declineMail(runtime, reader, id)) ?? showMessage(parts, asker, id)
+        }),
+      ),
+  }
+}
+
+function reading(
+  parts: DeskParts,
+  asker: Asker,
+  gate: Gate,
+): Omit<MailDesk, 'send' | 'revise' | 'release' | 'decline'> {
+  const { runtime } = parts
+  const { who, act } = asker
+  const reader = resolveReader(parts, asker)
+  return {
     inbox: (session, { replies } = {}) =>
-      found(session, async (row) => {
-        const page = await readInbox(runtime, reader, row.id, replies ?? null, inboxPerPage)
-        if (isRefusal(page)) return page
-        const notices = await readNotices(parts, row)
-        return { messages: page.messages.map(recordOfMessage), total: page.total, notices }
-      }),
+      andThen(gate.find(session), (row) =>
+        andThen(readInbox(runtime, reader, row.id, replies ?? null, inboxPerPage), async (page) => ({
+          messages: page.messages.map(recordOfMessage),
+          total: page.total,
+          notices: await readNotices(parts, row),
+        })),
+      ),
     accept: (session, which) =>
-      found(session, async (row) => {
-        const asked = await gate.admit('buffer', { accept: which })
-        const accepted = isRefusal(asked)
-          ? asked
-          : await acceptOne(runtime, reader, row, parseWhich(which), null, act)
-        if (accepted === null) return { message: null, accepted: false }
-        return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
-      }),
-    get: record,
-    async thread(id, { after } = {}) {
-      const thread = await readThread(runtime, reader, id, after ?? 0, threadPerPage)
-      if (isRefusal(thread)) return thread
-      return { messages: thread.messages.map(recordOfMessage), next: thread.next }
-    },
-    async drafts(session, { before } = {}) {
-      if (session === null) {
-        const refusal = onlyUser(who, 'see all drafts')
-        return refusal ?? draftPage(parts, null, before)
-      }
-      return found(session, (row) => draftPage(parts, row, before))
-    },
+      andThen(gate.find(session), (row) =>
+        andThen(gate.admit('buffer', { accept: which }), async () => {
+          const accepted = await acceptOne(runtime, reader, row, parseWhich(which), null, act)
+          if (accepted === null) return { message: null, accepted: false }
+          return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
+        }),
+      ),
+    get: (id) => showMessage(parts, asker, id),
+    thread: (id, { after } = {}) =>
+      andThen(readThread(runtime, reader, id, after ?? 0, threadPerPage), ({ messages, next }) => ({
+        messages: messages.map(recordOfMessage),
+        next,
+      })),
+    drafts: async (session, { before } = {}) =>
+      session === null
+        ? (onlyUser(who, 'see all drafts') ?? draftPage(parts, null, before))
+        : andThen(gate.find(session), (row) => draftPage(parts, row, before)),
     async deadLetters({ before } = {}) {
       if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
       const dead = toPage(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)

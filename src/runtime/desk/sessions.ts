@@ -28,7 +28,7 @@ import {
   renameSession,
 } from '../sessions/sessions.ts'
 import { readState, untilResting } from '../look/state.ts'
-import { onlyUser, refuseAsker, type Asker } from './asker.ts'
+import { andThen, onlyUser, refuseAsker, type Asker } from './asker.ts'
 import { findActor, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 import { create } from './create-session.ts'
@@ -78,13 +78,10 @@ const pageDefault = 50
 export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): SessionDesk {
   const { runtime } = parts
   const { who } = asker
-  const found = async <T>(
+  const found = <T>(
     id: string,
-    act: (row: SessionRow) => Promise<T | Refusal>,
-  ): Promise<T | Refusal> => {
-    const row = await gate.find(id)
-    return isRefusal(row) ? row : act(row)
-  }
+    act: (row: SessionRow) => T | Refusal | Promise<T | Refusal>,
+  ): Promise<T | Refusal> => andThen(gate.find(id), act)
   const show = async (id: SessionId): Promise<Session | Refusal> => {
     const row = await runtime.store.session(id)
     return row === null ? { code: 'session_unknown', session: id } : viewOfSession(runtime, row)
@@ -96,49 +93,35 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     return found(given, async (row) => ({ id: row.id }))
   }
   return {
-    async create(session) {
-      const parent = await resolveParent(session.parent ?? null)
-      return isRefusal(parent) ? parent : create(parts, asker, gate, session, parent.id)
-    },
-    async list({ parent, limit = pageDefault, ...ask }) {
-      const below = await resolveParent(parent ?? null)
-      return isRefusal(below)
-        ? below
-        : listSessions(runtime, runtime.lists, {
-            dir: ask.dir ?? null,
-            active: ask.active ?? null,
-            agent: ask.agent ?? null,
-            archived: ask.archived ?? false,
-            cursor: ask.cursor ?? null,
-            parent: below.id,
-            limit,
-          })
-    },
+    create: (session) =>
+      andThen(resolveParent(session.parent ?? null), (parent) =>
+        create(parts, asker, gate, session, parent.id),
+      ),
+    list: ({ parent, limit = pageDefault, ...ask }) =>
+      andThen(resolveParent(parent ?? null), (below) =>
+        listSessions(runtime, { ...ask, parent: below.id, limit }),
+      ),
     get: (id) => found(id, (row) => viewOfSession(runtime, row)),
     archive: (id) =>
+      found(id, (row) =>
+        who.kind === 'session' && row.id === who.session
+          ? {
+              code: 'not_allowed',
+              agent: 'A session',
+              what: 'archive itself',
+              allowed: ['the sessions below it'],
+            }
+          : andThen(archiveSession(runtime, row.id), (archived) => ({ archived })),
+      ),
+    adopt: async (id, parent) =>
+      onlyUser(who, 'adopt sessions') ??
       found(id, async (row) => {
-        if (who.kind === 'session' && row.id === who.session)
-          return {
-            code: 'not_allowed',
-            agent: 'A session',
-            what: 'archive itself',
-            allowed: ['the sessions below it'],
-          }
-        const archived = await archiveSession(runtime, runtime.lists, row.id)
-        return isRefusal(archived) ? archived : { archived }
-      }),
-    async adopt(id, parent) {
-      const refusal = onlyUser(who, 'adopt sessions')
-      if (refusal !== null) return refusal
-      return found(id, async (row) => {
         const above = parent === null ? { id: null } : await gate.find(parent)
         if (isRefusal(above)) return above
         return (await adoptSession(runtime, row.id, above.id)) ?? show(row.id)
-      })
-    },
-    async rename(id, title) {
-      return found(id, async (row) => (await renameSession(runtime, row.id, title)) ?? show(row.id))
-    },
+      }),
+    rename: (id, title) =>
+      found(id, async (row) => (await renameSession(runtime, row.id, title)) ?? show(row.id)),
     send: (id, message) => sendTo(parts, asker, gate, id, message),
     history: (id, { before, limit = pageDefault } = {}) =>
       found(id, (row) => readHistory(runtime, row.id, before ?? null, limit)),
@@ -146,18 +129,24 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     wait: (id, timeoutMs = waitSecondsDefault * 1000) =>
       found(id, (row) => wait(parts, asker, row.id, timeoutMs)),
     cancel: (id, { all = false, turn } = {}) =>
-      found(id, async (row) => {
-        const by = who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user'
-        const { act } = asker
-        const one = (turn as TurnId | undefined) ?? null
-        const cancelled =
-          act === null
-            ? cancelSession(runtime, row.id, all, by, one)
-            : cancelOnce(runtime, row.id, act, all, by, one)
-        return { cancelled: await cancelled }
-      }),
+      found(id, async (row) => ({
+        cancelled: await cancel(parts, asker, row.id, all, (turn as TurnId | undefined) ?? null),
+      })),
     fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row.id, ask)),
   }
+}
+
+function cancel(
+  { runtime }: DeskParts,
+  { who, act }: Asker,
+  session: SessionId,
+  all: boolean,
+  turn: TurnId | null,
+): Promise<number> {
+  const by = who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user'
+  return act === null
+    ? cancelSession(runtime, session, all, by, turn)
+    : cancelOnce(runtime, session, act, all, by, turn)
 }
 
 async function wait(

@@ -36,7 +36,8 @@ export async function findScope(store: LogReader, id: string): Promise<Scope> {
         : null
   if (turns === null)
     throw new UnknownId(
-      `"${id}" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ${await suggestion(store, 'flow_')}`,
+      `"${id}" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ` +
+        `${await suggestion(store, 'flow_')}`,
     )
   const prefix = `${id.split('_')[0] ?? ''}_`
   if (turns.length === 0) throw new UnknownId(await whyNothing(store, id, prefix))
@@ -86,7 +87,10 @@ async function whyNothing(store: LogReader, id: string, prefix: string): Promise
   if (refused !== null)
     return `${id} was refused, so nothing ran for it. Ask for its caller instead: ${refused.event.session}.`
   if (isSessionId(id) && (await store.session(id)) !== null) return `${id} has not run a turn.`
-  return `there is no ${prefix === 'call_' ? 'call' : prefix === 'ses_' ? 'session' : 'flow'} "${id}" in this log. ${await suggestion(store, prefix)}`
+  return (
+    `there is no ${prefix === 'call_' ? 'call' : prefix === 'ses_' ? 'session' : 'flow'} "${id}" in ` +
+    `this log. ${await suggestion(store, prefix)}`
+  )
 }
 
 /** The newest ids of a kind. */

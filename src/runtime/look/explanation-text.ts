@@ -42,13 +42,23 @@ const section = (title: string, lines: readonly string[]): string[] =>
 function waitWords(wait: Wait, now: number): string {
   const since = `for ${lengthWords(now - wait.since)}, ${deadlineWords(wait.deadline, now)}`
   if (wait.by === 'queue')
-    return `${wait.agent} (${wait.turn}) is queued ${since}: ${wait.forTurn === null ? 'nothing runs in its session, so the next sweep starts it' : `${wait.forTurn} runs in its session ${wait.forSession}`}`
+    return `${wait.agent} (${wait.turn}) is queued ${since}: ${
+      wait.forTurn === null
+        ? 'nothing runs in its session, so the next sweep starts it'
+        : `${wait.forTurn} runs in its session ${wait.forSession}`
+    }`
   const task = wait.task === '' ? '' : `: ${JSON.stringify(wait.task)}`
   return `${wait.agent} (${wait.turn}) waits for ${wait.forAgent} (${wait.call ?? wait.forSession}) ${since}${task}`
 }
 
-const busyWords = (busy: Busy, now: number): string =>
-  `${busy.agent} (${busy.turn}) ${busy.doing}, since ${lengthWords(now - busy.since)}, ${deadlineWords(busy.deadline, now)}${busy.stopping === null ? '' : `; it was told to stop (${busy.stopping}) and its driver has not stopped yet`}`
+function busyWords(busy: Busy, now: number): string {
+  const stopping =
+    busy.stopping === null
+      ? ''
+      : `; it was told to stop (${busy.stopping}) and its driver has not stopped yet`
+  const since = `since ${lengthWords(now - busy.since)}, ${deadlineWords(busy.deadline, now)}`
+  return `${busy.agent} (${busy.turn}) ${busy.doing}, ${since}${stopping}`
+}
 
 function deadlineWords(deadline: number | null, now: number): string {
   if (deadline === null) return 'with no deadline of its own'

@@ -191,12 +191,14 @@ function buildHeader(line: string): ExportHeader {
   const { format, version } = raw as { format?: unknown; version?: unknown }
   if (typeof format === 'number' && format > exportFormat)
     throw new ImportFault(
-      `the file was written by a newer Tieline (${String(version)}; its format is ${format}, this one knows ${exportFormat}). Update Tieline.`,
+      `the file was written by a newer Tieline (${String(version)}; its format is ${format}, this one ` +
+        `knows ${exportFormat}). Update Tieline.`,
     )
   const header = ExportHeader.safeParse(raw)
   if (!header.success)
     throw new ImportFault(
-      `the file is damaged: its header is not complete (${header.error.issues[0]?.path.join('.') ?? ''}). Export it again.`,
+      'the file is damaged: its header is not complete ' +
+        `(${header.error.issues[0]?.path.join('.') ?? ''}). Export it again.`,
     )
   return header.data
 }
@@ -209,7 +211,8 @@ function parseLine(line: string, number: number): z.infer<typeof ExportLine> {
   const parsed = ExportLine.safeParse(raw)
   if (!parsed.success)
     throw new ImportFault(
-      `line ${number} is not an event that this Tieline knows (${parsed.error.issues[0]?.path.join('.') ?? ''}: ${parsed.error.issues[0]?.message ?? ''}).`,
+      `line ${number} is not an event that this Tieline knows ` +
+        `(${parsed.error.issues[0]?.path.join('.') ?? ''}: ${parsed.error.issues[0]?.message ?? ''}).`,
     )
   return raw as z.infer<typeof ExportLine>
 }

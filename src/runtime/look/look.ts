@@ -5,7 +5,7 @@ import { toCallId, type FlowId, type SessionId, type TurnId } from '../../model/
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { Runtime } from '../kernel/runtime.ts'
-import type { Lists, SessionListing } from '../kernel/lists-port.ts'
+import type { SessionListing } from '../kernel/lists-port.ts'
 import { readRecord } from './record.ts'
 import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
 import type { Session, HistoryEntry } from '../../wire/sessions.ts'
@@ -14,14 +14,10 @@ import type { Flow } from '../../wire/log.ts'
 const candidatesMax = 10
 
 /** By whole id, or by a part that fits one only. */
-export async function findSession(
-  runtime: Runtime,
-  lists: Lists,
-  given: string,
-): Promise<SessionRow | Refusal> {
+export async function findSession(runtime: Runtime, given: string): Promise<SessionRow | Refusal> {
   const exact = await runtime.store.session(given as SessionId)
   if (exact !== null) return exact
-  const like = given === '' ? [] : await lists.sessionsLike(given, candidatesMax + 1)
+  const like = given === '' ? [] : await runtime.lists.sessionsLike(given, candidatesMax + 1)
   if (like.length > 1)
     return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
   const [only] = like
@@ -61,29 +57,28 @@ export async function viewOfListing(
 }
 
 export type SessionsAsk = {
-  dir: string | null
-  active: boolean | null
-  agent: string | null
-  parent: SessionId | null
-  archived: boolean
-  cursor: string | null
+  dir?: string | null | undefined
+  active?: boolean | null | undefined
+  agent?: string | null | undefined
+  parent?: SessionId | null
+  archived?: boolean | undefined
+  cursor?: string | null | undefined
   limit: number
 }
 
 /** The cursor is where the last page ended. */
 export async function listSessions(
   runtime: Runtime,
-  lists: Lists,
   ask: SessionsAsk,
 ): Promise<{ sessions: Session[]; next: string | null }> {
-  const { dir, active, agent, parent, archived, cursor, limit } = ask
-  const before = cursor === null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
-  const found = await lists.listing(
+  const { dir, active, agent, parent, archived = false, cursor, limit } = ask
+  const before = cursor == null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
+  const found = await runtime.lists.listing(
     {
-      ...(dir === null ? {} : { dir }),
-      ...(active === null ? {} : { active }),
-      ...(agent === null ? {} : { agent: runtime.agents.resolve?.(agent)?.name ?? agent }),
-      ...(parent === null ? {} : { parent }),
+      ...(dir == null ? {} : { dir }),
+      ...(active == null ? {} : { active }),
+      ...(agent == null ? {} : { agent: runtime.agents.resolve?.(agent)?.name ?? agent }),
+      ...(parent == null ? {} : { parent }),
       archived,
       ...(before === null ? {} : { before: { createdAt: Number(before[1]), id: before[2] as SessionId } }),
     },

@@ -69,7 +69,8 @@ const hasModel = ({ agent }: Running): boolean =>
 const renderPrompt = ({ text, instructions }: Expanding, boundary: Boundary): string =>
   [
     instructions === null
-      ? 'Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs.'
+      ? 'Write out the message below for a reader who does not know this conversation: say what is ' +
+        'wanted, and give the facts, paths and decisions from above that it needs.'
       : `Change the message below as these instructions say:\n${frameUnder(boundary, 'Instructions:', instructions)}`,
     'Answer with nothing but the text of the message.',
     frameDraft(boundary, text),

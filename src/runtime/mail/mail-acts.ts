@@ -18,16 +18,12 @@ export function createMailActs(
   deriveAct: (key: string) => string | null,
 ): MailActs {
   const findInbox = async (session: string | null): Promise<SessionRow | Refusal> =>
-    session === null ? own : findSession(runtime, runtime.lists, session)
+    session === null ? own : findSession(runtime, session)
   return {
     async listSessions({ dir, active }) {
-      const { sessions } = await listSessions(runtime, runtime.lists, {
+      const { sessions } = await listSessions(runtime, {
         dir,
         active,
-        agent: null,
-        parent: null,
-        archived: false,
-        cursor: null,
         limit: sessionsMax,
       })
       return sessions.map(

@@ -83,7 +83,7 @@ export async function sendMail(
   )
     return sent
   // It was no whole id after all.
-  const found = await findSession(runtime, runtime.lists, target.session)
+  const found = await findSession(runtime, target.session)
   return isRefusal(found)
     ? found
     : found.id === target.session
@@ -136,8 +136,7 @@ async function resolveTarget(
   }
   // What looks like a whole id is taken for one: whether it is, is seen where it is sent.
   if (session !== undefined && isSessionId(session) && draft !== true) return { kind: 'session', session }
-  const named =
-    session === undefined || session === 'new' ? null : await findSession(runtime, runtime.lists, session)
+  const named = session === undefined || session === 'new' ? null : await findSession(runtime, session)
   if (named !== null && isRefusal(named)) return named
   if (named !== null) return { kind: 'session', session: named.id }
   if (inReplyTo !== null) {

@@ -35,22 +35,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   const rerun: Rerun = { events: [], departure: null, stop: null, notes: [], keys: new Map() }
   const over = new AbortController()
   let fault: unknown = null
-  const gate = createReplayGate(turn.timeline, {
-    ended: (event) => settleCall(replaying.runtime, event),
-    exhausted: (strays) => endOfRecord(replaying, strays),
-    stuck: (next, strays, later) =>
-      depart(replaying, {
-        why: 'the turn asked for something else than what was recorded next',
-        recorded: next,
-        asked: wanted(strays, later),
-      }),
-    silent: () =>
-      depart(replaying, {
-        why: 'the turn asked for nothing and did not end: it waits for something that is not in the record',
-        recorded: turn.ended,
-        asked: null,
-      }),
-  })
+  const gate = watchRecord(turn, () => replaying)
   const replaying: Replaying = {
     ports,
     turn,
@@ -108,6 +93,26 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
   await gate.watch(ports.clock, ports.quietMs ?? quietMsDefault, over.signal)
   if (fault !== null) throw fault
   return rerun
+}
+
+/** Where the turn departs from its record, or the record ends. */
+function watchRecord(turn: RecordedTurn, replaying: () => Replaying): ReturnType<typeof createReplayGate> {
+  return createReplayGate(turn.timeline, {
+    ended: (event) => settleCall(replaying().runtime, event),
+    exhausted: (strays) => endOfRecord(replaying(), strays),
+    stuck: (next, strays, later) =>
+      depart(replaying(), {
+        why: 'the turn asked for something else than what was recorded next',
+        recorded: next,
+        asked: wanted(strays, later),
+      }),
+    silent: () =>
+      depart(replaying(), {
+        why: 'the turn asked for nothing and did not end: it waits for something that is not in the record',
+        recorded: turn.ended,
+        asked: null,
+      }),
+  })
 }
 
 function runningNow({ runtime, turn }: Replaying): Running {

@@ -190,7 +190,8 @@ async function replayOne(
   })
   if (ports.agents.get(row.grant.agent) === undefined) {
     return differ(
-      `the agent "${row.grant.agent}" is not configured here, so its turns cannot be run again; known are ${ports.agents.names().join(', ') || 'none'}`,
+      `the agent "${row.grant.agent}" is not configured here, so its turns cannot be run again; known ` +
+        `are ${ports.agents.names().join(', ') || 'none'}`,
       null,
       null,
     )

@@ -228,7 +228,9 @@ export function describeAsk({ tool, input }: ToolAsk): string {
   const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
   const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
   const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
-  return `${tool}${typeof target === 'string' && target !== '' ? ` ${target}` : ''}${typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''}`
+  const whom = typeof target === 'string' && target !== '' ? ` ${target}` : ''
+  const what = typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''
+  return `${tool}${whom}${what}`
 }
 
 /** R2: the first try is answered when the turn's end is durable. */

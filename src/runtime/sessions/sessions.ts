@@ -64,11 +64,7 @@ export async function createSession(
  * The session first, so that nothing more begins in it; then what runs, and its children until there are
  * none. An agent's main session is only put away: a message or a call brings it back.
  */
-export async function archiveSession(
-  runtime: Runtime,
-  lists: Lists,
-  session: SessionId,
-): Promise<SessionId[] | Refusal> {
+export async function archiveSession(runtime: Runtime, session: SessionId): Promise<SessionId[] | Refusal> {
   const row = await runtime.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
   const cause =
@@ -85,8 +81,8 @@ export async function archiveSession(
   })
   const archived: SessionId[] = now ? [session] : []
   await cancelSession(runtime, session, true, 'the session was deleted')
-  for (const child of await lists.children(session)) {
-    const below = child.archived === 'deleted' ? [] : await archiveSession(runtime, lists, child.id)
+  for (const child of await runtime.lists.children(session)) {
+    const below = child.archived === 'deleted' ? [] : await archiveSession(runtime, child.id)
     if (Array.isArray(below)) archived.push(...below)
   }
   return archived

@@ -81,7 +81,9 @@ export async function expireCall(runtime: Runtime, call: CallId, over = false): 
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
     const ms = facts.turn.call.deadline - facts.turn.openedAt
-    const error = `timed_out: no answer within ${ms} ms${ms < runtime.limits.callTimeoutMsMax ? `; up to ${runtime.limits.callTimeoutMsMax} ms may be asked for` : ''}`
+    const { callTimeoutMsMax } = runtime.limits
+    const hint = ms < callTimeoutMsMax ? `; up to ${callTimeoutMsMax} ms may be asked for` : ''
+    const error = `timed_out: no answer within ${ms} ms${hint}`
     tx.append(
       ...endCall(
         facts,

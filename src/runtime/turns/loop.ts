@@ -114,7 +114,10 @@ const failedPointsMax = 200
 export function failedWords(tail: readonly LoopMessage[]): string {
   const failed = tail.every((message) => message.role === 'tool' && !message.ok) ? tail[0] : undefined
   if (failed?.role !== 'tool') return ''
-  return `; the last tool, ${failed.name}, failed: ${preview(typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value), failedPointsMax)}`
+  return (
+    `; the last tool, ${failed.name}, failed: ` +
+    `${preview(typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value), failedPointsMax)}`
+  )
 }
 
 export function request(
@@ -221,7 +224,9 @@ async function runTool(call: AskedCall, index: number, steps: Steps): Promise<Lo
       id,
       name,
       ok: false,
-      value: `Not run: at most ${toolCallsPerAnswerMax} tool calls are taken in one answer. Ask for the rest in the next one.`,
+      value:
+        `Not run: at most ${toolCallsPerAnswerMax} tool calls are taken in one answer. Ask for the rest ` +
+        'in the next one.',
     }
   }
   if (call.unparsable !== undefined) {

@@ -26,7 +26,13 @@ export async function repaired(
   if (problems.length === 0) return first
   const second = await run((input) => ({
     attempt: 2,
-    prompt: `${input.prompt}\n\n${frameUnder(boundary, 'Your last answer was:', first.output)}\n\nIt must be JSON that satisfies this schema, and nothing else:\n${frameLines(boundary, JSON.stringify(schema))}\n${frameLines(boundary, `Problems: ${problems.join('; ')}`)}`,
+    prompt: [
+      `${input.prompt}\n`,
+      `${frameUnder(boundary, 'Your last answer was:', first.output)}\n`,
+      'It must be JSON that satisfies this schema, and nothing else:',
+      frameLines(boundary, JSON.stringify(schema)),
+      frameLines(boundary, `Problems: ${problems.join('; ')}`),
+    ].join('\n'),
   }))
   if (second.outcome !== 'completed') return second
   const left = await findProblems(runtime, running, schema, second.output, 2)

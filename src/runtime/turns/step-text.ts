@@ -27,5 +27,8 @@ async function renderStep(runtime: Runtime, { event }: StoredEvent): Promise<str
     return `${event.name}(${JSON.stringify(event.input)}) -> ${preview(JSON.stringify(event.output), resultPointsMax)}`
   if (event.type !== 'call.opened') return null
   const ending = await readEnding(runtime, event.call)
-  return `${event.tool}(${event.grant.agent}: ${event.task}) -> ${ending === null ? 'pending' : preview(`${ending.ended.outcome}: ${ending.ended.output}`, resultPointsMax)}`
+  return (
+    `${event.tool}(${event.grant.agent}: ${event.task}) -> ` +
+    `${ending === null ? 'pending' : preview(`${ending.ended.outcome}: ${ending.ended.output}`, resultPointsMax)}`
+  )
 }

@@ -21,6 +21,11 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
   )
   const manifest = input.type === 'call.opened' ? input.context : null
   const boundary = input.boundary ?? null
+  const caller = input.grant.path.at(-2)?.agent ?? ''
+  const asked =
+    input.type === 'call.opened'
+      ? renderPrompt(boundary, caller, input.task, input.input, input.attachment)
+      : messageText(input, boundary)
   return {
     ...context,
     system: renderSystem(agent, manifest, boundary),
@@ -30,7 +35,7 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
       session.kind === 'ephemeral' && manifest !== null
         ? await passedMessages(runtime, manifest)
         : await ownHistory(runtime, running),
-    prompt: `${noticesText(input.notices, boundary)}${input.type === 'call.opened' ? renderPrompt(boundary, input.grant.path.at(-2)?.agent ?? '', input.task, input.input, input.attachment) : messageText(input, boundary)}`,
+    prompt: noticesText(input.notices, boundary) + asked,
     task: input.type === 'call.opened' ? input.task : input.text,
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
