@@ -1,14 +1,12 @@
 /** The agents of a configuration and of code, each with what runs it; and those that doors make. */
-import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { z } from 'zod'
 import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from './adapters/scripted/drive.ts'
-import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import { Script } from './adapters/scripted/script.ts'
 import { findConfigProblems } from './config-problem.ts'
 import type { Config } from './config.ts'
+import type { AgentOptions } from './define.ts'
 import { Agent } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
 import { findNearest } from './model/nearest.ts'
@@ -16,16 +14,6 @@ import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
-
-/**
- * An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's
- * own.
- */
-export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
-  driver?: 'model' | 'scripted' | Driver
-  script?: z.input<typeof Script> | ScriptedFunction
-  languageModel?: LanguageModelV4
-}
 
 /** A mistake in what was handed to `tieline()`. */
 export class OptionsError extends Error {}

@@ -1,5 +1,5 @@
 /** Tieline through its public entry, with the SQLite store on disk and a new session for each delegation. */
-import { tieline } from '../../src/index.ts'
+import { tieline } from '../../src/tieline.ts'
 import {
   coderPrompt,
   expectAnswer,

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { tieline } from '../../src/index.ts'
+import { tieline } from '../../src/tieline.ts'
 import { serve } from '../../src/serve.ts'
 import { mintSessionToken } from '../../src/server/identity.ts'
 

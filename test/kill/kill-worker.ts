@@ -4,7 +4,8 @@
  */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tieline, type Tool } from '../../src/index.ts'
+import type { Tool } from '../../src/index.ts'
+import { tieline } from '../../src/tieline.ts'
 
 const [directory = '', url = '', rootsText = '0'] = process.argv.slice(2)
 const roots = Number(rootsText)

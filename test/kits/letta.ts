@@ -5,7 +5,7 @@ import type { Clock } from '../../src/runtime/kernel/ports.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { systemIds } from '../../src/runtime/kernel/system-ids.ts'
 import { startHttp } from '../../src/server/http.ts'
-import type { AgentOptions } from '../../src/agents.ts'
+import type { AgentOptions } from '../../src/define.ts'
 import { tieline, type Tieline } from '../../src/tieline.ts'
 import type { Desks } from '../../src/runtime/desk/desk.ts'
 

@@ -2,6 +2,8 @@
  * A function as an agent. What it does through its turn is recorded; what it computes itself must be the same
  * when it runs again.
  */
+import type { Agent } from '../../model/agent.ts'
+import type { Entry } from '../../model/context.ts'
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
 import {
@@ -11,12 +13,21 @@ import {
   type LoopMessage,
 } from '../../runtime/turns/loop.ts'
 import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
+import type { ToolSpec } from '../../wire/tools.ts'
 
 /** A turn as a scripted function sees it. */
-export type ScriptedTurn = Pick<
-  TurnInput,
-  'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent' | 'callable'
-> & {
+export type ScriptedTurn = {
+  task: string
+  input: Json
+  /** The task as a model would read it. */
+  prompt: string
+  system: string
+  /** The conversation before this turn, oldest first. */
+  history: readonly Entry[]
+  tools: readonly ToolSpec[]
+  agent: Agent
+  /** Agents that this turn may call. */
+  callable: readonly Agent[]
   signal: AbortSignal
   /** Runs one tool of this turn. A refusal is an answer with `ok: false`. */
   tool(name: string, input: Json): Promise<ToolAnswer>

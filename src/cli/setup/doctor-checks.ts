@@ -129,7 +129,7 @@ function isWritable(directory: string): boolean {
 
 /** Opening takes the lock of the directory and has SQLite check the file; nothing in it goes on. */
 async function openedFinding(dataDir: string): Promise<Finding> {
-  const { openLog } = await import('../../tieline.ts')
+  const { openLog } = await import('../../recorded-log.ts')
   try {
     const log = await openLog({ dataDir })
     const sessions = await log.sessions(1)

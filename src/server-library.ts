@@ -1,0 +1,12 @@
+import { serve as openServer } from './serve.ts'
+import type { Served, ServeOptions } from './server-options.ts'
+import { hideParts } from './library.ts'
+
+/**
+ * Starts a server in this process, with the agents that you give and those of the configuration. It has HTTP,
+ * MCP, the page and the event stream on one port. Throws a ServeError, and what `tieline()` throws.
+ */
+export async function serve(options: ServeOptions = {}): Promise<Served> {
+  const served = await openServer(options)
+  return { ...served, line: hideParts(served.line) }
+}
