@@ -1,5 +1,5 @@
 /** Which names an entry point of the package exports, and which its types mention without exporting them. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
 
@@ -10,8 +10,6 @@ type Declarations = {
   declared: Map<string, Node[]>
   imported: Map<string, Place>
   exported: Map<string, Place>
-  /** Imports of files that are not there. */
-  missing: string[]
 }
 
 const isNode = (value: unknown): value is Node =>
@@ -42,7 +40,10 @@ export class PublicNames {
     return new Map([...exported].map(([name, place]) => [name, this.#key(this.#resolve(place))]))
   }
 
-  /** One line for each name that a public type mentions and none of `entries` exports. */
+  /**
+   * One line for each name that a public type mentions and none of `entries` exports. Throws where the file that
+   * declares it is not there.
+   */
   findHidden(entry: string, entries: readonly string[] = [entry]): string[] {
     const known = new Set(entries.flatMap((one) => [...this.list(one).values()]))
     const { exported } = this.#read(join(this.#root, entry))
@@ -52,11 +53,7 @@ export class PublicNames {
         .filter((key) => !known.has(key))
         .map((key) => `${name} mentions ${key}`),
     )
-    return [...new Set([...hidden, ...this.#missing()])].toSorted()
-  }
-
-  #missing(): string[] {
-    return [...this.#files.values()].flatMap(({ missing }) => missing)
+    return [...new Set(hidden)].toSorted()
   }
 
   #key({ file, name }: Place): string {
@@ -95,7 +92,7 @@ export class PublicNames {
   #read(file: string): Declarations {
     const known = this.#files.get(file)
     if (known !== undefined) return known
-    const read: Declarations = { declared: new Map(), imported: new Map(), exported: new Map(), missing: [] }
+    const read: Declarations = { declared: new Map(), imported: new Map(), exported: new Map() }
     this.#files.set(file, read)
     const { body } = parseAst(readFileSync(file, 'utf8'), { lang: 'dts' }) as unknown as { body: Node[] }
     for (const node of body) readStatement(file, node, read)
@@ -118,8 +115,6 @@ const toDeclarations = (from: string, specifier: string): string =>
 function readStatement(file: string, node: Node, read: Declarations): void {
   const source = readName(node['source'])
   const target = source.startsWith('.') ? toDeclarations(file, source) : null
-  if (target !== null && !existsSync(target))
-    read.missing.push(`${file} imports ${source}, which is not there`)
   const specifiers = (node['specifiers'] as Node[] | undefined) ?? []
   if (node.type === 'ImportDeclaration' && target !== null)
     for (const one of specifiers)
