@@ -128,10 +128,7 @@ describe('a fresh project', () => {
     })
     expect(JSON.parse(stdout)).toEqual({
       record: 'heard: call me',
-      line: [
-        ...['agent', 'agents', 'call', 'calls', 'close', 'idle', 'log', 'mail', 'onDelta', 'questions'],
-        ...['run', 'running', 'sessions'],
-      ],
+      line: 'agent agents call calls close idle log mail onDelta questions run running sessions'.split(' '),
     })
   })
 
