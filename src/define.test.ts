@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineDriver, defineTool } from './define.ts'
 import { isRefusal } from './model/refusal.ts'
-import { tieline } from './library.ts'
+import { tieline } from './tieline.ts'
 
 const square = defineTool({
   name: 'square',

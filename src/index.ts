@@ -16,7 +16,7 @@ export {
   type TurnContext,
   type TurnInput,
 } from './define.ts'
-export { tieline } from './library.ts'
+export { tieline } from './tieline.ts'
 export type {
   LineAgents,
   LineLog,

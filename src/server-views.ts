@@ -1,6 +1,6 @@
 /** What a server derives from the log while it runs. */
 import { systemClock, watchLoopLag } from './runtime/kernel/system-clock.ts'
-import type { Tieline } from './tieline.ts'
+import type { OpenLine } from './open-line.ts'
 import { version } from './version.ts'
 import type { MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
@@ -10,7 +10,7 @@ import type { Numbers } from './wire/server.ts'
 
 /** Feeds the events of a line to its views: traces, mail as files, metrics and totals. */
 export function watchLine(
-  line: Tieline,
+  line: OpenLine,
   telemetry: TelemetryView | null,
   mail: MailView | null,
   webSockets: () => number,

@@ -5,7 +5,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Tool } from '../../src/index.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 
 const [directory = '', url = '', rootsText = '0'] = process.argv.slice(2)
 const roots = Number(rootsText)
@@ -37,7 +37,7 @@ writeFileSync(
   }),
 )
 
-const line = await tieline({ config, dataDir: join(directory, 'data'), tools: [mark], cwd: directory })
+const line = await openLine({ config, dataDir: join(directory, 'data'), tools: [mark], cwd: directory })
 const known = new Set(
   (await line.store.sessions({ kind: 'persistent' }, 1_000_000)).map(({ title }) => title),
 )
