@@ -58,7 +58,7 @@ export function createAgents(
       agent.driver === 'host'
         ? onHost
         : agent.driver === 'scripted'
-          ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted)
+          ? scriptedDriver(parseScript(agent.name, config?.scripts[agent.name] ?? []), scripted)
           : onModel,
     )
   }
@@ -77,7 +77,7 @@ export function createAgents(
         ? driver
         : kind === 'model'
           ? onModel
-          : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted),
+          : scriptedDriver(typeof script === 'function' ? script : parseScript(name, script ?? []), scripted),
     )
   }
   const names = [...agents.keys()]
@@ -89,8 +89,8 @@ export function createAgents(
 }
 
 /**
- * A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers
- * begin with the name of their server.
+ * Throws where an agent names a tool that does not exist, which it would otherwise just never get. Tools of MCP
+ * servers begin with the name of their server.
  */
 export function checkTools(agents: Agents, names: readonly string[]): void {
   for (const agent of agents
@@ -111,7 +111,7 @@ export function checkTools(agents: Agents, names: readonly string[]): void {
   }
 }
 
-function scriptOf(agent: string, given: unknown): Script {
+function parseScript(agent: string, given: unknown): Script {
   const parsed = Script.safeParse(given)
   if (!parsed.success)
     throw new OptionsError(
@@ -144,30 +144,16 @@ export function agentMaker(
     )?.model
   return {
     define(id, { title, description, prompt, model, tools, driver }) {
-      if (driver === 'host')
-        return Agent.parse({ name: id, title, description, prompt, driver, tools, allowSubAgentCalls: true })
-      if (model === pacedModel)
-        return Agent.parse({
-          name: id,
-          title,
-          description,
-          prompt,
-          driver: 'demo',
-          model,
-          tools,
-          allowSubAgentCalls: true,
-        })
       const runs = model !== null && hasProvider(model) ? model : fallback
-      return Agent.parse({
-        name: id,
-        title,
-        description,
-        prompt,
-        driver: runs === undefined ? 'demo' : 'model',
-        ...(runs === undefined ? {} : { model: runs }),
-        tools,
-        allowSubAgentCalls: true,
-      })
+      const how =
+        driver === 'host'
+          ? { driver }
+          : model === pacedModel
+            ? { driver: 'demo', model }
+            : runs === undefined
+              ? { driver: 'demo' }
+              : { driver: 'model', model: runs }
+      return Agent.parse({ name: id, title, description, prompt, ...how, tools, allowSubAgentCalls: true })
     },
     driver: (agent) =>
       agent.driver === 'host'

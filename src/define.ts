@@ -4,11 +4,10 @@ import type { z } from 'zod'
 import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import type { Script } from './adapters/scripted/script.ts'
 import type { Agent } from './model/agent.ts'
-import type { Entry } from './model/context.ts'
 import type { FlowId, SessionId, TurnId } from './model/id.ts'
 import type { Json } from './model/json.ts'
 import { refusalOfZod } from './model/refusal.ts'
-import type { Steps, ToolAnswer, ToolEffect, TurnOutcome } from './runtime/kernel/ports.ts'
+import type { Steps, ToolAnswer, ToolEffect, TurnOutcome, TurnTask } from './runtime/kernel/ports.ts'
 import { answered, once, refused, toJsonSchema } from './tools/answer.ts'
 import type { ToolSpec } from './wire/tools.ts'
 
@@ -35,23 +34,7 @@ export type TurnContext = {
 }
 
 /** What a driver is given. */
-export type TurnInput = TurnContext & {
-  /** The agent's prompt, with text about the workspace. */
-  system: string
-  /** The conversation before this turn, oldest first. */
-  history: readonly Entry[]
-  /** What this turn is asked, as a model should read it. */
-  prompt: string
-  /** The bare task. */
-  task: string
-  input: Json
-  tools: readonly ToolSpec[]
-  maxIterations: number
-  /** The W3C `traceparent` to pass on; null if there is none. */
-  trace?: () => string | null
-  /** 2 when the turn runs again because its answer did not satisfy the schema. */
-  attempt: number
-}
+export type TurnInput = TurnContext & TurnTask
 
 /**
  * Runs the turns of an agent. May throw. Must stop soon after `signal` aborts. Asks for every effect through

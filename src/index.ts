@@ -62,7 +62,7 @@ export { ImportFault, type ExportHeader } from './runtime/look/export-log.ts'
 export type { FeedSink } from './runtime/look/feed.ts'
 export type { Difference, Replay, TurnReplay } from './runtime/replay/replay.ts'
 export { UnknownId, type ScopeKind } from './runtime/kernel/scope.ts'
-export type { Steps, ToolAnswer, ToolEffect, TurnOutcome } from './runtime/kernel/ports.ts'
+export type { Steps, ToolAnswer, ToolEffect, TurnOutcome, TurnTask } from './runtime/kernel/ports.ts'
 export type { Posted, Sent } from './runtime/mail/send.ts'
 export type { Run, RunResult } from './runtime/sessions/run.ts'
 

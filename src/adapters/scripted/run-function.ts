@@ -3,7 +3,6 @@
  * when it runs again.
  */
 import type { Agent } from '../../model/agent.ts'
-import type { Entry } from '../../model/context.ts'
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
 import {
@@ -12,19 +11,10 @@ import {
   type LoopAnswer,
   type LoopMessage,
 } from '../../runtime/turns/loop.ts'
-import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
-import type { ToolSpec } from '../../wire/tools.ts'
+import type { Steps, ToolAnswer, TurnInput, TurnOutcome, TurnTask } from '../../runtime/kernel/ports.ts'
 
 /** A turn as a scripted function sees it. */
-export type ScriptedTurn = {
-  task: string
-  input: Json
-  /** The task as a model would read it. */
-  prompt: string
-  system: string
-  /** The conversation before this turn, oldest first. */
-  history: readonly Entry[]
-  tools: readonly ToolSpec[]
+export type ScriptedTurn = Pick<TurnTask, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools'> & {
   agent: Agent
   /** Agents that this turn may call. */
   callable: readonly Agent[]
