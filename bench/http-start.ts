@@ -59,7 +59,7 @@ export async function httpStart(progress: Progress): Promise<Part> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-start-'))
   const problem = await build()
   progress.step(problem === null ? 'built' : `not built: ${problem}`)
-  const built = problem === null || existsSync(join(root, 'dist/serve.js'))
+  const built = problem === null || existsSync(join(root, 'dist/server/index.js'))
   const program = built ? 'bin/tieline.js' : 'src/cli/main.ts'
   const taken: Record<string, number[]> = { tieline: [], again: [], fastify: [], node: [] }
   const take = (name: string, ms: number): void => void taken[name]?.push(ms)

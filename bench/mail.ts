@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SessionId } from '../src/model/id.ts'
 import { migrations } from '../src/store/schema.ts'
-import { tieline } from '../src/tieline.ts'
+import { openLine } from '../src/open-line.ts'
 import { createRawLane, measureLanes, type Lane } from './lanes.ts'
 import type { Progress } from './progress.ts'
 import { formatNumber, formatRatio, requireAtMost, type Part } from './report.ts'
@@ -24,7 +24,7 @@ const writeMessage = (n: number): string =>
   )
 
 async function createOwnLane(directory: string): Promise<Lane> {
-  const line = await tieline({
+  const line = await openLine({
     dataDir: join(directory, 'ours'),
     cwd: directory,
     agents: {},
@@ -109,7 +109,7 @@ function createRowsLane(directory: string, event: string): Lane {
 
 /** One message as the log stores it. */
 async function recordEvent(directory: string): Promise<string> {
-  const line = await tieline({ cwd: directory, agents: {}, onWarning: () => undefined })
+  const line = await openLine({ cwd: directory, agents: {}, onWarning: () => undefined })
   const [from, to] = [
     await exchangeOf(line.desks).clientSession('a', directory),
     await exchangeOf(line.desks).clientSession('b', directory),

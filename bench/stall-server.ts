@@ -6,14 +6,14 @@ import { watchLateness } from './lateness.ts'
 import { bodyUnits, fill } from './stall-texts.ts'
 import { toolInputs, type ToolInputs } from './stall-tools.ts'
 import type { Said } from '../hostile/victim-process.ts'
-import { serve } from '../src/serve.ts'
+import { openServer } from '../src/open-server.ts'
 
 const [dataDir = '', cwd = '', , port = '0'] = process.argv.slice(2)
 const say = (said: Said): void =>
   void (process.connected && process.send?.(said, undefined, undefined, () => undefined))
 let inputs: ToolInputs = toolInputs({ session: '', target: '', call: '' })
 
-const served = await serve({
+const served = await openServer({
   dataDir,
   cwd,
   port: Number(port),

@@ -1,7 +1,8 @@
 /** One agent calls another, and the record shows what was passed. */
 import assert from 'node:assert/strict'
-import { tieline } from '../src/index.ts'
+import { isRefusal, tieline } from '../src/index.ts'
 
+const request = { agent_name: 'translator', task: 'Translate to French.', input: 'good morning' }
 await using line = await tieline({
   agents: {
     // With a model this would be { model: 'anthropic/claude-…', prompt: '…' }. A script replaces the model
@@ -11,15 +12,7 @@ await using line = await tieline({
       tools: ['sub_agent'],
       allowSubAgentCalls: true,
       script: [
-        {
-          when: { iteration: 1 },
-          tools: [
-            {
-              name: 'sub_agent',
-              input: { agent_name: 'translator', task: 'Translate to French.', input: 'good morning' },
-            },
-          ],
-        },
+        { when: { iteration: 1 }, tools: [{ name: 'sub_agent', input: request }] },
         { say: 'In French: {{result.output}}' },
       ],
     },
@@ -28,21 +21,14 @@ await using line = await tieline({
 })
 
 const run = line.run('editor', 'How do the French greet in the morning?')
-const calls: string[] = []
-for await (const { event } of run) {
-  if (event.type === 'call.opened') calls.push(event.call)
-}
-const result = await run
-
-assert.equal(result.success, true)
-assert.equal(result.output, 'In French: bonjour')
+let call = ''
+for await (const { event } of run) if (event.type === 'call.opened') call = event.call
+assert.equal((await run).output, 'In French: bonjour')
 
 // The record of a call has the caller, the task, what the callee was shown, and how it ended.
-const [call = ''] = calls
-const record = await line.call(call)
-assert.equal(record?.caller, 'editor')
-assert.equal(record.target, 'translator')
-assert.equal(record.outcome, 'completed')
+const record = await line.calls.get(call)
+assert.ok(!isRefusal(record))
+assert.deepEqual([record.caller, record.target, record.outcome], ['editor', 'translator', 'completed'])
 assert.equal(record.output, 'bonjour')
 assert.deepEqual(Object.keys(record.context?.parts ?? {}), ['prompt', 'task'])
 console.log(`${record.caller} -> ${record.target}: ${record.output}`)

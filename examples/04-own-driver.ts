@@ -6,24 +6,24 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { tieline, type Driver } from '../src/index.ts'
+import { defineDriver, tieline } from '../src/index.ts'
 
 /** Replace this with whatever runs your agent: another program, a server, a person. */
 const answerQuestion = async (question: string): Promise<string> => `${question.split(' ').length} words`
 
-const counting: Driver = {
+const counting = defineDriver({
   async run(turn, steps) {
-    const answer = await steps.step('model', 'word-counter', { question: turn.task }, async () => {
-      const text = await answerQuestion(turn.task)
-      return { value: { text }, usage: { input: 3, output: 2, estimated: true } }
-    })
-    steps.emit(answer.text)
-    const file = await steps.tool('write', { path: 'answer.txt', content: answer.text })
-    if (!file.ok)
-      return { outcome: 'failed', output: answer.text, error: JSON.stringify(file.value), iterations: 1 }
-    return { outcome: 'completed', output: answer.text, error: null, iterations: 1 }
+    const text = await steps.step('model', 'word-counter', { question: turn.task }, async () => ({
+      value: await answerQuestion(turn.task),
+      usage: { input: 3, output: 2, estimated: true },
+    }))
+    steps.emit(text)
+    const file = await steps.tool('write', { path: 'answer.txt', content: text })
+    // A text completes the turn; a throw fails it.
+    if (!file.ok) throw new Error(JSON.stringify(file.value))
+    return text
   },
-}
+})
 
 const cwd = await mkdtemp(join(tmpdir(), 'tieline-example-'))
 await using line = await tieline({

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { tielineClient } from '../src/client/client.ts'
-import { serve } from '../src/serve.ts'
+import { tielineClient } from '../src/client/index.ts'
+import { serve } from '../src/server/index.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tieline-example-'))
 const server = await serve({

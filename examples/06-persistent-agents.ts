@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Letta } from '@letta-ai/letta-client'
-import { serve } from '../src/serve.ts'
+import { serve } from '../src/server/index.ts'
 
 const dataDir = await mkdtemp(join(tmpdir(), 'tieline-example-'))
 const served = await serve({ port: 0, dataDir })

@@ -3,7 +3,7 @@
  * a channel of its own, so that this does not depend on the doors.
  */
 import { watchLateness, type Window } from '../bench/lateness.ts'
-import { serve } from '../src/serve.ts'
+import { openServer } from '../src/open-server.ts'
 
 export type Said = { kind: 'ready'; url: string } | { kind: 'window'; window: Window; rssBytes: number }
 
@@ -11,7 +11,7 @@ const [dataDir = '', cwd = '', config = '', port = '0'] = process.argv.slice(2)
 const say = (said: Said): void =>
   void (process.connected && process.send?.(said, undefined, undefined, () => undefined))
 
-const served = await serve({
+const served = await openServer({
   dataDir,
   cwd,
   config,

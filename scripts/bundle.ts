@@ -8,11 +8,12 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
 const program = join(root, 'dist/program')
 const apiPage = join(root, 'dist/api-page')
-/** What users import, and the workers that are started by their path. */
+/** What users import, the plugin that OpenCode loads by its path, and the workers that are started by theirs. */
 const entries = [
   'index',
-  'client/client',
-  'serve',
+  'client/index',
+  'server/index',
+  'adapters/opencode/index',
   'adapters/opencode/plugin',
   'tools/search-worker',
   'views/agentfs-worker',

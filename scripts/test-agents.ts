@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { serve, type Served } from '../src/serve.ts'
+import { openServer, type OpenServer } from '../src/open-server.ts'
 import { fakeModel, type FakeModel } from '../test/kits/fake-model.ts'
 import { mcpFixtures } from '../test/mcp/fixtures.ts'
 import { installPackage } from './agents-cache.ts'
@@ -20,7 +20,7 @@ const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const expectedFailures = fileURLToPath(new URL('../test/mcp/expected-failures.yml', import.meta.url))
 
 type Ran = { code: number | null; out: string; err: string }
-type World = { served: Served; fake: FakeModel; home: string }
+type World = { served: OpenServer; fake: FakeModel; home: string }
 type Check = { name: string; run: (world: World) => Promise<string> }
 
 /** Runs a program to its end in an empty home. Kills it and its children if it takes too long. */
@@ -228,7 +228,7 @@ async function open(home: string): Promise<World> {
     },
     { text: 'ok' },
   ])
-  const served = await serve({
+  const served = await openServer({
     agents: {
       coder: { description: 'Knows the secret word', script: () => `The secret word is ${secret}.` },
     },

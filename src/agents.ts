@@ -1,14 +1,12 @@
 /** The agents of a configuration and of code, each with what runs it; and those that doors make. */
-import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { z } from 'zod'
 import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from './adapters/scripted/drive.ts'
-import type { ScriptedFunction } from './adapters/scripted/run-function.ts'
 import { Script } from './adapters/scripted/script.ts'
 import { findConfigProblems } from './config-problem.ts'
 import type { Config } from './config.ts'
+import type { AgentOptions } from './define.ts'
 import { Agent } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
 import { findNearest } from './model/nearest.ts'
@@ -16,16 +14,6 @@ import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
-
-/**
- * An agent as code defines it: by name of a driver, by a script, by a model object, or by a driver of one's
- * own.
- */
-export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
-  driver?: 'model' | 'scripted' | Driver
-  script?: z.input<typeof Script> | ScriptedFunction
-  languageModel?: LanguageModelV4
-}
 
 /** A mistake in what was handed to `tieline()`. */
 export class OptionsError extends Error {}
@@ -70,7 +58,7 @@ export function createAgents(
       agent.driver === 'host'
         ? onHost
         : agent.driver === 'scripted'
-          ? scriptedDriver(scriptOf(agent.name, config?.scripts[agent.name] ?? []), scripted)
+          ? scriptedDriver(parseScript(agent.name, config?.scripts[agent.name] ?? []), scripted)
           : onModel,
     )
   }
@@ -89,7 +77,7 @@ export function createAgents(
         ? driver
         : kind === 'model'
           ? onModel
-          : scriptedDriver(typeof script === 'function' ? script : scriptOf(name, script ?? []), scripted),
+          : scriptedDriver(typeof script === 'function' ? script : parseScript(name, script ?? []), scripted),
     )
   }
   const names = [...agents.keys()]
@@ -101,8 +89,8 @@ export function createAgents(
 }
 
 /**
- * A tool that nobody has would simply never be there: a typing error is told instead. Tools of MCP servers
- * begin with the name of their server.
+ * Throws where an agent names a tool that does not exist, which it would otherwise just never get. Tools of MCP
+ * servers begin with the name of their server.
  */
 export function checkTools(agents: Agents, names: readonly string[]): void {
   for (const agent of agents
@@ -123,7 +111,7 @@ export function checkTools(agents: Agents, names: readonly string[]): void {
   }
 }
 
-function scriptOf(agent: string, given: unknown): Script {
+function parseScript(agent: string, given: unknown): Script {
   const parsed = Script.safeParse(given)
   if (!parsed.success)
     throw new OptionsError(
@@ -156,30 +144,16 @@ export function agentMaker(
     )?.model
   return {
     define(id, { title, description, prompt, model, tools, driver }) {
-      if (driver === 'host')
-        return Agent.parse({ name: id, title, description, prompt, driver, tools, allowSubAgentCalls: true })
-      if (model === pacedModel)
-        return Agent.parse({
-          name: id,
-          title,
-          description,
-          prompt,
-          driver: 'demo',
-          model,
-          tools,
-          allowSubAgentCalls: true,
-        })
       const runs = model !== null && hasProvider(model) ? model : fallback
-      return Agent.parse({
-        name: id,
-        title,
-        description,
-        prompt,
-        driver: runs === undefined ? 'demo' : 'model',
-        ...(runs === undefined ? {} : { model: runs }),
-        tools,
-        allowSubAgentCalls: true,
-      })
+      const how =
+        driver === 'host'
+          ? { driver }
+          : model === pacedModel
+            ? { driver: 'demo', model }
+            : runs === undefined
+              ? { driver: 'demo' }
+              : { driver: 'model', model: runs }
+      return Agent.parse({ name: id, title, description, prompt, ...how, tools, allowSubAgentCalls: true })
     },
     driver: (agent) =>
       agent.driver === 'host'

@@ -1,5 +1,5 @@
 /** Tieline through its public entry, with the SQLite store on disk and a new session for each delegation. */
-import { tieline } from '../../src/index.ts'
+import { openLine } from '../../src/open-line.ts'
 import {
   coderPrompt,
   expectAnswer,
@@ -12,7 +12,7 @@ import {
 
 export async function start(): Promise<Contender> {
   const { workspace, data, remove } = createScratch()
-  const line = await tieline({
+  const line = await openLine({
     dataDir: data,
     cwd: workspace,
     agents: {

@@ -2,7 +2,7 @@
 import type { EventOf } from '../../src/model/event.ts'
 import type { FlowId, SessionId, TurnId } from '../../src/model/id.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 import { instantAnswer, nextMessage } from '../message-work.ts'
 import type { BenchServer } from '../server-process.ts'
 import { createScratch } from '../work.ts'
@@ -18,7 +18,7 @@ type Recorded = {
 
 /** The events that one message leaves in the log. Throws if there are others, which the bench would miss. */
 async function recordMessage(): Promise<Recorded> {
-  await using line = await tieline({ agents: { instant: { script: () => instantAnswer } } })
+  await using line = await openLine({ agents: { instant: { script: () => instantAnswer } } })
   await line.run('instant', nextMessage())
   const { events } = await line.store.read(0, {}, 100)
   const [created, sent, started, ended, more] = events.map(({ event }) => event)

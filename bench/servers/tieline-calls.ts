@@ -1,7 +1,7 @@
 /** `serve()` with agents whose model never answers, for callers that disconnect. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import type { BenchServer } from '../server-process.ts'
 import { createScratch } from '../work.ts'
 import { noLimits } from './tieline-log.ts'
@@ -27,7 +27,7 @@ export async function start(): Promise<BenchServer> {
       },
     }),
   )
-  const served = await serve({
+  const served = await openServer({
     config,
     dataDir: data,
     cwd: workspace,

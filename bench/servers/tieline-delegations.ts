@@ -1,6 +1,6 @@
 /** `serve()` with many planners, each a persistent agent at `/v1/agents`, and one coder that they call. */
 import { exchangeOf } from '../../test/kits/askers.ts'
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import type { BenchServer } from '../server-process.ts'
 import { coderPrompt, createInstantModel, plannerPrompt, createScratch } from '../work.ts'
 import { measureLog, noLimits } from './tieline-log.ts'
@@ -19,7 +19,7 @@ export async function start(): Promise<BenchServer> {
     mayCall: ['coder'],
     languageModel: createInstantModel('planner'),
   }
-  const served = await serve({
+  const served = await openServer({
     dataDir: data,
     cwd: workspace,
     port: 0,

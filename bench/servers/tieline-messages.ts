@@ -1,5 +1,5 @@
 /** `serve()` with many sessions of an agent whose turns end at once. */
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import type { SessionId } from '../../src/model/id.ts'
 import type { BenchServer } from '../server-process.ts'
 import { createScratch } from '../work.ts'
@@ -13,7 +13,7 @@ const count = Number(process.env['BENCH_SESSIONS'] ?? 8192)
 
 export async function start(): Promise<BenchServer> {
   const { workspace, data, remove } = createScratch()
-  const served = await serve({
+  const served = await openServer({
     dataDir: data,
     cwd: workspace,
     port: 0,

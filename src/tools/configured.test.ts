@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Json } from '../model/json.ts'
-import { tieline, type TielineOptions } from '../tieline.ts'
+import { openLine, type OpenLineOptions } from '../open-line.ts'
 import { isRefusal } from '../model/refusal.ts'
 
 const user = { kind: 'user' } as const
 const use = { signal: new AbortController().signal, id: null, trace: null }
 
-async function configured(tools: object, more: Partial<TielineOptions> = {}) {
+async function configured(tools: object, more: Partial<OpenLineOptions> = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-tools-'))
   const config = join(directory, 'tieline.json')
   writeFileSync(config, JSON.stringify({ server: { dataDir: './data' }, tools }))
-  const line = await tieline({ config, dataDir: ':memory:', onWarning: () => undefined, ...more })
+  const line = await openLine({ config, dataDir: ':memory:', onWarning: () => undefined, ...more })
   onTestFinished(async () => {
     await line.close()
     rmSync(directory, { recursive: true, force: true })

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { tielinePlugin, type TielinePluginOptions } from '../../src/adapters/opencode/plugin.ts'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import { memoryOpencode, type MemoryOpencode, type Say } from '../kits/opencode-double.ts'
 
 const open: (() => Promise<void> | void)[] = []
@@ -22,7 +22,7 @@ const ours = (own: string): string => `ses_opencode-${own}`
 async function world(say: Say, options: TielinePluginOptions = {}): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-plugin-'))
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-plugin-data-'))
-  const served = await serve({
+  const served = await openServer({
     dataDir,
     port: 0,
     agents: { helper: { description: 'helps', script: [{ say: 'helped' }] } },

@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreFault } from '../../src/store/directory.ts'
 import { viewTables } from '../../src/store/schema.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 import { cli, garbage, patience, project, start } from '../kits/cli.ts'
 import { askAt, until } from '../kits/http.ts'
 import { append, created, ended, said, sent, started } from '../kits/store.ts'
@@ -23,7 +23,7 @@ let flows: string[] = []
 beforeAll(async () => {
   recorded = mkdtempSync(join(tmpdir(), 'tieline-care-'))
   garbage.push(recorded)
-  const line = await tieline({
+  const line = await openLine({
     dataDir: recorded,
     agents: {
       boss: {
@@ -156,7 +156,7 @@ describe('check', () => {
 
   test('works beside a running server', async () => {
     const directory = copied()
-    const line = await tieline({ dataDir: directory, agents: { helper: { script: () => 'ok' } } })
+    const line = await openLine({ dataDir: directory, agents: { helper: { script: () => 'ok' } } })
     onTestFinished(() => line.close())
     await line.run('helper', 'x')
     expect((await care(directory, 'check')).code).toBe(0)
@@ -205,7 +205,7 @@ describe('rebuild', () => {
     const { code, out } = await care(directory, 'rebuild', '--leave-out')
     expect([code, /✗ row \d+.* was left out/.test(out)]).toEqual([0, true])
     // The log is as it was, and the other flows are whole again.
-    const line = await tieline({
+    const line = await openLine({
       dataDir: directory,
       onWarning: () => undefined,
       agents: { helper: { script: () => 'ok' } },

@@ -11,7 +11,7 @@ import { tielineClient } from '../../src/client/client.ts'
 import type { Fetch } from '../../src/client/request.ts'
 import { surroundings } from '../../src/client/surroundings.ts'
 import { ServerUnreachable } from '../../src/client/tieline-error.ts'
-import { serve, type ServeOptions } from '../../src/serve.ts'
+import { openServer, type OpenServerOptions } from '../../src/open-server.ts'
 import { agents, refusalOf, scratch, started } from '../kits/client.ts'
 
 describe('a connection that breaks', () => {
@@ -89,7 +89,7 @@ describe('events', () => {
   test('reach a reader once and in order, through cut connections and a restart of the server', async () => {
     const directory = scratch()
     writeFileSync(join(directory, 'empty.json'), '{}')
-    const options: ServeOptions = {
+    const options: OpenServerOptions = {
       agents,
       config: join(directory, 'empty.json'),
       dataDir: join(directory, 'data'),
@@ -97,7 +97,7 @@ describe('events', () => {
       port: 0,
       onWarning: () => undefined,
     }
-    let served = await serve(options)
+    let served = await openServer(options)
     const sockets = new Set<LibrarySocket>()
     const openSocket = (url: string): WebSocket => {
       const socket = new LibrarySocket(url)
@@ -128,7 +128,7 @@ describe('events', () => {
     }
     const port = Number(new URL(served.url).port)
     await served.close()
-    served = await serve({ ...options, port })
+    served = await openServer({ ...options, port })
     onTestFinished(() => served.close())
     await client.sessions.send(sessionId, { message: 'after the restart' })
     await client.sessions.wait(sessionId)

@@ -9,15 +9,17 @@ import { afterEach, expect, test } from 'vitest'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import type { HostAsk, HostConnection } from '../../src/client/host.ts'
 import type { SessionId } from '../../src/model/id.ts'
-import { serve, type Served, type ServeOptions } from '../../src/serve.ts'
+import { openServer, type OpenServer, type OpenServerOptions } from '../../src/open-server.ts'
 
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
 })
 
-async function server(options: ServeOptions = {}): Promise<{ served: Served; client: TielineClient }> {
-  const served = await serve({
+async function server(
+  options: OpenServerOptions = {},
+): Promise<{ served: OpenServer; client: TielineClient }> {
+  const served = await openServer({
     dataDir: mkdtempSync(join(tmpdir(), 'tieline-host-')),
     port: 0,
     agents: {

@@ -9,7 +9,7 @@ import { afterEach, expect, test } from 'vitest'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import type { HostAsk, HostConnection } from '../../src/client/host.ts'
 import type { Json } from '../../src/model/json.ts'
-import { serve, type Served } from '../../src/serve.ts'
+import { openServer, type OpenServer } from '../../src/open-server.ts'
 
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -18,8 +18,8 @@ afterEach(async () => {
 
 async function hosted(
   ask: Partial<HostAsk> = {},
-): Promise<{ served: Served; client: TielineClient; host: HostConnection; errors: string[] }> {
-  const served = await serve({
+): Promise<{ served: OpenServer; client: TielineClient; host: HostConnection; errors: string[] }> {
+  const served = await openServer({
     dataDir: mkdtempSync(join(tmpdir(), 'tieline-host-')),
     port: 0,
     agents: { helper: { script: [{ say: 'helped' }] } },
@@ -46,7 +46,7 @@ async function turnOf({
   served,
 }: {
   client: TielineClient
-  served: Served
+  served: OpenServer
 }): Promise<{ outcome: string; output: string; error: string | null }> {
   await client.sessions.send('ses_mine-one', { message: 'go' })
   await client.sessions.wait('ses_mine-one', { timeoutMs: 20_000 })

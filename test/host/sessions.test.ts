@@ -10,7 +10,7 @@ import type { ScriptedTurn } from '../../src/adapters/scripted/run-function.ts'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import type { HostAsk, HostConnection, HostOpening } from '../../src/client/host.ts'
 import type { Event } from '../../src/model/event.ts'
-import { serve, type Served } from '../../src/serve.ts'
+import { openServer, type OpenServer } from '../../src/open-server.ts'
 
 const open: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -48,9 +48,9 @@ const agents = {
   },
 }
 
-async function server(): Promise<{ served: Served; client: TielineClient; dataDir: string }> {
+async function server(): Promise<{ served: OpenServer; client: TielineClient; dataDir: string }> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-host-'))
-  const served = await serve({ dataDir, port: 0, agents })
+  const served = await openServer({ dataDir, port: 0, agents })
   open.push(() => served.close())
   return { served, client: tielineClient({ url: served.url }), dataDir }
 }
@@ -85,7 +85,7 @@ const as = (host: HostConnection, id: string): TielineClient => {
   return taken.client
 }
 
-async function eventsOf({ served }: { served: Served }): Promise<Event[]> {
+async function eventsOf({ served }: { served: OpenServer }): Promise<Event[]> {
   return (await served.line.store.read(0, {}, 10_000)).events.map(({ event }) => event)
 }
 

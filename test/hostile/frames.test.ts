@@ -7,13 +7,13 @@ import { once } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import WebSocket from 'ws'
 import { hostSocket } from '../../src/adapters/host/socket.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 import { serve, until, type Frame, type Served } from '../kits/http.ts'
 
 const deep = (levels: number, open = '[', close = ']'): string => open.repeat(levels) + close.repeat(levels)
 
 async function serveBoth(): Promise<Served> {
-  const line = await tieline({ agents: { echo: { script: ({ task }) => `echo: ${task}` } } })
+  const line = await openLine({ agents: { echo: { script: ({ task }) => `echo: ${task}` } } })
   onTestFinished(() => line.close())
   return serve({
     desks: line.desks,

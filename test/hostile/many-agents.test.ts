@@ -4,11 +4,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { lettaDoor } from '../../src/adapters/letta/serve.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { systemIds } from '../../src/runtime/kernel/system-ids.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 import { askAt, expectNo, serve } from '../kits/http.ts'
 
 async function served(agentsMadeMax: number) {
-  const line = await tieline({
+  const line = await openLine({
     limits: { agentsMadeMax },
     agents: { echo: { description: 'says it again', script: ({ task }) => task } },
   })

@@ -7,7 +7,7 @@ import type { ScriptedFunction } from '../../src/adapters/scripted/run-function.
 import { loadTokenizer } from '../../src/adapters/tokens/tokenizer.ts'
 import type { Json } from '../../src/model/json.ts'
 import type { SchemaCheck } from '../../src/runtime/kernel/ports.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 import { longestStall } from '../kits/linear.ts'
 import { flowOf, replayed } from '../kits/replay.ts'
 import { world } from '../kits/world.ts'
@@ -37,7 +37,7 @@ beforeAll(async () => void (await loadTokenizer()))
 type Answer = { success: boolean; outcome: string; errors: string[] }
 
 async function ask(schema: Json, says: string): Promise<{ answer: Answer; stallMs: number; ms: number }> {
-  await using line = await tieline({
+  await using line = await openLine({
     agents: { parent: parent(schema), child: { script: () => says } },
     onWarning: () => undefined,
   })

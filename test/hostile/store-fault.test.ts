@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import WebSocket from 'ws'
 import { expect, onTestFinished, test } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import { findings } from '../../src/cli/setup/doctor-checks.ts'
 import { askAt, until, type Answer } from '../kits/http.ts'
 import { hasSmallDisks, smallDisk } from '../kits/small-disk.ts'
@@ -20,7 +20,7 @@ async function site() {
   const steps: string[] = []
   let letGo = (): void => undefined
   const held = new Promise<void>((resolve) => (letGo = resolve))
-  const served = await serve({
+  const served = await openServer({
     dataDir: join(disk.path, 'data'),
     cwd: disk.path,
     port: 0,

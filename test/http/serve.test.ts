@@ -2,24 +2,24 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { tieline } from '../../src/index.ts'
-import { serve } from '../../src/serve.ts'
+import { openLine } from '../../src/open-line.ts'
+import { openServer } from '../../src/open-server.ts'
 import { mintSessionToken } from '../../src/server/identity.ts'
 
 test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
-  await expect(tieline({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow(
+  await expect(openLine({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow(
     'agents.a.tools: there is no tool "raed"; the nearest known one is "read"',
   )
 })
 
 test('an unknown field of an agent is told with the nearest known one', async () => {
-  await expect(tieline({ agents: { a: { tols: [], script: () => 'x' } as object } })).rejects.toThrow(
+  await expect(openLine({ agents: { a: { tols: [], script: () => 'x' } as object } })).rejects.toThrow(
     'agents.a.tols: unknown key; the nearest known one is "tools".',
   )
 })
 
 test('a run is awaited like any promise', async () => {
-  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  await using line = await openLine({ agents: { a: { script: () => 'x' } } })
   let done = false
   expect(
     await line
@@ -31,7 +31,7 @@ test('a run is awaited like any promise', async () => {
 })
 
 test('tools of MCP servers and wildcards need not be known beforehand', async () => {
-  await using line = await tieline({
+  await using line = await openLine({
     agents: {
       a: { tools: ['files_read', 'sub_*'], mcpServers: { files: { command: 'false' } }, script: () => 'x' },
     },
@@ -41,7 +41,7 @@ test('tools of MCP servers and wildcards need not be known beforehand', async ()
 })
 
 test('a directory to work in must exist', async () => {
-  await using line = await tieline({ agents: { a: { script: () => 'x' } } })
+  await using line = await openLine({ agents: { a: { script: () => 'x' } } })
   expect(() => line.run('a', 'go', { cwd: '/nowhere/at/all' })).toThrow('a directory that exists')
 })
 
@@ -57,14 +57,14 @@ test('what an earlier process left goes on by itself, and one can wait for it', 
       },
     },
   }
-  const first = await tieline({ agents, dataDir: directory })
+  const first = await openLine({ agents, dataDir: directory })
   const run = first.run('a', 'go')
   const sent = await run.accepted
   if ('code' in sent) throw new Error(sent.code)
   await first.close()
   await expect(run).rejects.toThrow('goes on when its data directory is opened again')
   stuck = false
-  await using second = await tieline({ agents, dataDir: directory })
+  await using second = await openLine({ agents, dataDir: directory })
   while ((await second.store.turn(sent.turn))?.state !== 'ended')
     await new Promise((resolve) => setTimeout(resolve, 20))
   await second.idle()
@@ -91,13 +91,13 @@ test('a turn that blocks the whole process when it is resumed does so only after
       },
     },
   }
-  const before = await tieline({ agents, dataDir: directory })
+  const before = await openLine({ agents, dataDir: directory })
   const run = before.run('a', 'go')
   await run.accepted
   await before.close()
   await expect(run).rejects.toThrow('goes on when its data directory is opened again')
   first = false
-  const served = await serve({ agents, dataDir: directory, port: 0, onWarning: () => undefined })
+  const served = await openServer({ agents, dataDir: directory, port: 0, onWarning: () => undefined })
   seen.push('listening')
   while (!seen.includes('resumed')) await new Promise((resolve) => setTimeout(resolve, 20))
   await served.close()
@@ -105,7 +105,7 @@ test('a turn that blocks the whole process when it is resumed does so only after
 })
 
 test('a data directory that cannot be made is refused at once', async () => {
-  await expect(tieline({ dataDir: '/proc/nothing/here' })).rejects.toThrow(
+  await expect(openLine({ dataDir: '/proc/nothing/here' })).rejects.toThrow(
     'cannot be used as a data directory',
   )
 })
@@ -115,7 +115,7 @@ test('what the server itself knows reaches neither the log nor a warning: its to
   const key = `hf_${'aBcDeFgH'.repeat(4)}xy`
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = key
   const warnings: string[] = []
-  const served = await serve({
+  const served = await openServer({
     dataDir: directory,
     port: 0,
     agents: { a: { script: (turn) => turn.task } },

@@ -2,11 +2,11 @@
  * The server that `http-kill.test.ts` ends with SIGKILL: an agent that answers in two recorded steps, in a
  * data directory that outlives the process. Says on stdout where it listens.
  */
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 
 const [dataDir = '', cwd = ''] = process.argv.slice(2)
 
-const served = await serve({
+const served = await openServer({
   dataDir,
   cwd,
   port: 0,

@@ -4,7 +4,8 @@
  */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tieline, type Tool } from '../../src/index.ts'
+import type { Tool } from '../../src/index.ts'
+import { openLine } from '../../src/open-line.ts'
 
 const [directory = '', url = '', rootsText = '0'] = process.argv.slice(2)
 const roots = Number(rootsText)
@@ -36,7 +37,7 @@ writeFileSync(
   }),
 )
 
-const line = await tieline({ config, dataDir: join(directory, 'data'), tools: [mark], cwd: directory })
+const line = await openLine({ config, dataDir: join(directory, 'data'), tools: [mark], cwd: directory })
 const known = new Set(
   (await line.store.sessions({ kind: 'persistent' }, 1_000_000)).map(({ title }) => title),
 )

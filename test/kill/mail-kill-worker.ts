@@ -2,11 +2,11 @@
  * The server that `mail-kill.test.ts` ends with SIGKILL, again and again: sessions of clients, and an agent
  * that answers at once.
  */
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 
 const [directory = '', config = ''] = process.argv.slice(2)
 
-const served = await serve({
+const served = await openServer({
   port: 0,
   dataDir: directory,
   config,

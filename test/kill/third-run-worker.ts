@@ -3,11 +3,11 @@
  * what became of it.
  */
 import { exchangeOf } from '../kits/askers.ts'
-import { tieline } from '../../src/tieline.ts'
+import { openLine } from '../../src/open-line.ts'
 
 const [dataDir = '', task] = process.argv.slice(2)
 
-const line = await tieline({
+const line = await openLine({
   dataDir,
   agents: {
     clerk: {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import { TielineError } from '../../src/client/tieline-error.ts'
-import { serve, type Served, type ServeOptions } from '../../src/serve.ts'
+import { openServer, type OpenServer, type OpenServerOptions } from '../../src/open-server.ts'
 
 export function scratch(): string {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-client-'))
@@ -13,7 +13,7 @@ export function scratch(): string {
   return directory
 }
 
-export const agents: NonNullable<ServeOptions['agents']> = {
+export const agents: NonNullable<OpenServerOptions['agents']> = {
   boss: {
     tools: ['sub_agent'],
     allowSubAgentCalls: true,
@@ -33,11 +33,11 @@ export const agents: NonNullable<ServeOptions['agents']> = {
 }
 
 export async function started(
-  options: ServeOptions = {},
-): Promise<{ served: Served; client: TielineClient; cwd: string }> {
+  options: OpenServerOptions = {},
+): Promise<{ served: OpenServer; client: TielineClient; cwd: string }> {
   const directory = scratch()
   writeFileSync(join(directory, 'empty.json'), '{}')
-  const served = await serve({
+  const served = await openServer({
     agents,
     config: join(directory, 'empty.json'),
     dataDir: join(directory, 'data'),

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { expect, onTestFinished } from 'vitest'
 import WebSocket from 'ws'
 import type { z } from 'zod'
-import { tieline, type TielineOptions, type Tieline } from '../../src/tieline.ts'
+import { openLine, type OpenLineOptions, type OpenLine } from '../../src/open-line.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { startHttp, type HttpOptions, type HttpServer } from '../../src/server/http.ts'
 import { WireError } from '../../src/server/wire-error.ts'
@@ -41,7 +41,7 @@ export class Gate {
 }
 
 export type Served = {
-  line: Tieline
+  line: OpenLine
   server: HttpServer
   url: string
   gate: Gate
@@ -54,9 +54,9 @@ export type Served = {
   open: (agent: string, more?: Record<string, unknown>) => Promise<`ses_${string}`>
 }
 
-export async function serve(more: Partial<HttpOptions> = {}, options: TielineOptions = {}): Promise<Served> {
+export async function serve(more: Partial<HttpOptions> = {}, options: OpenLineOptions = {}): Promise<Served> {
   const gate = new Gate()
-  const line = await tieline({
+  const line = await openLine({
     ...options,
     agents: {
       echo: { script: ({ task }) => `echo: ${task}` },

@@ -5,12 +5,12 @@ import type { Clock } from '../../src/runtime/kernel/ports.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { systemIds } from '../../src/runtime/kernel/system-ids.ts'
 import { startHttp } from '../../src/server/http.ts'
-import type { AgentOptions } from '../../src/agents.ts'
-import { tieline, type Tieline } from '../../src/tieline.ts'
+import type { AgentOptions } from '../../src/define.ts'
+import { openLine, type OpenLine } from '../../src/open-line.ts'
 import type { Desks } from '../../src/runtime/desk/desk.ts'
 
 export type LettaServer = {
-  line: Tieline
+  line: OpenLine
   url: string
   /** Tries once. */
   client: Letta
@@ -32,7 +32,7 @@ export type LettaServerOptions = {
 export const secret = Buffer.alloc(32, 7)
 
 export async function lettaServer(options: LettaServerOptions = {}): Promise<LettaServer> {
-  const line = await tieline({
+  const line = await openLine({
     agents: options.agents ?? {},
     ...(options.dataDir !== undefined && { dataDir: options.dataDir }),
   })

@@ -3,14 +3,14 @@ import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@mod
 import { mcpDoor, type McpDoorDeps } from '../../src/adapters/mcp/serve.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { systemIds } from '../../src/runtime/kernel/system-ids.ts'
-import { tieline, type Tieline, type TielineOptions } from '../../src/tieline.ts'
+import { openLine, type OpenLine, type OpenLineOptions } from '../../src/open-line.ts'
 import type { Who } from '../../src/runtime/desk/asker.ts'
 
 export const revisions = ['2025-11-25', '2026-07-28'] as const
 export type Revision = (typeof revisions)[number]
 
 export type McpWorld = {
-  line: Tieline
+  line: OpenLine
   app: FastifyInstance
   url: string
   faults: unknown[]
@@ -23,10 +23,10 @@ export const whoHeader = 'x-test-who'
 export const whoText = (who: Who): string => JSON.stringify(who)
 
 export async function mcpWorld(
-  options: TielineOptions,
-  door: (line: Tieline) => Partial<McpDoorDeps> = () => ({}),
+  options: OpenLineOptions,
+  door: (line: OpenLine) => Partial<McpDoorDeps> = () => ({}),
 ): Promise<McpWorld> {
-  const line = await tieline(options)
+  const line = await openLine(options)
   const app = fastify({ forceCloseConnections: true })
   const faults: unknown[] = []
   const mount = mcpDoor({

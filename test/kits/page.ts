@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { ScriptedTurn } from '../../src/adapters/scripted/run-function.ts'
-import { serve, type Served, type ServeOptions } from '../../src/serve.ts'
+import { openServer, type OpenServer, type OpenServerOptions } from '../../src/open-server.ts'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -61,7 +61,7 @@ export const launch = (): Promise<Browser> =>
 type SessionRequest = Parameters<TielineClient['sessions']['create']>[0]
 
 export type Site = {
-  served: Served
+  served: OpenServer
   client: TielineClient
   url: string
   cwd: string
@@ -73,14 +73,14 @@ export type Site = {
 }
 
 export async function openSite(
-  agents: ServeOptions['agents'],
-  options: Partial<ServeOptions> = {},
+  agents: OpenServerOptions['agents'],
+  options: Partial<OpenServerOptions> = {},
 ): Promise<Site> {
   buildPage()
   const cwd = mkdtempSync(join(tmpdir(), 'tieline-page-'))
   const dataDir = join(cwd, 'data')
-  const open = (port: number): Promise<Served> =>
-    serve({
+  const open = (port: number): Promise<OpenServer> =>
+    openServer({
       ...(agents === undefined ? {} : { agents }),
       dataDir,
       port,

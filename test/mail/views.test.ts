@@ -18,7 +18,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { serve } from '../../src/serve.ts'
+import { openServer } from '../../src/open-server.ts'
 import { mailView } from '../../src/views/mail-view.ts'
 import { letter, mailWorld, user } from '../kits/mail.ts'
 import { correspondence, inDatabase, mailDesk, storages } from '../kits/mail-views.ts'
@@ -160,7 +160,7 @@ test('the server keeps the databases that its configuration asks for', async () 
   writeFileSync(config, '[mail]\nstorage = "agentfs"\ndirectory = "mail"\n')
   const warnings: string[] = []
   const start = () =>
-    serve({
+    openServer({
       config,
       dataDir: join(home, 'data'),
       port: 0,

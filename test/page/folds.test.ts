@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StreamedEvent } from '../../src/wire/log.ts'
-import { tieline, type Tieline } from '../../src/tieline.ts'
+import { openLine, type OpenLine } from '../../src/open-line.ts'
 import { exchangeOf } from '../kits/askers.ts'
 import { foldEvent } from '../../web/src/live/fold-event.ts'
 import {
@@ -25,7 +25,7 @@ import { collectThread } from '../../web/src/inbox/thread.ts'
 import { buildRows } from '../../web/src/sessions/session-tree.ts'
 import type { ScriptedTurn } from '../../src/adapters/scripted/run-function.ts'
 
-let line: Tieline
+let line: OpenLine
 const events: StreamedEvent[] = []
 const cwd = mkdtempSync(join(tmpdir(), 'tieline-folds-'))
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
     allowSubAgentCalls: true,
     script,
   })
-  line = await tieline({
+  line = await openLine({
     cwd,
     agents: {
       planner: agent(async (turn) => {

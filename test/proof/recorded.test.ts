@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { AgentOptions } from '../../src/agents.ts'
+import type { AgentOptions } from '../../src/define.ts'
 import { demoAgents } from '../../src/cli/demo/agents.ts'
-import { openLog } from '../../src/tieline.ts'
+import { openLog } from '../../src/recorded-log.ts'
 
 const file = join(import.meta.dirname, '../recorded', 'three-agents.jsonl')
 

@@ -9,7 +9,8 @@ import { askedFor } from '../../src/cli/arguments.ts'
 import { UsageError } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
 import { helpText } from '../../src/cli/help.ts'
-import { openLog, tieline, type ScriptedTurn, type Tool } from '../../src/index.ts'
+import { openLog, type ScriptedTurn, type Tool } from '../../src/index.ts'
+import { openLine } from '../../src/open-line.ts'
 import { viewsEqual } from '../../src/store/rebuild.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 import { fakeModel } from '../kits/fake-model.ts'
@@ -106,7 +107,7 @@ test('a delegation on a model behind HTTP is replayed without a request and with
     }),
   )
   const runs: string[] = []
-  const line = await tieline({ config, dataDir: join(place, 'data'), tools: [mark(runs)], cwd: place })
+  const line = await openLine({ config, dataDir: join(place, 'data'), tools: [mark(runs)], cwd: place })
   const first = await line.run('boss', 'warm up')
   const result = await line.run('boss', 'go', { session: first.session ?? '' })
   expect(result.success).toBe(true)
@@ -221,7 +222,7 @@ test('on the command line: list, replay, explain, export, import and replay agai
 
 test('a log that another process has open is not touched, and the command says so', async () => {
   const place = directory()
-  await using line = await tieline({ agents: { a: { script: () => 'ok' } }, dataDir: join(place, 'data') })
+  await using line = await openLine({ agents: { a: { script: () => 'ok' } }, dataDir: join(place, 'data') })
   await line.run('a', 'go')
   writeFileSync(join(place, 'tieline.json'), '{}')
   expect(await cli(place, 'calls', '--data-dir', join(place, 'data'))).toMatchObject({
@@ -249,13 +250,13 @@ test('R10: a run that was interrupted and went on in another process replays as 
     helper: { script: () => 'done' },
   }
   const options = { agents, dataDir: join(place, 'data'), tools: [mark(runs)], cwd: place }
-  const first = await tieline(options)
+  const first = await openLine(options)
   const sent = await first.run('boss', 'go').accepted
   if ('code' in sent) throw new Error(sent.code)
   await expect.poll(async () => (await first.log.calls(1))[0]?.outcome).toBe('completed')
   await first.close()
   hang = false
-  await using second = await tieline(options)
+  await using second = await openLine(options)
   await expect
     .poll(async () => (await second.store.turn(sent.turn))?.state, { timeout: 15_000 })
     .toBe('ended')

@@ -15,6 +15,13 @@ const examples = (await readdir(join(root, 'examples'))).filter((name) => name.e
 const garbage: string[] = []
 afterAll(() => Promise.all(garbage.map((path) => rm(path, { recursive: true, force: true }))))
 
+/** Where each entry point of the package has its source. */
+const sources = {
+  tieline: 'src/index.ts',
+  'tieline/client': 'src/client/index.ts',
+  'tieline/server': 'src/server/index.ts',
+}
+
 /** A loaded machine may take its time to start a process. */
 const timeoutMs = 60_000
 vi.setConfig({ testTimeout: timeoutMs })
@@ -59,10 +66,11 @@ test('the code of the README runs as it stands there', async () => {
   const directory = await scratch()
   for (const [index, snippet] of snippets.entries()) {
     const file = join(directory, `snippet-${index}.ts`)
-    await writeFile(
-      file,
-      snippet.replaceAll("'tieline'", `'${pathToFileURL(join(root, 'src/index.ts')).href}'`),
+    const text = Object.entries(sources).reduce(
+      (code, [name, path]) => code.replaceAll(`'${name}'`, `'${pathToFileURL(join(root, path)).href}'`),
+      snippet,
     )
+    await writeFile(file, text)
     expect(await node(file)).toMatchObject({ code: 0, stderr: '' })
   }
 })

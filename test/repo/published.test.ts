@@ -1,16 +1,26 @@
 /**
- * The package as it is published, unpacked in an empty folder without anything that it depends on: the
- * command line is whole, and finds its own files.
+ * The package as it is published. Unpacked in an empty folder without anything that it depends on, the command
+ * line is whole and finds its own files. Installed in a fresh project, a program compiles against its types and
+ * runs.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { garbage, patience } from '../kits/cli.ts'
+import { PublicNames } from '../kits/public-names.ts'
 
 vi.setConfig(patience)
 
@@ -74,8 +84,8 @@ test('the server with its page and the description of its API', async () => {
 })
 
 test('an older Node says what is needed, or hands over to the one that npm has put beside it', async () => {
-  const older =
-    'data:text/javascript,Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.2" } })'
+  const versions = '{ ...process.versions, node: "20.1.2" }'
+  const older = `data:text/javascript,Object.defineProperty(process, "versions", { value: ${versions} })`
   const asked = (): Promise<{ stdout: string }> =>
     run(process.execPath, ['--import', older, program, '--version'], { cwd: work, env })
   await expect(asked()).rejects.toMatchObject({
@@ -87,3 +97,80 @@ test('an older Node says what is needed, or hands over to the one that npm has p
   symlinkSync(process.execPath, join(beside, 'node'))
   expect((await asked()).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
+
+describe('a fresh project', () => {
+  const project = join(place, 'project')
+  const installed = join(project, 'node_modules', 'tieline')
+
+  beforeAll(() => {
+    cpSync(fileURLToPath(new URL('fresh-project', import.meta.url)), project, { recursive: true })
+    cpSync(join(place, 'package'), installed, { recursive: true })
+    writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
+    // Only what an install would bring, so that a type of a development dependency is missed here too.
+    for (const name of [...Object.keys(readManifest(installed).dependencies), '@types/node']) {
+      const link = join(project, 'node_modules', name)
+      mkdirSync(dirname(link), { recursive: true })
+      symlinkSync(join(root, 'node_modules', name), link)
+    }
+  })
+
+  test('a program that uses all four entry points compiles with skipLibCheck off, and runs', async () => {
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const said = await run(process.execPath, [tsc, '-p', project], { cwd: project }).catch(
+      (failed: { stdout: string }) => failed,
+    )
+    // Other packages answer for their own types.
+    const problems = said.stdout.match(/^\S+\(\d+,\d+\): .*$/gm) ?? []
+    expect(problems.filter((line) => !/node_modules\/(?!tieline\/)/.test(line))).toEqual([])
+    const { stdout } = await run(process.execPath, [join(project, 'built', 'program.js')], {
+      cwd: project,
+      env,
+    })
+    expect(JSON.parse(stdout)).toEqual({
+      record: 'heard: call me',
+      line: 'agent agents call calls close idle log mail onDelta questions run running sessions'.split(' '),
+    })
+  })
+
+  test('everything that the types of an entry point mention can be imported from it', () => {
+    const names = new PublicNames(installed)
+    const entries = Object.entries(readManifest(installed).exports).map(([path, { types }]) => ({
+      path,
+      types,
+    }))
+    expect(entries.map(({ path }) => path)).toEqual(['.', './client', './server', './opencode'])
+    const [library = { types: '' }] = entries
+    for (const { path, types } of entries) {
+      // What a server mentions of its line is exported by `tieline` itself.
+      const also = path === './server' ? [types, library.types] : [types]
+      expect({ path, hidden: names.findHidden(types, also) }).toEqual({ path, hidden: [] })
+    }
+  })
+})
+
+test('a type that is mentioned and not exported is found, and so is a file that is missing', () => {
+  const planted = join(place, 'planted')
+  mkdirSync(planted)
+  const write = (name: string, text: string): void => writeFileSync(join(planted, name), text)
+  write('index.d.ts', "export { open, type Door } from './door.ts'\nexport type { Own } from './own.ts'")
+  write(
+    'door.d.ts',
+    "import type { Key } from './key.ts'\nimport type { Own as Mine } from './own.ts'\ntype Local = string\n" +
+      'export type Door<T> = { key: Key | T; local: Local; self: Door<T>; mine: Mine }\n' +
+      "export declare function open(lock: import('./key.ts').Lock): Door<string>",
+  )
+  write('key.d.ts', 'export type Key = 1\nexport type Lock = 2')
+  write('own.d.ts', "import type { Gone } from './gone.ts'\nexport type Own = { gone: Gone }")
+  expect(() => new PublicNames(planted).findHidden('index.d.ts')).toThrow('gone.d.ts')
+  write('own.d.ts', 'export type Own = Date')
+  expect(new PublicNames(planted).findHidden('index.d.ts')).toEqual([
+    'Door mentions door.d.ts#Local',
+    'Door mentions key.d.ts#Key',
+    'open mentions key.d.ts#Lock',
+  ])
+})
+
+type Manifest = { dependencies: Record<string, string>; exports: Record<string, { types: string }> }
+
+const readManifest = (directory: string): Manifest =>
+  JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest

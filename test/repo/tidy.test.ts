@@ -51,10 +51,11 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
     'wire',
     'src/adapters/mcp/serve-stdio.ts',
-    'src/agents.ts',
+    'src/define.ts',
     'src/log-care.ts',
-    'src/serve.ts',
-    'src/tieline.ts',
+    'src/recorded-log.ts',
+    'src/open-server.ts',
+    'src/open-line.ts',
     'src/config.ts',
     'src/config-problem.ts',
     'src/version.ts',
@@ -62,43 +63,89 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/index.ts': [
     'wire',
+    'model',
+    'runtime',
+    'src/adapters/scripted/run-function.ts',
+    'src/adapters/scripted/script.ts',
     'src/agents.ts',
-    'src/serve.ts',
-    'src/tieline.ts',
     'src/config.ts',
+    'src/define.ts',
+    'src/tieline.ts',
+    'src/line.ts',
+    'src/recorded-log.ts',
     'src/store/directory.ts',
-    'adapters',
-    'client',
-    'runtime',
-    'model',
   ],
-  'src/tieline.ts': [
+  'src/client/index.ts': ['client', 'model', 'wire'],
+  'src/server/index.ts': ['src/serve.ts', 'src/server-options.ts', 'src/server/log-sink.ts'],
+  'src/adapters/opencode/index.ts': ['adapters/opencode'],
+  'src/tieline.ts': ['src/line.ts', 'src/open-line.ts'],
+  'src/define.ts': [
+    'model',
     'wire',
+    'src/adapters/scripted/run-function.ts',
+    'src/adapters/scripted/script.ts',
+    'src/runtime/kernel/ports.ts',
+    'src/tools/answer.ts',
+  ],
+  'src/line.ts': ['model', 'wire', 'runtime', 'src/define.ts'],
+  'src/line-parts.ts': [
     'model',
     'runtime',
-    'store',
     'tools',
     'adapters',
     'src/agents.ts',
     'src/config.ts',
-    'src/config-problem.ts',
+    'src/define.ts',
     'src/version.ts',
   ],
-  'src/agents.ts': ['model', 'runtime', 'adapters', 'src/config.ts', 'src/config-problem.ts'],
-  'src/serve.ts': [
-    'wire',
-    'src/tieline.ts',
+  'src/recorded-log.ts': [
+    'model',
+    'runtime',
+    'store',
+    'adapters',
+    'src/agents.ts',
+    'src/config.ts',
+    'src/line.ts',
+    'src/line-parts.ts',
+    'src/version.ts',
+  ],
+  'src/open-line.ts': [
     'model',
     'runtime',
     'store',
     'tools',
+    'adapters',
+    'src/agents.ts',
+    'src/config.ts',
+    'src/line.ts',
+    'src/line-parts.ts',
+    'src/recorded-log.ts',
+  ],
+  'src/agents.ts': [
+    'model',
+    'runtime',
+    'adapters',
+    'src/config.ts',
+    'src/config-problem.ts',
+    'src/define.ts',
+  ],
+  'src/serve.ts': ['src/tieline.ts', 'src/open-server.ts', 'src/server-options.ts'],
+  'src/server-options.ts': ['src/line.ts', 'src/server/log-sink.ts'],
+  'src/server-files.ts': ['runtime', 'src/config.ts', 'src/version.ts'],
+  'src/server-views.ts': ['wire', 'runtime', 'views', 'src/open-line.ts', 'src/version.ts'],
+  'src/open-server.ts': [
+    'model',
+    'runtime',
     'adapters',
     'server',
     'views',
-    'client',
     'src/config.ts',
-    'src/config-problem.ts',
+    'src/line.ts',
     'src/own-files.ts',
+    'src/server-files.ts',
+    'src/server-options.ts',
+    'src/server-views.ts',
+    'src/open-line.ts',
     'src/version.ts',
   ],
   'src/log-care.ts': ['store'],
@@ -107,6 +154,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/config.ts': ['src/config-problem.ts', 'model'],
   'src/config-problem.ts': ['model'],
 }
+/** What `exports` of package.json names: they gather the names of others, and nothing else does. */
+const entryPoints = [
+  'src/index.ts',
+  'src/client/index.ts',
+  'src/server/index.ts',
+  'src/adapters/opencode/index.ts',
+]
 const adapters = ['scripted', 'model', 'acp', 'opencode', 'a2a', 'host', 'mcp', 'letta', 'tokens', 'schemas']
 
 /** Tests and contract suites put the real parts of several layers together. */
@@ -114,11 +168,12 @@ const isTest = (path: string): boolean => /\.test\.ts$|-contract\.ts$/.test(path
 const isLayered = (path: string): boolean => path.startsWith('src/') && !isTest(path)
 
 /**
- * `adapters/mcp` for an adapter, since they may not know each other; the path itself for a file at the top.
+ * `adapters/mcp` for an adapter, since they may not know each other; the path itself for an entry point and for
+ * a file at the top.
  */
 function layerOf(path: string): string {
   const [, folder = '', inner = ''] = path.split('/')
-  if (inner === '') return path
+  if (inner === '' || entryPoints.includes(path)) return path
   return folder === 'adapters' ? `adapters/${inner}` : folder
 }
 
@@ -135,7 +190,7 @@ function importsOf({ path, text }: SourceFile): string[] {
 function importProblems(file: SourceFile): string[] {
   if (!isLayered(file.path)) return []
   const layer = layerOf(file.path)
-  const allowed = mayImport[layer.split('/')[0] === 'adapters' ? 'adapters' : layer]
+  const allowed = mayImport[layer.startsWith('adapters/') ? 'adapters' : layer]
   if (allowed === undefined) return [`${file.path} is in no known layer`]
   return importsOf(file)
     .filter((target) => {
@@ -174,8 +229,8 @@ function fileNameProblems({ path }: SourceFile): string[] {
     /^(types|utils?|helpers?|common|misc|constants|interfaces)\.[cm]?[jt]sx?$/.test(name) ||
     parts.some((part) => /^(shared|utils?|helpers?|common)$/.test(part))
   if (banned) return [`${path}: the name says nothing about what is in it`]
-  if (name === 'index.ts' && path.startsWith('src/') && path !== 'src/index.ts')
-    return [`${path}: only src/index.ts gathers the names of others`]
+  if (name === 'index.ts' && path.startsWith('src/') && !entryPoints.includes(path))
+    return [`${path}: only ${entryPoints.join(', ')} gather the names of others`]
   if (/(^|[-.])v\d+([-.]|$)/.test(name)) return [`${path}: versions do not belong into names`]
   return /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9-]+)*$/.test(name) ? [] : [`${path}: file names are kebab-case`]
 }
@@ -197,7 +252,7 @@ function identifierProblems({ path, text }: SourceFile): string[] {
 }
 
 const barrelProblems = ({ path, text }: SourceFile): string[] =>
-  isLayered(path) && path !== 'src/index.ts'
+  isLayered(path) && !entryPoints.includes(path)
     ? [
         ...withoutComments(text).matchAll(
           /\bexport\s+(?:type\s+)?(?:\*|\{[^}]*\})[^;\n]*?\bfrom\s*['"](\.[^'"]*)['"]/g,
@@ -270,6 +325,8 @@ const rules: readonly Rule[] = [
       file('src/server/a.ts', "import { b } from '../config.ts'"),
       file('src/cli/a.ts', "import { b } from '../store/b.ts'"),
       file('src/index.ts', "import { b } from './store/b.ts'"),
+      file('src/server/index.ts', "export { b } from './http.ts'"),
+      file('src/client/a.ts', "import { b } from './index.ts'"),
       file('src/model/a.ts', "import { b } from '../../test/b.ts'"),
     ],
     clean: [
@@ -278,8 +335,8 @@ const rules: readonly Rule[] = [
         "import type { Tx } from '../runtime/kernel/ports.ts'\nimport { b } from './b.ts'",
       ),
       file('src/adapters/mcp/a.ts', "import { b } from './b.ts'\nimport { c } from '../../runtime/c.ts'"),
-      file('src/serve.ts', "import { a } from './adapters/mcp/a.ts'\nimport { b } from './config.ts'"),
-      file('src/cli/a.ts', "import { a } from '../serve.ts'"),
+      file('src/open-server.ts', "import { a } from './adapters/mcp/a.ts'\nimport { b } from './config.ts'"),
+      file('src/cli/a.ts', "import { a } from '../open-server.ts'"),
       file('src/model/a.test.ts', "import { b } from '../store/b.ts'"),
       file('src/model/a.ts', "// from '../runtime/a.ts'\n/* import '../store/b.ts' */"),
     ],
@@ -294,7 +351,7 @@ const rules: readonly Rule[] = [
       file('src/main.ts'),
     ],
     clean: [
-      file('src/serve.ts'),
+      file('src/open-server.ts'),
       file('src/adapters/mcp/tools.ts'),
       file('src/config.test.ts'),
       file('bench/main.ts'),
@@ -349,6 +406,7 @@ const rules: readonly Rule[] = [
     ],
     clean: [
       file('src/index.ts', "export { b } from './b.ts'"),
+      file('src/client/index.ts', "export { b } from './b.ts'"),
       file('src/adapters/tokens/a.ts', "export { b } from 'somewhere'"),
       file('src/model/a.ts', "import { b } from './b.ts'\nexport const c = b"),
     ],

@@ -25,7 +25,7 @@ import {
 } from '../../../test/kits/mcp.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import type { TielineOptions } from '../../tieline.ts'
+import type { OpenLineOptions } from '../../open-line.ts'
 import { serveMcpStdio } from './serve-stdio.ts'
 import { stdioTransport } from './stdio-transport.ts'
 
@@ -50,7 +50,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true })
 })
 
-async function open(options: TielineOptions = {}): Promise<McpWorld> {
+async function open(options: OpenLineOptions = {}): Promise<McpWorld> {
   world = await mcpWorld(
     { ...options, agents: { echo: { script: ({ task }) => `echo: ${task}` }, ...options.agents } },
     () => ({ progressMs: 50 }),

@@ -14,7 +14,7 @@ import {
   type McpWorld,
   type Revision,
 } from '../../../test/kits/mcp.ts'
-import type { Tieline } from '../../tieline.ts'
+import type { OpenLine } from '../../open-line.ts'
 import { outputSchemas } from './output-schemas.ts'
 import type { McpDoorDeps } from './serve.ts'
 
@@ -38,7 +38,7 @@ afterEach(async () => {
   world = null
 })
 
-async function open(door?: (line: Tieline) => Partial<McpDoorDeps>): Promise<McpWorld> {
+async function open(door?: (line: OpenLine) => Partial<McpDoorDeps>): Promise<McpWorld> {
   world = await mcpWorld(
     {
       agents: {

@@ -14,7 +14,7 @@ import {
   worker,
   type McpWorld,
 } from '../../../test/kits/mcp.ts'
-import type { Tieline, TielineOptions } from '../../tieline.ts'
+import type { OpenLine, OpenLineOptions } from '../../open-line.ts'
 import type { McpDoorDeps } from './serve.ts'
 
 let world: McpWorld | null = null
@@ -24,8 +24,8 @@ afterEach(async () => {
 })
 
 async function open(
-  options: TielineOptions,
-  door?: (line: Tieline) => Partial<McpDoorDeps>,
+  options: OpenLineOptions,
+  door?: (line: OpenLine) => Partial<McpDoorDeps>,
 ): Promise<McpWorld> {
   world = await mcpWorld(options, door)
   return world

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { surroundings } from '../../client/surroundings.ts'
-import { serve, type Served } from '../../serve.ts'
+import { openServer, type OpenServer } from '../../open-server.ts'
 import { findNode, isEnough } from './find-node.ts'
 import { findDataDir, findServer } from './find-server.ts'
 
 let root: string
-let served: Served | null = null
+let served: OpenServer | null = null
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'tieline-find-'))
 })
@@ -47,7 +47,7 @@ test('a server that runs is found by its file; what a dead one left behind is no
   expect(await findServer(place, false)).toBe(null)
   writeFileSync(join(place.dataDir, 'server.json'), '{ "url": "http://127.0.0.1:9", "pid": 1 }')
   expect(await findServer(place, false)).toBe(null)
-  served = await serve({ dataDir: place.dataDir, port: 0, agents: { a: { script: [{ say: 'x' }] } } })
+  served = await openServer({ dataDir: place.dataDir, port: 0, agents: { a: { script: [{ say: 'x' }] } } })
   expect(await findServer(place, true)).toMatchObject({
     url: served.url,
     token: expect.any(String) as string,
@@ -55,7 +55,11 @@ test('a server that runs is found by its file; what a dead one left behind is no
 })
 
 test('a server that is named is taken as it is, if it is there', async () => {
-  served = await serve({ dataDir: join(root, 'data'), port: 0, agents: { a: { script: [{ say: 'x' }] } } })
+  served = await openServer({
+    dataDir: join(root, 'data'),
+    port: 0,
+    agents: { a: { script: [{ say: 'x' }] } },
+  })
   expect(
     await findServer({ cwd: root, env: { TIELINE_TOKEN: 't' }, server: served.url, surroundings }, true),
   ).toEqual({ url: served.url, token: 't' })

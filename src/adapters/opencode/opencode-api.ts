@@ -50,8 +50,8 @@ export type OpencodeMessage = {
   parts: OpencodePart[]
 }
 
-type Answered<T> = Promise<{ data?: T | undefined; error?: unknown }>
-type At = { path: { id: string } }
+export type Answered<T> = Promise<{ data?: T | undefined; error?: unknown }>
+export type At = { path: { id: string } }
 
 export type OpencodeClient = {
   session: {

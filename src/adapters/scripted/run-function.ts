@@ -2,17 +2,18 @@
  * A function as an agent. What it does through its turn is recorded; what it computes itself must be the same
  * when it runs again.
  */
+import type { Agent } from '../../model/agent.ts'
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
 import { type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
 import { historyMessages, type LoopAnswer, type LoopMessage } from '../../runtime/turns/loop.ts'
-import type { Steps, ToolAnswer, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
+import type { Steps, ToolAnswer, TurnInput, TurnOutcome, TurnTask } from '../../runtime/kernel/ports.ts'
 
 /** A turn as a scripted function sees it. */
-export type ScriptedTurn = Pick<
-  TurnInput,
-  'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools' | 'agent' | 'callable'
-> & {
+export type ScriptedTurn = Pick<TurnTask, 'task' | 'input' | 'prompt' | 'system' | 'history' | 'tools'> & {
+  agent: Agent
+  /** Agents that this turn may call. */
+  callable: readonly Agent[]
   signal: AbortSignal
   /** Runs one tool of this turn. A refusal is an answer with `ok: false`. */
   tool(name: string, input: Json): Promise<ToolAnswer>

@@ -35,7 +35,7 @@ async function runImport(input: CommandInput): Promise<number> {
       { cause },
     )
   })
-  const { openLog } = await import('../../tieline.ts')
+  const { openLog } = await import('../../recorded-log.ts')
   const log = await openLog({ dataDir, from }).catch((cause: unknown) => {
     throw new Error(`${file}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   })

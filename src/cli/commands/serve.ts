@@ -43,7 +43,7 @@ async function runServe(input: CommandInput): Promise<number> {
   const place = await findPlace(input)
   const host = flagText(input.flags['host']) ?? place.config.server.host
   if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
-  const { serve: start } = await import('../../serve.ts')
+  const { openServer: start } = await import('../../open-server.ts')
   const options = {
     ...(place.file === null ? {} : { config: place.file }),
     dataDir: place.dataDir,

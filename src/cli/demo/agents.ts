@@ -4,7 +4,7 @@
  * The rules answer to what their tools really returned, so a test that did not fail, or a repair that did not
  * help, would end the demo as a failure.
  */
-import type { AgentOptions } from '../../agents.ts'
+import type { AgentOptions } from '../../define.ts'
 import { mistake, moduleFile, moduleText, repair, specFile, testFile, testText } from './files.ts'
 
 type DemoAgent = Omit<AgentOptions, 'driver' | 'script' | 'languageModel'> & {

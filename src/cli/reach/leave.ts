@@ -1,7 +1,7 @@
 /** How a server that a command started for itself ends: not under the hands of others. */
 import { isRefusal } from '../../model/refusal.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import type { Served } from '../../serve.ts'
+import type { OpenServer } from '../../open-server.ts'
 import { leftWords } from '../show/amounts.ts'
 import { isSilent, type CommandInput } from '../command.ts'
 import { patientFetch } from './patient-fetch.ts'
@@ -17,7 +17,7 @@ type LeaveInput = Pick<CommandInput, 'flags' | 'err' | 'signal'>
  * Turns that an earlier process left, and those of other commands that have connected meanwhile, would be cut
  * off: they are waited for, unless the user wants to leave.
  */
-export async function leave(own: Served, input: LeaveInput): Promise<void> {
+export async function leave(own: OpenServer, input: LeaveInput): Promise<void> {
   const { signal } = input
   let unusedSince = systemClock.elapsed()
   while (!signal.aborted) {
@@ -31,7 +31,7 @@ export async function leave(own: Served, input: LeaveInput): Promise<void> {
   await own.close()
 }
 
-async function untilIdle({ line }: Served, input: LeaveInput): Promise<void> {
+async function untilIdle({ line }: OpenServer, input: LeaveInput): Promise<void> {
   const { err, signal } = input
   if (!isSilent(input)) err.write(`tieline: ${waitingWords(await workingNow(line), line.running())}\n`)
   const aborted = Promise.withResolvers<void>()
@@ -46,7 +46,7 @@ export type Working = { agent: string; session: string; leftMs: number }
 const namedMax = 3
 
 /** Sessions of calls are not looked at: who called them is named. */
-async function workingNow(line: Served['line']): Promise<Working[]> {
+async function workingNow(line: OpenServer['line']): Promise<Working[]> {
   const listed = await line.desks.as({}).sessions.list({ active: true, limit: namedMax })
   const sessions = isRefusal(listed) ? [] : listed.sessions
   const turns = await Promise.all(sessions.map(({ id }) => line.store.sessionFacts(id)))
@@ -79,7 +79,7 @@ export function waitingWords(working: readonly Working[], count: number): string
  * Every command that works on a server listens to its events: who is connected may be about to ask for
  * something.
  */
-async function listeners({ url, token }: Served): Promise<number> {
+async function listeners({ url, token }: OpenServer): Promise<number> {
   try {
     const answer = await patientFetch(`${url}/metrics`, {
       headers: token === null ? {} : { authorization: `Bearer ${token}` },

@@ -2,7 +2,7 @@ import type { Health } from '../../wire/server.ts'
 import { tielineClient, type TielineClient } from '../../client/client.ts'
 import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import type { Served, ServeOptions } from '../../serve.ts'
+import type { OpenServer, OpenServerOptions } from '../../open-server.ts'
 import { version } from '../../version.ts'
 import { flagText, isSilent, UsageError, type CommandInput } from '../command.ts'
 import { guardProcess } from './last-resort.ts'
@@ -27,7 +27,7 @@ export type Reached = {
   /** The first agent of the configuration here: the one that is meant where none is named. */
   firstAgent: string | null
   /** The server runs in this process. */
-  own: Served | null
+  own: OpenServer | null
   /** Ends a server of our own, after the turns that still run in it, unless the user wants to leave. */
   close(): Promise<void>
 }
@@ -161,7 +161,7 @@ async function started(input: ReachInput, place: Place): Promise<Reached> {
   }
 }
 
-type ServerOptions = ServeOptions & Required<Pick<ServeOptions, 'onWarning'>>
+type ServerOptions = OpenServerOptions & Required<Pick<OpenServerOptions, 'onWarning'>>
 
 /**
  * The process is a server from now on, whichever command it is: a fault that nobody caught ends it cleanly.
@@ -170,7 +170,7 @@ export async function startServer(
   options: ServerOptions,
   usual: { host: string; port: number },
   onOtherPort: (url: string) => void,
-): Promise<Served> {
+): Promise<OpenServer> {
   const served = await listenSomewhere(options, usual, onOtherPort)
   const close = (): Promise<void> => served.close()
   const unguard = guardProcess({ log: (message, stack) => options.onWarning(`${message}: ${stack}`), close })
@@ -179,19 +179,19 @@ export async function startServer(
 
 /** On its usual port, or on any that is free where somebody else has that one. */
 async function listenSomewhere(
-  options: ServeOptions,
+  options: OpenServerOptions,
   usual: { host: string; port: number },
   onOtherPort: (url: string) => void,
-): Promise<Served> {
-  const { serve } = await import('../../serve.ts')
-  const anyPort = async (): Promise<Served> => {
-    const served = await serve({ ...options, port: 0 })
+): Promise<OpenServer> {
+  const { openServer } = await import('../../open-server.ts')
+  const anyPort = async (): Promise<OpenServer> => {
+    const served = await openServer({ ...options, port: 0 })
     onOtherPort(served.url)
     return served
   }
   // Asked before, because a server that cannot listen has opened the log for nothing.
   if (!(await isPortFree(usual))) return anyPort()
-  return serve({ ...options, host: usual.host, port: usual.port }).catch((error: unknown) => {
+  return openServer({ ...options, host: usual.host, port: usual.port }).catch((error: unknown) => {
     if (!isPortTaken(error)) throw error
     return anyPort()
   })

@@ -5,7 +5,7 @@
 import type { TielineClient } from '../../client/client.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import type { openLog } from '../../tieline.ts'
+import type { openLog } from '../../recorded-log.ts'
 import { UsageError, type CommandInput } from '../command.ts'
 import { emptiedWords, logState, findPlace, type Place } from './place.ts'
 import { isLocked, namedServer, runningServer } from './reach.ts'
@@ -63,7 +63,7 @@ const lookAgainMs = 50
 
 /** Another command may be looking too, for a moment. */
 async function openedAlone(dataDir: string, file: string | null): Promise<OpenedLog> {
-  const { openLog } = await import('../../tieline.ts')
+  const { openLog } = await import('../../recorded-log.ts')
   for (const until = systemClock.elapsed() + busyMsMax; ; await systemClock.sleep(lookAgainMs)) {
     try {
       return await openLog({ dataDir, ...(file === null ? {} : { config: file }) })

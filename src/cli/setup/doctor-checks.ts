@@ -129,7 +129,7 @@ function isWritable(directory: string): boolean {
 
 /** Opening takes the lock of the directory and has SQLite check the file; nothing in it goes on. */
 async function openedFinding(dataDir: string): Promise<Finding> {
-  const { openLog } = await import('../../tieline.ts')
+  const { openLog } = await import('../../recorded-log.ts')
   try {
     const log = await openLog({ dataDir })
     const sessions = await log.sessions(1)
@@ -204,9 +204,9 @@ function keyFindings({ config: { providers } }: Place, env: DoctorInput['env']):
 /** Everything that is only found out at the start: tools, scripts. Nothing is run, and nothing written. */
 async function agentFindings(place: Place, env: DoctorInput['env']): Promise<Finding[]> {
   if (place.file === null) return []
-  const { tieline } = await import('../../tieline.ts')
+  const { openLine } = await import('../../open-line.ts')
   try {
-    await (await tieline({ config: place.file, dataDir: ':memory:', onWarning: () => undefined })).close()
+    await (await openLine({ config: place.file, dataDir: ':memory:', onWarning: () => undefined })).close()
   } catch (error) {
     return [
       problem(

@@ -14,15 +14,15 @@ import { andThen, onlyUser, refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
-type Page = { before?: number | undefined }
-type Changing = { from?: string | undefined; ifUpdatedAt?: string | undefined }
+export type MailPlace = { before?: number | undefined }
+export type MailChange = { from?: string | undefined; ifUpdatedAt?: string | undefined }
 
 export type MailDesk = {
   send(mail: NewMail): Promise<SentMail | Refusal>
   /** Changes a draft; its owner may, and the user. */
-  revise(id: string, change: Changing & { message: string }): Promise<MessageRecord | Refusal>
+  revise(id: string, change: MailChange & { message: string }): Promise<MessageRecord | Refusal>
   /** Sends a draft, once. Released by the user, it is still from the session that wrote it. */
-  release(id: string, change?: Changing): Promise<SentMail | Refusal>
+  release(id: string, change?: MailChange): Promise<SentMail | Refusal>
   decline(id: string, change?: { from?: string | undefined }): Promise<MessageRecord | Refusal>
   /** What waits for a session, oldest first; `total` counts also what this page has no room for. */
   inbox(session: string, ask?: { replies?: boolean | undefined }): Promise<Inbox | Refusal>
@@ -33,9 +33,9 @@ export type MailDesk = {
   /** A message with all that it answers and all that answer it, oldest first. */
   thread(id: string, ask?: { after?: number | undefined }): Promise<MailPage | Refusal>
   /** Of one session, or of all (null); the newest first. */
-  drafts(session: string | null, ask?: Page): Promise<MailPage | Refusal>
+  drafts(session: string | null, ask?: MailPlace): Promise<MailPage | Refusal>
   /** Messages whose receiver is gone; the newest first. */
-  deadLetters(ask?: Page): Promise<MailPage | Refusal>
+  deadLetters(ask?: MailPlace): Promise<MailPage | Refusal>
 }
 
 const deadPerPage = 100

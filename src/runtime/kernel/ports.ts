@@ -169,7 +169,10 @@ export type Steps = {
   tokensLeft(): number | null
 }
 
-export type TurnInput = TurnContext & {
+export type TurnInput = TurnContext & TurnTask
+
+/** What a turn is asked, and what it knows. */
+export type TurnTask = {
   /** The child's prompt with workspace text; never empty of the agent's own prompt. */
   system: string
   /** The conversation before this turn, oldest first. */

@@ -1,0 +1,48 @@
+/**
+ * `tieline/client`: one typed client for every route of a server, in Node and in browsers. A refusal is thrown
+ * as a TielineError, a server that does not answer as a ServerUnreachable.
+ */
+export {
+  tielineClient,
+  type ClientOptions,
+  type MailRoutes,
+  type SessionRoutes,
+  type SessionsAsk,
+  type TielineClient,
+  type ToolRoutes,
+} from './client.ts'
+export type { EventsAsk, OpenSocket } from './event-stream.ts'
+export type { HostAsk, HostConnection, HostOpening, HostSession, HostTurn } from './host.ts'
+export type { RunAnswer } from './host-frames.ts'
+export type {
+  LettaAgent,
+  LettaAnswer,
+  LettaInput,
+  LettaMessage,
+  LettaRoutes,
+  NewLettaAgent,
+} from './letta-routes.ts'
+export type { Fetch, Once } from './request.ts'
+export type { Surroundings } from './surroundings.ts'
+export { ServerUnreachable, TielineError, type ErrorBody, type ErrorCode } from './tieline-error.ts'
+
+// What routes take and answer.
+export type { SessionId, TurnId } from '../model/id.ts'
+export type { Json } from '../model/json.ts'
+export type { Refusal, RefusalCode } from '../model/refusal.ts'
+export type { AgentView } from '../wire/agents.ts'
+export type { CallAnswer, CallRecord, ListedCall, NewCall } from '../wire/calls.ts'
+export type { Delta, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
+export type { MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
+export type { Question } from '../wire/questions.ts'
+export type { Health, Numbers, ServerView } from '../wire/server.ts'
+export type {
+  CreatedSession,
+  HistoryEntry,
+  NewMessage,
+  NewSession,
+  SentMessage,
+  Session,
+  SessionState,
+} from '../wire/sessions.ts'
+export type { NewTrace, ToolSpec, TracedTool } from '../wire/tools.ts'

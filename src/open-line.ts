@@ -1,0 +1,273 @@
+/**
+ * Puts the runtime together inside one process: store, node, agents, tools, desks. What a program may not need
+ * is loaded when it is first used.
+ */
+import { resolve } from 'node:path'
+import { hostDriver } from './adapters/host/drive.ts'
+import { hostHub, type HostHub } from './adapters/host/hub.ts'
+import { wantedSessions } from './adapters/host/wanted.ts'
+import { modelSummarise } from './adapters/model/summarise.ts'
+import { pacedModel } from './adapters/scripted/demo-agent.ts'
+import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
+import { countTokens } from './adapters/tokens/tokenizer.ts'
+import {
+  agentMaker,
+  createAgents,
+  checkTools,
+  modelSettings,
+  OptionsError,
+  type ModelSettings,
+} from './agents.ts'
+import type { Config } from './config.ts'
+import { presentDesk, type RunOptions, type Tieline, type TielineOptions } from './line.ts'
+import { createToolbox, listSecrets, readConfig } from './line-parts.ts'
+import type { OpeningMessage } from './model/event.ts'
+import { isSessionId, type TurnId } from './model/id.ts'
+import { Limits } from './model/limits.ts'
+import type { Sampling } from './model/trace.ts'
+import { visible } from './model/visible.ts'
+import { presentLog, replayPorts } from './recorded-log.ts'
+import { openDesks, type Desks } from './runtime/desk/desk.ts'
+import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
+import { isDirectory } from './runtime/kernel/is-directory.ts'
+import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
+import type { Runtime } from './runtime/kernel/runtime.ts'
+import { secretGuard } from './runtime/kernel/secret-guard.ts'
+import { systemClock as clock } from './runtime/kernel/system-clock.ts'
+import { systemIds } from './runtime/kernel/system-ids.ts'
+import { readRecord } from './runtime/look/record.ts'
+import { startNode } from './runtime/node.ts'
+import { agentBook, type AgentBook } from './runtime/sessions/agent-book.ts'
+import { startRun } from './runtime/sessions/run.ts'
+import { archiveIdle } from './runtime/sessions/sessions.ts'
+import { claimSession } from './runtime/turns/claim.ts'
+import { failQueued } from './runtime/turns/ending.ts'
+import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { describeWorkspace } from './tools/describe-workspace.ts'
+import { doorTools } from './tools/standard.ts'
+
+export type OpenLineOptions = TielineOptions & {
+  /** Which traces are exported, so that programs that agents ask can join them. */
+  sampling?: Sampling | null
+  /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
+  resumeAfter?: Promise<unknown>
+}
+
+/** The public object, and the parts that a server needs besides. */
+export type OpenLine = Tieline & {
+  readonly store: SqliteStore
+  readonly desks: Desks
+  /** Connected programs that run turns. */
+  readonly hosts: HostHub
+  readonly book: AgentBook
+}
+
+/** What everything below is started with. */
+type Base = {
+  options: OpenLineOptions
+  config: Config | null
+  store: SqliteStore
+  alarm: Alarm
+  hosts: HostHub
+  warn: (text: string) => void
+  report: (fault: unknown) => void
+}
+
+export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine> {
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
+  const config = options.config === undefined ? null : await readConfig(options.config, tell)
+  const guard = secretGuard({
+    env: process.env,
+    values: [...listSecrets(config), ...(options.secrets ?? [])],
+  })
+  const warn = (text: string): void => tell(guard.masker.text(text))
+  const report = reportTo(warn)
+  const store = sqliteStore({
+    directory: options.dataDir ?? config?.server.dataDir ?? ':memory:',
+    now: () => clock.now(),
+    elapsed: () => clock.elapsed(),
+    clean: (events) => guard.clean(events),
+    onHealth: tellHealth(warn),
+    onDamage: (fault) => report(fault),
+  })
+  try {
+    return await start({
+      options,
+      config,
+      store,
+      alarm: createAlarm(clock, true),
+      hosts: hostHub(),
+      warn,
+      report,
+    })
+  } catch (error) {
+    // The directory is free again for the next try.
+    await store.close()
+    throw error
+  }
+}
+
+async function start(base: Base): Promise<OpenLine> {
+  const { options, config, store, alarm, hosts, warn } = base
+  const { book, settings } = await loadAgents(base)
+  const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn)
+  checkTools(book, toolbox.names)
+  const schemas = workerSchemas()
+  const node = await startNode(
+    {
+      store,
+      lists: store.lists,
+      clock,
+      ids: systemIds(() => clock.now()),
+      agents: book,
+      tools: toolbox.tools,
+      limits: Limits.parse({ ...config?.limits, ...options.limits }),
+      count: countTokens,
+      summarise: async (agent, ...rest) =>
+        agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null,
+      describeWorkspace,
+      schemas,
+      subagent: options.subagent ?? config?.subagent.agent ?? null,
+      asks: options.asks ?? false,
+      sampling: options.sampling ?? null,
+      report: base.report,
+    },
+    options.resumeAfter ?? null,
+  )
+  const { runtime } = node
+  const cwd = resolve(options.cwd ?? process.cwd())
+  const desks = openDesks({
+    builtIn: [pacedModel],
+    runtime,
+    book,
+    toolNames: toolbox.names,
+    providers: settings.usable(),
+    doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)),
+    cwd,
+  })
+  wakeHosts(base, runtime)
+  void archiveForever(runtime, store, warn)
+  const log = presentLog(store, clock, async () =>
+    replayPorts(store, clock, countTokens, config, options, book),
+  )
+  const close = async (): Promise<void> => {
+    desks.stop()
+    await node.stop()
+    alarm.stop()
+    await toolbox.close()
+    await schemas.close()
+    await store.close()
+  }
+  return {
+    ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
+    ...presentRuns(runtime, options),
+    call: (id) => readRecord(store, id),
+    agent: (name) => book.get(name),
+    desks,
+    hosts,
+    book,
+    store,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function loadAgents({
+  options: { agents: inCode = {} },
+  config,
+  store,
+  alarm,
+  hosts,
+  warn,
+}: Base): Promise<{ book: AgentBook; settings: ModelSettings }> {
+  const ports = { clock, count: countTokens }
+  const settings = modelSettings(config?.providers ?? {}, inCode, clock, alarm, countTokens)
+  const onHost = hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) })
+  const configured = createAgents(config, inCode, settings, ports, onHost)
+  const maker = agentMaker(configured, settings, ports, settings.usable(), {
+    driver: onHost,
+    isThere: (session) => hosts.isThere(session),
+  })
+  const book = agentBook(configured, maker, (fault) =>
+    warn(`an agent that was made by API cannot be read: ${String(fault)}`),
+  )
+  await book.load(store.lists)
+  store.onHint((hints) => hints.forEach((hint) => book.apply(hint)))
+  return { book, settings }
+}
+
+/** What a turn was opened by, if by a message. */
+async function readOpening(store: SqliteStore, turn: TurnId): Promise<OpeningMessage | null> {
+  const row = await store.turn(turn)
+  const opened = row === null ? null : await store.event(row.openedSeq)
+  return opened?.event.type === 'message.sent' || opened?.event.type === 'message.delivered'
+    ? opened.event
+    : null
+}
+
+/** Connected programs open the sessions that were made for them, and run what waited for them. */
+function wakeHosts({ store, alarm, hosts, report }: Base, runtime: Runtime): void {
+  const want = wantedSessions({
+    hub: hosts,
+    store,
+    clock,
+    alarm,
+    fail: (session, why) => failQueued(runtime, session, why),
+    isHosted: (agent) => runtime.agents.get(agent)?.driver === 'host',
+    report,
+  })
+  store.onHint((hints) => hints.forEach(want))
+  hosts.onAttached((session) => void claimSession(runtime, session).catch(report))
+}
+
+const archiveEveryMs = 600_000
+
+/** Sessions that nobody uses any more are archived now and then. */
+async function archiveForever(
+  runtime: Runtime,
+  store: SqliteStore,
+  warn: (text: string) => void,
+): Promise<void> {
+  while (!runtime.stopping.signal.aborted) {
+    try {
+      await clock.sleep(archiveEveryMs, runtime.stopping.signal)
+      await archiveIdle(runtime, store.lists)
+    } catch (error) {
+      if (!runtime.stopping.signal.aborted)
+        warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+}
+
+const idleLookMs = 50
+
+const presentRuns = (
+  runtime: Runtime,
+  options: OpenLineOptions,
+): Pick<OpenLine, 'run' | 'running' | 'idle' | 'onDelta'> => ({
+  run: (agent, task, run = {}) =>
+    startRun(runtime, {
+      to: findTarget(agent, run, options.cwd ?? process.cwd()),
+      text: task,
+      timeoutMs: run.timeoutMs,
+      maxTokens: run.maxTokens,
+    }),
+  running: () => runtime.running.size,
+  async idle() {
+    while (runtime.running.size > 0) await clock.sleep(idleLookMs, runtime.stopping.signal)
+  },
+  onDelta(listener) {
+    runtime.deltaListeners.add(listener)
+    return () => runtime.deltaListeners.delete(listener)
+  },
+})
+
+function findTarget(agent: string, { session, cwd, title }: RunOptions, home: string) {
+  const directory = resolve(cwd ?? home)
+  if (session === undefined && !isDirectory(directory))
+    throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
+  if (!isSessionId(session))
+    throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
+  return { session }
+}

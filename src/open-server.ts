@@ -1,0 +1,221 @@
+/** Starts the server: the runtime with its doors, on one port. The only file that knows every layer. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { hostSocket } from './adapters/host/socket.ts'
+import { lettaDoor } from './adapters/letta/serve.ts'
+import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
+import { demoAgent } from './adapters/scripted/demo-agent.ts'
+import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
+import { loadConfig, type LoadedConfig } from './config.ts'
+import type { TielineOptions } from './line.ts'
+import { createMasker } from './model/mask-secrets.ts'
+import { secretValues } from './model/secret-shapes.ts'
+import { visible } from './model/visible.ts'
+import { packageDir } from './own-files.ts'
+import { systemClock } from './runtime/kernel/system-clock.ts'
+import { systemIds } from './runtime/kernel/system-ids.ts'
+import { announce, readKeys, type Keys } from './server-files.ts'
+import { ServeError, type Served, type ServeOptions } from './server-options.ts'
+import { watchLine } from './server-views.ts'
+import { isLoopback } from './server/host-guard.ts'
+import { startHttp, type Door, type HttpLimits, type HttpServer } from './server/http.ts'
+import { mintSessionToken } from './server/identity.ts'
+import type { LogSink } from './server/log-sink.ts'
+import { openLine, type OpenLine } from './open-line.ts'
+import { version } from './version.ts'
+import { mailView } from './views/mail-view.ts'
+import { telemetryView } from './views/telemetry.ts'
+
+export type OpenServerOptions = ServeOptions & {
+  limitsOfHttp?: Partial<HttpLimits>
+  /** Tools that only test suites of the protocol want. */
+  mcpFixtures?: McpDoorDeps['fixtures']
+}
+
+/** The public object, and the parts of its line. */
+export type OpenServer = Served & { line: OpenLine }
+
+/** What a server is started with, once its configuration is read. */
+type Base = {
+  options: OpenServerOptions
+  loaded: LoadedConfig
+  host: string
+  auth: 'tokens' | 'open'
+  dataDir: string
+  keys: Keys
+  warn: (text: string) => void
+  log: LogSink
+}
+
+const pageDir = join(packageDir, 'web', 'dist')
+const warmUpMs = 250
+
+export async function openServer(options: OpenServerOptions = {}): Promise<OpenServer> {
+  const base = await readBase(options)
+  const { loaded, keys, dataDir, warn } = base
+  const telemetry = telemetryView({
+    clock: systemClock,
+    env: process.env,
+    version,
+    warn,
+    agent: (name) => line.book.get(name),
+  })
+  // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work,
+  // whatever it does.
+  const listening = Promise.withResolvers<void>()
+  const line: OpenLine = await openLine({
+    resumeAfter: listening.promise,
+    asks: true,
+    sampling: telemetry?.sampling ?? null,
+    ...options,
+    ...chooseAgents(options, loaded),
+    secrets: [...keys.known, ...(options.secrets ?? [])],
+    dataDir,
+    onWarning: warn,
+  })
+  let http: HttpServer | null = null
+  const mail = await mailView({
+    ...loaded.config.mail,
+    tracing: loaded.config.tracing.enable,
+    store: line.store,
+    mail: line.desks.as({}).mail,
+    clock: systemClock,
+    warn,
+  })
+  try {
+    const watched = watchLine(line, telemetry, mail, () => http?.sockets() ?? 0)
+    http = await listen(base, line, watched)
+    const opened = http
+    const forget = await announce(dataDir, opened.url, loaded)
+    listening.resolve()
+    const leaving = new AbortController()
+    void warmUp(leaving.signal)
+    return {
+      url: opened.url,
+      token: base.auth === 'tokens' ? keys.token : null,
+      dataDir,
+      line,
+      async close() {
+        leaving.abort()
+        await forget()
+        await opened.close()
+        await watched.close()
+        await line.close()
+      },
+    }
+  } catch (error) {
+    listening.resolve()
+    await http?.close()
+    await mail?.close()
+    await telemetry?.close()
+    await line.close()
+    throw error
+  }
+}
+
+async function readBase(options: OpenServerOptions): Promise<Base> {
+  const loaded = await loadConfig({
+    file: options.config,
+    cwd: process.cwd(),
+    env: process.env,
+    home: homedir(),
+  })
+  const { server } = loaded.config
+  const host = options.host ?? server.host
+  const auth = chooseAuth(server.auth, host)
+  const dataDir = resolve(options.dataDir ?? server.dataDir)
+  const keys = await readKeys(dataDir, loaded.token)
+  const masker = createMasker([...secretValues(process.env), ...keys.known])
+  const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
+  return {
+    options,
+    loaded,
+    host,
+    auth,
+    dataDir,
+    keys,
+    warn: (text) => tell(masker.text(text)),
+    log: (level, message, fields) =>
+      options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)])),
+  }
+}
+
+const listen = (
+  { options, loaded, host, auth, keys, warn, log }: Base,
+  line: OpenLine,
+  watched: ReturnType<typeof watchLine>,
+): Promise<HttpServer> =>
+  startHttp({
+    desks: line.desks,
+    clock: systemClock,
+    host,
+    port: options.port ?? loaded.config.server.port,
+    auth,
+    token: keys.token,
+    secret: keys.secret,
+    version,
+    doors: openDoors(line, options, log),
+    sockets: {
+      '/ws/host': hostSocket({
+        desks: line.desks,
+        hub: line.hosts,
+        mint: (session) => mintSessionToken(keys.secret, session),
+        report: (fault) => warn(String(fault)),
+      }),
+    },
+    pageDir: existsSync(pageDir) ? pageDir : null,
+    metrics: () => watched.metrics.text(),
+    numbers: (since) => watched.numbers(since),
+    observe: (...seen) => watched.metrics.observeRequest(...seen),
+    log,
+    limits: options.limitsOfHttp ?? {},
+    cwd: resolve(options.cwd ?? process.cwd()),
+  })
+
+/** The tokenizer takes a moment to load: it is there before the first message, and delays no first answer. */
+async function warmUp(signal: AbortSignal): Promise<void> {
+  await systemClock.sleep(warmUpMs, signal).then(loadTokenizer, () => undefined)
+}
+
+/** Loopback needs no token; any other address does, or the server does not start. */
+function chooseAuth(auth: 'auto' | 'on' | 'off', host: string): 'tokens' | 'open' {
+  if (auth === 'off' && !isLoopback(host))
+    throw new ServeError(
+      `server.auth: "off" is only possible on a loopback address, and the host is "${host}"; ` +
+        'use "auto" or "on".',
+    )
+  return auth === 'on' || !isLoopback(host) ? 'tokens' : 'open'
+}
+
+/** Without any agent the built-in one answers, so that everything can be tried on a machine without keys. */
+function chooseAgents(
+  options: TielineOptions,
+  { config, file }: LoadedConfig,
+): Pick<TielineOptions, 'agents' | 'config'> {
+  const none = config.agents.length === 0 && Object.keys(options.agents ?? {}).length === 0
+  const demo = {
+    demo: {
+      description: 'the offline demo: says what it was told, and asks agents that a message names',
+      tools: ['call_agent'],
+      allowSubAgentCalls: true,
+      script: demoAgent,
+    },
+  }
+  return { ...(file === null ? {} : { config: file }), ...(none ? { agents: demo } : {}) }
+}
+
+function openDoors(line: OpenLine, options: OpenServerOptions, log: LogSink): Door[] {
+  const ids = systemIds(() => systemClock.now())
+  const report = (fault: unknown): void => log('error', 'mcp', { error: String(fault) })
+  const mcp = mcpDoor({
+    desks: line.desks,
+    clock: systemClock,
+    ids,
+    version,
+    cwd: resolve(options.cwd ?? process.cwd()),
+    report,
+    ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }),
+  })
+  return [lettaDoor({ desks: line.desks, clock: systemClock, ids }), mcp]
+}

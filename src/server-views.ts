@@ -1,0 +1,60 @@
+/** What a server derives from the log while it runs. */
+import { systemClock, watchLoopLag } from './runtime/kernel/system-clock.ts'
+import type { OpenLine } from './open-line.ts'
+import { version } from './version.ts'
+import type { MailView } from './views/mail-view.ts'
+import { metricsView } from './views/metrics.ts'
+import type { TelemetryView } from './views/telemetry.ts'
+import { totalsView } from './views/totals.ts'
+import type { Numbers } from './wire/server.ts'
+
+/** Feeds the events of a line to its views: traces, mail as files, metrics and totals. */
+export function watchLine(
+  line: OpenLine,
+  telemetry: TelemetryView | null,
+  mail: MailView | null,
+  webSockets: () => number,
+) {
+  const lag = watchLoopLag()
+  const metrics = metricsView({
+    clock: systemClock,
+    version,
+    live: async () => ({
+      running: line.running(),
+      webSockets: webSockets(),
+      storeOk: line.store.health().state === 'ok',
+      ...(await line.store.lists.counts()),
+    }),
+    lag: () => lag.look(),
+  })
+  const { log } = line.desks.as({})
+  const unfollow = log.follow(log.lastSeq(), null, {
+    events(events) {
+      metrics.events(events)
+      telemetry?.events(events)
+      mail?.events(events)
+    },
+    delta: () => undefined,
+  })
+  const totals = totalsView({
+    clock: systemClock,
+    store: line.store,
+    log,
+    report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)),
+  })
+  return {
+    metrics,
+    async numbers(since: number | null): Promise<Numbers> {
+      await totals.begun()
+      const { upTo, end, ...sums } = totals.read(since)
+      return { ...sums, upTo: String(upTo), end: String(end) }
+    },
+    async close() {
+      unfollow()
+      totals.close()
+      lag.stop()
+      await telemetry?.close()
+      await mail?.close()
+    },
+  }
+}
