@@ -119,8 +119,8 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
   self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
   reply_not_addressed: (r) =>
-    `You can only reply to a message that was sent to you and that you accepted; ${r.message} is not one. Send a new message instead.`,
-  not_authenticated: () => 'This needs a valid token. Ask the user for one.',
+    `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. Send a new message instead.`,
+  not_authenticated: () => 'A valid token is needed. Ask the user for one.',
   not_allowed: (r) =>
     `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${few(r.allowed)}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
@@ -130,32 +130,31 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${few(r.known)}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
   session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
-  call_unknown: (r) => `You have no call "${r.call}". Use the call_id that the call returned.`,
+  call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) =>
     `There is no question "${r.question}". List the open questions and use one of their ids.`,
   question_answered: (r) =>
-    `Question ${r.question} has already been answered: ${r.answer}, by ${r.by}. Go on with that answer.`,
-  session_ambiguous: (r) => `"${r.session}" matches several sessions: ${few(r.candidates)}. Use a full id.`,
+    `Question ${r.question} was answered already: ${r.answer}, by ${r.by}. Go on with that answer.`,
+  session_ambiguous: (r) => `"${r.session}" fits several sessions: ${few(r.candidates)}. Use a whole id.`,
   session_busy: (r) => `Session ${r.session} is busy. Send without delivery "now" to queue, or try later.`,
   call_cycle: (r) =>
     `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. Answer with what you have instead; your caller gets it.`,
   call_deadlock: (r) =>
-    `This call would deadlock: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,
+    `This call would wait in a ring: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,
   call_too_deep: (r) =>
     `This call would be ${r.depth} hops deep; ${r.limit} allows ${r.depthMax}. Do this part yourself.`,
   call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
   task_repeated: (r) =>
-    `You are passing your own task on to ${r.agent}, word for word. Do it yourself, or pass on a smaller part of it.`,
-  message_already_sent: (r) =>
-    `Message ${r.message} has already been sent and cannot be changed. Send a new one.`,
+    `This is the task you were given, word for word, handed on to ${r.agent}. Do it, or hand on a smaller part of it.`,
+  message_already_sent: (r) => `Message ${r.message} was sent already and cannot be changed. Send a new one.`,
   message_changed: (r) =>
-    `Message ${r.message} was changed after you read it. Check what it says now, then try again.`,
+    `Message ${r.message} was changed after you read it. Check what it says now, and try again.`,
   message_taken: (r) =>
-    `Message ${r.message} is no longer waiting: it was ${r.how} by ${r.by}. List the inbox and take another.`,
+    `Message ${r.message} does not wait any more: it was ${r.how} by ${r.by}. List the inbox and take another.`,
   flow_expired: (r) =>
-    `The last user input is ${r.ageSeconds} s old; agents may message each other for ${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
+    `The last input of a user is ${r.ageSeconds} s old; agents may write to each other for ${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
   too_large: (r) =>
-    `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are allowed. Shorten it, or put it in a file and pass the path.`,
+    `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are taken. Shorten it, or put it into a file and pass the path.`,
   context_too_large: (r) =>
     `The child's context needs ${r.tokens} tokens (${Object.entries(r.parts)
       .map(([part, tokens]) => `${part} ${tokens}`)
@@ -165,17 +164,17 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   output_invalid: (r) =>
     `The output does not satisfy output_schema: ${r.problems.join('; ')}. Ask again with a simpler schema, or without one.`,
   too_many_calls: (r) =>
-    `You have ${r.open} open calls; at most ${r.openMax} are allowed. Wait for one to end.`,
+    `${r.open} calls of yours are open; at most ${r.openMax} may be. Wait for one to end.`,
   queue_full: (r) =>
-    `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} are allowed. Try later, or use another agent.`,
+    `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. Try later, or use another agent.`,
   too_many_descendants: (r) =>
     `This request has created ${r.created} sessions; at most ${r.createdMax} are allowed. Do the rest yourself.`,
   too_many_agents: (r) =>
-    `${r.made} agents were created through the API; at most ${r.madeMax} are allowed. Use an existing one, or delete one with DELETE /v1/agents/:id.`,
+    `${r.made} agents were made by API; at most ${r.madeMax} may be. Use one that is there, or delete one with DELETE /v1/agents/:id.`,
   rate_limited: (r) =>
     `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) =>
-    `This needs ${r.needed} tokens, and the budget has ${r.left} left. Finish with what you have.`,
+    `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
   store_unavailable: (r) =>
     `Nothing can be recorded now: ${r.reason} (${storeWords(r)}). ${r.cure}` +
     ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,

@@ -199,7 +199,7 @@ describe('chat', () => {
     const { cwd } = project({ limits: { taskBytesMax: 64 } })
     const { code, out, err } = await typed(cwd, `${'x'.repeat(100)}\ntea\n`, 'chat', '--quiet')
     expect([code, out]).toEqual([1, 'helper said hello 世界\n'])
-    expect(err).toMatch(/^tieline: .*has 100 bytes; at most 64 are allowed/)
+    expect(err).toMatch(/^tieline: .*has 100 bytes; at most 64 are taken/)
   })
 
   test('Ctrl-C cancels the turn, and the next line is answered', async () => {

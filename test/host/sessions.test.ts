@@ -167,7 +167,7 @@ test('no ring of waits closes through a session of a program, across roots (R5)'
     .toEqual([sessionId])
   goOn()
   expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ isActive: false })
-  expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would deadlock')
+  expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
   await asked
   expect(await client.waits()).toEqual([])
 })
@@ -194,7 +194,7 @@ test('a wait of a session of a program is an edge, by tool and over HTTP: what i
       { sessionId, isActive: false },
       { sessionId, isActive: false },
     ])
-    expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would deadlock')
+    expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
     expect(await client.waits()).toEqual([])
   }
 })

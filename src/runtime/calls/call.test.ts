@@ -190,7 +190,7 @@ test('R5: of two roots that call A to B and B to A at the same time exactly one 
     expect(values.map(({ outcome }) => outcome).sort()).toEqual(['completed', 'refused'])
     const refused = values.find(({ outcome }) => outcome === 'refused')
     expect(refused.error).toMatch(
-      /would deadlock: \w+ \(ses_main-\w\) -> \w+ \(ses_main-\w\) -> \w+ \(ses_main-\w\)/,
+      /wait in a ring: \w+ \(ses_main-\w\) -> \w+ \(ses_main-\w\) -> \w+ \(ses_main-\w\)/,
     )
     expect(w.clock.now() - start).toBeLessThan(1000)
   }
@@ -283,7 +283,7 @@ test('a task over 100 KiB is refused with its size, at the exact byte', async ()
     limits: { contextTokens: 200_000 },
   })
   expect(JSON.parse((await w.run('a', 'over')).output).errors[0]).toContain(
-    'task has 102402 bytes; at most 102400 are allowed',
+    'task has 102402 bytes; at most 102400 are taken',
   )
   expect(JSON.parse((await w.run('a', 'fits')).output).success).toBe(true)
 })
