@@ -38,6 +38,10 @@ function tell(broke: (fault: unknown) => void, fault: unknown): void {
   }
 }
 
+/** What a fault says, for a sentence. */
+export const faultMessage = (fault: unknown): string =>
+  fault instanceof Error ? fault.message : String(fault)
+
 /** For a log: where a fault came from, and what was behind it. */
 export function faultText(fault: unknown): string {
   if (!(fault instanceof Error)) return jsonHead(fault)

@@ -15,7 +15,8 @@ import {
   type Revision,
 } from '../../../test/kits/mcp.ts'
 import type { Tieline } from '../../tieline.ts'
-import { outputSchemas } from './output-schemas.ts'
+import type { ToolName } from '../../wire/tools.ts'
+import { outputSchemas } from './server-tools.ts'
 import type { McpDoorDeps } from './serve.ts'
 
 const ours = [
@@ -109,7 +110,9 @@ describe.each(revisions)('over revision %s', (revision) => {
     const w = await open()
     const client = await w.connect(revision)
     const check = (name: string, result: CallToolResult): Record<string, unknown> => {
-      const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(outputSchemas[name] ?? {})
+      const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(
+        outputSchemas()[name as ToolName] as object,
+      )
       expect(validate(fieldsIn(result)), `${name}: ${JSON.stringify(validate.errors)}`).toBe(true)
       expect(textIn(result)).not.toBe('')
       return fieldsIn(result)

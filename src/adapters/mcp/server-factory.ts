@@ -21,8 +21,9 @@ import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desk, Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
+import { refuseTool } from '../../tools/refused-answer.ts'
 import { keyMetaKey } from './client-meta.ts'
-import { refusedAnswer, toToolResult } from './server-answers.ts'
+import { toToolResult } from './server-answers.ts'
 import { describeClient, findProgram, findTrace } from './server-client.ts'
 import type { Inflight } from './server-inflight.ts'
 import { whoWorks, withProgress } from './server-progress.ts'
@@ -125,7 +126,7 @@ async function callTool(
   const { desks, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
   const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
-  if (isRefusal(who)) return toToolResult(refusedAnswer(name, input, who))
+  if (isRefusal(who)) return toToolResult(refuseTool(name, input, who))
   if (!isOurs(name) && !(await offers(desks.as({ who }), name)))
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin(
@@ -154,14 +155,14 @@ async function callTool(
             }),
         }))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
-    return toToolResult(isRefusal(answer) ? refusedAnswer(name, input, answer) : answer)
+    return toToolResult(isRefusal(answer) ? refuseTool(name, input, answer) : answer)
   } catch (fault) {
     // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has
     // the rest.
     if (running.signal.aborted)
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
     const refusal = storeRefusal(fault)
-    if (refusal !== null) return toToolResult(refusedAnswer(name, input, refusal))
+    if (refusal !== null) return toToolResult(refuseTool(name, input, refusal))
     deps.report(fault)
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,
