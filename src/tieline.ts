@@ -9,7 +9,7 @@ import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
 import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
-import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
+import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { countTokens, loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import {
   agentMaker,

@@ -20,6 +20,16 @@ export function contained<Given extends unknown[]>(
   }
 }
 
+/** Listens to what `source` emits, contained. */
+export function listen<Given extends unknown[]>(
+  source: { on(event: string, listener: (...given: Given) => void): unknown },
+  event: string,
+  broke: (fault: unknown) => void,
+  listener: (...given: Given) => unknown,
+): void {
+  source.on(event, contained(broke, listener))
+}
+
 /** Calls each; one that throws keeps none of the others from being called. */
 export function callEach<Given extends unknown[]>(
   broke: (fault: unknown) => void,

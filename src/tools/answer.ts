@@ -28,7 +28,7 @@ export type ToolDefinition<Input extends z.ZodType> = Pick<Tool, 'name' | 'effec
   calling?: boolean
   description: string | ((turn: TurnContext) => string)
   input: Input
-  run(input: z.output<Input>, context: ToolContext): Promise<ToolAnswer>
+  run: (input: z.output<Input>, context: ToolContext) => Promise<ToolAnswer>
   /** Also for input that does not parse. */
   refuse: NonNullable<Tool['refuse']>
 }

@@ -64,11 +64,11 @@ const plainCall = {
 
 type CallingDefinition<Input extends z.ZodType> = Pick<ToolDefinition<Input>, 'description' | 'input'> & {
   name: CallRequest['tool']
-  request(input: z.output<Input>): Partial<CallRequest> & Pick<CallRequest, 'target' | 'task'>
+  request: (input: z.output<Input>) => Partial<CallRequest> & Pick<CallRequest, 'target' | 'task'>
   /** `input` is null for a call that was refused before it could be read. */
-  render(result: CallResult, shownTokens: number, input: z.output<Input> | null): Promise<ToolAnswer>
+  render: (result: CallResult, shownTokens: number, input: z.output<Input> | null) => Promise<ToolAnswer>
   /** For a call that goes on in the background. */
-  renderStarted?(input: z.output<Input>, call: string): ToolAnswer
+  renderStarted?: (input: z.output<Input>, call: string) => ToolAnswer
 }
 
 /** A call records itself, also one that is refused. */

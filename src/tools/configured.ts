@@ -103,7 +103,7 @@ export function settingProblems(
         return isForeign(name)
           ? []
           : [{ path: ['tools', table, name], given: name, known: [...byName.keys()] }]
-      const known = parametersOf(tool)
+      const known = listParameters(tool)
       return Object.keys(parameters)
         .filter((parameter) => !known.includes(parameter))
         .map((parameter) => ({ path: ['tools', table, name, parameter], given: parameter, known }))
@@ -112,7 +112,7 @@ export function settingProblems(
 }
 
 /** As a tool describes itself to whoever may do everything. */
-function parametersOf(tool: Tool): string[] {
+function listParameters(tool: Tool): string[] {
   const grant = {
     agent: externalAgent.name,
     depth: 0,

@@ -37,7 +37,7 @@ export type Inside = { path: string; shown: string; exists: boolean }
 const linksMax = 40
 
 export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
-  const root = rootOf(cwd)
+  const root = findRoot(cwd)
   if (given.includes('\0')) return badInput(field, given, 'a path without NUL characters')
   const outside = badInput(
     field,
@@ -58,7 +58,7 @@ export async function resolveInside(cwd: string, given: string, field: string): 
   }
 }
 
-function rootOf(cwd: string): string {
+function findRoot(cwd: string): string {
   try {
     return realpathSync.native(cwd)
   } catch (cause) {

@@ -28,7 +28,7 @@ export const list = workspaceTool({
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const found = await entriesOf(inside.path, Math.min(input.depth, depthMax), context.signal)
+    const found = await listEntries(inside.path, Math.min(input.depth, depthMax), context.signal)
     if (found === null) return refused(badInput('path', input.path, 'a directory that exists'))
     const { entries, truncated } = found
     const note = truncated ? 'There is more: list a directory below, or use less depth.' : ''
@@ -37,7 +37,7 @@ export const list = workspaceTool({
 })
 
 /** Level by level, so that where the bound cuts, the upper levels are whole. */
-async function entriesOf(
+async function listEntries(
   top: string,
   depth: number,
   signal: AbortSignal,
@@ -46,7 +46,7 @@ async function entriesOf(
   const levels: Level[] = [{ path: top, prefix: '', depth }]
   let truncated = false
   for (let level = levels.shift(); level !== undefined && !truncated; level = levels.shift()) {
-    const found = await namesIn(level.path, signal)
+    const found = await readNames(level.path, signal)
     if (found === null && level.path === top) return null
     // A directory below that vanished or cannot be read has been listed by its name, and has nothing more to
     // show.
@@ -64,7 +64,7 @@ async function entriesOf(
   return { entries: entries.sort(), truncated }
 }
 
-async function namesIn(
+async function readNames(
   path: string,
   signal: AbortSignal,
 ): Promise<{ names: Name[]; truncated: boolean } | null> {

@@ -71,7 +71,7 @@ const manifests: readonly Manifest[] = [
     file: 'requirements.txt',
     tell: (text) => ({
       name: null,
-      stack: ['Python', ...namedIn(requirementsOf(text.split('\n')), known.python)],
+      stack: ['Python', ...namedIn(parseRequirements(text.split('\n')), known.python)],
     }),
   },
   { file: 'setup.py', tell: () => ({ name: null, stack: ['Python'] }) },
@@ -89,14 +89,14 @@ const manifests: readonly Manifest[] = [
     file: 'Gemfile',
     tell: (text) => ({
       name: null,
-      stack: ['Ruby', ...namedIn(allOf(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)],
+      stack: ['Ruby', ...namedIn(allMatches(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)],
     }),
   },
   { file: 'composer.json', tell: (text) => fromComposer(text) },
-  { file: 'mix.exs', tell: (text) => ({ name: firstOf(text, /\bapp:\s*:(\w+)/), stack: ['Elixir'] }) },
+  { file: 'mix.exs', tell: (text) => ({ name: firstMatch(text, /\bapp:\s*:(\w+)/), stack: ['Elixir'] }) },
   {
     file: 'CMakeLists.txt',
-    tell: (text) => ({ name: firstOf(text, /\bproject\s*\(\s*"?([\w.+-]+)/i), stack: ['CMake'] }),
+    tell: (text) => ({ name: firstMatch(text, /\bproject\s*\(\s*"?([\w.+-]+)/i), stack: ['CMake'] }),
   },
   { file: 'Dockerfile', tell: () => ({ name: null, stack: ['Docker'] }) },
 ]
@@ -144,7 +144,7 @@ function fromPyproject(text: string): Told {
   const poetry = at(at(manifest, 'tool'), 'poetry')
   const listed = at(project, 'dependencies')
   const dependencies = [
-    ...requirementsOf(Array.isArray(listed) ? listed : []),
+    ...parseRequirements(Array.isArray(listed) ? listed : []),
     ...keysAt(poetry, 'dependencies').map((key) => key.toLowerCase()),
   ]
   return {
@@ -155,7 +155,7 @@ function fromPyproject(text: string): Told {
 
 function fromGoMod(text: string): Told {
   // A module's path may end in its major version, which is not its name.
-  const parts = (firstOf(text, /^module\s+"?([^\s"]+)/m) ?? '')
+  const parts = (firstMatch(text, /^module\s+"?([^\s"]+)/m) ?? '')
     .split('/')
     .filter((part) => !/^v\d+$/.test(part))
   return { name: parts.at(-1) || null, stack: ['Go', ...mentioned(text, known.go)] }
@@ -168,7 +168,7 @@ function fromPom(text: string): Told {
     text,
   )
   return {
-    name: firstOf(own, /<artifactId>\s*([^<\s]+)/),
+    name: firstMatch(own, /<artifactId>\s*([^<\s]+)/),
     stack: ['Java', 'Maven', ...mentioned(text, known.java)],
   }
 }
@@ -194,9 +194,9 @@ function fromComposer(text: string): Told {
   }
 }
 
-const requirementsOf = (lines: readonly unknown[]): string[] =>
+const parseRequirements = (lines: readonly unknown[]): string[] =>
   lines.flatMap((line) =>
-    typeof line === 'string' ? (firstOf(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : [],
+    typeof line === 'string' ? (firstMatch(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : [],
   )
 
 const namedIn = (dependencies: readonly string[], names: Record<string, string>): string[] =>
@@ -205,8 +205,8 @@ const namedIn = (dependencies: readonly string[], names: Record<string, string>)
 const mentioned = (text: string, names: Record<string, string>): string[] =>
   Object.entries(names).flatMap(([dependency, name]) => (text.includes(dependency) ? [name] : []))
 
-const firstOf = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
-const allOf = (text: string, pattern: RegExp): string[] =>
+const firstMatch = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
+const allMatches = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map((match) => match[1] ?? '')
 
 function json(text: string): unknown {

@@ -31,7 +31,7 @@ export const read = workspaceTool({
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const answer = await withFile(inside, input.path, async (file, stat) => {
-      const window = await windowOf(file, Number(stat.size), input.offset, input.limit, context.signal)
+      const window = await readWindow(file, Number(stat.size), input.offset, input.limit, context.signal)
       return isRefusal(window) ? window : { bytes: Number(stat.size), ...window }
     })
     if (isRefusal(answer)) return refused(answer)
@@ -50,7 +50,7 @@ export const read = workspaceTool({
   },
 })
 
-async function windowOf(
+async function readWindow(
   file: number,
   size: number,
   offset: number,

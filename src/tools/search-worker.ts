@@ -44,7 +44,7 @@ type Walk = { files: number; tooLarge: number; cut: number; left: number }
  * when opened, since they may lead out.
  */
 function* filesBelow(path: string, shown: string): Generator<{ path: string; shown: string }> {
-  for (const entry of entriesOf(path)) {
+  for (const entry of readEntries(path)) {
     const next = {
       path: join(path, entry.name),
       shown: shown === '.' ? entry.name : `${shown}/${entry.name}`,
@@ -54,7 +54,7 @@ function* filesBelow(path: string, shown: string): Generator<{ path: string; sho
   }
 }
 
-function entriesOf(path: string): Dirent[] {
+function readEntries(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
@@ -64,7 +64,7 @@ function entriesOf(path: string): Dirent[] {
 }
 
 /** The text of a file; null if it is not text that can be searched. */
-function textOf(path: string, walk: Walk): string | null {
+function readText(path: string, walk: Walk): string | null {
   let file: number
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -142,7 +142,7 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
     full = walk.left === 0 || walk.files === filesMax
     if (full) break
     if (!wanted(file.shown)) continue
-    const text = textOf(file.path, walk)
+    const text = readText(file.path, walk)
     if (text === null) continue
     walk.files += 1
     const matches = matchesIn(text, file.shown, pattern, walk)
@@ -159,7 +159,7 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
 
 /** The start may be a file: then it is the only one. */
 function* filesAt(order: SearchOrder): Generator<{ path: string; shown: string }> {
-  const found = entriesOf(order.start)
+  const found = readEntries(order.start)
   if (found.length === 0) yield { path: order.start, shown: order.shownStart }
   else yield* filesBelow(order.start, order.shownStart)
 }

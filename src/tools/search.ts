@@ -58,7 +58,7 @@ export const search = workspaceTool({
       return refused(
         badInput('pattern', input.pattern, `a JavaScript regular expression (${found.end.badPattern})`),
       )
-    const notes = notesOf(found.end)
+    const notes = writeNotes(found.end)
     const truncated = found.end === null || found.end.full
     return answered({
       matches: found.matches,
@@ -121,7 +121,7 @@ async function searchInThread(order: SearchOrder, owner: string, signal: AbortSi
 /** For tests and for watching. */
 export const searchThreads = (): number => pool.threads()
 
-function notesOf(end: SearchEnd | null): string[] {
+function writeNotes(end: SearchEnd | null): string[] {
   if (end === null)
     return [
       `Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`,

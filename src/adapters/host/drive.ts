@@ -61,7 +61,7 @@ async function runThere(
     }
     const end = hub.begin(turn.turn.id, {
       session: turn.session.id,
-      frame: (own) => frameOf(turn, own, sent),
+      frame: (own) => makeTurnFrame(turn, own, sent),
       answer: (answer) => over(() => resolve(answer)),
       say: (text) => steps.emit(text),
       tool: (name, input) => steps.tool(name, input),
@@ -83,7 +83,7 @@ async function runThere(
   })
 }
 
-const frameOf = (turn: TurnInput, own: string, sent: OpeningMessage | null): ToHost => ({
+const makeTurnFrame = (turn: TurnInput, own: string, sent: OpeningMessage | null): ToHost => ({
   type: 'turn',
   turn: turn.turn.id,
   id: own,

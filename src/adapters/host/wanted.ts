@@ -43,7 +43,7 @@ export function wantedSessions({
         agent: row.agent,
         cwd: row.cwd,
         title: row.title,
-        from: await originOf(store, session),
+        from: await findOrigin(store, session),
       })
   }
   const askAll = async (): Promise<void> => {
@@ -69,7 +69,7 @@ export function wantedSessions({
  * The conversation of such a session is its program's, so only the program knows which message is how many
  * back.
  */
-async function originOf(store: Pick<Store, 'read'>, session: SessionId): Promise<Wanted['from']> {
+async function findOrigin(store: Pick<Store, 'read'>, session: SessionId): Promise<Wanted['from']> {
   const {
     events: [found],
   } = await store.read(0, { sessions: [session], types: ['session.forked'] }, 1)

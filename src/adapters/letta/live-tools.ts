@@ -25,14 +25,14 @@ export function followTools(
     for (const one of stored) {
       if (one.event.type === 'message.sent' && one.event.message === id) turn = one.event.turn
       if (turn !== null && one.event.turn === turn)
-        for (const message of messagesOf(turn, one, calls)) show(message)
+        for (const message of renderEvent(turn, one, calls)) show(message)
     }
   }
   return log.follow(log.lastSeq(), [session], { events, delta: () => undefined })
 }
 
 /** With the same ids and words that the turn's answer has, so that a stream shows each once. */
-function messagesOf(turn: TurnId, { event, at }: StoredEvent, calls: Map<string, Called>): LettaMessage[] {
+function renderEvent(turn: TurnId, { event, at }: StoredEvent, calls: Map<string, Called>): LettaMessage[] {
   if (event.type === 'step.started' && event.kind === 'tool')
     return [toolCallMessage(turn, { id: event.key, name: event.name, input: event.input, at })]
   if (event.type === 'step.ended' && event.kind === 'tool')

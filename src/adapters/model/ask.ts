@@ -54,7 +54,7 @@ export function modelAsk(settings: AskSettings): Ask {
         return {
           text: received.text,
           toolCalls: received.toolCalls,
-          usage: await usageOf(request, received, settings.estimate),
+          usage: await readUsage(request, received, settings.estimate),
           finish: received.finish ?? 'other',
         }
       } catch (error) {
@@ -66,7 +66,7 @@ export function modelAsk(settings: AskSettings): Ask {
         }
         const pauseMs = pauseBefore(tries, broken)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
-          throw await faultOf(error, broken, tries, request, received, settings.estimate)
+          throw await makeFault(error, broken, tries, request, received, settings.estimate)
         await clock.sleep(pauseMs, signal)
       }
     }
@@ -108,7 +108,7 @@ function withoutLimit(wire: WireRequest): WireRequest {
   return rest
 }
 
-async function faultOf(
+async function makeFault(
   error: unknown,
   broken: Broken,
   tries: number,
@@ -117,12 +117,12 @@ async function faultOf(
   estimate: EstimateUsage,
 ): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
-  const usage = received.text === '' ? null : await usageOf(request, received, estimate)
+  const usage = received.text === '' ? null : await readUsage(request, received, estimate)
   return new ProviderFault(broken.code, detail, { usage, cause: error })
 }
 
 /** The provider's own numbers where it gives them. Some local servers say zero, which no answer is. */
-async function usageOf(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
+async function readUsage(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
   const input = received.usage?.inputTokens.total ?? 0
   const output = received.usage?.outputTokens.total ?? 0
   const silent = received.text === '' && received.toolCalls.length === 0

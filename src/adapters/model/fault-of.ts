@@ -41,39 +41,39 @@ function classify(error: unknown): Broken {
   // The provider's package read on before it handed the stream over: what it says of that hides what we
   // found.
   if (APICallError.isInstance(error) && error.cause instanceof BadStream) return classify(error.cause)
-  if (APICallError.isInstance(error)) return ofApiCall(error)
+  if (APICallError.isInstance(error)) return classifyApiCall(error)
   if (AISDKError.isInstance(error)) {
     if (error.message.includes('without a finish reason'))
       return { ...plain('provider_cut', error.message), retry: true }
     return plain(garbageNames.has(error.name) ? 'provider_garbage' : 'provider_error', error.message)
   }
-  if (error instanceof Error) return ofError(error)
-  return ofUnknown(error)
+  if (error instanceof Error) return classifyError(error)
+  return classifyUnknown(error)
 }
 
-function ofApiCall(error: APICallError): Broken {
+function classifyApiCall(error: APICallError): Broken {
   const status = error.statusCode ?? null
   const answered = status !== null && status >= 400
   // A success status on an error means that the connection broke while the body was read.
   if (!answered && status !== null)
-    return { code: 'provider_cut', detail: causeOf(error), status, retry: true, retryAfterMs: null }
+    return { code: 'provider_cut', detail: describeCause(error), status, retry: true, retryAfterMs: null }
   return {
     code: 'provider_error',
-    detail: answered ? `${status} ${error.message}` : causeOf(error),
+    detail: answered ? `${status} ${error.message}` : describeCause(error),
     status,
     retry: answered ? status === 408 || status === 429 || status >= 500 : error.isRetryable,
-    retryAfterMs: retryAfterOf(error.responseHeaders ?? {}),
+    retryAfterMs: readRetryAfter(error.responseHeaders ?? {}),
   }
 }
 
-function ofError(error: Error): Broken {
+function classifyError(error: Error): Broken {
   if (garbageWords.test(error.message)) return plain('provider_garbage', error.message)
   if (cutWords.test(error.message)) return { ...plain('provider_cut', error.message), retry: true }
   return plain('provider_error', error.message === '' ? error.name : error.message)
 }
 
 /** Errors inside a stream are plain objects, each provider's in its own shape. */
-function ofUnknown(error: unknown): Broken {
+function classifyUnknown(error: unknown): Broken {
   if (error === null || typeof error !== 'object') return plain('provider_error', String(error))
   const { message, type, statusCode } = error as { message?: unknown; type?: unknown; statusCode?: unknown }
   const status = typeof statusCode === 'number' ? statusCode : null
@@ -95,7 +95,7 @@ const plain = (code: ProviderFaultCode, detail: string): Broken => ({
   retryAfterMs: null,
 })
 
-function causeOf(error: Error): string {
+function describeCause(error: Error): string {
   const cause = error.cause
   const code = cause instanceof Error && isRefusal(cause) && typeof cause.code === 'string' ? cause.code : ''
   const words =
@@ -106,7 +106,7 @@ function causeOf(error: Error): string {
 }
 
 /** Both are durations in the providers that we know; a date is rare and then our own pause is used. */
-function retryAfterOf(headers: Record<string, string>): number | null {
+function readRetryAfter(headers: Record<string, string>): number | null {
   const ms = Number.parseFloat(headers['retry-after-ms'] ?? '')
   if (Number.isFinite(ms) && ms >= 0) return ms
   const seconds = /^\s*\d+(\.\d+)?\s*$/.test(headers['retry-after'] ?? '')

@@ -26,10 +26,10 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
   let tools: LanguageModelV4FunctionTool[] | null = null
 
   return (request) => {
-    if (translated === 0) prompt.push(...openingOf(request))
+    if (translated === 0) prompt.push(...makeOpening(request))
     appendMessages(prompt, request.messages, translated)
     translated = request.messages.length
-    tools ??= request.tools.map(toolOf)
+    tools ??= request.tools.map(toTool)
     return {
       prompt,
       ...(tools.length > 0 && { tools }),
@@ -42,7 +42,7 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
   }
 }
 
-function openingOf(request: ModelRequest): LanguageModelV4Message[] {
+function makeOpening(request: ModelRequest): LanguageModelV4Message[] {
   const opening: LanguageModelV4Message[] =
     request.system === '' ? [] : [{ role: 'system', content: request.system }]
   // Some providers refuse a conversation that starts with an answer, which happens when older entries were
@@ -62,13 +62,13 @@ function appendMessages(
     if (message === undefined) continue
     if (message.role === 'user')
       prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
-    else if (message.role === 'assistant') prompt.push(assistantOf(message))
+    else if (message.role === 'assistant') prompt.push(toAssistant(message))
     else {
       const part = {
         type: 'tool-result' as const,
         toolCallId: message.id,
         toolName: message.name,
-        output: resultOf(message.ok, message.value),
+        output: toOutput(message.ok, message.value),
       }
       const last = prompt.at(-1)
       if (last?.role === 'tool') last.content.push(part)
@@ -77,7 +77,7 @@ function appendMessages(
   }
 }
 
-function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): LanguageModelV4Message {
+function toAssistant(message: Extract<LoopMessage, { role: 'assistant' }>): LanguageModelV4Message {
   const calls = message.toolCalls.map((call) => ({
     type: 'tool-call' as const,
     toolCallId: call.id,
@@ -95,12 +95,12 @@ function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): Lang
   }
 }
 
-function resultOf(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
+function toOutput(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
   if (typeof value === 'string') return { type: ok ? 'text' : 'error-text', value }
   return { type: ok ? 'json' : 'error-json', value }
 }
 
-const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
+const toTool = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
   description: tool.description,
@@ -112,7 +112,7 @@ const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
  * be told.
  */
 export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
-  const signature = signatureOf(part)
+  const signature = findSignature(part)
   const named = {
     id: part.toolCallId === '' ? fallbackId : part.toolCallId,
     name: part.toolName,
@@ -137,7 +137,7 @@ export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): 
  * Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it
  * refers to items that we do not send.
  */
-function signatureOf(part: LanguageModelV4ToolCall): string | null {
+function findSignature(part: LanguageModelV4ToolCall): string | null {
   for (const metadata of Object.values(part.providerMetadata ?? {})) {
     if (typeof metadata['thoughtSignature'] === 'string') return metadata['thoughtSignature']
   }

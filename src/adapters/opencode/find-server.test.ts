@@ -18,27 +18,27 @@ afterEach(async () => {
   served = null
 })
 
-const dirOf = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
+const find = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
   findDataDir({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
 
 test("the data directory is that of the options, the environment, the configuration here or the user's, or the usual one", async () => {
-  expect(await dirOf()).toBe('/home/me/.local/share/tieline')
+  expect(await find()).toBe('/home/me/.local/share/tieline')
   mkdirSync(join(root, 'xdg', 'tieline'), { recursive: true })
   writeFileSync(
     join(root, 'xdg', 'tieline', 'tieline.json'),
     '{ "server": { "port": 1, "dataDir": "~/mine" } }',
   )
   const env = { XDG_CONFIG_HOME: join(root, 'xdg') }
-  expect(await dirOf({ env })).toBe('/home/me/mine')
+  expect(await find({ env })).toBe('/home/me/mine')
   writeFileSync(
     join(root, 'tieline.toml'),
     '[agents.dataDir]\ndescription = "x"\n[server]\nport = 1\n# dataDir = "no"\ndataDir = "here" # yes\n[limits]\n',
   )
-  expect(await dirOf({ env })).toBe(join(root, 'here'))
+  expect(await find({ env })).toBe(join(root, 'here'))
   writeFileSync(join(root, 'tieline.toml'), '[server]\nport = 1\n[agents.x]\ndataDir = "not this"\n')
-  expect(await dirOf({ env })).toBe('/home/me/.local/share/tieline')
-  expect(await dirOf({ env: { ...env, TIELINE_DATA_DIR: 'there' } })).toBe(join(root, 'there'))
-  expect(await dirOf({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')
+  expect(await find({ env })).toBe('/home/me/.local/share/tieline')
+  expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' } })).toBe(join(root, 'there'))
+  expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')
 })
 
 test('a server that runs is found by its file; what a dead one left behind is not believed, and nothing is started unasked', async () => {

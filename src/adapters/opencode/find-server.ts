@@ -30,7 +30,7 @@ const startMsMax = 20_000
 
 /** Null where none answers; `start` brings one up. Throws with what is missing. */
 export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
-  const named = place.server ?? textOf(place.env['TIELINE_SERVER'])
+  const named = place.server ?? unlessEmpty(place.env['TIELINE_SERVER'])
   if (named !== undefined) return namedServer(named, place)
   const dataDir = await findDataDir(place)
   return (await runningIn(dataDir, place)) ?? (start ? startedIn(dataDir, place) : null)
@@ -38,7 +38,7 @@ export async function findServer(place: ServerPlace, start: boolean): Promise<Fo
 
 async function namedServer(url: string, { env, surroundings }: ServerPlace): Promise<FoundServer> {
   await tielineClient({ url, surroundings }).health()
-  return { url, token: textOf(env['TIELINE_TOKEN']) ?? null }
+  return { url, token: unlessEmpty(env['TIELINE_TOKEN']) ?? null }
 }
 
 /** As the configuration says, where one is there; its other keys are the server's to read. */
@@ -47,15 +47,14 @@ export async function findDataDir({
   env,
   dataDir,
 }: Pick<ServerPlace, 'cwd' | 'env' | 'dataDir'>): Promise<string> {
-  const home = textOf(env['HOME']) ?? homedir()
-  const named = dataDir ?? textOf(env['TIELINE_DATA_DIR'])
+  const home = unlessEmpty(env['HOME']) ?? homedir()
+  const named = dataDir ?? unlessEmpty(env['TIELINE_DATA_DIR'])
   if (named !== undefined) return absolute(named, cwd, home)
   const files =
-    textOf(env['TIELINE_CONFIG']) === undefined
-      ? [cwd, join(textOf(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap((folder) => [
-          join(folder, 'tieline.toml'),
-          join(folder, 'tieline.json'),
-        ])
+    unlessEmpty(env['TIELINE_CONFIG']) === undefined
+      ? [cwd, join(unlessEmpty(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap(
+          (folder) => [join(folder, 'tieline.toml'), join(folder, 'tieline.json')],
+        )
       : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
   for (const file of files) {
     const text = await readFile(file, 'utf8').catch(() => null)
@@ -92,7 +91,7 @@ async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promis
     // A file that a dead server left behind is not believed.
     await tielineClient({ url, surroundings }).health()
     const token = await readFile(join(dataDir, 'token'), 'utf8').catch(() => '')
-    return { url, token: textOf(token.trim()) ?? null }
+    return { url, token: unlessEmpty(token.trim()) ?? null }
   } catch {
     return null
   }
@@ -144,5 +143,5 @@ function absolute(path: string, base: string, home: string): string {
   return isAbsolute(expanded) ? expanded : resolve(base, expanded)
 }
 
-const textOf = (value: string | undefined): string | undefined =>
+const unlessEmpty = (value: string | undefined): string | undefined =>
   value === undefined || value === '' ? undefined : value
