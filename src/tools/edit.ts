@@ -52,12 +52,11 @@ async function replaceIn(
       input.old,
       `text that occurs in ${inside.shown}, where it has 0 matches${explainMiss(file.text, input.old)},`,
     )
-  if (matches > 1 && !input.all)
-    return badInput(
-      'old',
-      input.old,
-      `text that occurs once in ${inside.shown}, where it has ${matches} matches (give more of the text around it, or set all to true),`,
-    )
+  if (matches > 1 && !input.all) {
+    const hint = 'give more of the text around it, or set all to true'
+    const expected = `text that occurs once in ${inside.shown}, where it has ${matches} matches (${hint}),`
+    return badInput('old', input.old, expected)
+  }
   // Counted before it is joined: a short piece with many matches could otherwise grow past what memory holds.
   const bytes = byteLength(file.text) + matches * (byteLength(input.new) - byteLength(input.old))
   if (bytes > bytesMax) return { code: 'too_large', field: 'new', bytes, bytesMax }

@@ -23,7 +23,9 @@ type Level = { path: string; prefix: string; depth: number }
 export const list = workspaceTool({
   name: 'list',
   effect: 'read',
-  description: `Lists a directory: "name/" is a directory, "name@" a symbolic link. At most ${entriesMax} entries; ${[...notDescended].join(' and ')} are shown but not descended into.`,
+  description:
+    'Lists a directory: "name/" is a directory, "name@" a symbolic link. ' +
+    `At most ${entriesMax} entries; ${[...notDescended].join(' and ')} are shown but not descended into.`,
   input: Input,
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
@@ -48,8 +50,7 @@ async function listEntries(
   for (let level = levels.shift(); level !== undefined && !truncated; level = levels.shift()) {
     const found = await readNames(level.path, signal)
     if (found === null && level.path === top) return null
-    // A directory below that vanished or cannot be read has been listed by its name, and has nothing more to
-    // show.
+    // A directory below that vanished or cannot be read is listed by its name alone.
     if (found === null) continue
     truncated = found.truncated || entries.length + found.names.length > entriesMax
     for (const entry of found.names.slice(0, entriesMax - entries.length)) {
@@ -78,7 +79,7 @@ async function readNames(
     return { names: sorted(names), truncated: false }
   } catch (error) {
     // These say that it is no directory that can be read; the caller knows what that means.
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error) ?? '')) return null
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error))) return null
     throw error
   }
 }

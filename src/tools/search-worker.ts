@@ -5,6 +5,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
+import { faultMessage } from '../model/contained.ts'
 import { preview } from '../model/text.ts'
 import { serveOrders } from '../runtime/kernel/worker-orders.ts'
 
@@ -125,7 +126,7 @@ function compilePattern(pattern: string): RegExp | string {
   try {
     return new RegExp(pattern)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return faultMessage(error)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Runs a turn in a connected program. If the program goes away, it has a grace time to come back; then the
- * turn is lost, and its originator is told.
+ * turn is lost, and its originator learns that.
  */
 import type { OpeningMessage } from '../../model/event.ts'
 import { RunnerLost } from '../../runtime/kernel/faults.ts'
@@ -65,7 +65,7 @@ async function runThere(
       answer: (answer) => over(() => resolve(answer)),
       say: (text) => steps.emit(text),
       tool: (name, input) => steps.tool(name, input),
-      lost() {
+      onLost() {
         if (waiting) return
         waiting = true
         void clock.sleep(graceMs, gone.signal).then(

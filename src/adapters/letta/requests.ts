@@ -122,7 +122,7 @@ export const ListQuery = z.object({
 })
 export type ListQuery = Omit<z.output<typeof ListQuery>, 'limit'> & { limit: number }
 
-/** A client writes what it was not told as an empty value. */
+/** Clients send what is not set as an empty value. */
 export function readListQuery(query: unknown, limitDefault: number): ListQuery | Refusal {
   const given = Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== ''))
   const parsed = ListQuery.safeParse(given)
@@ -135,8 +135,7 @@ const keyCharsMax = 255
 
 /**
  * A retry with the same `Idempotency-Key` is the same act: the key becomes its id, and the runtime gives one
- * effect to one id. The route is hashed, not the path: a key used again for another agent is a mistake, and
- * is told so.
+ * effect to one id. The route is hashed, not the path: a key used again for another agent is refused.
  */
 export function readActId(route: string, key: unknown): { id: string | null } | Refusal {
   if (key === undefined) return { id: null }

@@ -19,7 +19,7 @@ export type ConnectionDeps = {
   env: Readonly<Record<string, string | undefined>>
   /** Where servers are started. */
   cwd: string
-  /** Ours, told to the servers. */
+  /** Ours, sent to the servers. */
   version: string
   warn(text: string): void
 }

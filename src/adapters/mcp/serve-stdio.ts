@@ -105,10 +105,9 @@ function createRelay(deps: McpStdioDeps) {
       answered ||= said.id === message.id && said.method === undefined
       write(text)
     }
-    if (!answered)
-      throw response.ok
-        ? new Error('the answer ended too early')
-        : new Unreachable(new Error(`it answered with status ${response.status}`), false)
+    if (answered) return
+    if (response.ok) throw new Error('the answer ended too early')
+    throw new Unreachable(new Error(`it answered with status ${response.status}`), false)
   }
 
   async function run(message: Message): Promise<void> {
@@ -117,10 +116,9 @@ function createRelay(deps: McpStdioDeps) {
     try {
       const isTool = message.method?.startsWith('tools/') === true
       const request = isTool ? withClient(message, settled.program, deps) : message
-      // Only uses of tools: anything else has no effect, and a client asks for it again by itself.
-      if (message.method === 'tools/call')
-        await keepAsking(deps, own.signal, () => exchange(message, request, own.signal))
-      else await exchange(message, request, own.signal)
+      const ask = (): Promise<void> => exchange(message, request, own.signal)
+      // Only tool calls: anything else has no effect, and a client asks for it again by itself.
+      await (message.method === 'tools/call' ? keepAsking(deps, own.signal, ask) : ask())
     } catch (error) {
       // A client that cancelled waits for no answer.
       if (!own.signal.aborted) fail(message, error)
@@ -130,11 +128,7 @@ function createRelay(deps: McpStdioDeps) {
   }
 
   function fail({ id, method }: Message, error: unknown): void {
-    const text =
-      error instanceof Unreachable
-        ? error.message
-        : `The connection to the Tieline server broke (${describeFault(error)}). ` +
-          'What was asked may have run: look at the state before you ask again.'
+    const text = explainFailure(error)
     deps.report(text)
     if (id === undefined) return
     // A model can read a result and go on without the tool; an error of the protocol would only end its turn.
@@ -153,18 +147,24 @@ function createRelay(deps: McpStdioDeps) {
       if (!isRecord(parsed.value))
         return deps.report('a line of the input is no message, and was passed over')
       const message: Message = parsed.value
-      if (message.method === 'initialize') settled.program = nameIn(message.params?.['clientInfo'])
-      const cancelled =
-        message.method === 'notifications/cancelled' ? running.get(message.params?.['requestId']) : undefined
+      const { method, params } = message
+      if (method === 'initialize') settled.program = nameIn(params?.['clientInfo'])
+      const cancelled = method === 'notifications/cancelled' ? running.get(params?.['requestId']) : undefined
       // The door takes a request that closes as cancelled, in both revisions.
-      if (cancelled !== undefined) return cancelled.abort()
-      void run(message)
+      if (cancelled !== undefined) cancelled.abort()
+      else void run(message)
     },
     stop(): void {
       for (const call of running.values()) call.abort()
     },
   }
 }
+
+const explainFailure = (error: unknown): string =>
+  error instanceof Unreachable
+    ? error.message
+    : `The connection to the Tieline server broke (${describeFault(error)}). ` +
+      'What was asked may have run: look at the state before you ask again.'
 
 /** Retries what may have arrived: with the same key it has one effect. The rest was retried below. */
 async function keepAsking(

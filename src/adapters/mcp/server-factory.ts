@@ -53,7 +53,7 @@ export type FactoryDeps = {
   cwd: string
   progressMs: number
   inflight: Inflight
-  /** Faults that the client is only told about in general. */
+  /** For faults of which the client learns only that there was one. */
   report(fault: unknown): void
   fixtures: Fixtures | null
 }
@@ -183,7 +183,7 @@ const stoppingText =
 
 /**
  * A retry with the same key is the same act. The key is the client's own, so it counts only for the same
- * client and tool. It comes in the `Idempotency-Key` header or, from clients that set no headers, in the request's `_meta`.
+ * client and tool. It comes in the `Idempotency-Key` header, or in the request's `_meta`.
  */
 function deriveAct(asker: Asker | null, ctx: ServerContext, who: Who, name: string): string | null {
   const given = ctx.mcpReq._meta?.[keyMetaKey]

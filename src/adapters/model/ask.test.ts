@@ -5,7 +5,7 @@ import { countWords, testClock } from '../../../test/kits/turns.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
 import { type ModelRequest, usageEstimator } from '../../runtime/turns/loop.ts'
 import { modelAsk } from './ask.ts'
-import { redactor } from './fault-of.ts'
+import { redactor } from './describe-broken.ts'
 
 const usage = {
   inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 },

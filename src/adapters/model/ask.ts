@@ -3,13 +3,14 @@
  * same idempotency key.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
 import type { Alarm } from '../../runtime/kernel/alarm.ts'
 import type { Ask, EstimateUsage, ModelRequest } from '../../runtime/turns/loop.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
-import { type Broken, describeBroken, redactor } from './fault-of.ts'
+import { type Broken, describeBroken, redactor } from './describe-broken.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
 
@@ -39,17 +40,15 @@ export function modelAsk(settings: AskSettings): Ask {
   let limitRefused = false
 
   return async (request, emit, signal) => {
-    model ??= await resolve(settings.model, redact)
+    model ??= await settings.model().catch((error: unknown) => {
+      throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
+    })
     const wire = translate(request)
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
       try {
-        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, {
-          clock,
-          alarm,
-          stallMs,
-          signal,
-        })
+        const sent = limitRefused ? withoutLimit(wire) : wire
+        await receive(model, sent, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
         return {
           text: received.text,
@@ -73,22 +72,7 @@ export function modelAsk(settings: AskSettings): Ask {
   }
 }
 
-async function resolve(
-  find: () => Promise<LanguageModelV4>,
-  redact: (text: string) => string,
-): Promise<LanguageModelV4> {
-  try {
-    return await find()
-  } catch (error) {
-    throw new ProviderFault(
-      'provider_unconfigured',
-      redact(error instanceof Error ? error.message : String(error)),
-      { cause: error },
-    )
-  }
-}
-
-/** Doubles from half a second; the provider's own wish wins. Null where asking again is of no use. */
+/** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
 function pauseBefore(tries: number, broken: Broken): number | null {
   if (!broken.retry || tries > retriesMax) return null
   return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
@@ -103,10 +87,7 @@ const refusesLimit = (broken: Broken, wire: WireRequest): boolean =>
   wire.maxOutputTokens !== undefined &&
   /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
 
-function withoutLimit(wire: WireRequest): WireRequest {
-  const { maxOutputTokens: _, ...rest } = wire
-  return rest
-}
+const withoutLimit = ({ maxOutputTokens: _, ...rest }: WireRequest): WireRequest => rest
 
 async function makeFault(
   error: unknown,
@@ -121,7 +102,7 @@ async function makeFault(
   return new ProviderFault(broken.code, detail, { usage, cause: error })
 }
 
-/** The provider's own numbers where it gives them. Some local servers say zero, which no answer is. */
+/** The provider's own numbers where it gives them. Some local servers say zero, which is never true. */
 async function readUsage(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
   const input = received.usage?.inputTokens.total ?? 0
   const output = received.usage?.outputTokens.total ?? 0

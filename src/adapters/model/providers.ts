@@ -6,7 +6,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { Agent } from '../../model/agent.ts'
 import { boundedFetch, type AnswerLimits } from '../../runtime/kernel/bounded-fetch.ts'
-import { redactor } from './fault-of.ts'
+import { redactor } from './describe-broken.ts'
 import { BadStream } from './receive.ts'
 
 const kinds = ['anthropic', 'openai', 'google', 'openai-compatible'] as const

@@ -8,7 +8,7 @@ import type {
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
-import type { Json } from '../../model/json.ts'
+import { isRecord, type Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/turns/loop.ts'
@@ -57,9 +57,7 @@ function appendMessages(
   messages: readonly LoopMessage[],
   from: number,
 ): void {
-  for (let index = from; index < messages.length; index += 1) {
-    const message = messages[index]
-    if (message === undefined) continue
+  for (const message of messages.slice(from)) {
     if (message.role === 'user')
       prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
     else if (message.role === 'assistant') prompt.push(toAssistant(message))
@@ -84,7 +82,7 @@ function toAssistant(message: Extract<LoopMessage, { role: 'assistant' }>): Lang
     toolName: call.name,
     // Providers take only objects back; what could not be read is described to the model in the tool's
     // result.
-    input: isObject(call.input) ? call.input : {},
+    input: isRecord(call.input) ? call.input : {},
     ...(call.signature !== undefined && {
       providerOptions: { google: { thoughtSignature: call.signature } },
     }),
@@ -107,10 +105,7 @@ const toTool = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
   inputSchema: tool.input as JSONSchema7,
 })
 
-/**
- * A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can
- * be told.
- */
+/** A tool call as the loop runs it. Input that is not JSON stays text and is marked, for the model to know. */
 export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
   const signature = findSignature(part)
   const named = {
@@ -143,6 +138,3 @@ function findSignature(part: LanguageModelV4ToolCall): string | null {
   }
   return null
 }
-
-const isObject = (value: Json): boolean =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)

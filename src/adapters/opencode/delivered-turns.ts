@@ -56,7 +56,7 @@ export class DeliveredTurns {
     }
   }
 
-  /** Told of every prompt before opencode works on it; true for one of ours. */
+  /** Called for every prompt before opencode works on it; true for one of ours. */
   begun(session: string, message: string, parts: readonly OpencodePart[]): boolean {
     const live = this.#live.get(session)
     const turns = parts.map((part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn)

@@ -1,6 +1,7 @@
 /**
  * `elaborate` and `iterate` for a session whose conversation is opencode's: a fork of it, which knows what
- * the receiver does not, writes the text; then the fork is gone. Where that fails, the server is asked as the model asked: it keeps the text as it is, and records why.
+ * the receiver does not, writes the text; then the fork is gone. If that fails, the server is asked as the
+ * model asked: it keeps the text as it is, and records why.
  */
 import { disarm, frameDraft } from '../../model/frame.ts'
 import { faultMessage } from '../../model/contained.ts'

@@ -1,8 +1,7 @@
 /**
  * The server of this machine: the one that owns the data directory, or one that is started in the background
- * and outlives opencode.
- * Several may begin at the same moment. The directory has one owner; whoever loses the race finds that
- * owner's address a moment later.
+ * and outlives opencode. Several may start at the same moment. The directory has one owner; the others find
+ * that owner's address a moment later.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
@@ -105,8 +104,8 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
   for (let waitedMs = 0; waitedMs < startMsMax; waitedMs += lookAgainMs) {
     const found = await runningIn(dataDir, place)
     if (found !== null) return found
-    // Most likely somebody else has the usual port; whoever lost the race for the directory has just ended
-    // too, and finds the winner.
+    // Most likely the usual port is taken. A server that lost the race for the directory has ended too, and
+    // then the winner is found.
     if (child.exitCode !== null && !isOtherPort) {
       isOtherPort = true
       child = await begin(node, dataDir, log, ['--port', '0'], place)

@@ -1,5 +1,5 @@
 /**
- * The built-in offline demo agent: it says what it was told, and asks the agents that a message names. It
+ * The built-in offline demo agent: it repeats its message, and asks the agents that the message names. It
  * shows calls on a machine without a model, and says the same each time: at once, or at a pace at which a
  * person can follow.
  */
