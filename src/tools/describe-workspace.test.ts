@@ -47,7 +47,8 @@ test('asked files are listed by path and not by content, missing ones as missing
   await workspace.file('src/ü 😀.ts', 'CONTENT')
   const text = await describeText(workspace, ['src/ü 😀.ts', 'none.ts', 'src', 'src/ü 😀.ts/below'])
   expect(text).toBe(
-    `Working directory: ${workspace.cwd}\n\nRelevant files:\n  - src/ü 😀.ts\n  - none.ts (missing)\n  - src\n  - src/ü 😀.ts/below (missing)`,
+    `Working directory: ${workspace.cwd}\n\nRelevant files:\n  - src/ü 😀.ts\n  - none.ts (missing)\n` +
+      '  - src\n  - src/ü 😀.ts/below (missing)',
   )
   expect(await describeText(workspace, [])).toContain('Workspace structure:')
 })

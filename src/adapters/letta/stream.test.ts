@@ -130,7 +130,9 @@ describe('a turn as a stream', () => {
       ),
     ).toEqual([...expected, 'assistant: done'])
   })
+})
 
+describe('a turn as a stream that fails', () => {
   it('is a refusal where nothing had happened, and tells of one that came later', async () => {
     const full: Refusal = { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }
     expect(await read([], full)).toEqual(['queue_full'])

@@ -87,9 +87,6 @@ function createRelay(deps: McpStdioDeps) {
   const running = new Map<unknown, AbortController>()
   const settled: Settled = { program: null, connection: null, version: null }
   const post = createPoster(deps)
-  const write = (text: string): void => void deps.stdout.write(`${text.replaceAll(/[\r\n]+/g, ' ')}\n`)
-  const answer = (id: string | number | null, said: Fields): void =>
-    write(JSON.stringify({ jsonrpc: '2.0', id, ...said }))
 
   async function exchange(message: Message, request: Message, signal: AbortSignal): Promise<void> {
     const response = await post(JSON.stringify(request), makeHeaders(message, settled), signal)
@@ -103,7 +100,7 @@ function createRelay(deps: McpStdioDeps) {
       if (message.method === 'initialize' && typeof said.result?.['protocolVersion'] === 'string')
         settled.version = said.result['protocolVersion']
       answered ||= said.id === message.id && said.method === undefined
-      write(text)
+      write(deps, text)
     }
     if (answered) return
     if (response.ok) throw new Error('the answer ended too early')
@@ -121,19 +118,10 @@ function createRelay(deps: McpStdioDeps) {
       await (message.method === 'tools/call' ? keepAsking(deps, own.signal, ask) : ask())
     } catch (error) {
       // A client that cancelled waits for no answer.
-      if (!own.signal.aborted) fail(message, error)
+      if (!own.signal.aborted) fail(deps, message, error)
     } finally {
       if (running.get(message.id) === own) running.delete(message.id)
     }
-  }
-
-  function fail({ id, method }: Message, error: unknown): void {
-    const text = explainFailure(error)
-    deps.report(text)
-    if (id === undefined) return
-    // A model can read a result and go on without the tool; an error of the protocol would only end its turn.
-    if (method === 'tools/call') answer(id, { result: { content: [{ type: 'text', text }], isError: true } })
-    else answer(id, { error: { code: internalError, message: text } })
   }
 
   return {
@@ -142,7 +130,7 @@ function createRelay(deps: McpStdioDeps) {
       if (isRefusal(parsed)) {
         deps.report(`a line of the input was passed over: ${explain(parsed)}`)
         // JSON-RPC 2.0, 5.1: the id of a request that could not be read is null.
-        return answer(null, { error: { code: parseError, message: explain(parsed) } })
+        return answer(deps, null, { error: { code: parseError, message: explain(parsed) } })
       }
       if (!isRecord(parsed.value))
         return deps.report('a line of the input is no message, and was passed over')
@@ -160,11 +148,25 @@ function createRelay(deps: McpStdioDeps) {
   }
 }
 
-const explainFailure = (error: unknown): string =>
-  error instanceof Unreachable
-    ? error.message
-    : `The connection to the Tieline server broke (${describeFault(error)}). ` +
-      'What was asked may have run: look at the state before you ask again.'
+function fail(deps: McpStdioDeps, { id, method }: Message, error: unknown): void {
+  const text =
+    error instanceof Unreachable
+      ? error.message
+      : `The connection to the Tieline server broke (${describeFault(error)}). ` +
+        'What was asked may have run: look at the state before you ask again.'
+  deps.report(text)
+  if (id === undefined) return
+  // A model can read a result and go on without the tool; an error of the protocol would only end its turn.
+  if (method === 'tools/call')
+    answer(deps, id, { result: { content: [{ type: 'text', text }], isError: true } })
+  else answer(deps, id, { error: { code: internalError, message: text } })
+}
+
+const answer = (deps: McpStdioDeps, id: string | number | null, said: Fields): void =>
+  write(deps, JSON.stringify({ jsonrpc: '2.0', id, ...said }))
+
+const write = ({ stdout }: McpStdioDeps, text: string): void =>
+  void stdout.write(`${text.replaceAll(/[\r\n]+/g, ' ')}\n`)
 
 /** Retries what may have arrived: with the same key it has one effect. The rest was retried below. */
 async function keepAsking(

@@ -15,7 +15,8 @@ test('a text of several lines stands below the rest, as it is', () => {
 
 test('texts are found wherever they are', () => {
   expect(renderAnswer({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe(
-    '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\nartifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
+    '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\n' +
+      'artifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
   )
 })
 

@@ -129,7 +129,9 @@ describe('modelAsk', () => {
       expect([jumpMs, answer]).toEqual([jumpMs, said])
     }
   })
+})
 
+describe('modelAsk and broken streams', () => {
   it('never tries again after text was shown, though the error allows it', async () => {
     const model = mockModel(
       [delta('half'), { type: 'error', error: { message: 'overloaded', statusCode: 529 } }],
@@ -193,7 +195,9 @@ describe('modelAsk', () => {
     clock.pass(100_000)
     await expect(running).rejects.toMatchObject({ code: 'provider_stalled' })
   })
+})
 
+describe('modelAsk at its limits', () => {
   it('does not start when it is aborted already', async () => {
     const model = mockModel([finish])
     await expect(asking(model).run(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')

@@ -87,7 +87,10 @@ const refusesLimit = (broken: Broken, wire: WireRequest): boolean =>
   wire.maxOutputTokens !== undefined &&
   /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
 
-const withoutLimit = ({ maxOutputTokens: _, ...rest }: WireRequest): WireRequest => rest
+function withoutLimit(wire: WireRequest): WireRequest {
+  const { maxOutputTokens: _, ...rest } = wire
+  return rest
+}
 
 async function makeFault(
   error: unknown,

@@ -21,7 +21,7 @@ afterEach(async () => {
 const find = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
   findDataDir({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
 
-test("the data directory is that of the options, the environment, the configuration here or the user's, or the usual one", async () => {
+test('the data directory comes from the options, the environment, a configuration, or is the usual one', async () => {
   expect(await find()).toBe('/home/me/.local/share/tieline')
   mkdirSync(join(root, 'xdg', 'tieline'), { recursive: true })
   writeFileSync(
@@ -41,7 +41,7 @@ test("the data directory is that of the options, the environment, the configurat
   expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')
 })
 
-test('a server that runs is found by its file; what a dead one left behind is not believed, and nothing is started unasked', async () => {
+test('a running server is found by its file; the file of a dead one is ignored, and none is started', async () => {
   const place = { cwd: root, env: {}, dataDir: join(root, 'data'), surroundings }
   mkdirSync(place.dataDir)
   expect(await findServer(place, false)).toBe(null)
@@ -72,7 +72,7 @@ function fakeNode(folder: string, version: string): string {
   return file
 }
 
-test("the first Node that is new enough is taken, the package's own before those in PATH; without one it is said what was found", async () => {
+test("the first Node that is new enough is taken, the package's own first; otherwise what was found is said", async () => {
   const old = fakeNode('old', 'v20.18.0')
   await expect(
     findNode(join(root, 'pkg'), { PATH: `${join(root, 'nothing')}:${join(root, 'old')}` }),
