@@ -72,7 +72,7 @@ function fakeNode(folder: string, version: string): string {
   return file
 }
 
-test("the first Node that is new enough is taken, the package's own first; otherwise what was found is said", async () => {
+test("the first Node that is new enough is used, the package's own first; else it says what it found", async () => {
   const old = fakeNode('old', 'v20.18.0')
   await expect(
     findNode(join(root, 'pkg'), { PATH: `${join(root, 'nothing')}:${join(root, 'old')}` }),
