@@ -2,7 +2,7 @@
  * The simulated world: several real nodes on one real store in memory, on virtual time, with the faults of a
  * plan.
  */
-import { inlineSchemas } from '../src/adapters/schemas/inline-schemas.ts'
+import { inlineSchemas } from '../src/adapters/schemas/schemas.ts'
 import type { Event } from '../src/model/event.ts'
 import { boundaryFrom } from '../src/model/frame.ts'
 import type { SessionId } from '../src/model/id.ts'

@@ -2,13 +2,13 @@
  * Puts the runtime together inside one process: store, node, agents, tools, desks. What a program may not need
  * is loaded when it is first used.
  */
+import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { resolve } from 'node:path'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
 import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
-import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
 import { countTokens } from './adapters/tokens/tokenizer.ts'
 import {
   agentMaker,

@@ -1,7 +1,7 @@
 /** Looking at what was recorded, while agents run or when nothing does. */
+import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub } from './adapters/host/hub.ts'
-import { workerSchemas } from './adapters/schemas/worker-schemas.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { createAgents, modelSettings } from './agents.ts'
 import type { Config } from './config.ts'

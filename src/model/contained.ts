@@ -20,6 +20,16 @@ export function contained<Given extends unknown[]>(
   }
 }
 
+/** Listens to what `source` emits, contained. */
+export function listen<Given extends unknown[]>(
+  source: { on(event: string, listener: (...given: Given) => void): unknown },
+  event: string,
+  broke: (fault: unknown) => void,
+  listener: (...given: Given) => unknown,
+): void {
+  source.on(event, contained(broke, listener))
+}
+
 /** Calls each; one that throws keeps none of the others from being called. */
 export function callEach<Given extends unknown[]>(
   broke: (fault: unknown) => void,
@@ -37,6 +47,10 @@ function tell(broke: (fault: unknown) => void, fault: unknown): void {
     // Nothing: the process goes on.
   }
 }
+
+/** What a fault says, for a sentence. */
+export const faultMessage = (fault: unknown): string =>
+  fault instanceof Error ? fault.message : String(fault)
 
 /** For a log: where a fault came from, and what was behind it. */
 export function faultText(fault: unknown): string {

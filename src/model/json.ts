@@ -52,3 +52,13 @@ export function canonical(value: unknown): string {
   fields.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join(',')}}`
 }
+
+/** An object with named fields: neither null nor a list. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
+
+/** A field that is text; empty where there is none. */
+export function textAt(value: unknown, field: string): string {
+  const found = isRecord(value) && Object.hasOwn(value, field) ? value[field] : undefined
+  return typeof found === 'string' ? found : ''
+}

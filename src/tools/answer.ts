@@ -1,76 +1,93 @@
-/** What the workspace tools share: one way to read input, one shape for a refusal. */
+/** How tools are made: one way to read input, one shape for a refusal. */
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
 import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer, ToolContext, ToolEffect } from '../runtime/kernel/ports.ts'
+import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/kernel/ports.ts'
 import { refusalOfFs } from './containment.ts'
 
 export const answered = (value: Json): ToolAnswer => ({ ok: true, value })
 
-/** The one shape in which every workspace tool says no. */
+/** How every workspace tool refuses. */
 export const refused = (refusal: Refusal): ToolAnswer => ({
   ok: false,
   value: { error: { code: refusal.code, message: explain(refusal) } },
 })
 
-/**
- * A path as a model gives it. The bound is the kernel's own (PATH_MAX), so that a longer one is refused with
- * words.
- */
+/** The bound is the kernel's own (PATH_MAX), so that a longer path is refused with words. */
 export const Path = z
   .string()
   .min(1, 'a path that is not empty')
   .max(4096, 'a path of at most 4096 characters')
 
-/**
- * Text that ends up in a file. Half of a surrogate pair has no bytes in UTF-8, and would match inside a whole
- * one.
- */
+/** Half of a surrogate pair has no bytes in UTF-8, and would match inside a whole one. */
 export const Text = z.string().refine((text) => text.isWellFormed(), 'text without halves of surrogate pairs')
 
-type Definition<Input extends z.ZodType> = {
-  name: string
-  effect: ToolEffect
-  description: string
+export const Task = z.string().refine((task) => task.trim() !== '', 'a text that says what to do')
+
+export type ToolDefinition<Input extends z.ZodType> = Pick<Tool, 'name' | 'effect' | 'waits'> & {
+  calling?: boolean
+  description: string | ((turn: TurnContext) => string)
   input: Input
-  /** Gets input that was parsed, and a signal that had not aborted. */
-  run(input: z.output<Input>, context: ToolContext): Promise<ToolAnswer>
+  run: (input: z.output<Input>, context: ToolContext) => Promise<ToolAnswer>
+  /** Also for input that does not parse. */
+  refuse: NonNullable<Tool['refuse']>
+}
+
+export function parsedTool<Input extends z.ZodType>({
+  calling = false,
+  description,
+  input,
+  run,
+  ...tool
+}: ToolDefinition<Input>): Tool {
+  const schema = once(() => toJsonSchema(input))
+  return {
+    ...tool,
+    calling,
+    describe: (turn) => ({
+      name: tool.name,
+      description: typeof description === 'string' ? description : description(turn),
+      input: schema(),
+    }),
+    async run(given, context) {
+      const parsed = input.safeParse(given)
+      return parsed.success
+        ? run(parsed.data, context)
+        : tool.refuse(refusalOfZod(parsed.error, given), given, context)
+    },
+  }
 }
 
 /**
  * A tool that works in the session's directory: input that does not parse and paths that the disk declines
  * are refusals, all else that breaks is a fault.
  */
-export function workspaceTool<Input extends z.ZodType>(definition: Definition<Input>): Tool {
-  const spec = once(() => ({
-    name: definition.name,
-    description: definition.description,
-    input: toJsonSchema(definition.input),
-  }))
-  return {
-    name: definition.name,
-    effect: definition.effect,
-    calling: false,
-    describe: spec,
+export function workspaceTool<Input extends z.ZodType<object>>(
+  definition: Omit<ToolDefinition<Input>, 'calling' | 'waits' | 'refuse'>,
+): Tool {
+  const tool = parsedTool({
+    ...definition,
     async run(input, context) {
-      context.signal.throwIfAborted()
-      const parsed = definition.input.safeParse(input)
-      if (!parsed.success) return refused(refusalOfZod(parsed.error, input))
       try {
-        return await definition.run(parsed.data, context)
+        return await definition.run(input, context)
       } catch (error) {
-        const refusal = refusalOfFs(error, 'path', pathIn(input))
+        const refusal = refusalOfFs(error, 'path', 'path' in input ? input.path : '.')
         if (refusal === null) throw error
         return refused(refusal)
       }
     },
+    refuse: async (refusal) => refused(refusal),
+  })
+  return {
+    ...tool,
+    async run(input, context) {
+      context.signal.throwIfAborted()
+      return tool.run(input, context)
+    },
   }
 }
 
-const pathIn = (input: Json): unknown =>
-  input !== null && typeof input === 'object' && !Array.isArray(input) ? (input['path'] ?? '.') : input
-
-/** Made when it is first needed: whoever only imports the library does not wait for it. */
+/** Made when it is first needed: importing the library does not wait for it. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | null = null
   return () => (made ??= { value: make() }).value
@@ -80,12 +97,13 @@ export function once<T>(make: () => T): () => T {
  * Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an
  * integer".
  */
-export function toJsonSchema(schema: z.ZodType): Json {
+export function toJsonSchema(schema: z.ZodType): { [name: string]: Json } {
   const { $schema: _dialect, ...shape } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
     },
   })
-  return shape as Json
+  return shape as { [name: string]: Json }
 }

@@ -3,7 +3,7 @@ import { valueOf, world } from '../../test/kits/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 import type { Json } from '../model/json.ts'
 
-test('a background call returns at once with its id, and wait_for_call brings its result in the shape of sub_agent', async () => {
+test('a background call returns its id at once, and wait_for_call its result in the shape of sub_agent', async () => {
   const boss: ScriptedFunction = async (turn) => {
     const started = valueOf(
       await turn.tool('sub_agent', { agent_name: 'child', task: 'work', background: true }),
@@ -77,7 +77,7 @@ test('nobody can wait for or read the call of somebody else', async () => {
   expect(read.error.code).toBe('call_unknown')
 })
 
-test('a result of 1 MiB is stored whole, shown in at most 2,500 tokens with head and tail, and read on with read_output', async () => {
+test('a result of 1 MiB is stored whole, shown in 2,500 tokens, and read on with read_output', async () => {
   const big = `BEGIN ${'schön 🦓 text '.repeat(70_000)} END`
   const boss: ScriptedFunction = async (turn) => {
     const value = valueOf(await turn.tool('sub_agent', { agent_name: 'child', task: 'much' }))
@@ -154,7 +154,7 @@ const keys = [
   'correlation_id',
 ]
 
-test('subagent runs the own definition of the caller in a fresh context, once deep, with the same keys in every outcome', async () => {
+test('subagent runs its caller again in a fresh context, once deep, with the same keys in every outcome', async () => {
   const script: ScriptedFunction = async (turn) => {
     if (turn.task === 'go') return bounded({ context: 'know this', files: ['a.ts'] })(turn)
     return `${turn.prompt} / ${turn.history.length} / ${await bounded({ task: 'deeper' })(turn)}`
@@ -187,7 +187,8 @@ test.each([
     {
       success: false,
       error:
-        'output_invalid: the subagent\'s answer is malformed: artifact kind "virus" is not one of note, path, diff, json',
+        "output_invalid: the subagent's answer is malformed: " +
+        'artifact kind "virus" is not one of note, path, diff, json',
     },
   ],
   ['plain words', { success: true, summary: 'plain words', artifacts: [], error: null }],

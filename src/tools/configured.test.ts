@@ -136,6 +136,13 @@ test('a tool that is not enabled is not shown, and says so in its own shape', as
     messages: [],
     error: { code: 'tool_disabled', message: expect.stringContaining('not enabled') as string },
   })
+  const refused = { error: { code: 'tool_disabled' }, call_id: 'call_1' }
+  expect(await useTool('wait_for_call', { call_id: 'call_1' })).toMatchObject({ ...refused, partial: '' })
+  expect(await useTool('read_output', { call_id: 'call_1' })).toMatchObject({
+    ...refused,
+    text: '',
+    total: 0,
+  })
   await line.run('coder', 'go')
   expect(seen[0]?.['shown']).toEqual(expect.not.arrayContaining(['buffer', 'list', 'sub_agent']))
   expect(seen[1]).toMatchObject({ error: { code: 'tool_disabled' } })

@@ -5,7 +5,7 @@
 import { externalAgent } from '../model/agent.ts'
 import { allowsTool, fullAuthority } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
-import type { Json } from '../model/json.ts'
+import { isRecord, type Json } from '../model/json.ts'
 import { badInput, isRefusal, type Refusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 import { refused } from './answer.ts'
@@ -20,9 +20,6 @@ export type ToolSettings = {
 }
 
 export const toolSettingsDefault: ToolSettings = { enable: ['*'], defaults: {}, locked: {} }
-
-const isRecord = (value: unknown): value is Record<string, Json> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)
 
 export const configuredTools = (tools: readonly Tool[], settings: ToolSettings): Tool[] =>
   tools.map((tool) => configured(tool, settings))
@@ -103,7 +100,7 @@ export function settingProblems(
         return isForeign(name)
           ? []
           : [{ path: ['tools', table, name], given: name, known: [...byName.keys()] }]
-      const known = parametersOf(tool)
+      const known = listParameters(tool)
       return Object.keys(parameters)
         .filter((parameter) => !known.includes(parameter))
         .map((parameter) => ({ path: ['tools', table, name, parameter], given: parameter, known }))
@@ -111,8 +108,8 @@ export function settingProblems(
   )
 }
 
-/** As a tool describes itself to whoever may do everything. */
-function parametersOf(tool: Tool): string[] {
+/** As a tool describes itself where everything is allowed. */
+function listParameters(tool: Tool): string[] {
   const grant = {
     agent: externalAgent.name,
     depth: 0,

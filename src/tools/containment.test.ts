@@ -159,7 +159,7 @@ test('a dangling link is followed to where a write would land', async () => {
   })
 })
 
-test('C2: a link planted in place of the file after the check is not followed, for reading nor for writing', async () => {
+test('C2: a link planted in place of the file after the check is followed neither to read nor to write', async () => {
   const workspace = await makeWorkspace()
   const { cwd, outside } = workspace
   const place = await inside(cwd, 'note.txt')

@@ -24,26 +24,22 @@ import {
 } from 'node:fs'
 import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
+import { textAt } from '../model/json.ts'
+import { badInput, type Refusal } from '../model/refusal.ts'
 import { systemClock } from '../runtime/kernel/system-clock.ts'
 import { systemIds } from '../runtime/kernel/system-ids.ts'
 
-/**
- * A place inside the directory: `path` is absolute and free of links, `shown` is relative to the directory.
- */
+/** A place inside the directory: `path` is absolute and free of links, `shown` is relative. */
 export type Inside = { path: string; shown: string; exists: boolean }
 
 /** As many links in a row as Linux follows. */
 const linksMax = 40
 
 export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
-  const root = rootOf(cwd)
+  const root = findRoot(cwd)
   if (given.includes('\0')) return badInput(field, given, 'a path without NUL characters')
-  const outside = badInput(
-    field,
-    given,
-    `a path inside the working directory ${cwd}, symbolic links resolved,`,
-  )
+  const expected = `a path inside the working directory ${cwd}, symbolic links resolved,`
+  const outside = badInput(field, given, expected)
   const absolute = resolve(cwd, given)
   // The words alone are checked first, so that nothing can be learnt about the disk outside.
   if (!within(resolve(cwd), absolute) && !within(root, absolute)) return outside
@@ -58,7 +54,7 @@ export async function resolveInside(cwd: string, given: string, field: string): 
   }
 }
 
-function rootOf(cwd: string): string {
+function findRoot(cwd: string): string {
   try {
     return realpathSync.native(cwd)
   } catch (cause) {
@@ -161,8 +157,7 @@ export async function replaceFile(
   try {
     const bytes = await writeNew(temporary, content, old)
     signal.throwIfAborted()
-    const unchanged = version === undefined || sameVersion(version, await regularAt(inside.path))
-    if (!unchanged) return moved(given)
+    if (version !== undefined && !sameVersion(version, await regularAt(inside.path))) return moved(given)
     await rename(temporary, inside.path) // C3
     return { bytes, created: old === null }
   } finally {
@@ -172,11 +167,8 @@ export async function replaceFile(
 }
 
 async function writeNew(path: string, content: string, like: BigIntStats | null): Promise<number> {
-  const handle = await open(
-    path,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-    0o666,
-  )
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+  const handle = await open(path, flags, 0o666)
   try {
     if (like !== null) await handle.chmod(Number(like.mode & 0o7777n))
     const data = Buffer.from(content, 'utf8')
@@ -222,11 +214,10 @@ export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
   return result
 }
 
-export const readErrno = (error: unknown): string | undefined =>
-  error instanceof Error && isRefusal(error) && typeof error.code === 'string' ? error.code : undefined
+export const readErrno = (error: unknown): string => (error instanceof Error ? textAt(error, 'code') : '')
 
 /** Nothing is there; ENOTDIR says so of a path that goes on below a file. */
-const isMissing = (error: unknown): boolean => readErrno(error) === 'ENOENT' || readErrno(error) === 'ENOTDIR'
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(readErrno(error))
 
 const acceptedAfter: Record<string, string> = {
   ENOENT: 'a path that exists',
@@ -240,10 +231,8 @@ const acceptedAfter: Record<string, string> = {
   ENXIO: 'a regular file, not a device, pipe or socket,',
 }
 
-/**
- * What the disk declined because of the path, as a refusal; null for what is a fault, such as a full disk.
- */
+/** What the disk declined because of the path, as a refusal; null for a fault, such as a full disk. */
 export function refusalOfFs(error: unknown, field: string, given: unknown): Refusal | null {
-  const accepted = acceptedAfter[readErrno(error) ?? '']
+  const accepted = acceptedAfter[readErrno(error)]
   return accepted === undefined ? null : badInput(field, given, accepted)
 }

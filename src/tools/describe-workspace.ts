@@ -17,12 +17,14 @@ const namePointsMax = 200
 const manifestBytesMax = 262_144
 
 export const describeWorkspace: DescribeWorkspace = async (cwd, files) => {
-  const entries = await entriesOf(cwd)
+  const entries = await readEntries(cwd)
   const listed =
-    files === undefined || files.length === 0 ? await structureOf(cwd, entries) : await relevant(cwd, files)
+    files === undefined || files.length === 0
+      ? await describeStructure(cwd, entries)
+      : await describeFiles(cwd, files)
   if (isRefusal(listed)) return listed
   const names = new Set(entries.map((entry) => entry.name))
-  const project = await readManifests(names, (name) => manifestIn(cwd, name))
+  const project = await readManifests(names, (name) => readManifest(cwd, name))
   const lines = [`Working directory: ${oneLine(cwd)}`, '', ...listed]
   if (project.name !== null || project.stack.length > 0) lines.push('')
   if (project.name !== null) lines.push(`Project: ${oneLine(project.name)}`)
@@ -30,7 +32,7 @@ export const describeWorkspace: DescribeWorkspace = async (cwd, files) => {
   return { text: lines.join('\n') }
 }
 
-async function entriesOf(cwd: string): Promise<Dirent[]> {
+async function readEntries(cwd: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(cwd, { withFileTypes: true })
     return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -39,7 +41,7 @@ async function entriesOf(cwd: string): Promise<Dirent[]> {
   }
 }
 
-async function relevant(cwd: string, files: readonly string[]): Promise<string[] | Refusal> {
+async function describeFiles(cwd: string, files: readonly string[]): Promise<string[] | Refusal> {
   const lines = ['Relevant files:']
   for (const file of files) {
     const inside = await resolveInside(cwd, file, field)
@@ -49,7 +51,7 @@ async function relevant(cwd: string, files: readonly string[]): Promise<string[]
   return lines
 }
 
-async function structureOf(cwd: string, entries: readonly Dirent[]): Promise<string[]> {
+async function describeStructure(cwd: string, entries: readonly Dirent[]): Promise<string[]> {
   const lines = ['Workspace structure:']
   for (const entry of entries.slice(0, entriesMax))
     lines.push(`  [${(await isDirectory(cwd, entry)) ? 'DIR' : 'FILE'}] ${oneLine(entry.name)}`)
@@ -66,7 +68,7 @@ async function isDirectory(cwd: string, entry: Dirent): Promise<boolean> {
 /**
  * The start of a manifest, or null where there is none that may be read: a description never fails for that.
  */
-async function manifestIn(cwd: string, name: string): Promise<string | null> {
+async function readManifest(cwd: string, name: string): Promise<string | null> {
   const inside = await resolveInside(cwd, name, field)
   if (isRefusal(inside) || !inside.exists) return null
   try {

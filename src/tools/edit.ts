@@ -41,7 +41,7 @@ async function replaceIn(
   input: Input,
   signal: AbortSignal,
 ): Promise<{ value: Json } | Refusal> {
-  const file = await contentOf(inside, input.path)
+  const file = await readText(inside, input.path)
   if (isRefusal(file)) return file
   const pieces = await splitGently(file.text, input.old)
   signal.throwIfAborted()
@@ -50,14 +50,13 @@ async function replaceIn(
     return badInput(
       'old',
       input.old,
-      `text that occurs in ${inside.shown}, where it has 0 matches${hintOf(file.text, input.old)},`,
+      `text that occurs in ${inside.shown}, where it has 0 matches${explainMiss(file.text, input.old)},`,
     )
-  if (matches > 1 && !input.all)
-    return badInput(
-      'old',
-      input.old,
-      `text that occurs once in ${inside.shown}, where it has ${matches} matches (give more of the text around it, or set all to true),`,
-    )
+  if (matches > 1 && !input.all) {
+    const hint = 'give more of the text around it, or set all to true'
+    const expected = `text that occurs once in ${inside.shown}, where it has ${matches} matches (${hint}),`
+    return badInput('old', input.old, expected)
+  }
   // Counted before it is joined: a short piece with many matches could otherwise grow past what memory holds.
   const bytes = byteLength(file.text) + matches * (byteLength(input.new) - byteLength(input.old))
   if (bytes > bytesMax) return { code: 'too_large', field: 'new', bytes, bytesMax }
@@ -67,7 +66,7 @@ async function replaceIn(
     : { value: { path: inside.shown, replacements: matches, bytes: written.bytes } }
 }
 
-function contentOf(inside: Inside, given: string): Promise<{ text: string; version: Version } | Refusal> {
+function readText(inside: Inside, given: string): Promise<{ text: string; version: Version } | Refusal> {
   return withFile(inside, given, async (file, stat) => {
     if (stat.size > bytesMax) return badInput('path', given, `a file of at most ${bytesMax} bytes`)
     const data = readFileSync(file)
@@ -77,7 +76,7 @@ function contentOf(inside: Inside, given: string): Promise<{ text: string; versi
   })
 }
 
-const hintOf = (text: string, old: string): string =>
+const explainMiss = (text: string, old: string): string =>
   old.includes('\n') && !old.includes('\r\n') && text.includes('\r\n')
     ? ' (its lines end in \\r\\n)'
     : ' (read it again and copy it exactly)'

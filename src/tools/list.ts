@@ -23,12 +23,14 @@ type Level = { path: string; prefix: string; depth: number }
 export const list = workspaceTool({
   name: 'list',
   effect: 'read',
-  description: `Lists a directory: "name/" is a directory, "name@" a symbolic link. At most ${entriesMax} entries; ${[...notDescended].join(' and ')} are shown but not descended into.`,
+  description:
+    'Lists a directory: "name/" is a directory, "name@" a symbolic link. ' +
+    `At most ${entriesMax} entries; ${[...notDescended].join(' and ')} are shown but not descended into.`,
   input: Input,
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const found = await entriesOf(inside.path, Math.min(input.depth, depthMax), context.signal)
+    const found = await listEntries(inside.path, Math.min(input.depth, depthMax), context.signal)
     if (found === null) return refused(badInput('path', input.path, 'a directory that exists'))
     const { entries, truncated } = found
     const note = truncated ? 'There is more: list a directory below, or use less depth.' : ''
@@ -37,7 +39,7 @@ export const list = workspaceTool({
 })
 
 /** Level by level, so that where the bound cuts, the upper levels are whole. */
-async function entriesOf(
+async function listEntries(
   top: string,
   depth: number,
   signal: AbortSignal,
@@ -46,10 +48,9 @@ async function entriesOf(
   const levels: Level[] = [{ path: top, prefix: '', depth }]
   let truncated = false
   for (let level = levels.shift(); level !== undefined && !truncated; level = levels.shift()) {
-    const found = await namesIn(level.path, signal)
+    const found = await readNames(level.path, signal)
     if (found === null && level.path === top) return null
-    // A directory below that vanished or cannot be read has been listed by its name, and has nothing more to
-    // show.
+    // A directory below that vanished or cannot be read is listed by its name alone.
     if (found === null) continue
     truncated = found.truncated || entries.length + found.names.length > entriesMax
     for (const entry of found.names.slice(0, entriesMax - entries.length)) {
@@ -64,7 +65,7 @@ async function entriesOf(
   return { entries: entries.sort(), truncated }
 }
 
-async function namesIn(
+async function readNames(
   path: string,
   signal: AbortSignal,
 ): Promise<{ names: Name[]; truncated: boolean } | null> {
@@ -78,7 +79,7 @@ async function namesIn(
     return { names: sorted(names), truncated: false }
   } catch (error) {
     // These say that it is no directory that can be read; the caller knows what that means.
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error) ?? '')) return null
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error))) return null
     throw error
   }
 }

@@ -33,7 +33,7 @@ test('a list shows how a long message begins, accepting shows all of it', async 
   expect(((await w.use(b, 'buffer', { accept: true }))['message'] as { message: string }).message).toBe(long)
 })
 
-test('list-session shows the sessions of one’s own directory, of another, or all; active ones or resting ones', async () => {
+test('list-session shows sessions of its own directory, of another, or all; active or resting ones', async () => {
   const w = await mailWorld()
   const a = await w.open('planner')
   await w.ok(

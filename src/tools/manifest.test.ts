@@ -5,7 +5,9 @@ const told = (files: Record<string, string>): Promise<Project> =>
   readManifests(new Set(Object.keys(files)), async (file) => files[file] ?? null)
 
 const pom =
-  '<project><parent><artifactId>parent</artifactId></parent><artifactId>shop</artifactId><dependencies><dependency><artifactId>spring-boot-starter</artifactId></dependency></dependencies></project>'
+  '<project><parent><artifactId>parent</artifactId></parent><artifactId>shop</artifactId>' +
+  '<dependencies><dependency><artifactId>spring-boot-starter</artifactId></dependency></dependencies>' +
+  '</project>'
 
 const cases: [string, Record<string, string>, Project][] = [
   [

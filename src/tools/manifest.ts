@@ -8,9 +8,6 @@ import { isRefusal } from '../model/refusal.ts'
 
 export type Project = { name: string | null; stack: string[] }
 
-type Told = { name: string | null; stack: string[] }
-type Manifest = { file: string; tell: (text: string) => Told }
-
 /** Names of dependencies, and how people call what they bring; the first is the language. */
 const known = {
   npm: {
@@ -61,45 +58,31 @@ const known = {
   php: { 'laravel/framework': 'Laravel', 'symfony/framework-bundle': 'Symfony' },
 } as const satisfies Record<string, Record<string, string>>
 
-const manifests: readonly Manifest[] = [
-  { file: 'package.json', tell: (text) => fromPackageJson(text) },
-  { file: 'tsconfig.json', tell: () => ({ name: null, stack: ['TypeScript'] }) },
-  { file: 'deno.json', tell: (text) => ({ name: textAt(json(text), 'name'), stack: ['Deno'] }) },
-  { file: 'Cargo.toml', tell: (text) => fromCargo(text) },
-  { file: 'pyproject.toml', tell: (text) => fromPyproject(text) },
-  {
-    file: 'requirements.txt',
-    tell: (text) => ({
-      name: null,
-      stack: ['Python', ...namedIn(requirementsOf(text.split('\n')), known.python)],
-    }),
-  },
-  { file: 'setup.py', tell: () => ({ name: null, stack: ['Python'] }) },
-  { file: 'go.mod', tell: (text) => fromGoMod(text) },
-  { file: 'pom.xml', tell: (text) => fromPom(text) },
-  {
-    file: 'build.gradle',
-    tell: (text) => ({ name: null, stack: ['Java', 'Gradle', ...mentioned(text, known.java)] }),
-  },
-  {
-    file: 'build.gradle.kts',
-    tell: (text) => ({ name: null, stack: ['Kotlin', 'Gradle', ...mentioned(text, known.java)] }),
-  },
-  {
-    file: 'Gemfile',
-    tell: (text) => ({
-      name: null,
-      stack: ['Ruby', ...namedIn(allOf(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)],
-    }),
-  },
-  { file: 'composer.json', tell: (text) => fromComposer(text) },
-  { file: 'mix.exs', tell: (text) => ({ name: firstOf(text, /\bapp:\s*:(\w+)/), stack: ['Elixir'] }) },
-  {
-    file: 'CMakeLists.txt',
-    tell: (text) => ({ name: firstOf(text, /\bproject\s*\(\s*"?([\w.+-]+)/i), stack: ['CMake'] }),
-  },
-  { file: 'Dockerfile', tell: () => ({ name: null, stack: ['Docker'] }) },
-]
+const unnamed = (...stack: string[]): Project => ({ name: null, stack })
+
+const manifests: Readonly<Record<string, (text: string) => Project>> = {
+  'package.json': fromPackageJson,
+  'tsconfig.json': () => unnamed('TypeScript'),
+  'deno.json': (text) => ({ name: textAt(json(text), 'name'), stack: ['Deno'] }),
+  'Cargo.toml': fromCargo,
+  'pyproject.toml': fromPyproject,
+  'requirements.txt': (text) =>
+    unnamed('Python', ...namedIn(parseRequirements(text.split('\n')), known.python)),
+  'setup.py': () => unnamed('Python'),
+  'go.mod': fromGoMod,
+  'pom.xml': fromPom,
+  'build.gradle': (text) => unnamed('Java', 'Gradle', ...mentioned(text, known.java)),
+  'build.gradle.kts': (text) => unnamed('Kotlin', 'Gradle', ...mentioned(text, known.java)),
+  Gemfile: (text) =>
+    unnamed('Ruby', ...namedIn(allMatches(text, /^[ \t]*gem[ \t]+['"]([^'"\n]+)['"]/gm), known.ruby)),
+  'composer.json': fromComposer,
+  'mix.exs': (text) => ({ name: firstMatch(text, /\bapp:\s*:(\w+)/), stack: ['Elixir'] }),
+  'CMakeLists.txt': (text) => ({
+    name: firstMatch(text, /\bproject\s*\(\s*"?([\w.+-]+)/i),
+    stack: ['CMake'],
+  }),
+  Dockerfile: () => unnamed('Docker'),
+}
 
 /** The first manifest that has a name gives it; the stack is what all of them say, once each. */
 export async function readManifests(
@@ -108,17 +91,17 @@ export async function readManifests(
 ): Promise<Project> {
   let name: string | null = null
   const stack = new Set<string>()
-  for (const manifest of manifests.filter(({ file }) => present.has(file))) {
-    const text = await read(manifest.file)
+  for (const [file, parse] of Object.entries(manifests)) {
+    const text = present.has(file) ? await read(file) : null
     if (text === null) continue
-    const told = manifest.tell(text)
-    name ??= told.name
-    for (const part of told.stack) stack.add(part)
+    const found = parse(text)
+    name ??= found.name
+    for (const part of found.stack) stack.add(part)
   }
   return { name, stack: [...stack] }
 }
 
-function fromPackageJson(text: string): Told {
+function fromPackageJson(text: string): Project {
   const manifest = json(text)
   const dependencies = ['dependencies', 'devDependencies', 'peerDependencies'].flatMap((key) =>
     keysAt(manifest, key),
@@ -126,7 +109,7 @@ function fromPackageJson(text: string): Told {
   return { name: textAt(manifest, 'name'), stack: ['Node.js', ...namedIn(dependencies, known.npm)] }
 }
 
-function fromCargo(text: string): Told {
+function fromCargo(text: string): Project {
   const manifest = toml(text)
   const dependencies = [
     ...keysAt(manifest, 'dependencies'),
@@ -138,13 +121,13 @@ function fromCargo(text: string): Told {
   }
 }
 
-function fromPyproject(text: string): Told {
+function fromPyproject(text: string): Project {
   const manifest = toml(text)
   const project = at(manifest, 'project')
   const poetry = at(at(manifest, 'tool'), 'poetry')
   const listed = at(project, 'dependencies')
   const dependencies = [
-    ...requirementsOf(Array.isArray(listed) ? listed : []),
+    ...parseRequirements(Array.isArray(listed) ? listed : []),
     ...keysAt(poetry, 'dependencies').map((key) => key.toLowerCase()),
   ]
   return {
@@ -153,22 +136,22 @@ function fromPyproject(text: string): Told {
   }
 }
 
-function fromGoMod(text: string): Told {
+function fromGoMod(text: string): Project {
   // A module's path may end in its major version, which is not its name.
-  const parts = (firstOf(text, /^module\s+"?([^\s"]+)/m) ?? '')
+  const parts = (firstMatch(text, /^module\s+"?([^\s"]+)/m) ?? '')
     .split('/')
     .filter((part) => !/^v\d+$/.test(part))
   return { name: parts.at(-1) || null, stack: ['Go', ...mentioned(text, known.go)] }
 }
 
-function fromPom(text: string): Told {
+function fromPom(text: string): Project {
   // The names of the parent, of dependencies and of plugins stand in elements of the same kind.
   const own = ['parent', 'dependencyManagement', 'dependencies', 'build', 'profiles'].reduce(
     withoutElement,
     text,
   )
   return {
-    name: firstOf(own, /<artifactId>\s*([^<\s]+)/),
+    name: firstMatch(own, /<artifactId>\s*([^<\s]+)/),
     stack: ['Java', 'Maven', ...mentioned(text, known.java)],
   }
 }
@@ -186,7 +169,7 @@ function withoutElement(text: string, element: string): string {
   return kept.join('') + text.slice(from)
 }
 
-function fromComposer(text: string): Told {
+function fromComposer(text: string): Project {
   const manifest = json(text)
   return {
     name: textAt(manifest, 'name'),
@@ -194,9 +177,9 @@ function fromComposer(text: string): Told {
   }
 }
 
-const requirementsOf = (lines: readonly unknown[]): string[] =>
+const parseRequirements = (lines: readonly unknown[]): string[] =>
   lines.flatMap((line) =>
-    typeof line === 'string' ? (firstOf(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : [],
+    typeof line === 'string' ? (firstMatch(line, /^\s*([A-Za-z0-9._-]+)/)?.toLowerCase() ?? []) : [],
   )
 
 const namedIn = (dependencies: readonly string[], names: Record<string, string>): string[] =>
@@ -205,8 +188,8 @@ const namedIn = (dependencies: readonly string[], names: Record<string, string>)
 const mentioned = (text: string, names: Record<string, string>): string[] =>
   Object.entries(names).flatMap(([dependency, name]) => (text.includes(dependency) ? [name] : []))
 
-const firstOf = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
-const allOf = (text: string, pattern: RegExp): string[] =>
+const firstMatch = (text: string, pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null
+const allMatches = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map((match) => match[1] ?? '')
 
 function json(text: string): unknown {

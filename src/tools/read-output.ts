@@ -1,60 +1,33 @@
 /** `read_output`: the rest of an answer that was too long to be shown. */
 import { z } from 'zod'
-import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
-import { toJsonSchema, once } from './answer.ts'
+import { isRefusal } from '../model/refusal.ts'
+import { answered, parsedTool } from './answer.ts'
+import { refuseTool } from './refused-answer.ts'
 
 const limitDefault = 8000
 const limitMax = 40_000
+const name = 'read_output'
 
-const Input = z.strictObject({
-  call_id: z.string().min(1, 'the call_id that the call returned'),
-  offset: z.number().int().min(0).default(0),
-  limit: z
-    .number()
-    .int()
-    .min(1)
-    .optional()
-    .describe(`characters, default ${limitDefault}, at most ${limitMax}`),
-})
-const schema = once(() => toJsonSchema(Input))
-
-export const readOutput: Tool = {
-  name: 'read_output',
+export const readOutput = parsedTool({
+  name,
   effect: 'read',
   calling: true,
-  describe: () => ({
-    name: 'read_output',
-    description: 'Reads the output of one of your calls from an offset on, when it was too long to be shown.',
-    input: schema(),
+  description: 'Reads the output of one of your calls from an offset on, when it was too long to be shown.',
+  input: z.strictObject({
+    call_id: z.string().min(1, 'the call_id that the call returned'),
+    offset: z.number().int().min(0).default(0),
+    limit: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe(`characters, default ${limitDefault}, at most ${limitMax}`),
   }),
-  async run(input, context) {
-    const parsed = Input.safeParse(input)
-    if (!parsed.success) return no('', refusalOfZod(parsed.error, input))
-    const { call_id: call, offset, limit } = parsed.data
-    const read = await context.acts.readOutput(call, offset, Math.min(limit ?? limitDefault, limitMax))
-    if (isRefusal(read)) return no(call, read)
-    return {
-      ok: true,
-      value: {
-        call_id: call,
-        text: read.text,
-        offset: read.offset,
-        next_offset: read.nextOffset,
-        total: read.total,
-      },
-    }
+  async run({ call_id, offset: from, limit = limitDefault }, { acts }) {
+    const read = await acts.readOutput(call_id, from, Math.min(limit, limitMax))
+    if (isRefusal(read)) return refuseTool(name, { call_id }, read)
+    const { text, offset, nextOffset, total } = read
+    return answered({ call_id, text, offset, next_offset: nextOffset, total })
   },
-}
-
-const no = (call: string, refusal: Refusal): ToolAnswer => ({
-  ok: false,
-  value: {
-    call_id: call,
-    text: '',
-    offset: 0,
-    next_offset: null,
-    total: 0,
-    error: { code: refusal.code, message: explain(refusal) },
-  },
+  refuse: async (refusal, input) => refuseTool(name, input, refusal),
 })

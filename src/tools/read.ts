@@ -25,32 +25,25 @@ type Window = { text: string; binary: boolean; next: number | null; note: string
 export const read = workspaceTool({
   name: 'read',
   effect: 'read',
-  description: `Reads lines of a text file. At most ${shownBytesMax} bytes are returned; next_offset says where to go on.`,
+  description:
+    `Reads lines of a text file. At most ${shownBytesMax} bytes are returned; ` +
+    'next_offset says where to go on.',
   input: Input,
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const answer = await withFile(inside, input.path, async (file, stat) => {
-      const window = await windowOf(file, Number(stat.size), input.offset, input.limit, context.signal)
+      const window = await readWindow(file, Number(stat.size), input.offset, input.limit, context.signal)
       return isRefusal(window) ? window : { bytes: Number(stat.size), ...window }
     })
     if (isRefusal(answer)) return refused(answer)
-    const { bytes, text, binary, next, note, lines } = answer
-    return answered({
-      path: inside.shown,
-      text,
-      bytes,
-      binary,
-      first_line: input.offset,
-      lines,
-      truncated: next !== null || note !== '',
-      next_offset: next,
-      note,
-    })
+    const { bytes, text, binary, next: next_offset, note, lines } = answer
+    const [path, first_line, truncated] = [inside.shown, input.offset, next_offset !== null || note !== '']
+    return answered({ path, text, bytes, binary, first_line, lines, truncated, next_offset, note })
   },
 })
 
-async function windowOf(
+async function readWindow(
   file: number,
   size: number,
   offset: number,
@@ -58,20 +51,13 @@ async function windowOf(
   signal: AbortSignal,
 ): Promise<Window | Refusal> {
   const found = await collect(file, size, offset, limit, signal)
-  if (found === 'binary')
-    return {
-      text: '',
-      binary: true,
-      next: null,
-      lines: 0,
-      note: 'This is a binary file; its content is not shown.',
-    }
+  if (found === 'binary') {
+    const note = 'This is a binary file; its content is not shown.'
+    return { text: '', binary: true, next: null, lines: 0, note }
+  }
   if (found.ended && offset > 1 && offset > found.line) {
-    return badInput(
-      'offset',
-      offset,
-      found.line === 0 ? '1, since the file is empty,' : `a line from 1 to ${found.line}`,
-    )
+    const expected = found.line === 0 ? '1, since the file is empty,' : `a line from 1 to ${found.line}`
+    return badInput('offset', offset, expected)
   }
   return cutWindow(found.bytes.toString('utf8'), offset, found.ended)
 }
@@ -79,34 +65,23 @@ async function windowOf(
 /** Shows whole lines, unless the first one alone is too long. */
 function cutWindow(text: string, offset: number, ended: boolean): Window {
   const cut = cutBytes(text, shownBytesMax)
-  if (!cut.truncated) {
-    const lines = linesIn(text)
-    return {
-      text,
-      binary: false,
-      lines,
-      next: ended ? null : offset + lines,
-      note: ended ? '' : `There is more: read on with offset ${offset + lines}.`,
-    }
-  }
-  const end = cut.text.lastIndexOf('\n') + 1
-  if (end > 0) {
-    const lines = linesIn(cut.text.slice(0, end))
-    return {
-      text: cut.text.slice(0, end),
-      binary: false,
-      lines,
-      next: offset + lines,
-      note: `There is more: read on with offset ${offset + lines}.`,
-    }
+  const end = cut.truncated ? cut.text.lastIndexOf('\n') + 1 : text.length
+  if (!cut.truncated || end > 0) {
+    const whole = text.slice(0, end)
+    const lines = countLines(whole)
+    if (!cut.truncated && ended) return { text, binary: false, lines, next: null, note: '' }
+    const next = offset + lines
+    return { text: whole, binary: false, lines, next, note: `There is more: read on with offset ${next}.` }
   }
   const following = text.indexOf('\n') + 1
   const last = ended && (following === 0 || following === text.length)
-  const note = `Line ${offset} is longer than ${shownBytesMax} bytes, and only its start (${byteLength(cut.text)} bytes) is shown; look into the rest of it with search.${last ? '' : ` Lines after it: offset ${offset + 1}.`}`
+  const note =
+    `Line ${offset} is longer than ${shownBytesMax} bytes, and only its start (${byteLength(cut.text)} bytes) ` +
+    `is shown; look into the rest of it with search.${last ? '' : ` Lines after it: offset ${offset + 1}.`}`
   return { text: cut.text, binary: false, lines: 1, next: last ? null : offset + 1, note }
 }
 
-function linesIn(text: string): number {
+function countLines(text: string): number {
   let count = 0
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1
   return text === '' || text.endsWith('\n') ? count : count + 1

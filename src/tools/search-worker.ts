@@ -5,6 +5,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
+import { faultMessage } from '../model/contained.ts'
 import { preview } from '../model/text.ts'
 import { serveOrders } from '../runtime/kernel/worker-orders.ts'
 
@@ -44,7 +45,7 @@ type Walk = { files: number; tooLarge: number; cut: number; left: number }
  * when opened, since they may lead out.
  */
 function* filesBelow(path: string, shown: string): Generator<{ path: string; shown: string }> {
-  for (const entry of entriesOf(path)) {
+  for (const entry of readEntries(path)) {
     const next = {
       path: join(path, entry.name),
       shown: shown === '.' ? entry.name : `${shown}/${entry.name}`,
@@ -54,7 +55,7 @@ function* filesBelow(path: string, shown: string): Generator<{ path: string; sho
   }
 }
 
-function entriesOf(path: string): Dirent[] {
+function readEntries(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
@@ -64,7 +65,7 @@ function entriesOf(path: string): Dirent[] {
 }
 
 /** The text of a file; null if it is not text that can be searched. */
-function textOf(path: string, walk: Walk): string | null {
+function readText(path: string, walk: Walk): string | null {
   let file: number
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -125,7 +126,7 @@ function compilePattern(pattern: string): RegExp | string {
   try {
     return new RegExp(pattern)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return faultMessage(error)
   }
 }
 
@@ -142,7 +143,7 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
     full = walk.left === 0 || walk.files === filesMax
     if (full) break
     if (!wanted(file.shown)) continue
-    const text = textOf(file.path, walk)
+    const text = readText(file.path, walk)
     if (text === null) continue
     walk.files += 1
     const matches = matchesIn(text, file.shown, pattern, walk)
@@ -159,7 +160,7 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
 
 /** The start may be a file: then it is the only one. */
 function* filesAt(order: SearchOrder): Generator<{ path: string; shown: string }> {
-  const found = entriesOf(order.start)
+  const found = readEntries(order.start)
   if (found.length === 0) yield { path: order.start, shown: order.shownStart }
   else yield* filesBelow(order.start, order.shownStart)
 }

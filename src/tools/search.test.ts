@@ -24,7 +24,7 @@ test('search gives path, line and text of each match, sorted', async () => {
   })
 })
 
-test('search leaves out .git, node_modules, links, binary files and files over 1 MiB, and says what was too large', async () => {
+test('search leaves out .git, node_modules, links, binary and large files, and says which were too large', async () => {
   const workspace = await makeWorkspace()
   for (const path of ['.git/a', 'node_modules/a', 'sub/node_modules/a']) await workspace.file(path, 'hit')
   await workspace.file('a.bin', 'hit\0')
@@ -81,7 +81,7 @@ test('search refuses a bad pattern with the reason, and takes needless escapes',
   ).toHaveLength(1)
 })
 
-test('search ends a pattern that backtracks for ever, keeps what was found, and the server goes on meanwhile', async () => {
+test('search ends a pattern that backtracks for ever, keeps what it found, and blocks nobody', async () => {
   const workspace = await makeWorkspace()
   await workspace.file('a.txt', 'aab\n')
   await workspace.file('b.txt', `${'a'.repeat(60)}!\n`)

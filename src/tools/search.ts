@@ -34,7 +34,8 @@ export const search = workspaceTool({
   name: 'search',
   effect: 'read',
   description:
-    'Searches text files for lines that match a regular expression. Leaves out .git, node_modules, binary files and files over 1 MiB.',
+    'Searches text files for lines that match a regular expression. ' +
+    'Leaves out .git, node_modules, binary files and files over 1 MiB.',
   input: Input,
   async run(input, context) {
     const inside = await resolveInside(context.session.cwd, input.path, 'path')
@@ -42,29 +43,25 @@ export const search = workspaceTool({
     const start = await stat(inside.path)
     if (!start.isFile() && !start.isDirectory())
       return refused(badInput('path', input.path, 'a file or a directory'))
-    const found = await searchInThread(
-      {
-        start: inside.path,
-        shownStart: inside.shown,
-        pattern: input.pattern,
-        glob: input.glob ?? null,
-        matchesMax: Math.min(input.max, matchesMax),
-      },
-      context.session.id,
-      context.signal,
-    )
+    const order = {
+      start: inside.path,
+      shownStart: inside.shown,
+      pattern: input.pattern,
+      glob: input.glob ?? null,
+      matchesMax: Math.min(input.max, matchesMax),
+    }
+    const found = await searchInThread(order, context.session.id, context.signal)
     if (found === null) return busy
-    if (found.end?.badPattern != null)
+    const { matches, end } = found
+    if (end?.badPattern != null)
       return refused(
-        badInput('pattern', input.pattern, `a JavaScript regular expression (${found.end.badPattern})`),
+        badInput('pattern', input.pattern, `a JavaScript regular expression (${end.badPattern})`),
       )
-    const notes = notesOf(found.end)
-    const truncated = found.end === null || found.end.full
     return answered({
-      matches: found.matches,
-      files_searched: found.end?.filesSearched ?? null,
-      truncated,
-      note: notes.join(' '),
+      matches,
+      files_searched: end?.filesSearched ?? null,
+      truncated: end === null || end.full,
+      note: writeNotes(end).join(' '),
     })
   },
 })
@@ -99,13 +96,8 @@ const pool = workerPool<SearchOrder, Match[], SearchEnd>({
  */
 async function searchInThread(order: SearchOrder, owner: string, signal: AbortSignal): Promise<Found | null> {
   const matches: Match[] = []
-  const outcome = await pool.run({
-    order,
-    owner,
-    msMax: searchMsMax,
-    signal,
-    onPartial: (more) => void matches.push(...more),
-  })
+  const onPartial = (more: Match[]): void => void matches.push(...more)
+  const outcome = await pool.run({ order, owner, msMax: searchMsMax, signal, onPartial })
   switch (outcome.kind) {
     case 'answer':
       return { matches, end: outcome.value }
@@ -121,7 +113,7 @@ async function searchInThread(order: SearchOrder, owner: string, signal: AbortSi
 /** For tests and for watching. */
 export const searchThreads = (): number => pool.threads()
 
-function notesOf(end: SearchEnd | null): string[] {
+function writeNotes(end: SearchEnd | null): string[] {
   if (end === null)
     return [
       `Stopped after ${searchMsMax} ms, so there may be more: use a simpler pattern, a glob or a narrower path.`,

@@ -1,7 +1,6 @@
 /** `send-message`: writes to another session, to a new one or to a fork of oneself; keeps drafts; replies. */
 import { z } from 'zod'
 import { messageIdPattern } from '../model/mail.ts'
-import type { Json } from '../model/json.ts'
 import type { Tool, TurnContext } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
 import { sessionTool } from './session-tools.ts'
@@ -44,11 +43,11 @@ const replySchema = once(() => toJsonSchema(z.strictObject({ message, reply, id:
 
 const base = sessionTool({
   name: 'send-message',
-  calling: false,
   description: ({ session }) =>
-    `Writes a message to a session and does not wait. To a new session or a fork it is delivered at once; to one that is there it waits in its inbox until it is accepted; a reply is delivered at once. Your own session is ${session.id}.`,
+    'Writes a message to a session and does not wait. To a new session or a fork it is delivered at once; ' +
+    'to one that is there it waits in its inbox until it is accepted; a reply is delivered at once. ' +
+    `Your own session is ${session.id}.`,
   input: Input,
-  nothing: (input) => ({ id: idIn(input), session: null, status: null, draft: false, buffered: false }),
   async run({ reply: to, ...asked }, { acts, stepKey }) {
     const given = Object.fromEntries(
       Object.entries(asked).filter(([, value]) => value !== undefined),
@@ -61,11 +60,6 @@ const base = sessionTool({
     )
   },
 })
-
-const idIn = (input: Json): string =>
-  input !== null && typeof input === 'object' && !Array.isArray(input) && typeof input['id'] === 'string'
-    ? input['id']
-    : ''
 
 /** Whether anything but a reply could be allowed; the rules decide again when it is sent. */
 const maySend = ({ turn, agent }: TurnContext): boolean =>

@@ -1,169 +1,125 @@
-/** The tools for other sessions: write to one, look at one, make one, wait for one. */
+/** The tools for other sessions: list them, write to one, look at one, make one, wait for one. */
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
-import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
-import { explain, refusalOfZod, type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/kernel/ports.ts'
-import { toJsonSchema, once } from './answer.ts'
-import { whoMayBeCalled } from './calling.ts'
+import { type Refusal, isRefusal } from '../model/refusal.ts'
+import type { Tool, ToolContext } from '../runtime/kernel/ports.ts'
 import type { SessionState } from '../wire/sessions.ts'
+import type { ToolName } from '../wire/tools.ts'
+import { answered, parsedTool, Task, type ToolDefinition } from './answer.ts'
+import { whoMayBeCalled } from './calling.ts'
+import { refuseTool } from './refused-answer.ts'
+import { toWaitMs, WaitSeconds } from './wait-for-call.ts'
 
-const errorOf = (refusal: Refusal): Json => ({ code: refusal.code, message: explain(refusal) })
-
-type Definition<Input extends z.ZodType> = {
-  name: string
-  calling: boolean
-  waits?: boolean
-  description: (turn: TurnContext) => string
-  input: Input
-  run: (input: z.output<Input>, context: ToolContext) => Promise<Record<string, Json> | Refusal>
-  /** The keys of the answer where there is none. */
-  nothing: (input: Json) => Record<string, Json>
+type Fields = { [name: string]: Json }
+type SessionDefinition<Input extends z.ZodType> = Pick<
+  ToolDefinition<Input>,
+  'calling' | 'waits' | 'description' | 'input'
+> & {
+  name: ToolName
+  run(input: z.output<Input>, context: ToolContext): Promise<Fields | Refusal>
 }
 
 /** Each may be repeated after a crash: what it sends or makes has an id that follows from its step. */
-export function sessionTool<Input extends z.ZodType>({
-  name,
-  calling,
-  waits = false,
-  description,
-  input,
-  run,
-  nothing,
-}: Definition<Input>): Tool {
-  const schema = once(() => toJsonSchema(input))
-  const no = (refusal: Refusal, given: Json): ToolAnswer => ({
-    ok: false,
-    value: { ...nothing(given), error: errorOf(refusal) },
-  })
-  return {
-    name,
+export const sessionTool = <Input extends z.ZodType>(definition: SessionDefinition<Input>): Tool =>
+  parsedTool({
+    ...definition,
     effect: 'read',
-    calling,
-    waits,
-    describe: (turn) => ({ name, description: description(turn), input: schema() }),
-    async run(given, context) {
-      const parsed = input.safeParse(given)
-      if (!parsed.success) return no(refusalOfZod(parsed.error, given), given)
-      const answer = await run(parsed.data, context)
-      return isRefusal(answer) && typeof answer['code'] === 'string'
-        ? no(answer as Refusal, given)
-        : { ok: true, value: { ...answer, error: null } }
+    async run(input, context) {
+      const answer = await definition.run(input, context)
+      return isRefusal(answer)
+        ? refuseTool(definition.name, input, answer)
+        : answered({ ...answer, error: null })
     },
-    refuse: async (refusal, given) => no(refusal, given),
-  }
-}
+    refuse: async (refusal, input) => refuseTool(definition.name, input, refusal),
+  })
 
 const sessionId = z.string().min(1, 'the id of a session ("ses_…")').describe('which session')
-const idIn = (input: Json): string =>
-  input !== null &&
-  typeof input === 'object' &&
-  !Array.isArray(input) &&
-  typeof input['sessionId'] === 'string'
-    ? input['sessionId']
-    : ''
-const text = z.string().refine((message) => message.trim() !== '', 'a text that says what to do')
+
+const listSession = sessionTool({
+  name: 'list-session',
+  description: ({ session }) =>
+    'Lists sessions, newest first, with how many messages wait in the inbox of each. ' +
+    `Your own session is ${session.id}.`,
+  input: z.strictObject({
+    dir: z
+      .string()
+      .min(1, 'a directory, or null for all')
+      .nullable()
+      .optional()
+      .describe('only sessions of this directory, by default your own; null: all'),
+    active: z
+      .boolean()
+      .nullable()
+      .optional()
+      .describe('true: only those that run or have work queued; false: only those that rest'),
+  }),
+  run: async ({ dir, active = null }, { acts, session }) => ({
+    sessions: await acts.listSessions({
+      dir: dir === null ? null : resolve(session.cwd, dir ?? '.'),
+      active,
+    }),
+  }),
+})
 
 const sendAgentMessage = sessionTool({
   name: 'send_agent_message',
   calling: true,
   description: ({ session }) =>
-    `Writes to another session and does not wait; it is answered, if at all, by a message to you. Your own session is ${session.id}: say so if you want an answer.`,
-  input: z.strictObject({ sessionId, message: text }),
-  nothing: (input) => ({ messageId: '', status: null, sessionId: idIn(input) }),
-  run: async ({ sessionId: to, message }, { acts, stepKey }) => acts.send(to, message, stepKey),
-})
-
-const stateNothing = (input: Json): Record<string, Json> => ({
-  sessionId: idIn(input),
-  status: null,
-  cwd: '',
-  isActive: false,
-  lastMessage: null,
-  queued: 0,
-  parent: null,
-  depth: 0,
+    'Writes to another session and does not wait; it is answered, if at all, by a message to you. ' +
+    `Your own session is ${session.id}: say so if you want an answer.`,
+  input: z.strictObject({ sessionId, message: Task }),
+  run: ({ sessionId: to, message }, { acts, stepKey }) => acts.send(to, message, stepKey),
 })
 
 /** A long answer is shown in part: the whole is in the session. */
-function shownState(
-  state: SessionState | Refusal,
+function showState<State extends SessionState>(
+  state: State | Refusal,
   { shownTokens }: ToolContext,
-): Record<string, Json> | Refusal {
-  if (isRefusal(state)) return state
+): State | Refusal {
+  if (isRefusal(state) || state.lastMessage === null) return state
+  const { content } = state.lastMessage
   const unitsMax = shownTokens * 4
-  const last = state.lastMessage
-  return {
-    ...state,
-    lastMessage:
-      last === null
-        ? null
-        : {
-            ...last,
-            content:
-              last.content.length > unitsMax
-                ? `${last.content.slice(0, unitsMax).toWellFormed()}…`
-                : last.content,
-          },
-  }
+  if (content.length <= unitsMax) return state
+  const cut = `${content.slice(0, unitsMax).toWellFormed()}…`
+  return { ...state, lastMessage: { ...state.lastMessage, content: cut } }
 }
 
 const getSessionState = sessionTool({
   name: 'get_session_state',
-  calling: false,
-  description: () => 'Says whether a session is idle, streaming or in error, and what was said in it last.',
+  description: 'Says whether a session is idle, streaming or in error, and what was said in it last.',
   input: z.strictObject({ sessionId }),
-  nothing: stateNothing,
-  run: async ({ sessionId: id }, context) => shownState(await context.acts.state(id), context),
+  run: async ({ sessionId: id }, context) => showState(await context.acts.state(id), context),
 })
 
 const createAgentSession = sessionTool({
   name: 'create_agent_session',
   calling: true,
   description: (turn) =>
-    `Makes a session of an agent in a directory, and gives it a first message if you like. It works on its own; look with get_session_state, wait with wait_for_session. ${whoMayBeCalled(turn)}`,
+    'Makes a session of an agent in a directory, and gives it a first message if you like. ' +
+    'It works on its own; look with get_session_state, wait with wait_for_session. ' +
+    whoMayBeCalled(turn),
   input: z.strictObject({
     cwd: z.string().min(1, 'a directory that exists').describe('the directory it works in'),
-    initialMessage: text.optional(),
+    initialMessage: Task.optional(),
     agent: z.string().min(1).optional().describe('which agent; your own definition by default'),
     model: z.string().min(1).optional().describe('provider/model instead of its own'),
   }),
-  nothing: () => ({ sessionId: '', cwd: '', agent: '', messageId: null }),
-  run: async ({ cwd, initialMessage, agent, model }, { acts, stepKey }) =>
-    acts.spawn(
-      { cwd, initialMessage: initialMessage ?? null, agent: agent ?? null, model: model ?? null },
-      stepKey,
-    ),
+  run: ({ cwd, initialMessage = null, agent = null, model = null }, { acts, stepKey }) =>
+    acts.spawn({ cwd, initialMessage, agent, model }, stepKey),
 })
 
 const waitForSession = sessionTool({
   name: 'wait_for_session',
-  calling: false,
   waits: true,
-  description: () =>
+  description:
     'Waits until a session is idle, and returns its state; or the present state when the time is over.',
-  input: z.strictObject({
-    sessionId,
-    timeout_seconds: z
-      .number()
-      .min(0)
-      .optional()
-      .describe(`default ${waitSecondsDefault}, at most ${waitSecondsMax}`),
-  }),
-  nothing: stateNothing,
+  input: z.strictObject({ sessionId, timeout_seconds: WaitSeconds }),
   async run({ sessionId: id, timeout_seconds: seconds }, context) {
-    const state = shownState(
-      await context.acts.waitForSession(id, Math.min(seconds ?? waitSecondsDefault, waitSecondsMax) * 1000),
-      context,
-    )
+    const state = showState(await context.acts.waitForSession(id, toWaitMs(seconds)), context)
     if (isRefusal(state)) return state
-    return {
-      ...state,
-      next:
-        state['isActive'] === true
-          ? `Still at work. Call wait_for_session with sessionId "${id}" again.`
-          : null,
-    }
+    const next = state.isActive ? `Still at work. Call wait_for_session with sessionId "${id}" again.` : null
+    return { ...state, next }
   },
 })
 
@@ -172,4 +128,5 @@ export const sessionTools: readonly Tool[] = [
   getSessionState,
   createAgentSession,
   waitForSession,
+  listSession,
 ]

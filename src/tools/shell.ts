@@ -3,7 +3,7 @@
  *
  * S1. Nothing outlives the command: its process group is ended when it exits, when its time is up and when
  * the turn stops.
- * S2. The answer does not wait for whoever holds the pipes, nor for whoever ignores a signal.
+ * S2. The answer waits neither for processes that hold the pipes, nor for those that ignore a signal.
  * S3. The command sees none of the server's environment but what a shell needs: no keys.
  *
  * A process that makes its own group (setsid) leaves S1, and the server's files are readable to the command:
@@ -13,7 +13,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { contained } from '../model/contained.ts'
+import { listen } from '../model/contained.ts'
 import { byteLength } from '../model/text.ts'
 import { systemClock } from '../runtime/kernel/system-clock.ts'
 import { refused, Text, workspaceTool } from './answer.ts'
@@ -46,7 +46,10 @@ const Input = z.strictObject({
 export const shell = workspaceTool({
   name: 'shell',
   effect: 'write',
-  description: `Runs a command with /bin/sh in the working directory, without input. Of each stream the first and last ${keptBytesMax} bytes are kept. Processes left in the background end with the command.`,
+  description:
+    'Runs a command with /bin/sh in the working directory, without input. ' +
+    `Of each stream the first and last ${keptBytesMax} bytes are kept. ` +
+    'Processes left in the background end with the command.',
   input: Input,
   async run(input, context) {
     const bytes = byteLength(input.command)
@@ -163,7 +166,7 @@ function signalGroup(group: number, signal: 'SIGTERM' | 'SIGKILL' | 0): boolean 
     return true
   } catch (error) {
     // EPERM is what macOS answers for a group of which only a dead leader is left.
-    if (readErrno(error) === 'ESRCH' || readErrno(error) === 'EPERM') return false
+    if (['ESRCH', 'EPERM'].includes(readErrno(error))) return false
     throw error
   }
 }
@@ -188,21 +191,16 @@ function keepEnds(stream: Readable): () => { text: string; truncated: boolean } 
     waiting = []
     waitingBytes = 0
   }
-  stream.on(
-    'data',
-    contained(
-      () => stream.destroy(),
-      (chunk: Buffer) => {
-        total += chunk.length
-        const room = keptBytesMax - head.length
-        if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
-        if (chunk.length <= room) return
-        waiting.push(chunk.subarray(Math.max(0, room)))
-        waitingBytes += chunk.length
-        if (waitingBytes >= 4 * keptBytesMax) fold()
-      },
-    ),
-  )
+  const stop = (): void => void stream.destroy()
+  listen(stream, 'data', stop, (chunk: Buffer) => {
+    total += chunk.length
+    const room = keptBytesMax - head.length
+    if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)])
+    if (chunk.length <= room) return
+    waiting.push(chunk.subarray(Math.max(0, room)))
+    waitingBytes += chunk.length
+    if (waitingBytes >= 4 * keptBytesMax) fold()
+  })
   return () => {
     fold()
     const left = total - head.length - tail.length

@@ -1,11 +1,11 @@
 /** The tools that every agent can be given, by name. */
 import type { CountTokens } from '../model/text.ts'
 import type { Tool } from '../runtime/kernel/ports.ts'
+import { toolAnswers } from '../wire/tools.ts'
 import { buffer } from './buffer.ts'
 import { callAgentTool } from './call-agent.ts'
 import { edit } from './edit.ts'
 import { list } from './list.ts'
-import { listSession } from './list-session.ts'
 import { read } from './read.ts'
 import { readOutput } from './read-output.ts'
 import { search } from './search.ts'
@@ -33,23 +33,9 @@ export const standardTools = (
   waitForCallTool(count),
   readOutput,
   ...sessionTools,
-  listSession,
   sendMessage,
   buffer,
 ]
 
 /** What a client outside may use: what concerns agents and sessions, never files or processes. */
-export const doorTools: readonly string[] = [
-  'sub_agent',
-  'subagent',
-  'call_agent',
-  'wait_for_call',
-  'read_output',
-  'send_agent_message',
-  'get_session_state',
-  'create_agent_session',
-  'wait_for_session',
-  'list-session',
-  'send-message',
-  'buffer',
-]
+export const doorTools: readonly string[] = Object.keys(toolAnswers)

@@ -1,23 +1,17 @@
-/**
- * `sub_agent`: hands a task to a named agent in a fresh session with filtered context, and returns what it
- * answered.
- */
+/** `sub_agent`: hands a task to a named agent in a fresh session with filtered context, and waits for it. */
 import { z } from 'zod'
 import { ContextFilter } from '../model/context.ts'
 import { Json } from '../model/json.ts'
 import { allowedToolsMax } from '../model/limits.ts'
-import { refusalOfZod } from '../model/refusal.ts'
 import type { CountTokens } from '../model/text.ts'
-import type { CallRequest, CallResult, Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
-import { toJsonSchema, once } from './answer.ts'
-import { shown, whoMayBeCalled, wholeSeconds } from './calling.ts'
+import type { CallResult, Tool, ToolAnswer } from '../runtime/kernel/ports.ts'
+import { answered, Task } from './answer.ts'
+import { callingTool, shown, toMs, whoMayBeCalled } from './calling.ts'
+import { emptyAnswers } from './refused-answer.ts'
 
 const Input = z.strictObject({
   agent_name: z.string().min(1, 'the name of an agent').describe('which agent'),
-  task: z
-    .string()
-    .refine((task) => task.trim() !== '', 'a text that says what to do')
-    .describe('what it should do, complete in itself'),
+  task: Task.describe('what it should do, complete in itself'),
   context: ContextFilter.partial()
     .optional()
     .describe('what it should see of your conversation; nothing by default'),
@@ -35,62 +29,37 @@ const Input = z.strictObject({
   background: z.boolean().default(false).describe('return at once; go on with wait_for_call'),
 })
 
-const schema = once(() => toJsonSchema(Input))
-
-export function subAgentTool(count: CountTokens): Tool {
-  return {
+export const subAgentTool = (count: CountTokens): Tool =>
+  callingTool({
     name: 'sub_agent',
-    effect: 'call',
-    calling: true,
-    describe: (turn) => ({
-      name: 'sub_agent',
-      description: `Calls another agent and waits for its result. It sees only the task and what you pass. ${whoMayBeCalled(turn)}`,
-      input: schema(),
+    description: (turn) =>
+      `Calls another agent and waits for its result. It sees only the task and what you pass. ${whoMayBeCalled(turn)}`,
+    input: Input,
+    request: (input) => ({
+      target: { agent: input.agent_name },
+      task: input.task,
+      input: input.input,
+      context: input.context === undefined ? null : ContextFilter.parse(input.context),
+      maxContextTokens: input.max_context_tokens,
+      allowedTools: input.allowed_tools ?? null,
+      nested: input.allow_nested_calls,
+      timeoutMs: toMs(input.timeout_seconds),
+      maxTokens: input.max_tokens,
+      outputSchema: input.output_schema ?? undefined,
+      background: input.background,
     }),
-    async run(input, context) {
-      const parsed = Input.safeParse(input)
-      if (!parsed.success)
-        return this.refuse?.(refusalOfZod(parsed.error, input), input, context) as Promise<ToolAnswer>
-      const result = await context.acts.call(requestOf(parsed.data), context.stepKey)
-      return result.outcome === null
-        ? started(parsed.data.agent_name, result.call)
-        : renderSubAgentAnswer(result, context, count)
-    },
-    refuse: async (refusal, input, context) =>
-      renderSubAgentAnswer(
-        await context.acts.refuse('sub_agent', input, refusal, context.stepKey),
-        context,
-        count,
-      ),
-  }
-}
-
-function requestOf(input: z.output<typeof Input>): CallRequest {
-  return {
-    tool: 'sub_agent',
-    target: { agent: input.agent_name },
-    task: input.task,
-    input: input.input,
-    context: input.context === undefined ? null : ContextFilter.parse(input.context),
-    attachment: null,
-    maxContextTokens: input.max_context_tokens,
-    allowedTools: input.allowed_tools ?? null,
-    nested: input.allow_nested_calls,
-    timeoutMs: input.timeout_seconds === undefined ? undefined : input.timeout_seconds * 1000,
-    maxIterations: undefined,
-    maxTokens: input.max_tokens,
-    outputSchema: input.output_schema ?? undefined,
-    background: input.background,
-  }
-}
+    render: (result, shownTokens) => renderSubAgentAnswer(result, shownTokens, count),
+    renderStarted: ({ agent_name }, call_id) =>
+      answered({ ...emptyAnswers.sub_agent, agent_name, call_id, outcome: null }),
+  })
 
 /** The same keys in every outcome. */
 export async function renderSubAgentAnswer(
   result: CallResult,
-  context: Pick<ToolContext, 'shownTokens'>,
+  shownTokens: number,
   count: CountTokens,
 ): Promise<ToolAnswer> {
-  const { text, truncated } = await shown(result, context.shownTokens, count)
+  const { text, truncated } = await shown(result, shownTokens, count)
   const success = result.outcome === 'completed'
   return {
     ok: success,
@@ -100,7 +69,7 @@ export async function renderSubAgentAnswer(
       output: text,
       tool_calls: result.toolCalls,
       tokens_used: result.tokensUsed,
-      duration_seconds: wholeSeconds(result.durationMs),
+      duration_seconds: Math.round(result.durationMs / 1000),
       errors: result.errors,
       call_id: result.call,
       outcome: result.outcome,
@@ -108,19 +77,3 @@ export async function renderSubAgentAnswer(
     },
   }
 }
-
-const started = (agent: string, call: string): ToolAnswer => ({
-  ok: true,
-  value: {
-    agent_name: agent,
-    success: false,
-    output: '',
-    tool_calls: [],
-    tokens_used: 0,
-    duration_seconds: 0,
-    errors: [],
-    call_id: call,
-    outcome: null,
-    truncated: false,
-  },
-})

@@ -160,7 +160,7 @@ export function containedContract(tool: Tool, inputFor: (path: string) => Json):
     expect(await tool.run(inputFor(`${workspace.cwd}-link/${second}`), linked)).toMatchObject({ ok: true })
   })
 
-  test(`${tool.name} throws a fault when the session's directory is gone, and the reason when it was stopped before`, async () => {
+  test(`${tool.name} throws a fault when the directory is gone, or the reason when it was stopped`, async () => {
     const workspace = await makeWorkspace()
     await rm(workspace.cwd, { recursive: true })
     await expect(tool.run(inputFor('a'), workspace.context())).rejects.toThrow("session's directory")

@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import { demoAgent } from '../../src/adapters/scripted/demo-agent.ts'
-import { inlineSchemas } from '../../src/adapters/schemas/inline-schemas.ts'
+import { inlineSchemas } from '../../src/adapters/schemas/schemas.ts'
 import { scriptedDriver } from '../../src/adapters/scripted/drive.ts'
 import type { ScriptedFunction } from '../../src/adapters/scripted/run-function.ts'
 import { loadTokenizer } from '../../src/adapters/tokens/tokenizer.ts'

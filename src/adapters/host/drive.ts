@@ -1,6 +1,6 @@
 /**
  * Runs a turn in a connected program. If the program goes away, it has a grace time to come back; then the
- * turn is lost, and its originator is told.
+ * turn is lost, and its originator learns that.
  */
 import type { OpeningMessage } from '../../model/event.ts'
 import { RunnerLost } from '../../runtime/kernel/faults.ts'
@@ -61,11 +61,11 @@ async function runThere(
     }
     const end = hub.begin(turn.turn.id, {
       session: turn.session.id,
-      frame: (own) => frameOf(turn, own, sent),
+      frame: (own) => makeTurnFrame(turn, own, sent),
       answer: (answer) => over(() => resolve(answer)),
       say: (text) => steps.emit(text),
       tool: (name, input) => steps.tool(name, input),
-      lost() {
+      onLost() {
         if (waiting) return
         waiting = true
         void clock.sleep(graceMs, gone.signal).then(
@@ -83,7 +83,7 @@ async function runThere(
   })
 }
 
-const frameOf = (turn: TurnInput, own: string, sent: OpeningMessage | null): ToHost => ({
+const makeTurnFrame = (turn: TurnInput, own: string, sent: OpeningMessage | null): ToHost => ({
   type: 'turn',
   turn: turn.turn.id,
   id: own,

@@ -20,13 +20,10 @@ export type HostedTurn = {
   answer(answer: HostAnswer): void
   say(text: string): void
   tool(name: string, input: Json): Promise<ToolAnswer>
-  lost(): void
+  onLost(): void
 }
 
-/**
- * One connected program. `sessions` has its own ids by ours; `place` is whose sessions it makes when asked,
- * and where.
- */
+/** One connected program. `sessions` has its own ids by ours; `place` is for which agent it makes sessions. */
 export type Host = {
   send(frame: ToHost): void
   sessions: Map<SessionId, string>
@@ -49,22 +46,16 @@ export type HostHub = {
   attach(host: Host, session: SessionId, own: string, spare?: boolean): void
   detach(host: Host): void
   drop(host: Host, session: SessionId): void
-  /**
-   * Gives a turn to whoever runs its session, now or when it is back; the returned function takes it away
-   * again.
-   */
+  /** Gives a turn to the program that runs its session, now or when it is back. The result ends that. */
   begin(turn: TurnId, hosted: HostedTurn): () => void
   cancel(turn: TurnId, cause: string): void
   turn(host: Host, turn: string): HostedTurn | null
-  /** Told of every session that has somebody now. */
+  /** Called for every session that has a program now. */
   onAttached(listener: (session: SessionId) => void): void
   /** A program that makes sessions when asked is there. */
   join(host: Host): void
   onJoined(listener: () => void): void
-  /**
-   * Asks a program of that agent and directory, once; one that has the conversation to go on from, where
-   * there is one.
-   */
+  /** Asks a program of that agent and directory, once; for a fork, one that has its conversation. */
   want(wanted: Wanted): void
   /** It could not make what it was asked for: the next one is asked. */
   cannot(host: Host, session: SessionId, why: string): void
@@ -79,7 +70,7 @@ export function hostHub(): HostHub {
   const turns = new Map<TurnId, HostedTurn>()
   const listeners = new Set<(session: SessionId) => void>()
   const known = new Set<Host>()
-  const { brought, left, ...wanting } = wantingHub((session) => hosts.has(session))
+  const { onBrought, onLeft, ...wanting } = createWanting((session) => hosts.has(session))
   const give = (turn: HostedTurn): boolean => {
     const host = hosts.get(turn.session)
     const own = host?.sessions.get(turn.session)
@@ -89,15 +80,15 @@ export function hostHub(): HostHub {
   }
   const take = (host: Host, session: SessionId): void => {
     hosts.set(session, host)
-    brought(session)
+    onBrought(session)
     for (const turn of turns.values()) if (turn.session === session) give(turn)
-    for (const told of listeners) told(session)
+    for (const notify of listeners) notify(session)
   }
-  const leave = (session: SessionId, gone: Host): void => {
+  const release = (session: SessionId, gone: Host): void => {
     const spare = [...known].find((host) => host !== gone && host.sessions.has(session))
     if (spare !== undefined) return take(spare, session)
     hosts.delete(session)
-    for (const turn of turns.values()) if (turn.session === session) turn.lost()
+    for (const turn of turns.values()) if (turn.session === session) turn.onLost()
   }
   return {
     isThere: (session) => hosts.has(session),
@@ -108,17 +99,17 @@ export function hostHub(): HostHub {
     },
     detach(host) {
       known.delete(host)
-      for (const session of host.sessions.keys()) if (hosts.get(session) === host) leave(session, host)
+      for (const session of host.sessions.keys()) if (hosts.get(session) === host) release(session, host)
       host.sessions.clear()
-      left(host)
+      onLeft(host)
     },
     drop(host, session) {
-      if (hosts.get(session) === host) leave(session, host)
+      if (hosts.get(session) === host) release(session, host)
       host.sessions.delete(session)
     },
     begin(turn, hosted) {
       turns.set(turn, hosted)
-      if (!give(hosted)) hosted.lost()
+      if (!give(hosted)) hosted.onLost()
       return () => void turns.delete(turn)
     },
     cancel(turn, cause) {
@@ -137,12 +128,12 @@ export function hostHub(): HostHub {
 
 type Asked = { wanted: Wanted; host: Host; /** Those that could not. */ failed: Set<Host> }
 type Wanting = Pick<HostHub, 'join' | 'onJoined' | 'want' | 'cannot' | 'onAsked' | 'onHopeless'> & {
-  brought: (session: SessionId) => void
-  left: (host: Host) => void
+  onBrought: (session: SessionId) => void
+  onLeft: (host: Host) => void
 }
 
 /** Programs that make sessions when asked, and which of them was asked for what. */
-function wantingHub(isThere: (session: SessionId) => boolean): Wanting {
+function createWanting(isThere: (session: SessionId) => boolean): Wanting {
   const joined = new Set<Host>()
   const listeners = {
     joined: new Set<() => void>(),
@@ -164,32 +155,27 @@ function wantingHub(isThere: (session: SessionId) => boolean): Wanting {
     const own = from === null ? undefined : host.sessions.get(from.session)
     const entry: Asked = { wanted, host, failed }
     asked.set(session, entry)
-    host.send({
-      type: 'open',
-      sessionId: session,
-      cwd,
-      title,
-      fork: from === null || own === undefined ? null : { id: own, back: from.back },
-    })
-    for (const told of listeners.asked)
-      told((why) => void (asked.get(session) === entry && giveUp(entry, why)))
+    const fork = from === null || own === undefined ? null : { id: own, back: from.back }
+    host.send({ type: 'open', sessionId: session, cwd, title, fork })
+    for (const notify of listeners.asked)
+      notify((why) => void (asked.get(session) === entry && giveUp(entry, why)))
     return true
   }
   const giveUp = ({ wanted, host, failed }: Asked, why: string): void => {
     asked.delete(wanted.session)
-    if (!ask(wanted, failed.add(host))) for (const told of listeners.hopeless) told(wanted.session, why)
+    if (!ask(wanted, failed.add(host))) for (const notify of listeners.hopeless) notify(wanted.session, why)
   }
   return {
-    brought: (session) => void asked.delete(session),
-    left(host) {
+    onBrought: (session) => void asked.delete(session),
+    onLeft(host) {
       joined.delete(host)
-      // Nobody else there: whoever joins next is asked.
+      // Nobody else there: the next program that joins is asked.
       for (const [session, { wanted, host: other, failed }] of asked)
         if (other === host && asked.delete(session)) ask(wanted, failed)
     },
     join(host) {
       joined.add(host)
-      for (const told of listeners.joined) told()
+      for (const notify of listeners.joined) notify()
     },
     onJoined: (listener) => void listeners.joined.add(listener),
     onAsked: (listener) => void listeners.asked.add(listener),

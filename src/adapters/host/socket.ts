@@ -1,33 +1,34 @@
 /** One connected program: reads its frames, registers its sessions, passes on what its turns say. */
 import type { WebSocket } from 'ws'
 import { inletLimits, parseJson } from '../../model/bounded-json.ts'
-import { contained } from '../../model/contained.ts'
+import { faultMessage, listen } from '../../model/contained.ts'
+import { isRecord } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
 import { hostFrameBytesMax } from '../../model/limits.ts'
 import { type Refusal, badInput, explain, isRefusal, refusalOfZod } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
+import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
 import type { Host, HostHub } from './hub.ts'
+
 const badFramesMax = 10
 const idShownMax = 1000
 const policyCode = 1008
-/**
- * R11: frames of one program that wait for those before them, its uses of tools at once, and what it has not
- * read.
- */
+/** R11: frames of one program that wait for those before them, its tools at once, and what it has not read. */
 const framesWaitingMax = 64
 const toolsAtOnceMax = 64
 const unreadBytesMax = 32 * 1024 * 1024
 const tryLaterCode = 1013
+const turnEnded = 'this turn has ended, or is not one of yours'
 
 export type HostSocketDeps = {
   desks: Desks
   hub: HostHub
   /** A token that acts as that session. */
   mint(session: SessionId): string
-  report(fault: unknown): void
+  report: (fault: unknown) => void
 }
 
 /** `onFault` logs what breaks while a frame is taken, and ends the connection. */
@@ -66,25 +67,14 @@ class Program {
   }
 
   begin(): void {
-    this.#ws.on(
-      'close',
-      contained(
-        (fault) => this.#deps.report(fault),
-        () => this.#deps.hub.detach(this.#host),
-      ),
-    )
-    this.#ws.on(
-      'message',
-      contained(this.#onFault, (data: Buffer, isBinary: boolean) =>
-        this.#receive(isBinary ? null : data.toString('utf8')),
-      ),
+    listen(this.#ws, 'close', this.#deps.report, () => this.#deps.hub.detach(this.#host))
+    listen(this.#ws, 'message', this.#onFault, (data: Buffer, isBinary: boolean) =>
+      this.#receive(isBinary ? null : data.toString('utf8')),
     )
   }
 
-  /**
-   * Where nothing can be recorded, the program comes again after a while, and brings its sessions once more.
-   */
-  #broke(fault: unknown, about: About): void {
+  /** Where nothing can be recorded, the program comes back after a while, with its sessions. */
+  #breakOff(fault: unknown, about: About): void {
     const refusal = storeRefusal(fault)
     if (refusal === null) return this.#onFault(fault)
     this.#say(refusal, about)
@@ -95,14 +85,14 @@ class Program {
     const { frame, about } =
       text === null
         ? { frame: badInput('frame', 'binary data', 'JSON text'), about: { type: 'unknown' } }
-        : parsed(text)
+        : parseFrame(text)
     if (isRefusal(frame)) return this.#refuse(frame, about)
     this.#waiting += 1
     // What it sends meanwhile stays with the kernel, and then with the program.
     if (this.#waiting >= framesWaitingMax) this.#ws.pause()
     this.#last = this.#last
       .then(() => this.#take(frame))
-      .catch((fault: unknown) => this.#broke(fault, about))
+      .catch((fault: unknown) => this.#breakOff(fault, about))
       .finally(() => {
         this.#waiting -= 1
         if (this.#waiting < framesWaitingMax && this.#ws.isPaused) this.#ws.resume()
@@ -124,53 +114,39 @@ class Program {
       case 'tool':
         return this.#tool(frame)
       case 'answer':
-        return this.#turn(frame.turn)?.answer({
-          output: frame.output,
-          error: frame.error ?? null,
-          usage: frame.usage ?? null,
-        })
+        return this.#answer(frame)
     }
+  }
+
+  #answer({ turn, output, error = null, usage = null }: Extract<HostFrame, { type: 'answer' }>): void {
+    this.#turn(turn)?.answer({ output, error, usage })
   }
 
   #turn(turn: string) {
     const hosted = this.#deps.hub.turn(this.#host, turn)
     // Most likely it has ended meanwhile: what comes late changes nothing.
-    if (hosted === null)
-      this.#send({ type: 'cancel', turn, cause: 'this turn has ended, or is not one of yours' })
+    if (hosted === null) this.#send({ type: 'cancel', turn, cause: turnEnded })
     return hosted
   }
 
-  async #hello({
-    agent,
-    description,
-    sessions,
-    tools,
-    opens,
-  }: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
+  async #hello(frame: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
+    const { agent, description, sessions, tools, opens } = frame
     const known = await this.#deps.desks.as({}).agents.connect({ name: agent, description, tools })
     if (isRefusal(known)) return this.#refuse(known, { type: 'hello' })
     this.#agent = known.id
     this.#name = agent
-    const registered: (Registered & { sessionId: SessionId; spare: boolean })[] = []
+    const attached: { session: HostedSession; opened: { id: SessionId } }[] = []
     for (const session of sessions) {
       const opened = await this.#open(session)
       if (isRefusal(opened)) this.#say(opened, { type: 'session', session: session.id })
-      else
-        registered.push({
-          id: session.id,
-          sessionId: opened.id,
-          token: this.#deps.mint(opened.id),
-          spare: session.spare,
-        })
+      else attached.push({ session, opened })
     }
-    // It may have gone while its sessions were opened: then nobody would ever take them off again.
+    // It may have gone while its sessions were opened: then nobody would ever detach them again.
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    this.#send({
-      type: 'welcome',
-      agent: known.id,
-      sessions: registered.map(({ spare: _spare, ...one }) => one),
-    })
-    for (const { id, sessionId, spare } of registered) this.#deps.hub.attach(this.#host, sessionId, id, spare)
+    const registered = attached.map(({ session, opened }) => this.#registered(session, opened.id))
+    this.#send({ type: 'welcome', agent: known.id, sessions: registered })
+    for (const { session, opened } of attached)
+      this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
     if (opens == null) return
     this.#host.place = { agent: known.id, cwd: opens }
     this.#deps.hub.join(this.#host)
@@ -180,13 +156,12 @@ class Program {
     const opened = await this.#open(session)
     if (isRefusal(opened)) return this.#refuse(opened, { type: 'session', session: session.id })
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    this.#send({
-      type: 'registered',
-      id: session.id,
-      sessionId: opened.id,
-      token: this.#deps.mint(opened.id),
-    })
+    this.#send({ type: 'registered', ...this.#registered(session, opened.id) })
     this.#deps.hub.attach(this.#host, opened.id, session.id, session.spare)
+  }
+
+  #registered({ id }: HostedSession, sessionId: SessionId): Registered {
+    return { id, sessionId, token: this.#deps.mint(sessionId) }
   }
 
   /** A program may give its sessions other titles as they go on. */
@@ -220,50 +195,27 @@ class Program {
   }
 
   #tool({ turn, id, name, input }: Extract<HostFrame, { type: 'tool' }>): void {
+    const result = ({ ok, value }: ToolAnswer): void =>
+      this.#send({ type: 'tool.result', turn, id, ok, value })
+    const ended = (message: string): void =>
+      result({ ok: false, value: { error: { code: 'call_ended', message } } })
     const hosted = this.#turn(turn)
-    if (hosted === null)
-      return this.#send({
-        type: 'tool.result',
-        turn,
-        id,
-        ok: false,
-        value: { error: { code: 'call_ended', message: 'this turn has ended, or is not one of yours' } },
-      })
-    if (this.#toolsRunning >= toolsAtOnceMax)
-      return this.#say(
-        { code: 'too_many_calls', open: this.#toolsRunning, openMax: toolsAtOnceMax },
-        { type: 'tool', turn, id },
-      )
+    if (hosted === null) return ended(turnEnded)
+    const open = this.#toolsRunning
+    if (open >= toolsAtOnceMax)
+      return this.#say({ code: 'too_many_calls', open, openMax: toolsAtOnceMax }, { type: 'tool', turn, id })
     this.#toolsRunning += 1
     hosted
       .tool(name, input)
-      .then(
-        ({ ok, value }) => this.#send({ type: 'tool.result', turn, id, ok, value }),
-        (error: unknown) =>
-          this.#send({
-            type: 'tool.result',
-            turn,
-            id,
-            ok: false,
-            value: {
-              error: { code: 'call_ended', message: error instanceof Error ? error.message : String(error) },
-            },
-          }),
-      )
+      .then(result, (error: unknown) => ended(faultMessage(error)))
       .catch(this.#onFault)
       .finally(() => (this.#toolsRunning -= 1))
   }
 
   #say(refusal: Refusal, about: About): void {
-    this.#send({
-      type: 'error',
-      error: {
-        code: refusal.code,
-        message: explain(refusal),
-        ...('field' in refusal ? { field: refusal.field } : {}),
-      },
-      about,
-    })
+    const field = 'field' in refusal ? { field: refusal.field } : {}
+    const error = { code: refusal.code, message: explain(refusal), ...field }
+    this.#send({ type: 'error', error, about })
   }
 
   #refuse(refusal: Refusal, about: About): void {
@@ -274,34 +226,26 @@ class Program {
 
   #send(frame: ToHost): void {
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    // Whoever asks for much and reads nothing: its turns wait for it to come back.
+    // One that asks for much and reads nothing: its turns wait for it to come back.
     if (this.#ws.bufferedAmount > unreadBytesMax) return this.#ws.terminate()
     this.#ws.send(JSON.stringify(frame))
   }
 }
 
-function parsed(text: string): { frame: HostFrame | Refusal; about: About } {
+function parseFrame(text: string): { frame: HostFrame | Refusal; about: About } {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: hostFrameBytesMax })
   if (isRefusal(given)) return { frame: given, about: { type: 'unknown' } }
   const frame = HostFrame.safeParse(given.value)
-  return {
-    frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value),
-    about: aboutOf(given.value),
-  }
+  const about = describeFrame(given.value)
+  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value), about }
 }
 
 /** As far as a frame that cannot be read can be read. */
-function aboutOf(given: unknown): About {
-  const fields = given !== null && typeof given === 'object' ? (given as Record<string, unknown>) : {}
-  const own =
-    fields['session'] !== null && typeof fields['session'] === 'object'
-      ? (fields['session'] as Record<string, unknown>)['id']
-      : fields['session']
-  const texts = Object.entries({ session: own, turn: fields['turn'], id: fields['id'] }).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].length <= idShownMax,
+function describeFrame(given: unknown): About {
+  const { type, session, turn, id } = isRecord(given) ? given : {}
+  const own = isRecord(session) ? session['id'] : session
+  const texts = Object.entries({ session: own, turn, id }).filter(
+    ([, text]) => typeof text === 'string' && text.length <= idShownMax,
   )
-  return {
-    type: typeof fields['type'] === 'string' ? fields['type'].slice(0, 20) : 'unknown',
-    ...Object.fromEntries(texts),
-  }
+  return { type: typeof type === 'string' ? type.slice(0, 20) : 'unknown', ...Object.fromEntries(texts) }
 }

@@ -25,27 +25,15 @@ const lookedAtMax = 256
 /** How long a program may take to make a session. */
 export const openMsMax = 60_000
 
-/** The returned function is told of every hint. */
-export function wantedSessions({
-  hub,
-  store,
-  clock,
-  alarm,
-  isHosted,
-  fail,
-  report,
-}: WantedDeps): (hint: Hint) => void {
+/** The returned function takes every hint. */
+export function wantedSessions(deps: WantedDeps): (hint: Hint) => void {
+  const { hub, store, clock, alarm, isHosted, fail, report } = deps
   const ask = async (session: SessionId): Promise<void> => {
     if (hub.isThere(session)) return
     const row = await store.session(session)
-    if (row !== null && isHosted(row.agent))
-      hub.want({
-        session,
-        agent: row.agent,
-        cwd: row.cwd,
-        title: row.title,
-        from: await originOf(store, session),
-      })
+    if (row === null || !isHosted(row.agent)) return
+    const { agent, cwd, title } = row
+    hub.want({ session, agent, cwd, title, from: await findOrigin(store, session) })
   }
   const askAll = async (): Promise<void> => {
     for (let after: SessionId | null = null; ;) {
@@ -66,11 +54,8 @@ export function wantedSessions({
   }
 }
 
-/**
- * The conversation of such a session is its program's, so only the program knows which message is how many
- * back.
- */
-async function originOf(store: Pick<Store, 'read'>, session: SessionId): Promise<Wanted['from']> {
+/** The conversation is the program's, so only the program knows which message is how many back. */
+async function findOrigin(store: Pick<Store, 'read'>, session: SessionId): Promise<Wanted['from']> {
   const {
     events: [found],
   } = await store.read(0, { sessions: [session], types: ['session.forked'] }, 1)

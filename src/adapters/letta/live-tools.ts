@@ -1,7 +1,4 @@
-/**
- * The tools of one turn as it uses them, for whoever watches it: from the log's events, before the turn has
- * ended.
- */
+/** The tools of one turn while it runs, from the log's events, for a client that watches it. */
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import type { LogDesk } from '../../runtime/desk/log.ts'
@@ -9,10 +6,7 @@ import { type LettaMessage, toolCallMessage, toolMessages, type ToolUsed } from 
 
 type Called = Pick<ToolUsed, 'id' | 'name' | 'input' | 'at'>
 
-/**
- * `id` is the message that starts the turn: nobody knows the turn before it is recorded. The returned
- * function ends it.
- */
+/** `id` is the message that starts the turn, which has no id before it is recorded. The result ends it. */
 export function followTools(
   log: Pick<LogDesk, 'follow' | 'lastSeq'>,
   session: SessionId,
@@ -25,32 +19,21 @@ export function followTools(
     for (const one of stored) {
       if (one.event.type === 'message.sent' && one.event.message === id) turn = one.event.turn
       if (turn !== null && one.event.turn === turn)
-        for (const message of messagesOf(turn, one, calls)) show(message)
+        for (const message of renderEvent(turn, one, calls)) show(message)
     }
   }
   return log.follow(log.lastSeq(), [session], { events, delta: () => undefined })
 }
 
 /** With the same ids and words that the turn's answer has, so that a stream shows each once. */
-function messagesOf(turn: TurnId, { event, at }: StoredEvent, calls: Map<string, Called>): LettaMessage[] {
+function renderEvent(turn: TurnId, { event, at }: StoredEvent, calls: Map<string, Called>): LettaMessage[] {
   if (event.type === 'step.started' && event.kind === 'tool')
-    return [toolCallMessage(turn, { id: event.key, name: event.name, input: event.input, at })]
+    return [toolCallMessage(turn, { ...event, id: event.key, at })]
   if (event.type === 'step.ended' && event.kind === 'tool')
-    return toolMessages(turn, {
-      id: event.key,
-      name: event.name,
-      input: event.input,
-      ok: event.ok,
-      output: event.output,
-      at,
-    })
+    return toolMessages(turn, { ...event, id: event.key, at })
   if (event.type === 'call.opened') {
-    const called = {
-      id: event.call,
-      name: event.tool,
-      input: { agent: event.grant.agent, task: event.task },
-      at,
-    }
+    const input = { agent: event.grant.agent, task: event.task }
+    const called = { id: event.call, name: event.tool, input, at }
     calls.set(event.call, called)
     // One in the background has given its turn an answer at once; it is shown when it has ended.
     return event.background ? [] : [toolCallMessage(turn, called)]

@@ -1,10 +1,10 @@
 /**
- * What Letta's clients send, read into what the runtime is asked for.
- * They know many more fields than we do: those that change nothing here are ignored, those that would promise
- * what we do not do are refused by name.
+ * What Letta's clients send, read into what the runtime is asked for. They know many more fields than we do:
+ * those that change nothing here are ignored, those that would promise what we do not do are refused by name.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { isRecord } from '../../model/json.ts'
 import { badInput, type Refusal, refusalOfZod, isRefusal } from '../../model/refusal.ts'
 
 const listMax = 1000
@@ -20,15 +20,8 @@ export const NewAgent = z.object({
     .max(100)
     .nullish(),
 })
-type Wanted = {
-  name: string
-  system: string
-  description: string
-  model: string | null
-  tools: string[] | null
-}
 
-export function readNewAgent(body: unknown): Wanted | Refusal {
+export function readNewAgent(body: unknown) {
   const parsed = readObject(NewAgent, body)
   if (isRefusal(parsed)) return parsed
   const { name, system, description, model, tools, memory_blocks: blocks } = parsed.data
@@ -73,19 +66,14 @@ export function readInput(body: unknown): Input | Refusal {
   if (isRefusal(parsed)) return parsed
   const { content, input, messages, streaming, stream_tokens: tokens, include_pings: pings } = parsed.data
   const given =
-    messages?.map((message, index) => ({ field: `messages.${index}.content`, value: message.content })) ??
-    [
-      { field: 'content', value: content },
-      { field: 'input', value: input },
-    ].filter(({ value }) => value !== undefined && value !== null)
-  if (given.length !== 1 && messages == null)
-    return badInput(
-      'content',
-      given.length === 0 ? undefined : 'content and input',
-      'one of content, input and messages',
-    )
+    messages?.map((message, index) => [`messages.${index}.content`, message.content] as const) ??
+    Object.entries({ content, input }).filter(([, value]) => value !== undefined && value !== null)
+  if (given.length !== 1 && messages == null) {
+    const both = given.length === 0 ? undefined : 'content and input'
+    return badInput('content', both, 'one of content, input and messages')
+  }
   const texts: string[] = []
-  for (const { field, value } of given) {
+  for (const [field, value] of given) {
     const text = readText(field, value)
     if (typeof text !== 'string') return text
     texts.push(text)
@@ -98,6 +86,11 @@ export function readInput(body: unknown): Input | Refusal {
   }
 }
 
+const TextPart = z.object({
+  type: z.literal('text', 'a part of the type "text"; other kinds are not taken').default('text'),
+  text: z.string(),
+})
+
 /** A text, or parts of which each is a text. */
 function readText(field: string, value: unknown): string | Refusal {
   if (typeof value === 'string')
@@ -106,12 +99,7 @@ function readText(field: string, value: unknown): string | Refusal {
     return badInput(field, value, 'a text, or a list of text parts')
   const texts: string[] = []
   for (const [index, part] of value.entries()) {
-    const parsed = z
-      .object({
-        type: z.literal('text', 'a part of the type "text"; other kinds are not taken').default('text'),
-        text: z.string(),
-      })
-      .safeParse(part)
+    const parsed = TextPart.safeParse(part)
     if (!parsed.success) return refusalOfZod(parsed.error, part, `${field}.${index}`)
     texts.push(parsed.data.text)
   }
@@ -134,7 +122,7 @@ export const ListQuery = z.object({
 })
 export type ListQuery = Omit<z.output<typeof ListQuery>, 'limit'> & { limit: number }
 
-/** A client writes what it was not told as an empty value. */
+/** Clients send what is not set as an empty value. */
 export function readListQuery(query: unknown, limitDefault: number): ListQuery | Refusal {
   const given = Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== ''))
   const parsed = ListQuery.safeParse(given)
@@ -147,26 +135,20 @@ const keyCharsMax = 255
 
 /**
  * A retry with the same `Idempotency-Key` is the same act: the key becomes its id, and the runtime gives one
- * effect to one id. The route is hashed, not the path: a key used again for another agent is a mistake, and
- * is told so.
+ * effect to one id. The route is hashed, not the path: a key used again for another agent is refused.
  */
 export function readActId(route: string, key: unknown): { id: string | null } | Refusal {
   if (key === undefined) return { id: null }
   if (typeof key !== 'string' || key === '' || key.length > keyCharsMax)
     return badInput('Idempotency-Key', key, `1 to ${keyCharsMax} characters`)
-  return {
-    id: createHash('sha256')
-      .update(JSON.stringify(['user', 'POST', route, key]))
-      .digest('base64url'),
-  }
+  return { id: hash('sha256', JSON.stringify(['user', 'POST', route, key]), 'base64url') }
 }
 
 function readObject<Shape extends z.ZodObject>(
   shape: Shape,
   body: unknown,
 ): { data: z.output<Shape> } | Refusal {
-  if (body === null || typeof body !== 'object' || Array.isArray(body))
-    return badInput('body', body ?? undefined, 'a JSON object')
+  if (!isRecord(body)) return badInput('body', body ?? undefined, 'a JSON object')
   const parsed = shape.safeParse(body)
   return parsed.success ? { data: parsed.data } : refusalOfZod(parsed.error, body)
 }

@@ -3,17 +3,17 @@
  * conversation, asked by blocking or streamed turns.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { contained, faultText } from '../../model/contained.ts'
+import { faultText, listen } from '../../model/contained.ts'
 import { canonical } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import { toWireError, refusalHeaders, refusalStatus } from '../../model/refusal-on-wire.ts'
 import type { AskAnswer } from '../../runtime/sessions/ask-turn.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
 import type { Clock, Ids } from '../../runtime/kernel/ports.ts'
 import { followTools } from './live-tools.ts'
 import { agentsPage, messagesPage } from './paging.ts'
-import { refuse } from './refusals.ts'
 import {
   type Input,
   ListQuery,
@@ -45,6 +45,9 @@ type Door = LettaDeps & {
 type Handle = (request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) => Promise<unknown>
 type Docs = { summary: string; body?: unknown; querystring?: unknown }
 
+const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
+  reply.code(refusalStatus[refusal.code]).headers(refusalHeaders(refusal)).send(toWireError(refusal))
+
 export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Identity) => Promise<void> {
   return async (app, identity) => {
     const door: Door = { ...deps, flights: turnsInFlight(deps.clock, graceMs), atClose: new Set() }
@@ -62,108 +65,74 @@ export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Ide
   }
 }
 
-/**
- * Turns that are asked for here carry the user's authority: whoever acts as a session has its own tools for
- * calling.
- */
+/** Turns that are asked for here carry the user's authority; a session has its own tools for calling. */
 function notTheUser(who: Who | Refusal): Refusal | null {
   if (isRefusal(who)) return who
-  return who.kind === 'user'
-    ? null
-    : {
-        code: 'not_allowed',
-        agent: `The token of a ${who.kind}`,
-        what: 'act as the user',
-        allowed: ['call_agent at /mcp'],
-      }
+  if (who.kind === 'user') return null
+  const agent = `The token of a ${who.kind}`
+  return { code: 'not_allowed', agent, what: 'act as the user', allowed: ['call_agent at /mcp'] }
+}
+
+const respond = async <T extends object>(
+  reply: FastifyReply,
+  given: Promise<T | Refusal>,
+  render: (value: T) => unknown,
+): Promise<unknown> => {
+  const value = await given
+  return isRefusal(value) ? refuse(reply, value as Refusal) : render(value)
 }
 
 function mount(scope: FastifyInstance, door: Door): void {
   const { desks } = door
-  const route = (method: HTTPMethods, url: string, docs: Docs, handle: Handle): void => {
+  const route = (method: HTTPMethods, url: string, docs: Docs, handler: Handle): void => {
     // Letta's clients end the paths of lists with a slash. What comes in is read here, so that a wrong field
     // is named; the schemas only describe it.
     for (const path of [url, `${url}/`]) {
-      scope.route<{ Params: { id: string } }>({
-        method,
-        url: path,
-        schema: path === url ? { tags: ['persistent agents'], ...docs } : ({ hide: true } as object),
-        validatorCompiler: () => (value) => ({ value }),
-        handler: handle,
-      })
+      const schema = path === url ? { tags: ['persistent agents'], ...docs } : ({ hide: true } as object)
+      const validatorCompiler = () => (value: unknown) => ({ value })
+      scope.route<{ Params: { id: string } }>({ method, url: path, schema, validatorCompiler, handler })
     }
   }
-  const answer = async <T extends object>(
-    reply: FastifyReply,
-    given: Promise<T | Refusal>,
-    word: (value: T) => unknown,
-  ): Promise<unknown> => {
-    const value = await given
-    return isRefusal(value) ? refuse(reply, value as Refusal) : word(value)
-  }
-  route(
-    'POST',
-    '/v1/agents',
-    { summary: 'Make a persistent agent', body: NewAgent },
-    async ({ body, headers }, reply) => {
-      const agent = readNewAgent(body)
-      if (isRefusal(agent)) return refuse(reply, agent)
-      const act = readActId('/v1/agents', headers['idempotency-key'])
-      return isRefusal(act)
-        ? refuse(reply, act)
-        : answer(reply, desks.as({ act: act.id }).agents.create(agent), agentState)
-    },
+  const [list, one, messages] = ['/v1/agents', '/v1/agents/:id', '/v1/agents/:id/messages']
+  const make = { summary: 'Make a persistent agent', body: NewAgent }
+  route('POST', list, make, async ({ body, headers }, reply) => {
+    const agent = readNewAgent(body)
+    if (isRefusal(agent)) return refuse(reply, agent)
+    const act = readActId(list, headers['idempotency-key'])
+    if (isRefusal(act)) return refuse(reply, act)
+    return respond(reply, desks.as({ act: act.id }).agents.create(agent), agentState)
+  })
+  const agentsDocs = { summary: 'Persistent agents, page by page', querystring: ListQuery }
+  route('GET', list, agentsDocs, async ({ query }, reply) => {
+    const page = readListQuery(query, agentsLimit)
+    if (isRefusal(page)) return refuse(reply, page)
+    return agentsPage((await desks.as({}).agents.list()).agents, page).map(agentState)
+  })
+  route('GET', one, { summary: 'One agent, by id or name' }, ({ params }, reply) =>
+    respond(reply, desks.as({}).agents.get(params.id), agentState),
   )
-  route(
-    'GET',
-    '/v1/agents',
-    { summary: 'Persistent agents, page by page', querystring: ListQuery },
-    async ({ query }, reply) => {
-      const list = readListQuery(query, agentsLimit)
-      return isRefusal(list)
-        ? refuse(reply, list)
-        : agentsPage((await desks.as({}).agents.list()).agents, list).map(agentState)
-    },
-  )
-  route('GET', '/v1/agents/:id', { summary: 'One agent, by id or name' }, ({ params }, reply) =>
-    answer(reply, desks.as({}).agents.get(params.id), agentState),
-  )
-  route('DELETE', '/v1/agents/:id', { summary: 'Delete an agent' }, ({ params }, reply) =>
-    answer(reply, desks.as({}).agents.delete(params.id), ({ id }) => ({
+  route('DELETE', one, { summary: 'Delete an agent' }, ({ params }, reply) =>
+    respond(reply, desks.as({}).agents.delete(params.id), ({ id }) => ({
       id,
       message: `Agent ${id} was deleted.`,
     })),
   )
-  route(
-    'GET',
-    '/v1/agents/:id/messages',
-    { summary: 'The conversation of an agent, page by page', querystring: ListQuery },
-    async ({ params, query }, reply) => {
-      const list = readListQuery(query, messagesLimit)
-      if (isRefusal(list)) return refuse(reply, list)
-      const { agents, sessions } = desks.as({})
-      const main = await agents.session(params.id)
-      return isRefusal(main)
-        ? refuse(reply, main)
-        : answer(reply, messagesPage(sessions, main.session, list), (page) => page)
-    },
+  const messagesDocs = { summary: 'The conversation of an agent, page by page', querystring: ListQuery }
+  route('GET', messages, messagesDocs, async ({ params, query }, reply) => {
+    const page = readListQuery(query, messagesLimit)
+    if (isRefusal(page)) return refuse(reply, page)
+    const { agents, sessions } = desks.as({})
+    const main = await agents.session(params.id)
+    if (isRefusal(main)) return refuse(reply, main)
+    return respond(reply, messagesPage(sessions, main.session, page), (found) => found)
+  })
+  const [wait, stream] = ['Ask an agent, and wait for its turn', 'Ask an agent, and read its turn as it goes']
+  route('POST', messages, { summary: wait, body: TurnInput }, (request, reply) =>
+    ask(door, messages, false, request, reply),
   )
-  for (const [url, streaming] of [
-    ['/v1/agents/:id/messages', false],
-    ['/v1/agents/:id/messages/stream', true],
-  ] as const) {
-    route(
-      'POST',
-      url,
-      {
-        summary: streaming
-          ? 'Ask an agent, and read its turn as it goes'
-          : 'Ask an agent, and wait for its turn',
-        body: TurnInput,
-      },
-      (request, reply) => ask(door, url, streaming, request, reply),
-    )
-  }
+  route('POST', `${messages}/stream`, { summary: stream, body: TurnInput }, (request, reply) =>
+    ask(door, `${messages}/stream`, true, request, reply),
+  )
 }
 
 async function ask(
@@ -183,7 +152,7 @@ async function ask(
   const streams = streaming || input.streaming
   const place = door.flights.attach(
     canonical([route, session, act.id, request.body]),
-    turnStart(door, session, input, streams, act.id, traceOf(request)),
+    turnStart(door, session, input, streams, act.id, readTrace(request.headers)),
   )
   leaveWhenDone(reply, place)
   return streams ? stream(door, place, input, reply) : block(door, place, reply)
@@ -201,26 +170,20 @@ function turnStart(
     const id = actId ?? `msg_${ids.next()}`
     const { agents, log } = desks.as({ signal, act: id, trace })
     if (!live) return agents.ask(session, text)
-    const deaf = followTools(log, session, id, (message) => emit({ message }))
+    const unsubscribe = followTools(log, session, id, (message) => emit({ message }))
     try {
       return await agents.ask(session, text, (delta) => emit({ delta }))
     } finally {
-      deaf()
+      unsubscribe()
     }
   }
 }
 
 /** Whether the client was served is known when its connection took the last byte, or broke before. */
 function leaveWhenDone({ raw }: FastifyReply, place: Place<Asked, Piece>): void {
-  const broke = (fault: unknown): void => process.emitWarning(faultText(fault))
-  raw.once(
-    'finish',
-    contained(broke, () => place.leave(true)),
-  )
-  raw.once(
-    'close',
-    contained(broke, () => place.leave(false)),
-  )
+  const warn = (fault: unknown): void => process.emitWarning(faultText(fault))
+  listen(raw, 'finish', warn, () => place.leave(true))
+  listen(raw, 'close', warn, () => place.leave(false))
   if (raw.destroyed) place.leave(false)
 }
 
@@ -241,13 +204,7 @@ async function stream(
   if (isRefusal(out)) return refuse(reply, out)
   const close = (): void => void out.destroy()
   door.atClose.add(close)
-  out.once(
-    'close',
-    contained(
-      () => undefined,
-      () => door.atClose.delete(close),
-    ),
-  )
+  listen(out, 'close', close, () => door.atClose.delete(close))
   if (reply.raw.destroyed) {
     close()
     return reply.hijack()
@@ -259,7 +216,7 @@ async function stream(
     .send(out)
 }
 
-/** A server that stops waits for nobody, or nobody's turn would ever end in it. */
+/** A server that stops waits for no turn. */
 const untilClosing = <T>(door: Door, work: Promise<T>): Promise<T | 'closing'> =>
   new Promise((resolve, reject) => {
     const close = (): void => resolve('closing')
@@ -270,18 +227,13 @@ const untilClosing = <T>(door: Door, work: Promise<T>): Promise<T | 'closing'> =
       .catch(reject)
   })
 
-const stopping = (reply: FastifyReply): FastifyReply =>
-  reply.code(503).send({
-    error: {
-      code: 'unavailable',
-      message:
-        'The server is stopping. The turn goes on when it runs again; a retry with the same Idempotency-Key finds it. Without a key, read the conversation before you ask again.',
-    },
-  })
+const stoppingMessage =
+  'The server is stopping. The turn goes on when it runs again; ' +
+  'a retry with the same Idempotency-Key finds it. ' +
+  'Without a key, read the conversation before you ask again.'
 
-function traceOf({ headers }: FastifyRequest): string | null {
-  const trace = headers['traceparent']
-  return typeof trace === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace)
-    ? trace
-    : null
-}
+const stopping = (reply: FastifyReply): FastifyReply =>
+  reply.code(503).send({ error: { code: 'unavailable', message: stoppingMessage } })
+
+const readTrace = ({ traceparent }: FastifyRequest['headers']): string | null =>
+  typeof traceparent === 'string' ? traceparent : null

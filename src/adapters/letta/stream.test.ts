@@ -19,7 +19,7 @@ const used = (id: string): ToolUsed => ({
 })
 const [called, returned] = toolMessages(turn, used('a')) as [LettaMessage, LettaMessage]
 
-function answerOf(output: string, more: Partial<AskAnswer> = {}): AskAnswer {
+function makeAnswer(output: string, more: Partial<AskAnswer> = {}): AskAnswer {
   return {
     turn,
     flow: 'flow_1',
@@ -80,20 +80,20 @@ async function read(
 
 describe('a turn as a stream', () => {
   it('shows pieces as they come, and what they left out of the answer', async () => {
-    expect(await read([delta(1, 0, 'one '), delta(1, 4, 'two')], answerOf('one two'))).toEqual([
+    expect(await read([delta(1, 0, 'one '), delta(1, 4, 'two')], makeAnswer('one two'))).toEqual([
       'assistant: one ',
       'assistant: two',
     ])
-    expect(await read([delta(1, 0, 'one ')], answerOf('one two'))).toEqual([
+    expect(await read([delta(1, 0, 'one ')], makeAnswer('one two'))).toEqual([
       'assistant: one ',
       'assistant: two',
     ])
-    expect(await read([], answerOf('one two'))).toEqual(['assistant: one two'])
-    expect(await read([delta(1, 0, 'I think')], answerOf('{"a":1}'))).toEqual([
+    expect(await read([], makeAnswer('one two'))).toEqual(['assistant: one two'])
+    expect(await read([delta(1, 0, 'I think')], makeAnswer('{"a":1}'))).toEqual([
       'assistant: I think',
       'assistant: {"a":1}',
     ])
-    expect(await read([delta(1, 0, 'one '), delta(1, 4, 'two')], answerOf('one two'), false)).toEqual([
+    expect(await read([delta(1, 0, 'one '), delta(1, 4, 'two')], makeAnswer('one two'), false)).toEqual([
       'assistant: one two',
     ])
   })
@@ -102,13 +102,13 @@ describe('a turn as a stream', () => {
     expect(
       await read(
         [delta(1, 0, 'one '), delta(1, 0, 'one two', 2), delta(2, 0, 'three', 2)],
-        answerOf('three'),
+        makeAnswer('three'),
       ),
     ).toEqual(['assistant: one ', 'assistant: two', 'assistant: three'])
   })
 
   it('shows what was said after a tool after its result, and each message once', async () => {
-    const answer = answerOf('done', { toolCalls: [used('a'), used('b')] })
+    const answer = makeAnswer('done', { toolCalls: [used('a'), used('b')] })
     const expected = ['assistant: look', 'tool_call: read({})', 'tool_return: output of a']
     expect(
       await read(
@@ -126,11 +126,13 @@ describe('a turn as a stream', () => {
     expect(
       await read(
         [delta(1, 0, 'look'), { message: called }, delta(2, 0, 'done')],
-        answerOf('done', { toolCalls: [used('a')] }),
+        makeAnswer('done', { toolCalls: [used('a')] }),
       ),
     ).toEqual([...expected, 'assistant: done'])
   })
+})
 
+describe('a turn as a stream that fails', () => {
   it('is a refusal where nothing had happened, and tells of one that came later', async () => {
     const full: Refusal = { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 }
     expect(await read([], full)).toEqual(['queue_full'])

@@ -3,7 +3,7 @@
  * `stream_tokens` asks for it; then why it stopped, what it used, and `[DONE]`.
  */
 import { PassThrough, type Readable } from 'node:stream'
-import { contained } from '../../model/contained.ts'
+import { listen } from '../../model/contained.ts'
 import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
 import type { AskAnswer } from '../../runtime/sessions/ask-turn.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
@@ -32,52 +32,45 @@ export async function streamTurn(
 ): Promise<Readable | Refusal> {
   const out = new PassThrough()
   const over = new AbortController()
-  const broke = (fault: unknown): void =>
+  const breakOff = (fault: unknown): void =>
     void out.destroy(fault instanceof Error ? fault : new Error(String(fault)))
-  out.once(
-    'close',
-    contained(broke, () => over.abort()),
-  )
-  // Whoever sends it listens too; until then an error has nobody to go to.
+  listen(out, 'close', breakOff, () => over.abort())
+  // The reply listens too, once it is sent; until then an error has nobody to go to.
   out.on('error', () => undefined)
   const write = (text: string): void => {
     if (!out.writable) return
-    // Whoever asks and never reads: the turn goes on, and its record has everything.
+    // For a client that never reads the turn goes on, and its record has everything.
     if (out.writableLength + out.readableLength > unreadBytesMax) return void out.destroy()
     out.write(text)
   }
   const send: Send = (value) =>
     write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`)
   const writer = turnWriter(send, want, clock)
-  let begin = (): void => undefined
-  const begun = new Promise<'begun'>((resolve) => (begin = () => resolve('begun')))
+  const { promise: begun, resolve: begin } = Promise.withResolvers<'begun'>()
   place.watch((piece) => {
     writer.show(piece)
-    begin()
+    begin('begun')
   })
   pingUntil(over.signal, clock, () => {
     if (want.pings) send({ id: 'ping', date: isoDate(clock.now()), message_type: 'ping' })
     else write(': ping\n\n')
-    begin()
-  }).catch(broke)
+    begin('begun')
+  }).catch(breakOff)
   const first = await Promise.race([place.answer, begun])
   if (first !== 'begun' && isRefusal(first)) {
     out.destroy()
     return first
   }
-  place.answer
-    .then((answer) => {
-      writer.end(answer)
-      out.end()
-      over.abort()
-    })
-    .catch((fault: unknown) => {
-      const refusal = storeRefusal(fault)
-      if (refusal === null) return broke(fault)
-      writer.end(refusal)
-      out.end()
-      over.abort()
-    })
+  const end = (answer: AskAnswer | Refusal): void => {
+    writer.end(answer)
+    out.end()
+    over.abort()
+  }
+  place.answer.then(end).catch((fault: unknown) => {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) breakOff(fault)
+    else end(refusal)
+  })
   return out
 }
 
@@ -101,8 +94,8 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
     if (sent.has(one.id)) return
     sent.add(one.id)
     send(one)
-    if (one.message_type === 'tool_call_message') open.add(callIdOf(one))
-    else open.delete(callIdOf(one))
+    if (one.message_type === 'tool_call_message') open.add(findCallId(one))
+    else open.delete(findCallId(one))
     if (open.size === 0) release()
   }
   const release = (): void => {
@@ -135,26 +128,16 @@ function turnWriter(send: Send, want: Want, clock: Clock) {
   }
 }
 
-const callIdOf = (one: LettaMessage): unknown =>
+const findCallId = (one: LettaMessage): unknown =>
   one['tool_call_id'] ?? (one['tool_call'] as { tool_call_id: string }).tool_call_id
 
-/**
- * Pieces of one step have one id. After a crash a turn says again what it had said: that is not shown twice.
- */
+/** Pieces of one step have one id. After a crash a turn says again what it had said: it is shown once. */
 function textWriter(send: Send, clock: Clock) {
   const said = new Map<number, string>()
   let last: Delta | null = null
   const chunk = (delta: Delta, content: string): void => {
-    if (content !== '')
-      send(
-        message(
-          `message-${delta.turn.slice(5)}-${delta.step}`,
-          clock.now(),
-          'assistant_message',
-          content,
-          delta.turn,
-        ),
-      )
+    const id = `message-${delta.turn.slice(5)}-${delta.step}`
+    if (content !== '') send(message(id, clock.now(), 'assistant_message', content, delta.turn))
   }
   return {
     write(delta: Delta): void {

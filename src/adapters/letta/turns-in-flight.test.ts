@@ -94,7 +94,9 @@ describe('turns in flight', () => {
     await pass(2 * graceMs)
     expect(turns[0]?.signal.aborted).toBe(false)
   })
+})
 
+describe('answers of turns in flight', () => {
   it('F3: an answer that reached nobody is found by a retry', async () => {
     const { turns, attach, pass } = setUp()
     attach('a').leave(false)

@@ -3,8 +3,7 @@
  * do, so a request is known by its key alone.
  *
  * F1: While a turn is in flight, a request with the same key attaches to it and gets the same answer.
- * F2: A turn that nobody is attached to is cancelled after `graceMs`, not before; whoever attaches meanwhile
- * keeps it.
+ * F2: A turn that nobody is attached to is cancelled after `graceMs`, not before, unless somebody attaches.
  * F3: An answer that reached nobody is kept as long, so that a retry finds it. One that reached somebody is
  * forgotten at once: the same words again are a new request.
  */
@@ -89,7 +88,7 @@ function takeOff<Answer, Piece>(start: StartTurn<Answer, Piece>): Flight<Answer,
     pieces.push(piece)
     for (const listener of listeners) listener(piece)
   })
-  // With nobody attached nobody awaits it; whoever attaches gets the fault.
+  // With nobody attached nobody awaits it; the next to attach gets the fault.
   answer.catch(() => undefined)
   return { answer, abort, pieces, listeners, attached: 0, delivered: false, countdown: null }
 }

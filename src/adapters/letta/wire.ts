@@ -113,7 +113,7 @@ export function toolCallMessage(
   run: TurnId,
   { id, name, input, at }: Pick<ToolUsed, 'id' | 'name' | 'input' | 'at'>,
 ): LettaMessage {
-  const call = { name, arguments: JSON.stringify(argumentsOf(name, input)), tool_call_id: id }
+  const call = { name, arguments: JSON.stringify(renderArguments(name, input)), tool_call_id: id }
   return {
     ...message(
       `message-${run.slice(5)}-${id}-call`,
@@ -132,7 +132,7 @@ export function toolReturnMessage(
   { id, name, ok, output, at }: Omit<ToolUsed, 'input'>,
 ): LettaMessage {
   const back = {
-    tool_return: textOf(output),
+    tool_return: renderValue(output),
     status: ok ? 'success' : 'error',
     tool_call_id: id,
     stdout: null,
@@ -148,7 +148,7 @@ export function toolReturnMessage(
 }
 
 /** A call is recorded as whom and what; a client is shown it as the tool was asked. */
-function argumentsOf(name: string, input: Json): Json {
+function renderArguments(name: string, input: Json): Json {
   const call = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
   const { agent = '', task = '' } = call
   if (name === 'call_agent') return { agent_id: agent, message: task }
@@ -163,7 +163,7 @@ export function closingMessages(answer: AskAnswer): LettaMessage[] {
     messages.push(message(answerId(answer), endedAt, 'assistant_message', ended.output, turn))
   if (ended.outcome !== 'completed')
     messages.push({
-      ...message(`message-${turn.slice(5)}-why`, endedAt, 'system_message', whyOf(ended), turn),
+      ...message(`message-${turn.slice(5)}-why`, endedAt, 'system_message', explainEnd(ended), turn),
       is_err: true,
     })
   return messages
@@ -212,7 +212,7 @@ export function message(id: string, at: Millis, type: string, content: string, r
   }
 }
 
-const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const renderValue = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /**
  * Letta has fewer words for an end than we have: what has none of its own is an `error`, and the message
@@ -227,7 +227,7 @@ export function stopReason({ outcome, error }: Pick<EventOf<'turn.ended'>, 'outc
     case 'budget_exhausted':
       return 'max_tokens_exceeded'
     case 'failed':
-      return failureOf(error ?? '')
+      return classifyFailure(error ?? '')
     case 'timed_out':
     case 'refused':
     case 'lost':
@@ -235,7 +235,7 @@ export function stopReason({ outcome, error }: Pick<EventOf<'turn.ended'>, 'outc
   }
 }
 
-function failureOf(error: string): StopReason {
+function classifyFailure(error: string): StopReason {
   if (error.startsWith('iteration limit')) return 'max_steps'
   if (error.startsWith('empty_output') || error.startsWith('provider_garbage')) return 'invalid_llm_response'
   return error.startsWith('provider_') ? 'llm_api_error' : 'error'
@@ -250,7 +250,7 @@ const endedWords: Record<Exclude<Outcome, 'completed'>, string> = {
   lost: 'was lost with the process that ran it',
 }
 
-function whyOf({ outcome, error }: { outcome: Outcome; error: string | null }): string {
+function explainEnd({ outcome, error }: { outcome: Outcome; error: string | null }): string {
   const words = outcome === 'completed' ? 'ended' : endedWords[outcome]
   return error === null || error === '' ? `The turn ${words}.` : `The turn ${words}: ${error}`
 }

@@ -7,10 +7,7 @@ import { mcpMessageBytesMax, stdioTransport, within } from './stdio-transport.ts
 
 /** A first start may have to download its package. */
 const startMsMax = 60_000
-/**
- * A server that does not start is not tried again before this has passed, so that a broken one does not hold
- * up every turn.
- */
+/** The pause before a server that did not start is tried again: a broken one must not hold up every turn. */
 const retryMs = 10_000
 const closeMsMax = 1000
 const toolsMax = 256
@@ -22,7 +19,7 @@ export type ConnectionDeps = {
   env: Readonly<Record<string, string | undefined>>
   /** Where servers are started. */
   cwd: string
-  /** Ours, told to the servers. */
+  /** Ours, sent to the servers. */
   version: string
   warn(text: string): void
 }
@@ -72,12 +69,10 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
     },
     drop(broken) {
       if (current?.live === broken) current = null
+      const warn = (error: unknown): void =>
+        deps.warn(`an MCP connection could not be closed: ${describeFault(error)}`)
       // Closing says goodbye to a server that may be gone; nobody waits for it.
-      broken
-        .close()
-        .catch((error: unknown) =>
-          deps.warn(`an MCP connection could not be closed: ${describeFault(error)}`),
-        )
+      broken.close().catch(warn)
     },
     async close() {
       closed = true
@@ -88,13 +83,11 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
 }
 
 async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => void): Promise<Live> {
-  // Over HTTP the newer revision is tried first; a process gets the handshake that every server knows, since
+  // Over HTTP the newer revision is tried first. A process gets the handshake that every server knows, since
   // some end on an unknown first request.
   const http = 'url' in server
   let listed: readonly McpTool[] | null = null
-  const forgetTools = (): void => {
-    listed = null
-  }
+  const forgetTools = (): void => void (listed = null)
   const client = new Client(
     { name: 'tieline', version: deps.version },
     {

@@ -1,22 +1,19 @@
-/**
- * What is behind the MCP door: the protocol in both revisions, and one request on it. It parses, asks the
- * exchange and words the answer.
- */
+/** Behind the MCP door: the protocol in both revisions, and one request on it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createMcpHandler, ProtocolErrorCode, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
-import { contained } from '../../model/contained.ts'
+import { listen } from '../../model/contained.ts'
 import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
-import type { Who } from '../../runtime/desk/asker.ts'
 import type { LogDesk } from '../../runtime/desk/log.ts'
 import type { McpDoorDeps, McpIdentity } from './serve.ts'
 import { connectionId, programIn } from './server-client.ts'
 import { serverFor, type Asker, type FactoryDeps } from './server-factory.ts'
-import { inflightCalls, type Inflight } from './server-inflight.ts'
+import { inflightCalls } from './server-inflight.ts'
 import { progressMsDefault } from './server-progress.ts'
 import { isBlocking } from './server-tools.ts'
 import { within } from './stdio-transport.ts'
+
 const connectionHeader = 'mcp-session-id'
 const stopMsMax = 500
 
@@ -29,12 +26,8 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
   const inflight = inflightCalls()
   const answering = new Set<Promise<void>>()
   const askers = new WeakMap<Request, Asker>()
-  const factory: FactoryDeps = {
-    ...deps,
-    progressMs: deps.progressMs ?? progressMsDefault,
-    inflight,
-    fixtures: null,
-  }
+  const { progressMs = progressMsDefault } = deps
+  const factory: FactoryDeps = { ...deps, progressMs, inflight, fixtures: null }
   const make = ({ requestInfo }: { requestInfo?: Request }) =>
     serverFor((requestInfo === undefined ? undefined : askers.get(requestInfo)) ?? null, factory)
   const onerror = (): void => undefined
@@ -43,12 +36,12 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
   const quick = createMcpHandler(make, { onerror })
   const streamed = createMcpHandler(make, { onerror, responseMode: 'sse', bus: quick.bus })
   factory.fixtures = deps.fixtures?.(quick.notify) ?? null
-  const unsubscribe = toldOfAgents(deps.desks.as({}).log, quick)
+  const unsubscribe = announceAgents(deps.desks.as({}).log, quick)
   return {
     handle,
     async close() {
       unsubscribe()
-      // Whoever waits gets an answer, unless something does not stop: then its connection just ends.
+      // A client that waits gets an answer, unless something does not stop: then its connection just ends.
       inflight.stop()
       await within(Promise.all(answering), stopMsMax, deps.clock)
       await Promise.all([quick.close(), streamed.close()])
@@ -56,49 +49,35 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
   }
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    // Whoever left before anything was begun has asked for nothing.
+    // A client that left before anything was begun has asked for nothing.
     if (reply.raw.destroyed) return reply.hijack()
     const who = identity.of(request)
     if (isRefusal(who)) return reply.code(401).send({ error: { code: who.code, message: explain(who) } })
     const gone = new AbortController()
-    const closed = new Promise<void>((resolve) =>
-      reply.raw.once(
-        'close',
-        contained(
-          (fault) => deps.report(fault),
-          () => {
-            answering.delete(closed)
-            resolve()
-            gone.abort(new Error('the client has gone'))
-          },
-        ),
-      ),
-    )
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    listen(reply.raw, 'close', deps.report, () => {
+      answering.delete(closed)
+      resolve()
+      gone.abort(new Error('the client has gone'))
+    })
     const excess = typeof request.body === 'string' ? findExcess(request.body, 'body', inletLimits) : null
     if (excess !== null) return reply.code(400).send(refusedMessage(excess))
-    const message = messageIn(request.body)
+    const message = parseMessage(request.body)
     if (message?.method === 'tools/call') answering.add(closed)
     const web = webRequest(request, gone.signal)
     const connection = web.headers.get(connectionHeader)
-    askers.set(web, {
-      who,
-      headers: web.headers,
-      program: programIn(connection),
-      connection,
-      signal: gone.signal,
-    })
-    cancelIn(message, { who, connection }, inflight)
+    const program = programIn(connection)
+    askers.set(web, { who, headers: web.headers, program, connection, signal: gone.signal })
+    const cancelled = message?.method === 'notifications/cancelled' ? message.params.requestId : undefined
+    if (cancelled !== undefined) inflight.cancel({ who: JSON.stringify(who), connection, id: cancelled })
     const blocks = message?.method === 'tools/call' && isBlocking(message.params.name ?? '')
-    const response = await (blocks ? streamed : quick).fetch(
-      web,
-      message === null ? {} : { parsedBody: message.whole },
-    )
-    if (message?.method === 'initialize' && response.ok)
-      response.headers.set(
-        connectionHeader,
-        connectionId(message.params.clientInfo?.name ?? '', deps.ids.next()),
-      )
-    return reply.send(blocks ? begun(response) : response)
+    const parsed = message === null ? {} : { parsedBody: message.whole }
+    const response = await (blocks ? streamed : quick).fetch(web, parsed)
+    if (message?.method === 'initialize' && response.ok) {
+      const id = connectionId(message.params.clientInfo?.name ?? '', deps.ids.next())
+      response.headers.set(connectionHeader, id)
+    }
+    return reply.send(blocks ? sendOpening(response) : response)
   }
 }
 
@@ -106,12 +85,9 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
  * Headers leave with the first byte. A comment is one that says nothing, and the client knows at once that
  * its call has begun.
  */
-function begun(response: Response): Response {
-  if (
-    response.body === null ||
-    response.headers.get('content-type')?.startsWith('text/event-stream') !== true
-  )
-    return response
+function sendOpening(response: Response): Response {
+  const type = response.headers.get('content-type')
+  if (response.body === null || type?.startsWith('text/event-stream') !== true) return response
   const opening = new TransformStream<Uint8Array, Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode(': begun\n\n')),
   })
@@ -119,7 +95,7 @@ function begun(response: Response): Response {
 }
 
 /** What callers see of the tools names the agents that there are, so a new agent is news. */
-function toldOfAgents(log: LogDesk, mcp: McpHttpHandler): () => void {
+function announceAgents(log: LogDesk, mcp: McpHttpHandler): () => void {
   return log.follow(log.lastSeq(), null, {
     events: (events) => {
       if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted'))
@@ -147,11 +123,8 @@ const refusedMessage = (refusal: Refusal): object => ({
   error: { code: ProtocolErrorCode.InvalidRequest, message: explain(refusal), data: refusal },
 })
 
-/**
- * The little that the door itself looks at. Null for what is no JSON: the protocol has its own words for
- * that.
- */
-function messageIn(body: unknown): (z.infer<typeof Message> & { whole: unknown }) | null {
+/** What the door itself looks at. Null for what is not JSON: the protocol has its own answer to that. */
+function parseMessage(body: unknown): (z.infer<typeof Message> & { whole: unknown }) | null {
   if (typeof body !== 'string' || body === '') return null
   try {
     const whole: unknown = JSON.parse(body)
@@ -159,16 +132,6 @@ function messageIn(body: unknown): (z.infer<typeof Message> & { whole: unknown }
   } catch {
     return null
   }
-}
-
-function cancelIn(
-  message: ReturnType<typeof messageIn>,
-  { who, connection }: { who: Who; connection: string | null },
-  inflight: Inflight,
-): void {
-  const id = message?.params.requestId
-  if (message?.method === 'notifications/cancelled' && id !== undefined)
-    inflight.cancel({ who: JSON.stringify(who), connection, id })
 }
 
 function webRequest(request: FastifyRequest, signal: AbortSignal): Request {

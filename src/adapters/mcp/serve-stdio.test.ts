@@ -2,12 +2,9 @@ import { spawn } from 'node:child_process'
 import { exchangeOf } from '../../../test/kits/askers.ts'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Client } from '@modelcontextprotocol/client'
@@ -23,10 +20,8 @@ import {
   type McpWorld,
   type Revision,
 } from '../../../test/kits/mcp.ts'
-import type { Surroundings } from '../../client/surroundings.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { OpenLineOptions } from '../../open-line.ts'
-import { serveMcpStdio } from './serve-stdio.ts'
 import { stdioTransport } from './stdio-transport.ts'
 
 const script = fileURLToPath(new URL('../../../test/mcp/stdio-process.ts', import.meta.url))
@@ -35,15 +30,12 @@ let directory: string
 let address: string
 let world: McpWorld | null = null
 let clients: Client[]
-let ends: (() => void)[]
 beforeEach(async () => {
   directory = await realpath(await mkdtemp(join(tmpdir(), 'tieline-stdio-')))
   address = join(directory, 'address')
   clients = []
-  ends = []
 })
 afterEach(async () => {
-  for (const end of ends) end()
   await Promise.all(clients.map((client) => client.close()))
   await world?.close()
   world = null
@@ -88,40 +80,6 @@ async function freeAddress(): Promise<string> {
   const { port } = server.address() as AddressInfo
   server.close()
   return `http://127.0.0.1:${port}`
-}
-
-let drawn = 0
-const atOnce: Surroundings = { sleep: async () => undefined, draw: () => `key-${(drawn += 1)}` }
-
-/** In this process, over streams: each line is answered before the next. */
-async function raw(server: () => Promise<{ url: string; token: string | null }>) {
-  const [stdin, stdout] = [new PassThrough(), new PassThrough()]
-  let output = ''
-  stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString()
-  })
-  const stop = new AbortController()
-  ends.push(() => stop.abort())
-  void serveMcpStdio({
-    server,
-    version: '1',
-    cwd: directory,
-    env: {},
-    stdin,
-    stdout,
-    signal: stop.signal,
-    surroundings: atOnce,
-    report: () => undefined,
-  })
-  return {
-    stdout: () => output,
-    tell: (line: string) => void stdin.write(`${line}\n`),
-    take: async (line: string): Promise<void> => {
-      const before = output.split('\n').length
-      stdin.write(`${line}\n`)
-      await expect.poll(() => output.split('\n').length, { timeout: 10_000 }).toBeGreaterThan(before)
-    },
-  }
 }
 
 describe.each(revisions)('over revision %s', (revision) => {
@@ -206,118 +164,7 @@ test('a server that went away is told to the model, and one that came back elsew
   expect(stderr()).toContain('cannot be reached')
 })
 
-test('a server that cannot be started is told in its own words', async () => {
-  const { stdout, take } = await raw(() => Promise.reject(new Error('the port is taken')))
-  await take(hello('raw'))
-  expect(JSON.parse(stdout())).toMatchObject({
-    id: 1,
-    error: { message: 'The Tieline server cannot be reached: the port is taken' },
-  })
-})
-
-/** A server that is none of ours: it answers one request after the other as it is told, and keeps them. */
-async function answering(...answers: ((response: ServerResponse) => unknown)[]) {
-  const requests: IncomingHttpHeaders[] = []
-  const keys: (string | undefined)[] = []
-  const server = createHttpServer((request, response) => {
-    requests.push(request.headers)
-    void text(request).then((body) => {
-      keys.push(/"tieline\/idempotency-key":"([^"]*)"/.exec(body)?.[1])
-      answers.shift()?.(response)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  ends.push(() => server.close())
-  return {
-    requests,
-    keys,
-    place: async () => ({
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      token: 'a-token',
-    }),
-  }
-}
-const said = (text: string): object[] =>
-  text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as object)
-
-test('an answer that is none, or that ends too early, is told', async () => {
-  const { place } = await answering(
-    (response) => response.writeHead(401).end('{"error":{"code":"not_authenticated"}}'),
-    ...Array.from(
-      { length: 3 },
-      () => (response: ServerResponse) =>
-        response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': begun\n\n'),
-    ),
-  )
-  const { stdout, take } = await raw(place)
-  await take(hello('raw'))
-  await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
-  expect(said(stdout())).toMatchObject([
-    { id: 1, error: { message: 'The Tieline server cannot be reached: it answered with status 401' } },
-    {
-      id: 2,
-      result: {
-        isError: true,
-        content: [{ text: expect.stringMatching(/broke \(the answer ended too early\).*may have run/) }],
-      },
-    },
-  ])
-})
-
-test('a use of a tool that may have arrived is sent again under the same key, a few times; anything else is sent once', async () => {
-  const { place, requests, keys } = await answering(
-    ...Array.from({ length: 4 }, () => (response: ServerResponse) => response.socket?.destroy()),
-  )
-  const { stdout, take } = await raw(place)
-  await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
-  expect(said(stdout())).toMatchObject([
-    { id: 2, result: { isError: true, content: [{ text: expect.stringContaining('may have run') }] } },
-  ])
-  expect(requests).toHaveLength(3)
-  expect([...new Set(keys)]).toEqual([expect.stringMatching(/^key-/)])
-  await take(jsonRpc('tools/list', {}, 3))
-  expect(requests).toHaveLength(4)
-})
-
-test('the server dies during a use of a tool: the next one is asked under the same key, and its answer is the answer', async () => {
-  const answer = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 2,
-    result: { content: [{ type: 'text', text: 'done' }] },
-  })
-  const { place } = await answering(
-    (response) => response.socket?.destroy(),
-    (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(answer),
-  )
-  const { stdout, take } = await raw(place)
-  await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
-  expect(said(stdout())).toEqual([JSON.parse(answer)])
-})
-
-test('the token goes along, and an answer of several lines becomes one', async () => {
-  const { place, requests } = await answering(
-    (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'c.1' })
-        .end('{\n "jsonrpc": "2.0",\r\n "id": 1,\n "result": { "protocolVersion": "2025-11-25" }\n}\n'),
-    (response) => response.writeHead(202).end(),
-  )
-  const { stdout, take, tell } = await raw(place)
-  await take(hello('raw'))
-  expect(said(stdout())).toMatchObject([{ id: 1, result: {} }])
-  tell(jsonRpc('notifications/initialized', {}))
-  await expect
-    .poll(() => requests, { timeout: 10_000 })
-    .toMatchObject([
-      { authorization: 'Bearer a-token' },
-      { authorization: 'Bearer a-token', 'mcp-session-id': 'c.1', 'mcp-protocol-version': '2025-11-25' },
-    ])
-})
-
-test('a connection that breaks during a call has cancelled it; the call is asked for again under the same key, and not made again', async () => {
+test('a connection that breaks cancels its call; the retry has the same key, and calls nobody again', async () => {
   const busy = worker()
   const w = await open({ agents: { busy: busy.agent } })
   const { client } = await connect('2025-11-25')
@@ -333,7 +180,7 @@ test('a connection that breaks during a call has cancelled it; the call is asked
   expect(busy.seen.filter((seen) => seen === 'started')).toHaveLength(1)
 })
 
-test('standard output has the protocol and nothing else, and the process ends with its input, cancelling what it asked for', async () => {
+test('standard output has only the protocol, and the process ends with its input and cancels its calls', async () => {
   const busy = worker()
   await open({ agents: { busy: busy.agent } })
   const child = spawn(process.execPath, [script, address], {

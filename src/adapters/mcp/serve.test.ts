@@ -15,7 +15,8 @@ import {
   type Revision,
 } from '../../../test/kits/mcp.ts'
 import type { OpenLine } from '../../open-line.ts'
-import { outputSchemas } from './output-schemas.ts'
+import type { ToolName } from '../../wire/tools.ts'
+import { outputSchemas } from './server-tools.ts'
 import type { McpDoorDeps } from './serve.ts'
 
 const ours = [
@@ -104,12 +105,16 @@ describe.each(revisions)('over revision %s', (revision) => {
       errors: [expect.stringContaining('no idea')],
     })
   })
+})
 
+describe.each(revisions)('shapes over revision %s', (revision) => {
   test('what every tool answers has the shape that it says it has', async () => {
     const w = await open()
     const client = await w.connect(revision)
     const check = (name: string, result: CallToolResult): Record<string, unknown> => {
-      const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(outputSchemas[name] ?? {})
+      const validate = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(
+        outputSchemas()[name as ToolName] as object,
+      )
       expect(validate(fieldsIn(result)), `${name}: ${JSON.stringify(validate.errors)}`).toBe(true)
       expect(textIn(result)).not.toBe('')
       return fieldsIn(result)
@@ -157,8 +162,10 @@ describe.each(revisions)('over revision %s', (revision) => {
     expect(await use('buffer', {})).toMatchObject({ total: 1, messages: [{ to: own, status: 'buffered' }] })
     expect(await use('buffer', { accept: true })).toMatchObject({ accepted: true, message: { to: own } })
   })
+})
 
-  test('a tool that is not offered is refused in its own shape, and one that never was is an error of the protocol', async () => {
+describe.each(revisions)('refusals and long answers over revision %s', (revision) => {
+  test('a tool that is not offered is refused in its own shape; an unknown one is a protocol error', async () => {
     const client = await (await open()).connect(revision)
     const disabled = await callTool(client, 'subagent', { task: 'x' })
     expect(disabled.isError).toBe(true)

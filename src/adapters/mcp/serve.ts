@@ -1,7 +1,6 @@
 /**
  * The MCP door: our tools over streamable HTTP, for clients of the revisions 2025-11-25 and 2026-07-28 on one
- * URL.
- * Nothing is kept between two requests but what runs. Host, Origin and tokens are checked before a request
+ * URL. Nothing is kept between two requests but what runs. Host, Origin and tokens are checked before a request
  * comes here.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -20,16 +19,13 @@ export type McpDoorDeps = {
   version: string
   /** Where clients work that do not say where they do. */
   cwd: string
-  report(fault: unknown): void
+  report: (fault: unknown) => void
   /** Between two signs of life of a call that blocks. */
   progressMs?: number
   fixtures?: (notify: McpHttpHandler['notify']) => Fixtures
 }
 
-/**
- * What this door needs of the server: who sent a request. Those who may not are turned away before they come
- * here.
- */
+/** Who sent a request. Those who may not are turned away before they come here. */
 export type McpIdentity = { of(request: FastifyRequest): Who | Refusal }
 
 export type McpDoor = (app: FastifyInstance, identity: McpIdentity) => Promise<void>

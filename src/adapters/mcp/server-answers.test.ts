@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { refusedAnswer, toToolResult, renderAnswer } from './server-answers.ts'
-import { outputSchemas } from './output-schemas.ts'
+import { refuseTool } from '../../tools/refused-answer.ts'
+import type { ToolName } from '../../wire/tools.ts'
+import { toToolResult, renderAnswer } from './server-answers.ts'
+import { outputSchemas } from './server-tools.ts'
 
 test('a short answer is one line of JSON', () =>
   expect(renderAnswer({ a: 1, b: 'x' })).toBe('{"a":1,"b":"x"}'))
@@ -13,7 +15,8 @@ test('a text of several lines stands below the rest, as it is', () => {
 
 test('texts are found wherever they are', () => {
   expect(renderAnswer({ artifacts: [{ kind: 'diff', value: '-a\n+b' }], last: { content: 'x\ny' } })).toBe(
-    '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\nartifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
+    '{"artifacts":[{"kind":"diff","value":"(below)"}],"last":{"content":"(below)"}}\n\n' +
+      'artifacts[0].value:\n-a\n+b\n\nlast.content:\nx\ny',
   )
 })
 
@@ -38,13 +41,18 @@ test('a failure is marked, and a value that is no object is put into one', () =>
   })
 })
 
-test.each(Object.keys(outputSchemas))('a refusal before %s has the keys that it always has', (name) => {
-  const { ok, value } = refusedAnswer(
-    name,
-    { agent_name: 'a', agent_id: 'a', call_id: 'call_1' },
-    { code: 'session_unknown', session: 'ses_1' },
-  )
-  expect(ok).toBe(false)
-  expect(Object.keys(value as object)).toEqual(expect.arrayContaining(outputSchemas[name]?.required ?? ['?']))
-  expect(JSON.stringify(value)).toContain('There is no session')
-})
+test.each(Object.keys(outputSchemas()) as ToolName[])(
+  'a refusal before %s has the keys that it always has',
+  (name) => {
+    const { ok, value } = refuseTool(
+      name,
+      { agent_name: 'a', agent_id: 'a', call_id: 'call_1' },
+      { code: 'session_unknown', session: 'ses_1' },
+    )
+    expect(ok).toBe(false)
+    expect(Object.keys(value as object)).toEqual(
+      expect.arrayContaining((outputSchemas()[name]['required'] ?? ['?']) as string[]),
+    )
+    expect(JSON.stringify(value)).toContain('There is no session')
+  },
+)

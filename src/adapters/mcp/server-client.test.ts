@@ -71,7 +71,9 @@ describe.each(revisions)('over revision %s', (revision) => {
     })
     expect(sessions).toHaveLength(1)
   })
+})
 
+describe.each(revisions)('tokens and traces over revision %s', (revision) => {
   test('whoever has a token of a session acts as that session', async () => {
     const w = await open()
     const session = await exchangeOf(w.line.desks).clientSession('somebody', process.cwd())

@@ -2,11 +2,10 @@
  * Who a client is that carries no token: its program, its conversation where it tells, and its directory. All
  * of it is said by the client, so it names an external session and gives no right.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { basename, isAbsolute } from 'node:path'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { parseTraceparent } from '../../model/trace.ts'
 import { clientMetaKey, type ClientMeta } from './client-meta.ts'
 
 export const clientSessionHeader = 'x-tieline-client-session'
@@ -61,7 +60,7 @@ export function describeClient({ meta, headers, program }: Said, cwd: string): {
     conversation ??
     (directory === undefined || directory === cwd
       ? ''
-      : `${plainName(basename(directory))}-${hashOf(directory)}`)
+      : `${plainName(basename(directory))}-${digest(directory)}`)
   const name = plainName(own.name ?? program ?? '') || 'mcp'
   return { name: which === '' ? name : `${name}_${which}`, cwd: directory ?? cwd }
 }
@@ -74,14 +73,14 @@ const plain = (text: string): string =>
     .normalize('NFKC')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
+const digest = (text: string): string => hash('sha256', text).slice(0, 12)
 
 /** Two that differ only at their end stay two. */
 function short(conversation: string): string {
   const text = plain(conversation)
   return text.length <= conversationUnitsMax
     ? text
-    : `${text.slice(0, conversationUnitsMax - 13)}-${hashOf(conversation)}`
+    : `${text.slice(0, conversationUnitsMax - 13)}-${digest(conversation)}`
 }
 
 const isPath = (path: string | undefined): path is string =>
@@ -100,10 +99,7 @@ function pathIn(header: string | null): string | undefined {
 export const findProgram = (envelope: unknown): string | undefined =>
   Envelope.safeParse(envelope).data?.[CLIENT_INFO_META_KEY].name
 
-export function findTrace(meta: unknown): string | null {
-  const given = Trace.safeParse(meta).data?.traceparent
-  return given !== undefined && parseTraceparent(given) !== null ? given : null
-}
+export const findTrace = (meta: unknown): string | null => Trace.safeParse(meta).data?.traceparent ?? null
 
 /**
  * Clients of the 2025 revision name themselves once, in a handshake, and then repeat an id. Ours carries the

@@ -1,8 +1,5 @@
-/**
- * One MCP server for one request: lists the tools that the desk offers to whoever asks, and uses them for
- * it.
- */
-import { createHash } from 'node:crypto'
+/** One MCP server for one request: lists the tools that the desk offers to the asker, and uses them. */
+import { hash } from 'node:crypto'
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -14,18 +11,18 @@ import {
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server'
-import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desk, Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
+import { refuseTool } from '../../tools/refused-answer.ts'
 import { keyMetaKey } from './client-meta.ts'
-import { refusedAnswer, toToolResult } from './server-answers.ts'
+import { toToolResult } from './server-answers.ts'
 import { describeClient, findProgram, findTrace } from './server-client.ts'
 import type { Inflight } from './server-inflight.ts'
-import { whoWorks, withProgress } from './server-progress.ts'
+import { whoWorks, withProgress, type ProgressDeps } from './server-progress.ts'
 import { isOurs, describeTool } from './server-tools.ts'
 
 /** Who sent a request, as the door has checked it, and what came with it. */
@@ -56,20 +53,17 @@ export type FactoryDeps = {
   cwd: string
   progressMs: number
   inflight: Inflight
-  /** Faults that the client is only told about in general. */
+  /** For faults of which the client learns only that there was one. */
   report(fault: unknown): void
   fixtures: Fixtures | null
 }
 
 const instructions =
-  'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; call_agent asks one that remembers its conversation; send_agent_message does not wait. ' +
+  'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; ' +
+  'call_agent asks one that remembers its conversation; send_agent_message does not wait. ' +
   'Work that may take longer than a minute: sub_agent with background: true, then wait_for_call until it has ended.'
 
-export const serverInfo = (version: string): Implementation => ({
-  name: 'tieline',
-  title: 'Tieline',
-  version,
-})
+const serverInfo = (version: string): Implementation => ({ name: 'tieline', title: 'Tieline', version })
 
 export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   const { fixtures } = deps
@@ -78,7 +72,9 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
     instructions,
   })
   server.setRequestHandler('tools/list', async (_request, ctx) => {
-    const listed = await listTools(asker, ctx, deps).catch(refusalIn)
+    const listed = await whoAsks(asker, ctx, deps)
+      .then((who) => deps.desks.as({ who }).tools.list())
+      .catch(toRefusal)
     if (isRefusal(listed))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(listed), { code: listed.code })
     return { tools: [...listed.tools.map(describeTool), ...(fixtures?.tools ?? [])] }
@@ -92,10 +88,7 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   return server
 }
 
-const listTools = async (asker: Asker | null, ctx: ServerContext, deps: FactoryDeps) =>
-  deps.desks.as({ who: await whoAsks(asker, ctx, deps) }).tools.list()
-
-function refusalIn(fault: unknown): Refusal {
+function toRefusal(fault: unknown): Refusal {
   const refusal = storeRefusal(fault)
   if (refusal === null) throw fault
   return refusal
@@ -124,8 +117,8 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { desks, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
-  const who = await whoAsks(asker, ctx, deps).catch(refusalIn)
-  if (isRefusal(who)) return toToolResult(refusedAnswer(name, input, who))
+  const who = await whoAsks(asker, ctx, deps).catch(toRefusal)
+  if (isRefusal(who)) return toToolResult(refuseTool(name, input, who))
   if (!isOurs(name) && !(await offers(desks.as({ who }), name)))
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin(
@@ -137,31 +130,32 @@ async function callTool(
     const desk = desks.as({
       who,
       signal: running.signal,
-      act: actOf(asker, ctx, who, name),
+      act: deriveAct(asker, ctx, who, name),
       trace: findTrace(ctx.mcpReq._meta),
     })
     const work = untilStopping(running.stopping, desk.tools.use(name, input))
-    const answer = await (token === undefined
-      ? work
-      : withProgress(work, {
-          clock,
-          everyMs: progressMs,
-          describe: () => whoWorks(desks.as({}), sessionOf(who), name, input),
-          tell: (progress) =>
-            ctx.mcpReq.notify({
-              method: 'notifications/progress',
-              params: { progressToken: token, ...progress },
-            }),
-        }))
+    // The desk does not say in which session a turn runs, and nothing but a message depends on it.
+    const session = who.kind === 'session' ? who.session : null
+    const progress: ProgressDeps = {
+      clock,
+      everyMs: progressMs,
+      describe: () => whoWorks(desks.as({}), session, name, input),
+      tell: (more) =>
+        ctx.mcpReq.notify({
+          method: 'notifications/progress',
+          params: { progressToken: token ?? '', ...more },
+        }),
+    }
+    const answer = await (token === undefined ? work : withProgress(work, progress))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
-    return toToolResult(isRefusal(answer) ? refusedAnswer(name, input, answer) : answer)
+    return toToolResult(isRefusal(answer) ? refuseTool(name, input, answer) : answer)
   } catch (fault) {
-    // Whoever cancelled waits for nothing; all others learn that it was not their mistake, and the log has
+    // A client that cancelled waits for nothing; others learn that it was not their mistake, and the log has
     // the rest.
     if (running.signal.aborted)
       throw new ProtocolError(ProtocolErrorCode.InternalError, 'The call was cancelled.')
     const refusal = storeRefusal(fault)
-    if (refusal !== null) return toToolResult(refusedAnswer(name, input, refusal))
+    if (refusal !== null) return toToolResult(refuseTool(name, input, refusal))
     deps.report(fault)
     throw new ProtocolError(
       ProtocolErrorCode.InternalError,
@@ -183,28 +177,22 @@ function untilStopping<T>(stopping: AbortSignal, work: Promise<T>): Promise<T | 
 }
 
 const stoppingText =
-  'The Tieline server stops. What you asked for goes on when it runs again. A client that asks again with the same idempotency key gets its answer; ' +
+  'The Tieline server stops. What you asked for goes on when it runs again. ' +
+  'A client that asks again with the same idempotency key gets its answer; ' +
   'without one, do not ask again before the user has looked at `tieline calls`.'
 
 /**
  * A retry with the same key is the same act. The key is the client's own, so it counts only for the same
- * client and tool.
- * It comes in the `Idempotency-Key` header or, from clients that set no headers, in the request's `_meta`.
+ * client and tool. It comes in the `Idempotency-Key` header, or in the request's `_meta`.
  */
-function actOf(asker: Asker | null, ctx: ServerContext, who: Who, name: string): string | null {
+function deriveAct(asker: Asker | null, ctx: ServerContext, who: Who, name: string): string | null {
   const given = ctx.mcpReq._meta?.[keyMetaKey]
   const key = typeof given === 'string' ? given : (asker?.headers.get('idempotency-key') ?? null)
-  return key === null || key === ''
-    ? null
-    : createHash('sha256')
-        .update(JSON.stringify([who, 'mcp', name, key]))
-        .digest('base64url')
+  if (key === null || key === '') return null
+  return hash('sha256', JSON.stringify([who, 'mcp', name, key]), 'base64url')
 }
 
 async function offers(desk: Desk, name: string): Promise<boolean> {
   const listed = await desk.tools.list()
   return !isRefusal(listed) && listed.tools.some((tool) => tool.name === name)
 }
-
-/** The desk does not say in which session a turn runs, and nothing but a message depends on it. */
-const sessionOf = (who: Who): SessionId | null => (who.kind === 'session' ? who.session : null)

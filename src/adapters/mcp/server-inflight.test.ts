@@ -45,7 +45,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     await expect.poll(() => busy.seen, { timeout: 10_000 }).toEqual(['started', 'aborted'])
   })
 
-  test('a call that takes longer than the client waits in silence lives by its progress, which says who is at work', async () => {
+  test('a long call is kept alive by its progress, which says who is at work', async () => {
     const busy = worker()
     const planner = {
       allowSubAgentCalls: true,
@@ -84,7 +84,9 @@ describe.each(revisions)('over revision %s', (revision) => {
       'n s: planner -> busy are at work',
     )
   })
+})
 
+describe.each(revisions)('calls that are given up, over revision %s', (revision) => {
   test('without progress the same client gives up, and what it asked for is cancelled', async () => {
     const busy = worker()
     const client = await (

@@ -33,23 +33,23 @@ export function inflightCalls(): Inflight {
   return {
     begin(key, signals) {
       const own = new AbortController()
-      const name = nameOf(key)
+      const name = makeName(key)
       if (name !== null) running.set(name, own)
       const gone = AbortSignal.any([...signals])
-      const leave = (): void => own.abort(gone.reason)
-      if (gone.aborted) leave()
-      else gone.addEventListener('abort', leave, { once: true })
+      const abort = (): void => own.abort(gone.reason)
+      if (gone.aborted) abort()
+      else gone.addEventListener('abort', abort, { once: true })
       return {
         signal: own.signal,
         stopping: stopping.signal,
         end() {
-          gone.removeEventListener('abort', leave)
+          gone.removeEventListener('abort', abort)
           if (name !== null && running.get(name) === own) running.delete(name)
         },
       }
     },
     cancel(key) {
-      const name = nameOf(key)
+      const name = makeName(key)
       const found = name === null ? undefined : running.get(name)
       found?.abort(new Error('the client cancelled the request'))
       return found !== undefined
@@ -62,5 +62,5 @@ export function inflightCalls(): Inflight {
  * Without a connection's id two clients would cancel each other's calls: they count their requests from the
  * same number.
  */
-const nameOf = ({ who, connection, id }: CallKey): string | null =>
+const makeName = ({ who, connection, id }: CallKey): string | null =>
   connection === null ? null : JSON.stringify([who, connection, id])

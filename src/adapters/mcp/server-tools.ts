@@ -2,18 +2,19 @@
  * Our tools as MCP clients list them: what a client wants to know about a tool besides its name and input.
  */
 import type { Tool } from '@modelcontextprotocol/server'
-import { outputSchemas } from './output-schemas.ts'
-import type { ToolSpec } from '../../wire/tools.ts'
+import { z } from 'zod'
+import { once, toJsonSchema } from '../../tools/answer.ts'
+import { toolAnswers, type ToolName, type ToolSpec } from '../../wire/tools.ts'
 
 type Manner = {
   title: string
   /** Changes nothing: some clients ask their user before anything else. */
-  reads?: true
+  reads?: boolean
   /** Waits for others, so its answer is a stream from the start and says how far it is. */
-  blocks?: true
+  blocks?: boolean
 }
 
-const manners: Readonly<Record<string, Manner>> = {
+const manners: Readonly<Record<ToolName, Manner>> = {
   sub_agent: { title: 'Give a task to an agent', blocks: true },
   subagent: { title: 'Delegate a piece of work', blocks: true },
   call_agent: { title: 'Ask an agent', blocks: true },
@@ -32,22 +33,32 @@ const manners: Readonly<Record<string, Manner>> = {
 /** Claude Code hides tools behind a search, and cuts long results, unless a tool says otherwise. */
 const meta = { 'anthropic/alwaysLoad': true, 'anthropic/maxResultSizeChars': 200_000 }
 
-export const isBlocking = (name: string): boolean => manners[name]?.blocks === true
+export const isBlocking = (name: string): boolean => isOurs(name) && manners[name].blocks === true
 
 /** A tool of ours also when the configuration hides it: then it answers that it is disabled. */
-export const isOurs = (name: string): boolean => Object.hasOwn(manners, name)
+export const isOurs = (name: string): name is ToolName => Object.hasOwn(manners, name)
+
+type OutputSchema = NonNullable<Tool['outputSchema']>
+
+/**
+ * From the shapes of the answers. More fields may come, so nothing in them forbids others. Each is made anew
+ * from its fields, because the protocol wants an object at the top and not a reference to one.
+ */
+export const outputSchemas = once(
+  () =>
+    Object.fromEntries(
+      Object.entries(toolAnswers).map(([name, answer]) => [name, toJsonSchema(z.object(answer.shape))]),
+    ) as Record<ToolName, OutputSchema>,
+)
 
 export function describeTool({ name, description, input }: ToolSpec): Tool {
-  const { title = name, reads = false } = Object.hasOwn(manners, name)
-    ? (manners[name] as Manner)
-    : { title: name }
-  const outputSchema = Object.hasOwn(outputSchemas, name) ? outputSchemas[name] : undefined
+  const { title, reads = false }: Manner = isOurs(name) ? manners[name] : { title: name }
   return {
     name,
     title,
     description,
     inputSchema: input as Tool['inputSchema'],
-    ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as Tool['outputSchema'] }),
+    ...(isOurs(name) ? { outputSchema: outputSchemas()[name] } : {}),
     // Agents that are called may reach the world; what only reads stays with us.
     annotations: {
       title,

@@ -1,21 +1,17 @@
 /**
  * An MCP server as a child process. The SDK's own transport passes on more of our environment than we want,
- * and ends only the process that it started:
- * `npx` and other shims leave the real server behind. This one starts a process group with exactly the given
- * environment, and ends the whole group.
+ * and ends only the process that it started: `npx` and other shims leave the real server behind. This one
+ * starts a process group with exactly the given environment, and ends the whole group.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { parseJSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client'
 import { inletLimits, parseJson } from '../../model/bounded-json.ts'
 import { boundedLines } from '../../model/bounded-lines.ts'
-import { contained } from '../../model/contained.ts'
+import { contained, listen } from '../../model/contained.ts'
 import { explain, isRefusal } from '../../model/refusal.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 
-/**
- * R11: of one message of a server of tools. A result of a mebibyte is kept; JSON may escape each character of
- * it.
- */
+/** R11: of one message of a server. A result of a mebibyte is kept; JSON may escape each character of it. */
 export const mcpMessageBytesMax = 8 * 1024 * 1024
 
 const stopMsMax = 1000
@@ -39,16 +35,17 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
   let ended: Promise<void> = Promise.resolve()
   let stderr = ''
 
-  /** A line longer than that: nothing that follows can be trusted. */
-  const broke = (fault: unknown): void => {
-    transport.onerror?.(asError(fault))
+  const report = (fault: unknown): void =>
+    transport.onerror?.(fault instanceof Error ? fault : new Error(String(fault)))
+  /** After a line that is too long nothing can be trusted. */
+  const breakOff = (fault: unknown): void => {
+    report(fault)
     transport.close().catch(() => undefined)
   }
-  const report = (fault: unknown): void => transport.onerror?.(asError(fault))
   const read = boundedLines(mcpMessageBytesMax, (line) => {
     if (line.trim() === '') return
     const parsed = parseJson(line, 'message', { ...inletLimits, bytesMax: mcpMessageBytesMax })
-    // Servers print other things too: what is no message is reported and passed over.
+    // Servers print other things too: what is not a message is reported and skipped.
     if (isRefusal(parsed)) return report(new Error(explain(parsed)))
     contained(report, () => transport.onmessage?.(parseJSONRPCMessage(parsed.value)))()
   })
@@ -56,49 +53,28 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
   const transport: StdioTransport = {
     start: () =>
       new Promise((resolve, reject) => {
-        const started = spawn(command, [...args], {
-          cwd,
-          env: { ...env },
-          stdio: 'pipe',
-          detached: grouped,
-          windowsHide: true,
-        })
+        const options = { cwd, env: { ...env }, detached: grouped, windowsHide: true }
+        const started = spawn(command, [...args], options)
         child = started
         started.once('spawn', resolve)
-        started.on(
-          'error',
-          contained(report, (error: Error) => {
-            reject(error)
-            transport.onerror?.(error)
-          }),
-        )
+        listen(started, 'error', report, (error: Error) => {
+          reject(error)
+          transport.onerror?.(error)
+        })
         for (const pipe of [started.stdin, started.stdout, started.stderr])
-          pipe.on(
-            'error',
-            contained(() => undefined, report),
-          )
-        started.stdout.on('data', contained(broke, read))
-        started.stderr.on(
-          'data',
-          contained(report, (chunk: Buffer) => {
-            stderr = (stderr + chunk.toString('utf8', Math.max(0, chunk.length - stderrUnitsMax * 4))).slice(
-              -stderrUnitsMax,
-            )
-          }),
-        )
+          listen(pipe, 'error', () => undefined, report)
+        listen(started.stdout, 'data', breakOff, read)
+        listen(started.stderr, 'data', report, (chunk: Buffer) => {
+          const text = chunk.toString('utf8', Math.max(0, chunk.length - stderrUnitsMax * 4))
+          stderr = (stderr + text).slice(-stderrUnitsMax)
+        })
         // Helpers that outlive the server would hold its pipes open, and "close" would never come.
-        started.once(
-          'exit',
-          contained(report, () => endGroup(started, clock)),
-        )
+        listen(started, 'exit', report, () => endGroup(started, clock))
         ended = new Promise((done) =>
-          started.once(
-            'close',
-            contained(report, () => {
-              done()
-              transport.onclose?.()
-            }),
-          ),
+          listen(started, 'close', report, () => {
+            done()
+            transport.onclose?.()
+          }),
         )
       }),
     send: (message) =>
@@ -143,19 +119,9 @@ function signalGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signa
 /** Whether the promise settles in time. */
 export async function within(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
   const stop = new AbortController()
-  const late = clock.sleep(ms, stop.signal).then(
-    () => false,
-    () => false,
-  )
-  const inTime = await Promise.race([
-    promise.then(
-      () => true,
-      () => true,
-    ),
-    late,
-  ])
+  const settled = Promise.allSettled([promise]).then(() => true)
+  const late = Promise.allSettled([clock.sleep(ms, stop.signal)]).then(() => false)
+  const inTime = await Promise.race([settled, late])
   stop.abort()
   return inTime
 }
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))

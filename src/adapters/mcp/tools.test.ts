@@ -91,14 +91,12 @@ const alive = (pid: number): boolean => {
   }
 }
 
-describe.each(['stdio', 'http'])('over %s', (door) => {
-  const server = async (more: Record<string, Json> = {}): Promise<Json> =>
-    door === 'stdio'
-      ? { ...stdio(), ...more }
-      : { url: (await http()).url, headers: { 'x-key': 'k' }, ...more }
+const serverOver = async (door: string, more: Record<string, Json> = {}): Promise<Json> =>
+  door === 'stdio' ? { ...stdio(), ...more } : { url: (await http()).url, headers: { 'x-key': 'k' }, ...more }
 
+describe.each(['stdio', 'http'])('over %s', (door) => {
   test('tools have the name of their server before theirs, and their own descriptions and schemas', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server() }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door) }))
     expect(tools.map((tool) => tool.name)).toEqual([
       'srv_echo',
       'srv_add',
@@ -120,7 +118,7 @@ describe.each(['stdio', 'http'])('over %s', (door) => {
   })
 
   test('a tool may be repeated only if the configuration says so, whatever the server says', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server({ repeatable: ['add'] }) }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door, { repeatable: ['add'] }) }))
     expect(tools.slice(0, 2).map((tool) => [tool.name, tool.effect, tool.calling])).toEqual([
       ['srv_echo', 'write', false],
       ['srv_add', 'read', false],
@@ -128,7 +126,7 @@ describe.each(['stdio', 'http'])('over %s', (door) => {
   })
 
   test('an answer has the text parts joined and the structured content kept, and a failure is marked', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server() }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door) }))
     expect(await run(tools, 'srv_echo', { text: 'hello' })).toEqual({ ok: true, value: 'hello' })
     expect(await run(tools, 'srv_add', { a: 1, b: 2 })).toEqual({
       ok: true,
@@ -137,9 +135,11 @@ describe.each(['stdio', 'http'])('over %s', (door) => {
     expect(await run(tools, 'srv_fail')).toEqual({ ok: false, value: 'it went wrong' })
     expect(await run(tools, 'srv_odd_name')).toEqual({ ok: true, value: 'odd' })
   })
+})
 
+describe.each(['stdio', 'http'])('calls that fail over %s', (door) => {
   test('a wrong input is a failed answer, not a throw', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server() }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door) }))
     expect(await run(tools, 'srv_echo', { text: 1 })).toMatchObject({
       ok: false,
       value: expect.stringContaining('text'),
@@ -151,7 +151,7 @@ describe.each(['stdio', 'http'])('over %s', (door) => {
   })
 
   test('an abort cancels the request at the server and throws its reason', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server() }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door) }))
     const stop = new AbortController()
     const running = run(tools, 'srv_slow', {}, stop.signal)
     await noted('slow started')
@@ -162,7 +162,7 @@ describe.each(['stdio', 'http'])('over %s', (door) => {
   })
 
   test('a server that dies during a call fails that call', async () => {
-    const tools = await mcp.of(agentWith({ srv: await server() }))
+    const tools = await mcp.of(agentWith({ srv: await serverOver(door) }))
     expect(await run(tools, 'srv_die')).toMatchObject({
       ok: false,
       value: expect.stringContaining('broke during die, which may have run'),

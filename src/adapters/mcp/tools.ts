@@ -10,7 +10,7 @@ import {
   type Tool as McpTool,
 } from '@modelcontextprotocol/client'
 import type { Agent, McpServer } from '../../model/agent.ts'
-import { isJson, Json } from '../../model/json.ts'
+import { isJson, isRecord, Json } from '../../model/json.ts'
 import { headUnits } from '../../model/text.ts'
 import type { Tool, ToolAnswer, Tools } from '../../runtime/kernel/ports.ts'
 import { connectionTo, describeFault, type Connection, type ConnectionDeps, type Live } from './connection.ts'
@@ -22,45 +22,44 @@ const nameUnitsMax = 64
 /** R11: it is sent with every request to a model. */
 const descriptionUnitsMax = 20_000
 
-/** `warn` is told once for each failed start and each tool that cannot be offered. */
-export type McpToolsDeps = ConnectionDeps
-
 export type McpTools = Tools & { close(): Promise<void> }
 
-type Server = { name: string; agent: string; repeatable: readonly string[]; connection: Connection }
+type Server = {
+  name: string
+  /** Where it is configured. */
+  place: string
+  repeatable: readonly string[]
+  connection: Connection
+}
 
-export function mcpTools(deps: McpToolsDeps): McpTools {
+/** `warn` is called once for each failed start and each tool that cannot be offered. */
+export function mcpTools(deps: ConnectionDeps): McpTools {
   const servers = new Map<string, Server>()
   const warned = new Set<unknown>()
 
-  function serverOf(agent: Agent, name: string, config: McpServer): Server {
-    const key = `${agent.name}/${name}`
-    const known = servers.get(key) ?? {
+  function findServer(agent: Agent, name: string, config: McpServer): Server {
+    const place = `agents.${agent.name}.mcpServers.${name}`
+    const known = servers.get(place) ?? {
       name,
-      agent: agent.name,
+      place,
       repeatable: config.repeatable,
       connection: connectionTo(config, deps),
     }
-    servers.set(key, known)
+    servers.set(place, known)
     return known
   }
 
   /** A server that does not start leaves its agent without its tools, not without its turn. */
-  async function toolsOf(server: Server): Promise<Tool[]> {
+  async function listTools(server: Server): Promise<Tool[]> {
     try {
       const live = await server.connection.open()
-      const listed = await live.tools()
-      return offered(server, listed, (problem) =>
-        warnOnce(
-          `${server.agent}/${server.name}: ${problem}`,
-          `agents.${server.agent}.mcpServers.${server.name}: ${problem}`,
-        ),
-      )
+      return offerTools(server, await live.tools(), (problem) => {
+        const text = `${server.place}: ${problem}`
+        warnOnce(text, text)
+      })
     } catch (error) {
-      warnOnce(
-        error,
-        `agents.${server.agent}.mcpServers.${server.name}: its tools are missing, because the server could not be started: ${describeFault(error)}`,
-      )
+      const why = `the server could not be started: ${describeFault(error)}`
+      warnOnce(error, `${server.place}: its tools are missing, because ${why}`)
       return []
     }
   }
@@ -75,7 +74,7 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
   return {
     async of(agent) {
       const lists = await Promise.all(
-        Object.entries(agent.mcpServers).map(([name, config]) => toolsOf(serverOf(agent, name, config))),
+        Object.entries(agent.mcpServers).map(([name, config]) => listTools(findServer(agent, name, config))),
       )
       return lists.flat()
     },
@@ -85,23 +84,21 @@ export function mcpTools(deps: McpToolsDeps): McpTools {
   }
 }
 
-function offered(server: Server, listed: readonly McpTool[], warn: (problem: string) => void): Tool[] {
+function offerTools(server: Server, listed: readonly McpTool[], warn: (problem: string) => void): Tool[] {
   const byName = new Map<string, Tool>()
   for (const tool of listed) {
     const name = `${server.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_-]/g, '_')
+    const leaveOut = (why: string): void => warn(`its tool "${tool.name}" is left out: ${why}.`)
     if (name.length > nameUnitsMax)
-      warn(
-        `its tool "${tool.name}" is left out: the name is longer than ${nameUnitsMax} characters with that of the server.`,
-      )
-    else if (byName.has(name)) warn(`its tool "${tool.name}" is left out: another one is called ${name} too.`)
-    else if (!isJson(tool.inputSchema))
-      warn(`its tool "${tool.name}" is left out: its input schema is too deep.`)
-    else byName.set(name, toolOf(server, name, tool, tool.inputSchema))
+      leaveOut(`the name is longer than ${nameUnitsMax} characters with that of the server`)
+    else if (byName.has(name)) leaveOut(`another one is called ${name} too`)
+    else if (!isJson(tool.inputSchema)) leaveOut('its input schema is too deep')
+    else byName.set(name, makeTool(server, name, tool, tool.inputSchema))
   }
   return [...byName.values()]
 }
 
-function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool {
+function makeTool(server: Server, name: string, tool: McpTool, input: Json): Tool {
   const spec = {
     name,
     description: headUnits(tool.description ?? tool.title ?? '', descriptionUnitsMax),
@@ -114,16 +111,14 @@ function toolOf(server: Server, name: string, tool: McpTool, input: Json): Tool 
     describe: () => spec,
     async run(input, { signal, trace }) {
       signal.throwIfAborted()
-      if (input === null || typeof input !== 'object' || Array.isArray(input))
-        return failed(`${name} takes an object with named arguments.`)
+      if (!isRecord(input)) return failed(`${name} takes an object with named arguments.`)
       try {
         const live = await server.connection.open()
         return await call(server, live, tool.name, input, signal, trace?.() ?? null)
       } catch (error) {
         signal.throwIfAborted()
-        return failed(
-          `The MCP server "${server.name}" is not running and could not be started: ${describeFault(error)}. Go on without it.`,
-        )
+        const what = `The MCP server "${server.name}" is not running and could not be started`
+        return failed(`${what}: ${describeFault(error)}. Go on without it.`)
       }
     },
   }
@@ -133,12 +128,12 @@ async function call(
   server: Server,
   live: Live,
   tool: string,
-  input: Record<string, Json>,
+  input: Record<string, unknown>,
   signal: AbortSignal,
   traceparent: string | null,
 ): Promise<ToolAnswer> {
   try {
-    return answerOf(
+    return toAnswer(
       await live.client.callTool(
         { name: tool, arguments: input, ...(traceparent === null ? {} : { _meta: { traceparent } }) },
         { signal, timeout: callMsMax },
@@ -151,14 +146,13 @@ async function call(
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
       return failed(`${tool} of the MCP server "${server.name}" did not answer in time; it may have run.`)
     server.connection.drop(live)
-    return failed(
-      `The connection to the MCP server "${server.name}" broke during ${tool}, which may have run: ${describeFault(error)}. It is opened again at the next call.`,
-    )
+    const what = `The connection to the MCP server "${server.name}" broke during ${tool}, which may have run`
+    return failed(`${what}: ${describeFault(error)}. It is opened again at the next call.`)
   }
 }
 
-function answerOf(result: CallToolResult): ToolAnswer {
-  const text = result.content.map(textOf).join('\n')
+function toAnswer(result: CallToolResult): ToolAnswer {
+  const text = result.content.map(renderPart).join('\n')
   const ok = result.isError !== true
   if (result.structuredContent === undefined) return { ok, value: text }
   const structured = Json.safeParse(result.structuredContent)
@@ -171,7 +165,7 @@ function answerOf(result: CallToolResult): ToolAnswer {
 }
 
 /** Models read text here, so other parts are named in its place. */
-function textOf(part: CallToolResult['content'][number]): string {
+function renderPart(part: CallToolResult['content'][number]): string {
   switch (part.type) {
     case 'text':
       return part.text

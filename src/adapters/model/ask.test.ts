@@ -6,7 +6,7 @@ import { ProviderFault } from '../../runtime/kernel/faults.ts'
 import { usageEstimator } from '../../runtime/turns/estimate-usage.ts'
 import { type ModelRequest } from '../../runtime/turns/loop.ts'
 import { modelAsk } from './ask.ts'
-import { redactor } from './fault-of.ts'
+import { redactor } from './describe-broken.ts'
 
 const usage = {
   inputTokens: { total: 5, noCache: 5, cacheRead: 0, cacheWrite: 0 },
@@ -130,7 +130,9 @@ describe('modelAsk', () => {
       expect([jumpMs, answer]).toEqual([jumpMs, said])
     }
   })
+})
 
+describe('modelAsk and broken streams', () => {
   it('never tries again after text was shown, though the error allows it', async () => {
     const model = mockModel(
       [delta('half'), { type: 'error', error: { message: 'overloaded', statusCode: 529 } }],
@@ -194,7 +196,9 @@ describe('modelAsk', () => {
     clock.pass(100_000)
     await expect(running).rejects.toMatchObject({ code: 'provider_stalled' })
   })
+})
 
+describe('modelAsk at its limits', () => {
   it('does not start when it is aborted already', async () => {
     const model = mockModel([finish])
     await expect(asking(model).run(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')

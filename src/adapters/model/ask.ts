@@ -3,6 +3,7 @@
  * same idempotency key.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
@@ -10,7 +11,7 @@ import type { Alarm } from '../../runtime/kernel/alarm.ts'
 import type { EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
 import type { Ask, ModelRequest } from '../../runtime/turns/loop.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
-import { type Broken, describeBroken, redactor } from './fault-of.ts'
+import { type Broken, describeBroken, redactor } from './describe-broken.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
 
@@ -40,22 +41,20 @@ export function modelAsk(settings: AskSettings): Ask {
   let limitRefused = false
 
   return async (request, emit, signal) => {
-    model ??= await resolve(settings.model, redact)
+    model ??= await settings.model().catch((error: unknown) => {
+      throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
+    })
     const wire = translate(request)
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
       try {
-        await receive(model, limitRefused ? withoutLimit(wire) : wire, received, emit, {
-          clock,
-          alarm,
-          stallMs,
-          signal,
-        })
+        const sent = limitRefused ? withoutLimit(wire) : wire
+        await receive(model, sent, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
         return {
           text: received.text,
           toolCalls: received.toolCalls,
-          usage: await usageOf(request, received, settings.estimate),
+          usage: await readUsage(request, received, settings.estimate),
           finish: received.finish ?? 'other',
         }
       } catch (error) {
@@ -67,29 +66,14 @@ export function modelAsk(settings: AskSettings): Ask {
         }
         const pauseMs = pauseBefore(tries, broken)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
-          throw await faultOf(error, broken, tries, request, received, settings.estimate)
+          throw await makeFault(error, broken, tries, request, received, settings.estimate)
         await clock.sleep(pauseMs, signal)
       }
     }
   }
 }
 
-async function resolve(
-  find: () => Promise<LanguageModelV4>,
-  redact: (text: string) => string,
-): Promise<LanguageModelV4> {
-  try {
-    return await find()
-  } catch (error) {
-    throw new ProviderFault(
-      'provider_unconfigured',
-      redact(error instanceof Error ? error.message : String(error)),
-      { cause: error },
-    )
-  }
-}
-
-/** Doubles from half a second; the provider's own wish wins. Null where asking again is of no use. */
+/** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
 function pauseBefore(tries: number, broken: Broken): number | null {
   if (!broken.retry || tries > retriesMax) return null
   return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
@@ -109,7 +93,7 @@ function withoutLimit(wire: WireRequest): WireRequest {
   return rest
 }
 
-async function faultOf(
+async function makeFault(
   error: unknown,
   broken: Broken,
   tries: number,
@@ -118,12 +102,12 @@ async function faultOf(
   estimate: EstimateUsage,
 ): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
-  const usage = received.text === '' ? null : await usageOf(request, received, estimate)
+  const usage = received.text === '' ? null : await readUsage(request, received, estimate)
   return new ProviderFault(broken.code, detail, { usage, cause: error })
 }
 
-/** The provider's own numbers where it gives them. Some local servers say zero, which no answer is. */
-async function usageOf(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
+/** The provider's own numbers where it gives them. Some local servers say zero, which is never true. */
+async function readUsage(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
   const input = received.usage?.inputTokens.total ?? 0
   const output = received.usage?.outputTokens.total ?? 0
   const silent = received.text === '' && received.toolCalls.length === 0

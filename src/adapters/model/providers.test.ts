@@ -28,7 +28,8 @@ describe('providerModels', () => {
     [
       undefined,
       {},
-      /agent "a" has no model: set model = "provider\/model"\. No provider can be used: add \[providers\.NAME\] or set ANTHROPIC_API_KEY/,
+      'agent "a" has no model: set model = "provider/model". ' +
+        'No provider can be used: add [providers.NAME] or set ANTHROPIC_API_KEY',
     ],
     [
       'gpt',

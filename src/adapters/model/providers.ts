@@ -6,7 +6,7 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
 import type { Agent } from '../../model/agent.ts'
 import { boundedFetch, type AnswerLimits } from '../../runtime/kernel/bounded-fetch.ts'
-import { redactor } from './fault-of.ts'
+import { redactor } from './describe-broken.ts'
 import { BadStream } from './receive.ts'
 
 const kinds = ['anthropic', 'openai', 'google', 'openai-compatible'] as const
@@ -51,7 +51,7 @@ export function providerModels(
   const models = new Map<string, Promise<LanguageModelV4>>()
   const usable = (): string[] =>
     Object.keys(providers).filter((name) => missingKey(providers[name], env) === null)
-  const secrets = (): string[] => Object.values(providers).flatMap((provider) => keyOf(provider, env) ?? [])
+  const secrets = (): string[] => Object.values(providers).flatMap((provider) => findKey(provider, env) ?? [])
 
   const load = async (agent: Agent): Promise<LanguageModelV4> => {
     const known =
@@ -67,7 +67,7 @@ export function providerModels(
     const missing = missingKey(provider, env)
     if (missing !== null)
       throw new Error(`provider "${name}" needs a key: set the environment variable ${missing}`)
-    return create(name, provider, model, keyOf(provider, env))
+    return create(name, provider, model, findKey(provider, env))
   }
 
   return {
@@ -112,7 +112,7 @@ function withUsualKeys(env: Readonly<Record<string, string | undefined>>): Provi
 const keyVariable = (provider: ProviderConfig): string | null =>
   provider.apiKeyEnv ?? (provider.kind === 'openai-compatible' ? null : usualKeys[provider.kind])
 
-function keyOf(
+function findKey(
   provider: ProviderConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
@@ -126,7 +126,7 @@ function missingKey(
 ): string | null {
   if (provider === undefined) return null
   const variable = keyVariable(provider)
-  return variable === null || keyOf(provider, env) !== undefined ? null : variable
+  return variable === null || findKey(provider, env) !== undefined ? null : variable
 }
 
 /**

@@ -155,8 +155,7 @@ function watchStall({ clock, alarm, stallMs }: Watch, stalled: () => void): { be
   }
 }
 
-/** For work whose end nobody waits for; how it ends has been told another way. */
+/** For work that nobody waits for: how it ends is reported elsewhere. */
 function letGo(work: Promise<unknown>): void {
-  const told = (): void => undefined
-  work.then(told, told)
+  work.catch(() => undefined)
 }

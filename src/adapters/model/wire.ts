@@ -8,7 +8,7 @@ import type {
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
-import type { Json } from '../../model/json.ts'
+import { isRecord, type Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/turns/loop.ts'
@@ -26,10 +26,10 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
   let tools: LanguageModelV4FunctionTool[] | null = null
 
   return (request) => {
-    if (translated === 0) prompt.push(...openingOf(request))
+    if (translated === 0) prompt.push(...makeOpening(request))
     appendMessages(prompt, request.messages, translated)
     translated = request.messages.length
-    tools ??= request.tools.map(toolOf)
+    tools ??= request.tools.map(toTool)
     return {
       prompt,
       ...(tools.length > 0 && { tools }),
@@ -42,7 +42,7 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
   }
 }
 
-function openingOf(request: ModelRequest): LanguageModelV4Message[] {
+function makeOpening(request: ModelRequest): LanguageModelV4Message[] {
   const opening: LanguageModelV4Message[] =
     request.system === '' ? [] : [{ role: 'system', content: request.system }]
   // Some providers refuse a conversation that starts with an answer, which happens when older entries were
@@ -57,18 +57,16 @@ function appendMessages(
   messages: readonly LoopMessage[],
   from: number,
 ): void {
-  for (let index = from; index < messages.length; index += 1) {
-    const message = messages[index]
-    if (message === undefined) continue
+  for (const message of messages.slice(from)) {
     if (message.role === 'user')
       prompt.push({ role: 'user', content: [{ type: 'text', text: message.text }] })
-    else if (message.role === 'assistant') prompt.push(assistantOf(message))
+    else if (message.role === 'assistant') prompt.push(toAssistant(message))
     else {
       const part = {
         type: 'tool-result' as const,
         toolCallId: message.id,
         toolName: message.name,
-        output: resultOf(message.ok, message.value),
+        output: toOutput(message.ok, message.value),
       }
       const last = prompt.at(-1)
       if (last?.role === 'tool') last.content.push(part)
@@ -77,14 +75,14 @@ function appendMessages(
   }
 }
 
-function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): LanguageModelV4Message {
+function toAssistant(message: Extract<LoopMessage, { role: 'assistant' }>): LanguageModelV4Message {
   const calls = message.toolCalls.map((call) => ({
     type: 'tool-call' as const,
     toolCallId: call.id,
     toolName: call.name,
     // Providers take only objects back; what could not be read is described to the model in the tool's
     // result.
-    input: isObject(call.input) ? call.input : {},
+    input: isRecord(call.input) ? call.input : {},
     ...(call.signature !== undefined && {
       providerOptions: { google: { thoughtSignature: call.signature } },
     }),
@@ -95,24 +93,21 @@ function assistantOf(message: Extract<LoopMessage, { role: 'assistant' }>): Lang
   }
 }
 
-function resultOf(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
+function toOutput(ok: boolean, value: Json): LanguageModelV4ToolResultOutput {
   if (typeof value === 'string') return { type: ok ? 'text' : 'error-text', value }
   return { type: ok ? 'json' : 'error-json', value }
 }
 
-const toolOf = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
+const toTool = (tool: ToolSpec): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
   description: tool.description,
   inputSchema: tool.input as JSONSchema7,
 })
 
-/**
- * A tool call as the loop runs it. Input that is not JSON stays as text and is marked, so that the model can
- * be told.
- */
+/** A tool call as the loop runs it. Input that is not JSON stays text and is marked, for the model to know. */
 export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): AskedCall {
-  const signature = signatureOf(part)
+  const signature = findSignature(part)
   const named = {
     id: part.toolCallId === '' ? fallbackId : part.toolCallId,
     name: part.toolName,
@@ -137,12 +132,9 @@ export function toModelCall(part: LanguageModelV4ToolCall, fallbackId: string): 
  * Gemini refuses a later request that does not bring this back. Other providers' metadata is left out: it
  * refers to items that we do not send.
  */
-function signatureOf(part: LanguageModelV4ToolCall): string | null {
+function findSignature(part: LanguageModelV4ToolCall): string | null {
   for (const metadata of Object.values(part.providerMetadata ?? {})) {
     if (typeof metadata['thoughtSignature'] === 'string') return metadata['thoughtSignature']
   }
   return null
 }
-
-const isObject = (value: Json): boolean =>
-  value !== null && typeof value === 'object' && !Array.isArray(value)

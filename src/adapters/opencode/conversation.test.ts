@@ -31,7 +31,7 @@ const assistant = (
   parts: said === '' ? [{ id: 'prt', type: 'tool', tool: 'bash' }] : [text(said)],
 })
 
-test('the answer is that of the last assistant message with this parent, and its tokens are those of all of them', () => {
+test('the answer is the last assistant message with this parent, and its tokens are those of all', () => {
   const messages = [
     user('u1'),
     assistant('a1', 'u1', 'for somebody else'),
@@ -100,7 +100,7 @@ const talk = [
   assistant('a4', 'u3', '', { finish: 'tool-calls' }),
 ]
 
-test('a fork counts what a user said as one message and all that was answered to it as another, without the running turn', () => {
+test('a fork counts a message of the user and all answers to it as two, without the running turn', () => {
   expect([0, 1, 2, 3, 4].map((back) => cutBefore(talk, back, 'u3'))).toEqual(['u3', 'a3', 'u2', 'a1', 'u1'])
   expect([0, 1, 2].map((back) => cutBefore(talk, back, null))).toEqual([null, 'a4', 'u3'])
   expect(() => cutBefore(talk, 5, 'u3')).toThrow('5 messages back were asked for, and the conversation has 4')

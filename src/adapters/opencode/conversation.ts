@@ -47,10 +47,10 @@ export function answerTo(messages: readonly OpencodeMessage[], asked: string): A
   const output = textIn(last.parts)
   if (output === '' && finish === 'tool-calls')
     throw new Error('opencode went on with a later message of that session before this one was answered')
-  return { output, usage: usageOf(own) }
+  return { output, usage: sumUsage(own) }
 }
 
-const usageOf = (messages: readonly OpencodeMessage[]): Answer['usage'] =>
+const sumUsage = (messages: readonly OpencodeMessage[]): Answer['usage'] =>
   messages.reduce(
     (sum, { info: { tokens } }) =>
       tokens === undefined

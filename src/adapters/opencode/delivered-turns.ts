@@ -1,8 +1,7 @@
 /**
  * Turns that the server gives to sessions of opencode: each is a prompt in its session, and what opencode
- * answers to that prompt is the answer.
- * It waits until the session rests, so that nothing of its user's is interrupted; and whoever wrote the
- * message gets the answer as a reply, unless it was one itself.
+ * answers to that prompt is the answer. It waits until the session rests, so that nothing of its user's is
+ * interrupted; and the sender of the message gets the answer as a reply, unless it was one itself.
  */
 import type { HostTurn } from '../../client/host.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
@@ -57,16 +56,11 @@ export class DeliveredTurns {
     }
   }
 
-  /** Told of every prompt before opencode works on it; true for one of ours. */
+  /** Called for every prompt before opencode works on it; true for one of ours. */
   begun(session: string, message: string, parts: readonly OpencodePart[]): boolean {
     const live = this.#live.get(session)
-    if (
-      live === undefined ||
-      !parts.some(
-        (part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn === live.turn.turn,
-      )
-    )
-      return false
+    const turns = parts.map((part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn)
+    if (live === undefined || !turns.includes(live.turn.turn)) return false
     live.asked = message
     return true
   }
@@ -102,18 +96,16 @@ export class DeliveredTurns {
     if (live?.turn.turn === turn.turn) live.replied = true
   }
 
-  heed({ type, properties }: OpencodeEvent): void {
-    if (type === 'session.idle' || type === 'session.status') for (const wake of this.#resting) wake()
+  handle({ type, properties }: OpencodeEvent): void {
+    if (type === 'session.idle' || type === 'session.status') {
+      for (const wake of this.#resting) wake()
+      this.#resting.clear()
+    }
     if (this.#live.size === 0) return
     if (type === 'message.updated') {
       const info = properties['info'] as { id: string; role: string; sessionID: string; parentID?: string }
       const live = this.#live.get(info.sessionID)
-      if (
-        live !== undefined &&
-        live.asked !== null &&
-        info.role === 'assistant' &&
-        info.parentID === live.asked
-      )
+      if (info.role === 'assistant' && info.parentID !== undefined && info.parentID === live?.asked)
         live.answers.add(info.id)
     }
     if (type === 'message.part.delta' && properties['field'] === 'text') {
@@ -132,13 +124,8 @@ export class DeliveredTurns {
   async #untilResting({ id, signal }: HostTurn): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
-      const news = new Promise<void>((resolve) => {
-        const wake = (): void => {
-          this.#resting.delete(wake)
-          resolve()
-        }
-        this.#resting.add(wake)
-      })
+      const { promise: news, resolve: wake } = Promise.withResolvers<void>()
+      this.#resting.add(wake)
       const status = await answered(this.#deps.opencode.session.status(), 'say what it does')
       if (status[id] === undefined || status[id].type === 'idle') return
       await Promise.race([news, this.#deps.surroundings.sleep(lookAgainMs, signal)])
@@ -156,7 +143,7 @@ export class DeliveredTurns {
     turn.signal.throwIfAborted()
     turn.signal.addEventListener('abort', stop, { once: true })
     try {
-      await answered(session.prompt({ ...at, body: promptOf(turn, known, agent) }), 'take the message')
+      await answered(session.prompt({ ...at, body: makePrompt(turn, known, agent) }), 'take the message')
     } finally {
       turn.signal.removeEventListener('abort', stop)
     }
@@ -174,7 +161,7 @@ export class DeliveredTurns {
 }
 
 /** With the agent and the model that the session works with: a message must not move it to another. */
-function promptOf(turn: HostTurn, { model }: OpencodeSession, agent: string | undefined): Prompt {
+function makePrompt(turn: HostTurn, { model }: OpencodeSession, agent: string | undefined): Prompt {
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(model === undefined

@@ -1,10 +1,12 @@
 /**
  * `elaborate` and `iterate` for a session whose conversation is opencode's: a fork of it, which knows what
- * the receiver does not, writes the text; then the fork is gone.
- * Where that fails, the server is asked as the model asked: it keeps the text as it is, and records why.
+ * the receiver does not, writes the text; then the fork is gone. If that fails, the server is asked as the
+ * model asked: it keeps the text as it is, and records why.
  */
 import { disarm, frameDraft } from '../../model/frame.ts'
-import type { Json } from '../../model/json.ts'
+import { faultMessage } from '../../model/contained.ts'
+import { textAt, type Json } from '../../model/json.ts'
+import type { UsedTool } from '../../wire/tools.ts'
 import type { KnownSessions, Taken } from './known-sessions.ts'
 import { answered, type OpencodeClient, type ToolUseContext } from './opencode-api.ts'
 
@@ -14,7 +16,6 @@ export type ExpandingDeps = {
   report(text: string): void
 }
 
-type Used = { ok: boolean; value: Json }
 type Args = Record<string, Json>
 
 export const isExpanding = (name: string, args: Args): boolean =>
@@ -25,8 +26,8 @@ export async function expandedMessage(
   { client }: Taken,
   args: Args,
   context: ToolUseContext,
-  use: (input: Args) => Promise<Used>,
-): Promise<Used> {
+  use: (input: Args) => Promise<UsedTool>,
+): Promise<UsedTool> {
   const { elaborate: _elaborate, iterate, ...rest } = args
   const { id: known, message } = args
   const draft = args['draft'] === true
@@ -34,35 +35,32 @@ export async function expandedMessage(
   if (typeof message !== 'string' || (iterate === true && typeof known !== 'string')) return use(args)
   let text: string
   try {
-    const before =
-      iterate === true && typeof known === 'string' ? (await client.mail.get(known)).message : null
-    text = await writtenAside(
-      deps,
-      context,
-      before === null ? elaborating(message) : iterating(before, message),
-    )
+    const prompt =
+      iterate === true && typeof known === 'string'
+        ? askIterate((await client.mail.get(known)).message, message)
+        : askElaborate(message)
+    text = await writeAside(deps, context, prompt)
   } catch (error) {
-    deps.report(
-      `the message could not be written out: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    deps.report(`the message could not be written out: ${faultMessage(error)}`)
     return use(args)
   }
   if (iterate === true) return use({ ...rest, message: text, draft })
   // What was written first is kept as the message's beginning.
   const first = await use({ ...rest, draft: true })
-  const id =
-    first.ok && first.value !== null && typeof first.value === 'object' && !Array.isArray(first.value)
-      ? first.value['id']
-      : null
-  return typeof id === 'string' ? use({ id, message: text, draft }) : first
+  const id = first.ok ? textAt(first.value, 'id') : ''
+  return id === '' ? first : use({ id, message: text, draft })
 }
 
-const elaborating = (text: string): string =>
-  `Write out the message below for a reader who does not know this conversation: say what is wanted, and give the facts, paths and decisions from above that it needs. Answer with nothing but the text of the message.\n${frameDraft(null, text)}`
-const iterating = (text: string, instructions: string): string =>
-  `Change the message below as these instructions say: ${disarm(instructions, null)}\nAnswer with nothing but the text of the message.\n${frameDraft(null, text)}`
+const onlyText = 'Answer with nothing but the text of the message.'
+const askElaborate = (text: string): string =>
+  'Write out the message below for a reader who does not know this conversation: ' +
+  'say what is wanted, and give the facts, paths and decisions from above that it needs. ' +
+  `${onlyText}\n${frameDraft(null, text)}`
+const askIterate = (text: string, instructions: string): string =>
+  `Change the message below as these instructions say: ${disarm(instructions, null)}\n` +
+  `${onlyText}\n${frameDraft(null, text)}`
 
-async function writtenAside(
+async function writeAside(
   { opencode, sessions }: ExpandingDeps,
   { sessionID, messageID, abort }: ToolUseContext,
   prompt: string,
@@ -72,13 +70,8 @@ async function writtenAside(
     const stop = (): void => void opencode.session.abort(at).catch(() => undefined)
     abort.addEventListener('abort', stop, { once: true })
     try {
-      const { parts } = await answered(
-        opencode.session.prompt({
-          ...at,
-          body: { tools: { '*': false }, parts: [{ type: 'text', text: prompt }] },
-        }),
-        'write the message',
-      )
+      const body = { tools: { '*': false }, parts: [{ type: 'text' as const, text: prompt }] }
+      const { parts } = await answered(opencode.session.prompt({ ...at, body }), 'write the message')
       abort.throwIfAborted()
       const text = parts
         .flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : []))

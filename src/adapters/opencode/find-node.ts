@@ -26,17 +26,18 @@ export async function findNode(
     .map((folder) => join(folder, name))
   const tooOld: string[] = []
   for (const program of new Set([...packaged, ...inPath])) {
-    const version = existsSync(program) ? await versionOf(program) : null
+    const version = existsSync(program) ? await readVersion(program) : null
     if (version !== null && isEnough(version)) return program
     if (version !== null) tooOld.push(`${program} is ${version}`)
   }
   const found = tooOld.length === 0 ? 'there is no node in PATH' : tooOld.join(', ')
   throw new Error(
-    `Node ${needed.join('.')} or newer is needed to start the server, and ${found}. Install it, or "npm install node@24" beside tieline, or start "tieline serve" yourself.`,
+    `Node ${needed.join('.')} or newer is needed to start the server, and ${found}. ` +
+      'Install it, or "npm install node@24" beside tieline, or start "tieline serve" yourself.',
   )
 }
 
-const versionOf = (program: string): Promise<string | null> =>
+const readVersion = (program: string): Promise<string | null> =>
   new Promise((resolve) => {
     execFile(program, ['--version'], { timeout: askMsMax }, (error, out) =>
       resolve(error === null ? out.trim() : null),

@@ -18,30 +18,30 @@ afterEach(async () => {
   served = null
 })
 
-const dirOf = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
+const find = (more: { env?: Record<string, string>; dataDir?: string } = {}): Promise<string> =>
   findDataDir({ cwd: root, env: { HOME: '/home/me', ...more.env }, dataDir: more.dataDir })
 
-test("the data directory is that of the options, the environment, the configuration here or the user's, or the usual one", async () => {
-  expect(await dirOf()).toBe('/home/me/.local/share/tieline')
+test('the data directory comes from the options, the environment, a configuration, or is the usual one', async () => {
+  expect(await find()).toBe('/home/me/.local/share/tieline')
   mkdirSync(join(root, 'xdg', 'tieline'), { recursive: true })
   writeFileSync(
     join(root, 'xdg', 'tieline', 'tieline.json'),
     '{ "server": { "port": 1, "dataDir": "~/mine" } }',
   )
   const env = { XDG_CONFIG_HOME: join(root, 'xdg') }
-  expect(await dirOf({ env })).toBe('/home/me/mine')
+  expect(await find({ env })).toBe('/home/me/mine')
   writeFileSync(
     join(root, 'tieline.toml'),
     '[agents.dataDir]\ndescription = "x"\n[server]\nport = 1\n# dataDir = "no"\ndataDir = "here" # yes\n[limits]\n',
   )
-  expect(await dirOf({ env })).toBe(join(root, 'here'))
+  expect(await find({ env })).toBe(join(root, 'here'))
   writeFileSync(join(root, 'tieline.toml'), '[server]\nport = 1\n[agents.x]\ndataDir = "not this"\n')
-  expect(await dirOf({ env })).toBe('/home/me/.local/share/tieline')
-  expect(await dirOf({ env: { ...env, TIELINE_DATA_DIR: 'there' } })).toBe(join(root, 'there'))
-  expect(await dirOf({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')
+  expect(await find({ env })).toBe('/home/me/.local/share/tieline')
+  expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' } })).toBe(join(root, 'there'))
+  expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')
 })
 
-test('a server that runs is found by its file; what a dead one left behind is not believed, and nothing is started unasked', async () => {
+test('a running server is found by its file; the file of a dead one is ignored, and none is started', async () => {
   const place = { cwd: root, env: {}, dataDir: join(root, 'data'), surroundings }
   mkdirSync(place.dataDir)
   expect(await findServer(place, false)).toBe(null)
@@ -76,7 +76,7 @@ function fakeNode(folder: string, version: string): string {
   return file
 }
 
-test("the first Node that is new enough is taken, the package's own before those in PATH; without one it is said what was found", async () => {
+test("the first Node that is new enough is used, the package's own first; else it says what it found", async () => {
   const old = fakeNode('old', 'v20.18.0')
   await expect(
     findNode(join(root, 'pkg'), { PATH: `${join(root, 'nothing')}:${join(root, 'old')}` }),

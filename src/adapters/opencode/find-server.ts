@@ -1,8 +1,7 @@
 /**
  * The server of this machine: the one that owns the data directory, or one that is started in the background
- * and outlives opencode.
- * Several may begin at the same moment. The directory has one owner; whoever loses the race finds that
- * owner's address a moment later.
+ * and outlives opencode. Several may start at the same moment. The directory has one owner; the others find
+ * that owner's address a moment later.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
@@ -30,7 +29,7 @@ const startMsMax = 20_000
 
 /** Null where none answers; `start` brings one up. Throws with what is missing. */
 export async function findServer(place: ServerPlace, start: boolean): Promise<FoundServer | null> {
-  const named = place.server ?? textOf(place.env['TIELINE_SERVER'])
+  const named = place.server ?? unlessEmpty(place.env['TIELINE_SERVER'])
   if (named !== undefined) return namedServer(named, place)
   const dataDir = await findDataDir(place)
   return (await runningIn(dataDir, place)) ?? (start ? startedIn(dataDir, place) : null)
@@ -38,7 +37,7 @@ export async function findServer(place: ServerPlace, start: boolean): Promise<Fo
 
 async function namedServer(url: string, { env, surroundings }: ServerPlace): Promise<FoundServer> {
   await tielineClient({ url, surroundings }).health()
-  return { url, token: textOf(env['TIELINE_TOKEN']) ?? null }
+  return { url, token: unlessEmpty(env['TIELINE_TOKEN']) ?? null }
 }
 
 /** As the configuration says, where one is there; its other keys are the server's to read. */
@@ -47,15 +46,14 @@ export async function findDataDir({
   env,
   dataDir,
 }: Pick<ServerPlace, 'cwd' | 'env' | 'dataDir'>): Promise<string> {
-  const home = textOf(env['HOME']) ?? homedir()
-  const named = dataDir ?? textOf(env['TIELINE_DATA_DIR'])
+  const home = unlessEmpty(env['HOME']) ?? homedir()
+  const named = dataDir ?? unlessEmpty(env['TIELINE_DATA_DIR'])
   if (named !== undefined) return absolute(named, cwd, home)
   const files =
-    textOf(env['TIELINE_CONFIG']) === undefined
-      ? [cwd, join(textOf(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap((folder) => [
-          join(folder, 'tieline.toml'),
-          join(folder, 'tieline.json'),
-        ])
+    unlessEmpty(env['TIELINE_CONFIG']) === undefined
+      ? [cwd, join(unlessEmpty(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap(
+          (folder) => [join(folder, 'tieline.toml'), join(folder, 'tieline.json')],
+        )
       : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
   for (const file of files) {
     const text = await readFile(file, 'utf8').catch(() => null)
@@ -92,7 +90,7 @@ async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promis
     // A file that a dead server left behind is not believed.
     await tielineClient({ url, surroundings }).health()
     const token = await readFile(join(dataDir, 'token'), 'utf8').catch(() => '')
-    return { url, token: textOf(token.trim()) ?? null }
+    return { url, token: unlessEmpty(token.trim()) ?? null }
   } catch {
     return null
   }
@@ -106,8 +104,8 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
   for (let waitedMs = 0; waitedMs < startMsMax; waitedMs += lookAgainMs) {
     const found = await runningIn(dataDir, place)
     if (found !== null) return found
-    // Most likely somebody else has the usual port; whoever lost the race for the directory has just ended
-    // too, and finds the winner.
+    // Most likely the usual port is taken. A server that lost the race for the directory has ended too, and
+    // then the winner is found.
     if (child.exitCode !== null && !isOtherPort) {
       isOtherPort = true
       child = await begin(node, dataDir, log, ['--port', '0'], place)
@@ -144,5 +142,5 @@ function absolute(path: string, base: string, home: string): string {
   return isAbsolute(expanded) ? expanded : resolve(base, expanded)
 }
 
-const textOf = (value: string | undefined): string | undefined =>
+const unlessEmpty = (value: string | undefined): string | undefined =>
   value === undefined || value === '' ? undefined : value

@@ -4,7 +4,7 @@
  */
 import type { HostOpening, HostSession } from '../../client/host.ts'
 import type { TielineClient } from '../../client/client.ts'
-import type { Json } from '../../model/json.ts'
+import { textAt, type Json } from '../../model/json.ts'
 import { askedLast, cutBefore } from './conversation.ts'
 import { answered, type OpencodeClient, type OpencodeSession } from './opencode-api.ts'
 import type { ServerLink } from './server-link.ts'
@@ -152,11 +152,9 @@ export class KnownSessions {
         answer,
         this.#deps.opencode.session.message({ path: { id: own, messageID } }),
       ])
-      const made =
-        value !== null && typeof value === 'object' && !Array.isArray(value) ? value['session'] : null
+      const made = textAt(value, 'session')
       if (this.#sentDuring.size >= sentMax) this.#sentDuring.clear()
-      if (typeof made === 'string' && data?.info.parentID !== undefined)
-        this.#sentDuring.set(made, data.info.parentID)
+      if (made !== '' && data?.info.parentID !== undefined) this.#sentDuring.set(made, data.info.parentID)
     })().catch(() => undefined)
     this.#sending.set(own, noted)
     void noted.finally(() => this.#sending.get(own) === noted && this.#sending.delete(own))
@@ -178,17 +176,12 @@ export class KnownSessions {
     const before =
       own.data ??
       (await answered(session.list(), 'list its sessions')).find((one) => nameIn(one) === asked.sessionId)
-    const made =
-      before ??
-      (await (asked.fork === null ? this.#new(asked.title) : this.#fork(asked.sessionId, asked.fork)))
-    if (before === undefined)
-      await answered(
-        session.update({
-          path: { id: made.id },
-          body: { metadata: { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } } },
-        }),
-        'keep the name of a session',
-      )
+    const made = before ?? (await this.#create(asked))
+    if (before === undefined) {
+      const metadata = { ...made.metadata, tieline: { session: asked.sessionId, own: made.id } }
+      const named = session.update({ path: { id: made.id }, body: { metadata } })
+      await answered(named, 'keep the name of a session')
+    }
     const known: HostSession = {
       id: made.id,
       title: made.title,
@@ -199,30 +192,21 @@ export class KnownSessions {
     return known
   }
 
-  #new(title: string): Promise<OpencodeSession> {
-    return answered(
-      this.#deps.opencode.session.create({ body: title === '' ? {} : { title } }),
-      'make a session',
-    )
-  }
-
-  async #fork(sessionId: string, { id, back }: { id: string; back: number }): Promise<OpencodeSession> {
+  async #create({ sessionId, title, fork }: HostOpening): Promise<OpencodeSession> {
     const { session } = this.#deps.opencode
+    if (fork === null)
+      return answered(session.create({ body: title === '' ? {} : { title } }), 'make a session')
+    const { id, back } = fork
     await this.#sending.get(id)
     const [messages, status] = await Promise.all([
       answered(session.messages({ path: { id } }), 'show a conversation'),
       answered(session.status(), 'say what it does'),
     ])
     const isBusy = status[id] !== undefined && status[id].type !== 'idle'
-    const cut = cutBefore(
-      messages,
-      back,
-      this.#sentDuring.get(sessionId) ?? (isBusy ? askedLast(messages) : null),
-    )
-    return answered(
-      session.fork({ path: { id }, body: cut === null ? {} : { messageID: cut } }),
-      'fork a session',
-    )
+    const running = this.#sentDuring.get(sessionId) ?? (isBusy ? askedLast(messages) : null)
+    const cut = cutBefore(messages, back, running)
+    const body = cut === null ? {} : { messageID: cut }
+    return answered(session.fork({ path: { id }, body }), 'fork a session')
   }
 
   #add(session: OpencodeSession, spare: boolean): Promise<Taken> {
@@ -235,17 +219,10 @@ export class KnownSessions {
 
   async #addNow(session: OpencodeSession, spare: boolean): Promise<Taken> {
     const { host } = await this.#deps.link.reach()
-    const parent =
-      session.parentID !== undefined && host.taken(session.parentID) !== null ? session.parentID : null
-    const known: HostSession = {
-      id: session.id,
-      title: session.title,
-      cwd: session.directory,
-      parent,
-      as: nameIn(session),
-      spare,
-    }
-    this.#known.set(session.id, known)
+    const { id, title, directory: cwd, parentID = null } = session
+    const parent = parentID !== null && host.taken(parentID) !== null ? parentID : null
+    const known: HostSession = { id, title, cwd, parent, as: nameIn(session), spare }
+    this.#known.set(id, known)
     await host.add(known).catch((error: unknown) => {
       this.#known.delete(session.id)
       throw error

@@ -1,6 +1,8 @@
-import type { ToolSpec } from '../../wire/tools.ts'
+/** Our tools as opencode offers them to its models. */
+import type { ToolSpec, UsedTool } from '../../wire/tools.ts'
 import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
-import type { Json } from '../../model/json.ts'
+import { faultMessage } from '../../model/contained.ts'
+import { isRecord, type Json } from '../../model/json.ts'
 import type { DeliveredTurns } from './delivered-turns.ts'
 import { expandedMessage, isExpanding, type ExpandingDeps } from './expanded-message.ts'
 import type { KnownSessions } from './known-sessions.ts'
@@ -11,41 +13,38 @@ export type OfferedToolsDeps = Pick<ExpandingDeps, 'opencode' | 'report'> & {
   turns: Pick<DeliveredTurns, 'of' | 'has' | 'noteReply'>
 }
 
-type Used = { ok: boolean; value: Json }
-
 export const offeredTools = (
   specs: readonly ToolSpec[],
   deps: OfferedToolsDeps,
-): Record<string, OpencodeTool> => Object.fromEntries(specs.map((spec) => [spec.name, toolOf(spec, deps)]))
+): Record<string, OpencodeTool> => Object.fromEntries(specs.map((spec) => [spec.name, makeTool(spec, deps)]))
 
-function toolOf({ name, description, input }: ToolSpec, deps: OfferedToolsDeps): OpencodeTool {
+function makeTool({ name, description, input }: ToolSpec, deps: OfferedToolsDeps): OpencodeTool {
   return {
     description,
     args: argumentsIn(input),
     async execute(args, context) {
-      const { ok, value } = await used(deps, name, args as Record<string, Json>, context)
+      const { ok, value } = await use(deps, name, args as Record<string, Json>, context)
       // In lines, because opencode cuts what it shows at whole lines.
-      return { title: titleOf(args), output: JSON.stringify(value, null, 2), metadata: { ok } }
+      return { title: makeTitle(args), output: JSON.stringify(value, null, 2), metadata: { ok } }
     },
   }
 }
 
-/** opencode takes these for required, all of them; the definition itself is put right when it is shown. */
+/** opencode takes all of these as required; the `tool.definition` hook corrects what the model is shown. */
 function argumentsIn(schema: Json): Record<string, unknown> {
-  const properties =
-    schema !== null && typeof schema === 'object' && !Array.isArray(schema) ? schema['properties'] : undefined
-  return properties !== null && typeof properties === 'object' && !Array.isArray(properties) ? properties : {}
+  const properties = isRecord(schema) ? schema['properties'] : undefined
+  return isRecord(properties) ? properties : {}
 }
 
 /** A failure is an answer too: a model can read it and go on. */
-async function used(
+async function use(
   deps: OfferedToolsDeps,
   name: string,
   args: Record<string, Json>,
   context: ToolUseContext,
-): Promise<Used> {
+): Promise<UsedTool> {
   try {
-    const answer = usedAs(deps, name, args, context)
+    const answer = useAs(deps, name, args, context)
     if (name === 'send-message') deps.sessions.sending(context.sessionID, context.messageID, answer)
     return await answer
   } catch (error) {
@@ -56,25 +55,22 @@ async function used(
         : error instanceof ServerUnreachable
           ? 'server_unreachable'
           : 'not_possible'
-    return {
-      ok: false,
-      value: { error: { code, message: error instanceof Error ? error.message : String(error) } },
-    }
+    return { ok: false, value: { error: { code, message: faultMessage(error) } } }
   }
 }
 
-async function usedAs(
+async function useAs(
   deps: OfferedToolsDeps,
   name: string,
   args: Record<string, Json>,
   context: ToolUseContext,
-): Promise<Used> {
+): Promise<UsedTool> {
   const [turn, own] = await Promise.all([deps.turns.of(context), deps.sessions.taken(context.sessionID)])
   if (turn !== null && name === 'send-message' && isReplyTo(args['reply'], turn.messageId))
     deps.turns.noteReply(turn)
   // While a turn is delivered the server hands what is accepted to that turn: no prompt follows.
   const handed = turn !== null || deps.turns.has(context.sessionID)
-  const use = (input: Record<string, Json>): Promise<Used> =>
+  const use = (input: Record<string, Json>): Promise<UsedTool> =>
     // Without a key of its own what it makes has a short id, which a model repeats without a slip.
     turn === null
       ? own.client.tools.use(name, input, {}, { signal: context.abort, key: null })
@@ -92,26 +88,16 @@ const isReplyTo = (reply: Json | undefined, message: string | null): boolean =>
  * What a session of opencode accepts comes to it as its next prompt, so that its answer is one to that
  * message alone.
  */
-function withNext(name: string, answer: Used): Used {
-  const { value } = answer
-  if (
-    name !== 'buffer' ||
-    value === null ||
-    typeof value !== 'object' ||
-    Array.isArray(value) ||
-    value['accepted'] !== true
-  )
-    return answer
-  return {
-    ...answer,
-    value: {
-      ...value,
-      next: 'It comes to its session as the next message there, and what is answered to that goes back as the reply. Do not answer it now: end your turn.',
-    },
-  }
+function withNext(name: string, answer: UsedTool): UsedTool {
+  const { ok, value } = answer
+  if (name !== 'buffer' || !isRecord(value) || value['accepted'] !== true) return answer
+  const next =
+    'It comes to its session as the next message there, and what is answered to that goes back as the reply. ' +
+    'Do not answer it now: end your turn.'
+  return { ok, value: { ...(value as Record<string, Json>), next } }
 }
 
-function titleOf(args: Record<string, unknown>): string {
+function makeTitle(args: Record<string, unknown>): string {
   const said = ['agent_name', 'agent_id', 'session', 'sessionId', 'call_id', 'accept', 'task', 'message']
     .map((field) => args[field])
     .find((value) => typeof value === 'string' && value !== '')

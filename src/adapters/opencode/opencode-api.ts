@@ -135,11 +135,11 @@ export type PluginInput = { client: OpencodeClient; directory: string }
 export async function answered<T>(asked: Answered<T>, what: string): Promise<T> {
   const { data, error } = await asked
   if (data === undefined || error !== undefined)
-    throw new Error(`opencode did not ${what}: ${wordsOf(error)}`)
+    throw new Error(`opencode did not ${what}: ${describeError(error)}`)
   return data
 }
 
-function wordsOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error === undefined) return 'no answer'
   const data = (error as { data?: { message?: unknown } }).data
   return typeof data?.message === 'string'

@@ -3,12 +3,14 @@
  * It owns nothing: everything is at the local server, which it finds, or starts in the background.
  */
 import { surroundings } from '../../client/surroundings.ts'
+import { faultMessage } from '../../model/contained.ts'
+import { toolAnswers } from '../../wire/tools.ts'
 import { DeliveredTurns } from './delivered-turns.ts'
 import { findServer } from './find-server.ts'
 import { KnownSessions } from './known-sessions.ts'
 import { offeredTools } from './offered-tools.ts'
 import type { Hooks, OpencodeClient, OpencodeSession, PluginInput } from './opencode-api.ts'
-import { serverLink, describeFault, type ServerLink } from './server-link.ts'
+import { serverLink, type ServerLink } from './server-link.ts'
 import { ToolTracing } from './tool-tracing.ts'
 
 export type TielinePluginOptions = {
@@ -17,25 +19,9 @@ export type TielinePluginOptions = {
   /** A server that runs elsewhere; none is started then. */
   server?: string
   dataDir?: string
-  /** Whether uses of opencode's own tools are written down; they are unless this is false. */
+  /** Whether uses of opencode's own tools are recorded; the default is true. */
   tracing?: boolean
 }
-
-/** All that concern agents and sessions. Which of them are shown is the server's configuration. */
-const toolNames = [
-  'list-session',
-  'send-message',
-  'buffer',
-  'sub_agent',
-  'subagent',
-  'call_agent',
-  'wait_for_call',
-  'read_output',
-  'send_agent_message',
-  'get_session_state',
-  'create_agent_session',
-  'wait_for_session',
-]
 
 /** How long a prompt waits for its session to be known; then it goes on without. */
 const knownMsMax = 3000
@@ -44,7 +30,8 @@ export async function tielinePlugin(
   { client: opencode, directory }: PluginInput,
   options: TielinePluginOptions = {},
 ): Promise<Partial<Hooks>> {
-  const report = reporter(opencode)
+  const report = createReporter(opencode)
+  const reportFault = (error: unknown): void => report(faultMessage(error))
   const agent = options.agent ?? 'opencode'
   const turns = new DeliveredTurns({ opencode, surroundings, report })
   const link: ServerLink = serverLink({
@@ -56,7 +43,8 @@ export async function tielinePlugin(
     ask: {
       agent,
       description: 'OpenCode, with its own tools, in a directory of this machine',
-      tools: toolNames,
+      // All that concern agents and sessions. Which of them are shown is the server's configuration.
+      tools: Object.keys(toolAnswers),
       opens: { cwd: directory, open: (asked) => sessions.open(asked) },
       run: (turn) => turns.run(turn),
     },
@@ -68,26 +56,21 @@ export async function tielinePlugin(
   try {
     const { client } = await link.reach()
     const specs = await client.tools.list({ agent })
+    const tracing = options.tracing === false ? null : new ToolTracing({ sessions, report })
     const schemas = new Map(specs.map(({ name, input }) => [name, input]))
     // Not awaited: opencode answers nothing before its plugins are there.
-    void sessions.begin().catch((error: unknown) => report(describeFault(error)))
+    void sessions.begin().catch(reportFault)
     return {
       tool: offeredTools(specs, { opencode, sessions, turns, report }),
       async 'tool.definition'({ toolID }, output) {
         const schema = schemas.get(toolID)
         if (schema !== undefined) output.jsonSchema = schema
       },
-      ...hooksOf({
-        link,
-        sessions,
-        turns,
-        tracing: options.tracing === false ? null : new ToolTracing({ sessions, report }),
-        report,
-      }),
+      ...makeHooks({ link, sessions, turns, tracing, reportFault }),
     }
   } catch (error) {
     link.close()
-    report(`not available here: ${describeFault(error)}`)
+    report(`not available here: ${faultMessage(error)}`)
     return {}
   }
 }
@@ -97,34 +80,25 @@ type Parts = {
   sessions: KnownSessions
   turns: DeliveredTurns
   tracing: ToolTracing | null
-  report: (text: string) => void
+  reportFault: (error: unknown) => void
 }
+type EventHooks = Omit<Hooks, 'tool' | 'tool.definition'>
 
-const hooksOf = ({
-  link,
-  sessions,
-  turns,
-  tracing,
-  report,
-}: Parts): Omit<Hooks, 'tool' | 'tool.definition'> => ({
+const makeHooks = ({ link, sessions, turns, tracing, reportFault }: Parts): EventHooks => ({
   dispose: async () => link.close(),
   async event({ event }) {
-    turns.heed(event)
-    tracing?.heed(event)
-    const failed = (error: unknown): void => report(describeFault(error))
-    if (event.type === 'session.created')
-      void sessions.created(event.properties['info'] as OpencodeSession).catch(failed)
-    if (event.type === 'session.updated') sessions.updated(event.properties['info'] as OpencodeSession)
-    if (event.type === 'session.deleted')
-      void sessions.deleted((event.properties['info'] as OpencodeSession).id).catch(failed)
+    turns.handle(event)
+    tracing?.handle(event)
+    const session = event.properties['info'] as OpencodeSession
+    if (event.type === 'session.created') void sessions.created(session).catch(reportFault)
+    if (event.type === 'session.updated') sessions.updated(session)
+    if (event.type === 'session.deleted') void sessions.deleted(session.id).catch(reportFault)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {
     if (turns.begun(sessionID, message.id, parts) || sessions.isAside(sessionID)) return
     sessions.claim(sessionID)
-    await Promise.race([
-      sessions.taken(sessionID).catch((error: unknown) => report(describeFault(error))),
-      surroundings.sleep(knownMsMax),
-    ])
+    const taken = sessions.taken(sessionID).catch(reportFault)
+    await Promise.race([taken, surroundings.sleep(knownMsMax)])
   },
   async 'tool.execute.before'({ tool, sessionID, callID }, { args }) {
     tracing?.begun(sessionID, callID, tool, args)
@@ -138,7 +112,7 @@ const hooksOf = ({
 })
 
 /** In opencode's log, and shown where somebody looks. */
-const reporter =
+const createReporter =
   (opencode: OpencodeClient) =>
   (text: string): void => {
     const message = `Tieline: ${text}`

@@ -1,7 +1,8 @@
 /**
- * The connection of one opencode directory to the server. It comes back by itself; where the server is gone
- * for good, the next who needs it looks for another, or starts one.
+ * The connection of one opencode directory to the server. It reconnects by itself; when the server is gone for
+ * good, the next use looks for another, or starts one.
  */
+import { faultMessage } from '../../model/contained.ts'
 import { tielineClient, type TielineClient } from '../../client/client.ts'
 import type { HostAsk, HostConnection, HostSession } from '../../client/host.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
@@ -37,15 +38,9 @@ export function serverLink(deps: LinkDeps): ServerLink {
 
   async function connect({ url, token }: FoundServer): Promise<Link> {
     link?.host.close()
-    const client = tielineClient({
-      url,
-      token,
-      name: 'tieline-opencode',
-      fetch: patient,
-      surroundings: deps.surroundings,
-    })
-    let refused: (error: Error) => void = () => undefined
-    const refusal = new Promise<never>((_, reject) => (refused = reject))
+    const { surroundings } = deps
+    const client = tielineClient({ url, token, name: 'tieline-opencode', fetch: patient, surroundings })
+    const { promise: refusal, reject: refuse } = Promise.withResolvers<never>()
     refusal.catch(() => undefined)
     const host = client.host({
       ...deps.ask,
@@ -56,12 +51,12 @@ export function serverLink(deps: LinkDeps): ServerLink {
         if (!open) void lookAgain(host)
       },
       onError: ({ message }) => {
-        refused(new Error(message))
+        refuse(new Error(message))
         deps.report(message)
       },
     })
     link = { url, client, host }
-    await Promise.race([host.ready, refusal, late(deps.surroundings)])
+    await Promise.race([host.ready, refusal, failLate(surroundings)])
     isOpen = true
     return link
   }
@@ -72,7 +67,7 @@ export function serverLink(deps: LinkDeps): ServerLink {
     if (closed.signal.aborted || isOpen || link?.host !== host) return
     const found = await deps.find(false).catch(() => null)
     if (found !== null && found.url !== link.url)
-      await connect(found).catch((error: unknown) => deps.report(describeFault(error)))
+      await connect(found).catch((error: unknown) => deps.report(faultMessage(error)))
   }
 
   async function find(): Promise<Link> {
@@ -99,10 +94,7 @@ export function serverLink(deps: LinkDeps): ServerLink {
 const patient = (url: string, init: RequestInit): Promise<Response> =>
   fetch(url, { ...init, timeout: false } as RequestInit)
 
-async function late(surroundings: Surroundings): Promise<never> {
+async function failLate(surroundings: Surroundings): Promise<never> {
   await surroundings.sleep(greetMsMax)
   throw new Error('the server did not greet back')
 }
-
-export const describeFault = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error)

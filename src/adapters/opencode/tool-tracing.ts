@@ -1,9 +1,11 @@
 /**
- * Writes down at the server what opencode does with its tools. That one begins is written first: opencode
- * tells of no end where a tool throws in the middle of a crash, and then the beginning is all there is.
+ * Records at the server what opencode does with its tools. The beginning is recorded first: after a crash in
+ * the middle of a tool, opencode never reports its end.
  */
 import { surroundings } from '../../client/surroundings.ts'
+import { faultMessage } from '../../model/contained.ts'
 import type { Json } from '../../model/json.ts'
+import type { NewTrace } from '../../wire/tools.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import type { OpencodeEvent, OpencodePart } from './opencode-api.ts'
 
@@ -30,7 +32,7 @@ export class ToolTracing {
     this.#write(sessionID, { ...use, ended: null })
   }
 
-  heed({ type, properties }: OpencodeEvent): void {
+  handle({ type, properties }: OpencodeEvent): void {
     const part = type === 'message.part.updated' ? (properties['part'] as OpencodePart) : null
     if (
       part?.type !== 'tool' ||
@@ -51,24 +53,14 @@ export class ToolTracing {
     })
   }
 
-  #write(
-    sessionID: string,
-    traced: {
-      key: string
-      tool: string
-      input: Json
-      ended: { ok: boolean; output: Json; startedAt: number } | null
-    },
-  ): void {
+  #write(sessionID: string, traced: NewTrace): void {
     this.#last = this.#last
       .then(async () => {
         const { sessionId, client } = await this.#deps.sessions.taken(sessionID)
         await client.tools.trace(sessionId, traced)
       })
       .catch((error: unknown) =>
-        this.#deps.report(
-          `the use of ${traced.tool} was not written down: ${error instanceof Error ? error.message : String(error)}`,
-        ),
+        this.#deps.report(`the use of ${traced.tool} was not written down: ${faultMessage(error)}`),
       )
   }
 }

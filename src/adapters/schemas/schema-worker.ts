@@ -1,6 +1,5 @@
 /** The thread in which schemas from outside are compiled and used. */
 import { serveOrders } from '../../runtime/kernel/worker-orders.ts'
-import { checkSchema } from './check-schema.ts'
-import type { SchemaFindings, SchemaOrder } from './schema-findings.ts'
+import { checkSchema, type SchemaFindings, type SchemaOrder } from './check-schema.ts'
 
 serveOrders<SchemaOrder, never, SchemaFindings>((order) => checkSchema(order))

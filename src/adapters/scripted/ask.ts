@@ -23,12 +23,12 @@ export function scriptAsk(
       results: lastResults(request.messages),
     }
     const rule = rules.find(({ fits }) => fits(state))?.rule
-    if (rule === undefined) throw new ProviderFault('script_failed', noRuleFits(state))
+    if (rule === undefined) throw new ProviderFault('script_failed', explainNoRule(state))
     if (rule.delayMs !== undefined && rule.delayMs > 0) await clock.sleep(rule.delayMs, signal)
-    if (rule.hang === true) await aborted(signal)
+    if (rule.hang === true) await untilAborted(signal)
     if (rule.fail !== undefined) throw new ProviderFault('script_failed', fillText(rule.fail, state))
     const text = rule.say === undefined ? '' : fillText(rule.say, state)
-    const toolCalls = callsOf(rule, state)
+    const toolCalls = makeCalls(rule, state)
     if (text !== '') emit(text)
     await estimate.ahead(request, text)
     return {
@@ -40,7 +40,7 @@ export function scriptAsk(
   }
 }
 
-const callsOf = (rule: Rule, state: ScriptState): AskedCall[] =>
+const makeCalls = (rule: Rule, state: ScriptState): AskedCall[] =>
   (rule.tools ?? []).map((tool, index) => ({
     id: `call-${state.iteration}-${index + 1}`,
     name: tool.name,
@@ -49,26 +49,23 @@ const callsOf = (rule: Rule, state: ScriptState): AskedCall[] =>
 
 /** The tool results at the end of the conversation: those of the last round. */
 function lastResults(messages: readonly LoopMessage[]): ScriptState['results'] {
-  const results: { name: string; ok: boolean; value: ScriptState['input'] }[] = []
-  for (let index = messages.length - 1; index >= 0; index -= 1) {
-    const message = messages[index]
-    if (message?.role !== 'tool') break
-    results.push({ name: message.name, ok: message.ok, value: message.value })
-  }
-  return results.reverse()
+  const before = messages.findLastIndex(({ role }) => role !== 'tool')
+  return messages.slice(before + 1).filter((message) => message.role === 'tool')
 }
 
-function noRuleFits(state: ScriptState): string {
+function explainNoRule(state: ScriptState): string {
   const last = state.results.at(-1)
   const after =
     last === undefined
       ? ''
       : ` after ${last.name} gave ${JSON.stringify(preview(renderStep(last.value), 80))}`
-  return `no rule of ${state.agent} fits the task ${JSON.stringify(preview(state.task, 80))} at iteration ${state.iteration}${after}; add a rule without "when" as the last one`
+  const task = JSON.stringify(preview(state.task, 80))
+  const where = `the task ${task} at iteration ${state.iteration}${after}`
+  return `no rule of ${state.agent} fits ${where}; add a rule without "when" as the last one`
 }
 
 /** Rejects with the signal's reason when it aborts, and never before. */
-const aborted = (signal: AbortSignal): Promise<never> =>
+const untilAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason)
     else signal.addEventListener('abort', () => reject(signal.reason), { once: true })

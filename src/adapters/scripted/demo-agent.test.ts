@@ -96,7 +96,9 @@ describe('the offline demo agent', () => {
       'You are named in this message: another agent: ask another agent and beta',
     ])
   })
+})
 
+describe('the offline demo agent, refused or watched', () => {
   it('tells of calls that were refused or came to nothing', async () => {
     const refused = await tell('ask alpha', [agent('alpha')], {
       tools: {
@@ -143,7 +145,9 @@ describe('the offline demo agent', () => {
     const again = await run({ tools: answering, recorded: first.steps.recorded })
     expect([again.output, again.steps.effects]).toEqual([first.output, 0])
   })
+})
 
+describe('the offline demo agent among others', () => {
   it('asks the one of its own kind, where two have one name', async () => {
     const twins = [
       Agent.parse({ name: 'a1', title: 'helper' }),
@@ -183,8 +187,9 @@ describe('the offline demo agent', () => {
     const result = await small.run('coordinator', 'Ask the helper agent for assistance')
     expect(result).toMatchObject({ success: true, toolCalls: ['call_agent'] })
     expect(result.output).toMatch(
-      /^This is coordinator[\s\S]*\n\nhelper answered: This is helper, the offline demo agent[\s\S]*Ask the helper agent for assistance"$/,
+      /^This is coordinator[\s\S]*\n\nhelper answered: This is helper, the offline demo agent/,
     )
+    expect(result.output).toMatch(/the offline demo agent[\s\S]*Ask the helper agent for assistance"$/)
     expect((await small.events('call.opened')).map(({ event }) => event.grant.agent)).toEqual(['helper'])
     expect((await small.run('coordinator', 'Coordinator, ask helper and loner.')).output).toMatch(
       /helper answered: [\s\S]*loner answered: /,

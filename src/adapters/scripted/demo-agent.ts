@@ -1,10 +1,10 @@
 /**
- * The built-in offline demo agent: it says what it was told, and asks the agents that a message names. It
+ * The built-in offline demo agent: it repeats its message, and asks the agents that the message names. It
  * shows calls on a machine without a model, and says the same each time: at once, or at a pace at which a
  * person can follow.
  */
 import type { Agent } from '../../model/agent.ts'
-import type { Json } from '../../model/json.ts'
+import { isRecord, textAt } from '../../model/json.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 import type { ScriptedFunction, ScriptedTurn } from './run-function.ts'
 
@@ -27,20 +27,23 @@ export const pacedDemoAgent =
 async function answer(turn: ScriptedTurn, pace?: () => Promise<void>): Promise<string> {
   // Of two that have one name, the one that is like this one is meant.
   const isLike = (agent: Agent): boolean => agent.model === turn.agent.model
-  const mentions = mentionsIn(turn.task, [
+  const mentions = findMentions(turn.task, [
     turn.agent,
     ...turn.callable.filter(isLike),
     ...turn.callable.filter((agent) => !isLike(agent)),
   ])
-  const named = agentsOf(mentions).filter((agent) => agent.name !== turn.agent.name)
+  const named = [...new Set(mentions.map(({ agent }) => agent))].filter(
+    ({ name }) => name !== turn.agent.name,
+  )
   const lines = [
-    `This is ${callName(turn.agent)}, the offline demo agent: no model answers here, so I say what I was told. I was told: "${turn.task}"`,
+    `This is ${callName(turn.agent)}, the offline demo agent: no model answers here, ` +
+      `so I say what I was told. I was told: "${turn.task}"`,
   ]
-  if (pace !== undefined && named.length > 0)
-    await turn.think(
-      `${named.slice(0, askedMax).map(callName).join(' and ')} ${named.length === 1 ? 'is' : 'are'} named here. I ask, and wait for the answer.`,
-      pace,
-    )
+  if (pace !== undefined && named.length > 0) {
+    const who = named.slice(0, askedMax).map(callName).join(' and ')
+    const are = named.length === 1 ? 'is' : 'are'
+    await turn.think(`${who} ${are} named here. I ask, and wait for the answer.`, pace)
+  }
   for (const agent of named.slice(0, askedMax))
     lines.push(await askAgent(turn, agent, messageFor(agent, turn.task, mentions)))
   const left = named.slice(askedMax)
@@ -55,15 +58,15 @@ async function answer(turn: ScriptedTurn, pace?: () => Promise<void>): Promise<s
 type Mention = { agent: Agent; start: number; end: number }
 
 /** Longer names first, so that "helper" is not found inside "helper two". Each place names one agent. */
-function mentionsIn(text: string, agents: readonly Agent[]): Mention[] {
+function findMentions(text: string, agents: readonly Agent[]): Mention[] {
   const mentions: Mention[] = []
   // A name that came before is not shorter, so it covers an end of whatever it overlaps.
   const taken = new Uint8Array(text.length)
   const names = agents
-    .flatMap((agent) => namesOf(agent).map((name) => ({ agent, name })))
+    .flatMap((agent) => listNames(agent).map((name) => ({ agent, name })))
     .toSorted((a, b) => b.name.length - a.name.length)
   for (const { agent, name } of names) {
-    for (const start of placesOf(text, name)) {
+    for (const start of findPlaces(text, name)) {
       const end = start + name.length
       if (taken[start] === 1 || taken[end - 1] === 1) continue
       taken.fill(1, start, end)
@@ -81,7 +84,7 @@ const wordBefore = /[\p{L}\p{N}_-]$|[\p{L}\p{N}]\.$/u
 const wordAfter = /^(?:[\p{L}\p{N}_-]|\.[\p{L}\p{N}])/u
 
 /** Where a name stands as whole words, in any case. */
-function* placesOf(text: string, name: string): Generator<number> {
+function* findPlaces(text: string, name: string): Generator<number> {
   const [where, what] = [lowered(text), lowered(name)]
   for (let at = where.indexOf(what); at >= 0; at = where.indexOf(what, at + what.length)) {
     if (
@@ -100,10 +103,9 @@ function lowered(text: string): string {
   return lower.length === text.length ? lower : text
 }
 
-const namesOf = (agent: Agent): string[] =>
+const listNames = (agent: Agent): string[] =>
   [agent.name, agent.title ?? ''].filter((name) => name.trim() !== '')
 const callName = (agent: Agent): string => agent.title ?? agent.name
-const agentsOf = (mentions: readonly Mention[]): Agent[] => [...new Set(mentions.map(({ agent }) => agent))]
 
 /**
  * Nobody else is named in what is handed on: the one who is asked would call them again, or come back to the
@@ -123,15 +125,11 @@ function messageFor(agent: Agent, text: string, mentions: readonly Mention[]): s
 
 async function askAgent(turn: ScriptedTurn, agent: Agent, message: string): Promise<string> {
   const { ok, value } = await turn.tool('call_agent', { agent_id: agent.name, message })
-  if (ok) return `${callName(agent)} answered: ${textOf(value, 'response')}`
-  const said = textOf(value, 'response')
-  return `${callName(agent)} did not answer (${textOf(value, 'outcome') || 'refused'}): ${textOf(value, 'error') || 'no reason was given.'}${said === '' ? '' : ` So far it had said: ${said}`}`
-}
-
-/** A refusal that comes before the tool itself has its words one level deeper. */
-function textOf(value: Json, field: string): string {
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return ''
-  const found = value[field]
-  if (typeof found === 'string') return found
-  return field === 'error' && found !== null && found !== undefined ? textOf(found, 'message') : ''
+  const said = textAt(value, 'response')
+  if (ok) return `${callName(agent)} answered: ${said}`
+  // A refusal that comes before the tool itself has its words one level deeper.
+  const refusal = isRecord(value) ? textAt(value['error'], 'message') : ''
+  const why = textAt(value, 'error') || refusal || 'no reason was given.'
+  const soFar = said === '' ? '' : ` So far it had said: ${said}`
+  return `${callName(agent)} did not answer (${textAt(value, 'outcome') || 'refused'}): ${why}${soFar}`
 }

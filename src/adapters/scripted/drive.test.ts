@@ -90,7 +90,9 @@ describe('scripted rules', () => {
       (await run([{ say: 'x{{input.constructor.name}}{{input.__proto__}}' }], { input: {} })).outcome.output,
     ).toBe('x')
   })
+})
 
+describe('scripted rules in a loop', () => {
   it('fails clearly when no rule fits', async () => {
     const { outcome } = await run([{ when: { task: 'other' }, say: 'x' }])
     expect(outcome).toMatchObject({

@@ -3,6 +3,7 @@
  * when it runs again.
  */
 import type { Agent } from '../../model/agent.ts'
+import { faultMessage } from '../../model/contained.ts'
 import type { Json } from '../../model/json.ts'
 import { BudgetExhausted } from '../../runtime/kernel/faults.ts'
 import { type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
@@ -38,7 +39,7 @@ export async function runFunction(
   modelName: string,
 ): Promise<TurnOutcome> {
   signal.throwIfAborted()
-  const run = functionRun(turn, steps, signal, estimate, modelName)
+  const run = startRun(turn, steps, signal, estimate, modelName)
   const end = (outcome: TurnOutcome['outcome'], output: string, error: string | null): TurnOutcome => ({
     outcome,
     output,
@@ -54,51 +55,53 @@ export async function runFunction(
       return end('budget_exhausted', run.said(), 'the token budget is used up')
     // What the runtime itself threw is not the function's failure.
     if (run.isOurs(error)) throw error
-    return end(
-      'failed',
-      run.said(),
-      `script_failed: ${error instanceof Error ? error.message : String(error)}`,
-    )
+    return end('failed', run.said(), `script_failed: ${faultMessage(error)}`)
   }
 }
 
-function functionRun(
+function startRun(
   turn: TurnInput,
   steps: Steps,
   signal: AbortSignal,
   estimate: EstimateUsage,
   modelName: string,
 ) {
-  const messages: LoopMessage[] = historyMessages(turn.history)
-  messages.push({ role: 'user', text: turn.prompt })
+  const messages: LoopMessage[] = [...historyMessages(turn.history), { role: 'user', text: turn.prompt }]
   const ours = new Set<unknown>()
   let iterations = 0
   let tools = 0
   let said = ''
-  const noted = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work
-    } catch (error) {
-      ours.add(error)
-      throw error
-    }
+  const note = (error: unknown): never => {
+    ours.add(error)
+    throw error
   }
-  const think = async (text: string, pace?: () => Promise<void>): Promise<string> => {
-    iterations += 1
-    const request = {
-      system: turn.system,
-      messages,
-      tools: turn.tools,
-      maxOutputTokens: null,
-      iteration: iterations,
-      idempotencyKey: `${turn.turn.id}-${iterations}`,
-    }
-    const answer = await noted(
-      steps.step<Omit<LoopAnswer, 'usage'>>(
-        'model',
-        modelName,
-        { iteration: iterations, tail: [{ role: 'assistant', text }] },
-        async () => {
+  const scripted: ScriptedTurn = {
+    ...turn,
+    signal,
+    async tool(name, input) {
+      tools += 1
+      const id = `call-${tools}`
+      const { ok, value } = await steps.tool(name, input).catch(note)
+      messages.push({ role: 'tool', id, name, ok, value })
+      return { ok, value }
+    },
+    say(text) {
+      said += text
+      steps.emit(text)
+    },
+    async think(text, pace) {
+      iterations += 1
+      const request = {
+        system: turn.system,
+        messages,
+        tools: turn.tools,
+        maxOutputTokens: null,
+        iteration: iterations,
+        idempotencyKey: `${turn.turn.id}-${iterations}`,
+      }
+      const asked = { iteration: iterations, tail: [{ role: 'assistant', text }] }
+      const answer = await steps
+        .step<Omit<LoopAnswer, 'usage'>>('model', modelName, asked, async () => {
           await estimate.ahead(request, text)
           const usage = estimate(request, text, [])
           const left = steps.tokensLeft()
@@ -106,38 +109,12 @@ function functionRun(
             throw new BudgetExhausted(`${left} tokens are left`) // R7
           await speak(text, steps, pace)
           return { value: { text, toolCalls: [], finish: 'stop' }, usage }
-        },
-      ),
-    )
-    messages.push({ role: 'assistant', text: answer.text, toolCalls: [] })
-    said = answer.text
-    return answer.text
-  }
-  const tool = async (name: string, input: Json): Promise<ToolAnswer> => {
-    tools += 1
-    const id = `call-${tools}`
-    const answer = await noted(steps.tool(name, input))
-    messages.push({ role: 'tool', id, name, ok: answer.ok, value: answer.value })
-    return answer
-  }
-  const say = (text: string): void => {
-    said += text
-    steps.emit(text)
-  }
-  const { task, input, prompt, system, history, agent, callable } = turn
-  const scripted: ScriptedTurn = {
-    task,
-    input,
-    prompt,
-    system,
-    history,
-    tools: turn.tools,
-    agent,
-    callable,
-    signal,
-    tool,
-    say,
-    think,
+        })
+        .catch(note)
+      messages.push({ role: 'assistant', text: answer.text, toolCalls: [] })
+      said = answer.text
+      return answer.text
+    },
   }
   return {
     scripted,
@@ -158,14 +135,12 @@ async function speak(text: string, steps: Steps, pace: (() => Promise<void>) | u
 
 /** A function that does not listen to the signal is left behind; the turn ends without it. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: (() => void) | null = null
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-  })
+  const { promise: stopped, reject } = Promise.withResolvers<never>()
+  const stop = (): void => reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
   try {
     return await Promise.race([work, stopped])
   } finally {
-    if (stop !== null) signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', stop)
   }
 }

@@ -1,4 +1,4 @@
-/** Scripts as data: rules that stand in for a model. The first rule that fits answers. */
+/** Scripts as data: rules instead of a model. The first rule that fits answers. */
 import { z } from 'zod'
 import { Json } from '../../model/json.ts'
 import { templateProblem } from './template.ts'
@@ -23,14 +23,16 @@ const Matcher = z.union([
 export type Matcher = z.infer<typeof Matcher>
 
 const Template = z.string().check((context) => {
-  const problem = templateProblem(context.value)
-  if (problem !== null) context.issues.push({ code: 'custom', message: problem, input: context.value })
+  addProblem(context, templateProblem(context.value))
 })
 
 const TemplateJson = Json.check((context) => {
-  const problem = problemIn(context.value)
-  if (problem !== null) context.issues.push({ code: 'custom', message: problem, input: context.value })
+  addProblem(context, findProblem(context.value))
 })
+
+function addProblem({ issues, value }: z.core.ParsePayload<unknown>, problem: string | null): void {
+  if (problem !== null) issues.push({ code: 'custom', message: problem, input: value })
+}
 
 export const Rule = z
   .strictObject({
@@ -82,14 +84,14 @@ export type CompiledRule = { rule: Rule; fits: (state: ScriptState) => boolean }
 
 /** Regular expressions are made once per script, not once per turn. */
 export const compileScript = (script: Script): CompiledRule[] =>
-  script.map((rule) => ({ rule, fits: fitsOf(rule) }))
+  script.map((rule) => ({ rule, fits: compileWhen(rule) }))
 
-function fitsOf(rule: Rule): (state: ScriptState) => boolean {
+function compileWhen(rule: Rule): (state: ScriptState) => boolean {
   const when = rule.when
   if (when === undefined) return () => true
-  const task = testOf(when.task)
-  const prompt = testOf(when.prompt)
-  const result = testOf(when.result)
+  const task = compileMatcher(when.task)
+  const prompt = compileMatcher(when.prompt)
+  const result = compileMatcher(when.result)
   return (state) => {
     const last = state.results.at(-1)
     if (when.iteration !== undefined && when.iteration !== state.iteration) return false
@@ -101,7 +103,7 @@ function fitsOf(rule: Rule): (state: ScriptState) => boolean {
   }
 }
 
-function testOf(matcher: Matcher | undefined): ((text: string) => boolean) | null {
+function compileMatcher(matcher: Matcher | undefined): ((text: string) => boolean) | null {
   if (matcher === undefined) return null
   if (typeof matcher === 'string') return (text) => text.includes(matcher)
   if ('contains' in matcher) return (text) => text.includes(matcher.contains)
@@ -120,12 +122,8 @@ function compiles(source: string, flags: string): boolean {
   }
 }
 
-function problemIn(value: Json): string | null {
+function findProblem(value: Json): string | null {
   if (typeof value === 'string') return templateProblem(value)
-  if (value === null || typeof value !== 'object') return null
-  for (const part of Object.values(value)) {
-    const problem = problemIn(part)
-    if (problem !== null) return problem
-  }
-  return null
+  const parts = value === null || typeof value !== 'object' ? [] : Object.values(value)
+  return parts.map(findProblem).find((problem) => problem !== null) ?? null
 }

@@ -6,6 +6,8 @@ import { isRefusal } from '../../model/refusal.ts'
 
 const roots = ['agent', 'task', 'prompt', 'input', 'iteration', 'result', 'results'] as const
 
+const isRoot = (name: string): name is (typeof roots)[number] => (roots as readonly string[]).includes(name)
+
 const holes = /\{\{([^{}]*)\}\}/g
 const onlyHole = /^\{\{([^{}]*)\}\}$/
 
@@ -13,7 +15,7 @@ const onlyHole = /^\{\{([^{}]*)\}\}$/
 export function templateProblem(text: string): string | null {
   for (const [hole, path = ''] of text.matchAll(holes)) {
     const root = path.trim().split('.')[0] ?? ''
-    if (!(roots as readonly string[]).includes(root))
+    if (!isRoot(root))
       return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
   }
   return null
@@ -28,10 +30,7 @@ export function fillText(template: string, state: ScriptState): string {
   })
 }
 
-/**
- * A text that is one hole and nothing else becomes the value itself, so that objects can be handed on as
- * objects.
- */
+/** A text that is only one hole becomes the value itself, so that objects are handed on as objects. */
 export function fillJson(template: Json, state: ScriptState): Json {
   if (typeof template === 'string') {
     const path = onlyHole.exec(template)?.[1]
@@ -44,40 +43,21 @@ export function fillJson(template: Json, state: ScriptState): Json {
 
 function valueAt(path: string, state: ScriptState): Json | undefined {
   const [root, ...names] = path.trim().split('.')
-  let value = rootOf(root ?? '', state)
-  for (const name of names) value = fieldOf(value, name)
+  let value = readRoot(root ?? '', state)
+  for (const name of names) value = readField(value, name)
   return value
 }
 
-function rootOf(root: string, state: ScriptState): Json | undefined {
-  switch (root) {
-    case 'agent':
-      return state.agent
-    case 'task':
-      return state.task
-    case 'prompt':
-      return state.prompt
-    case 'input':
-      return state.input
-    case 'iteration':
-      return state.iteration
-    case 'result':
-      return state.results.at(-1)?.value
-    case 'results':
-      return state.results.map((result) => result.value)
-    default:
-      return undefined
-  }
+function readRoot(root: string, state: ScriptState): Json | undefined {
+  if (!isRoot(root)) return undefined
+  if (root === 'result') return state.results.at(-1)?.value
+  return root === 'results' ? state.results.map((result) => result.value) : state[root]
 }
 
 /** Results can be JSON as text; a path into one reads it. */
-function fieldOf(value: Json | undefined, name: string): Json | undefined {
-  const holder = typeof value === 'string' ? parsed(value) : value
+function readField(value: Json | undefined, name: string): Json | undefined {
+  const parsed = typeof value === 'string' ? parseJson(value, 'result') : { value }
+  const holder = isRefusal(parsed) ? null : parsed.value
   if (holder === null || typeof holder !== 'object' || !Object.hasOwn(holder, name)) return undefined
   return (holder as Record<string, Json>)[name]
-}
-
-function parsed(text: string): Json | undefined {
-  const found = parseJson(text, 'result')
-  return isRefusal(found) ? undefined : (found.value as Json)
 }

@@ -9,13 +9,10 @@ import { nextRound } from '../../runtime/kernel/system-clock.ts'
 
 /**
  * The encoding merges within one piece (a word, a run of spaces or signs), in time that grows with the square
- * of the piece: 64,000 times "a" took 2 s.
- * So a longer piece is cut into parts of this many UTF-16 units, each counted alone. The count is exact for
- * every text whose pieces are shorter,
- * and off by a token or three at each cut otherwise, in practice too high. So the time grows with the text. A
- * megabyte of random letters still takes about 2 s,
- * of one letter a few milliseconds: long texts are counted in slices (`gently`) wherever somebody can wait
- * for it.
+ * of the piece: 64,000 times "a" took 2 s. So a longer piece is cut into parts of this many UTF-16 units,
+ * each counted alone. The count is exact for every text whose pieces are shorter, and off by a token or three
+ * at each cut otherwise, in practice too high. A megabyte of random letters still takes about 2 s, of one
+ * letter a few milliseconds: long texts are counted in slices (`gently`) wherever the caller can wait for it.
  */
 const pieceUnitsMax = 256
 
@@ -73,7 +70,7 @@ function countWith({
 
 /** So many units are counted at once: at worst some milliseconds. */
 const sliceUnits = 512
-/** Long texts whose counts are kept: whoever asks again asks soon. */
+/** Long texts whose counts are kept: the same text is asked for again soon. */
 const keptTextsMax = 8
 
 /** One long text after another, so that a slice of only one of them is counted before others run. */

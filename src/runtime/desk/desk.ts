@@ -4,6 +4,7 @@
  * this, and reach nothing else.
  */
 import type { Refusal } from '../../model/refusal.ts'
+import { parseTraceparent } from '../../model/trace.ts'
 import { createFeed } from '../look/feed.ts'
 import type { StoreHealth } from '../kernel/store-health.ts'
 import { agentDesk, type AgentDesk } from './agents.ts'
@@ -47,10 +48,11 @@ export function openDesks(parts: DeskParts): Desks {
         who: { kind: 'user' },
         act: null,
         signal: never,
-        trace: null,
         open: true,
         client: null,
         ...given,
+        // What is not a trace is no reason to refuse the request.
+        trace: parseTraceparent(given.trace) === null ? null : (given.trace ?? null),
       }
       const gate = openGate(parts, asker)
       // Most requests need one noun.

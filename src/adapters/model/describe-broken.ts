@@ -3,12 +3,12 @@
  * can help.
  */
 import { AISDKError, APICallError } from '@ai-sdk/provider'
+import { textAt } from '../../model/json.ts'
 import { createMasker } from '../../model/mask-secrets.ts'
 import { secretMark } from '../../model/secret-mark.ts'
 import { preview } from '../../model/text.ts'
 import type { ProviderFaultCode } from '../../runtime/kernel/faults.ts'
 import { BadStream, Stalled, StreamError } from './receive.ts'
-import { isRefusal } from '../../model/refusal.ts'
 
 export type Broken = {
   code: ProviderFaultCode
@@ -34,58 +34,49 @@ export function describeBroken(error: unknown, redact: (text: string) => string)
 function classify(error: unknown): Broken {
   if (error instanceof Stalled) return plain('provider_stalled', error.message)
   if (error instanceof BadStream)
-    return {
-      ...plain(error.kind === 'cut' ? 'provider_cut' : 'provider_garbage', error.message),
-      retry: error.kind === 'cut',
-    }
-  // The provider's package read on before it handed the stream over: what it says of that hides what we
-  // found.
+    return error.kind === 'cut' ? cut(error.message) : plain('provider_garbage', error.message)
+  // The provider's package read on before it handed the stream over, and its own error hides what we found.
   if (APICallError.isInstance(error) && error.cause instanceof BadStream) return classify(error.cause)
-  if (APICallError.isInstance(error)) return ofApiCall(error)
+  if (APICallError.isInstance(error)) return classifyApiCall(error)
   if (AISDKError.isInstance(error)) {
-    if (error.message.includes('without a finish reason'))
-      return { ...plain('provider_cut', error.message), retry: true }
+    if (error.message.includes('without a finish reason')) return cut(error.message)
     return plain(garbageNames.has(error.name) ? 'provider_garbage' : 'provider_error', error.message)
   }
-  if (error instanceof Error) return ofError(error)
-  return ofUnknown(error)
+  if (error instanceof Error) return classifyError(error)
+  return classifyUnknown(error)
 }
 
-function ofApiCall(error: APICallError): Broken {
+function classifyApiCall(error: APICallError): Broken {
   const status = error.statusCode ?? null
   const answered = status !== null && status >= 400
   // A success status on an error means that the connection broke while the body was read.
-  if (!answered && status !== null)
-    return { code: 'provider_cut', detail: causeOf(error), status, retry: true, retryAfterMs: null }
+  if (!answered && status !== null) return { ...cut(describeCause(error)), status }
   return {
     code: 'provider_error',
-    detail: answered ? `${status} ${error.message}` : causeOf(error),
+    detail: answered ? `${status} ${error.message}` : describeCause(error),
     status,
-    retry: answered ? status === 408 || status === 429 || status >= 500 : error.isRetryable,
-    retryAfterMs: retryAfterOf(error.responseHeaders ?? {}),
+    retry: answered ? isTransient(status) : error.isRetryable,
+    retryAfterMs: readRetryAfter(error.responseHeaders ?? {}),
   }
 }
 
-function ofError(error: Error): Broken {
+function classifyError(error: Error): Broken {
   if (garbageWords.test(error.message)) return plain('provider_garbage', error.message)
-  if (cutWords.test(error.message)) return { ...plain('provider_cut', error.message), retry: true }
+  if (cutWords.test(error.message)) return cut(error.message)
   return plain('provider_error', error.message === '' ? error.name : error.message)
 }
 
 /** Errors inside a stream are plain objects, each provider's in its own shape. */
-function ofUnknown(error: unknown): Broken {
+function classifyUnknown(error: unknown): Broken {
   if (error === null || typeof error !== 'object') return plain('provider_error', String(error))
   const { message, type, statusCode } = error as { message?: unknown; type?: unknown; statusCode?: unknown }
   const status = typeof statusCode === 'number' ? statusCode : null
   const words = [status, type, message].filter((word) => typeof word === 'string' || typeof word === 'number')
-  return {
-    code: 'provider_error',
-    detail: words.length > 0 ? words.join(' ') : 'an error without a message',
-    status,
-    retry: status !== null && (status === 408 || status === 429 || status >= 500),
-    retryAfterMs: null,
-  }
+  const detail = words.length > 0 ? words.join(' ') : 'an error without a message'
+  return { ...plain('provider_error', detail), status, retry: status !== null && isTransient(status) }
 }
+
+const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
 const plain = (code: ProviderFaultCode, detail: string): Broken => ({
   code,
@@ -95,9 +86,12 @@ const plain = (code: ProviderFaultCode, detail: string): Broken => ({
   retryAfterMs: null,
 })
 
-function causeOf(error: Error): string {
-  const cause = error.cause
-  const code = cause instanceof Error && isRefusal(cause) && typeof cause.code === 'string' ? cause.code : ''
+/** The connection broke before the answer was whole: a retry may help. */
+const cut = (detail: string): Broken => ({ ...plain('provider_cut', detail), retry: true })
+
+function describeCause(error: Error): string {
+  const { cause } = error
+  const code = textAt(cause, 'code')
   const words =
     cause instanceof Error && cause.message !== '' && !error.message.includes(cause.message)
       ? `${error.message} (${cause.message})`
@@ -106,7 +100,7 @@ function causeOf(error: Error): string {
 }
 
 /** Both are durations in the providers that we know; a date is rare and then our own pause is used. */
-function retryAfterOf(headers: Record<string, string>): number | null {
+function readRetryAfter(headers: Record<string, string>): number | null {
   const ms = Number.parseFloat(headers['retry-after-ms'] ?? '')
   if (Number.isFinite(ms) && ms >= 0) return ms
   const seconds = /^\s*\d+(\.\d+)?\s*$/.test(headers['retry-after'] ?? '')

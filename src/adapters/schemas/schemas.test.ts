@@ -2,8 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { longestStall } from '../../../test/kits/linear.ts'
 import type { Json } from '../../model/json.ts'
 import type { SchemaCheck, Schemas } from '../../runtime/kernel/ports.ts'
-import { inlineSchemas } from './inline-schemas.ts'
-import { workerSchemas } from './worker-schemas.ts'
+import { inlineSchemas, workerSchemas } from './schemas.ts'
 
 /** The time is real: where nothing is meant to run out, there is plenty, for machines that are busy. */
 const patient = workerSchemas({ msMax: 15_000 })
@@ -47,7 +46,7 @@ test.each([
   },
 )
 
-test('a schema that answers with a promise is refused: it would have let everything pass, and then ended the process', async () => {
+test('a schema that answers with a promise is refused: it would let everything pass', async () => {
   for (const schemas of [patient, inlineSchemas]) {
     expect(await check(schemas, { $async: true, type: 'object' }, '"text"')).toMatchObject({
       kind: 'refused',
