@@ -3,7 +3,7 @@
  * own.
  */
 import { describe, expect, test, vi } from 'vitest'
-import { waitingWords } from '../../src/cli/reach/leave.ts'
+import { describeWait } from '../../src/cli/reach/own-server.ts'
 import { cli, json, patience, project, start, type Started } from '../kits/cli.ts'
 
 vi.setConfig(patience)
@@ -120,5 +120,5 @@ describe('a command that must wait for a turn of another one', () => {
   })
 
   test('says how many there are where none can be named', () =>
-    expect(waitingWords([], 2)).toMatch(/^2 turns still run,/))
+    expect(describeWait([], 2)).toMatch(/^2 turns still run,/))
 })

@@ -1,18 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { Agent } from '../../model/agent.ts'
-import { agentFinding, nodeFinding } from '../setup/doctor-checks.ts'
-import { findingLines } from './doctor.ts'
+import { checkAgent } from '../setup/doctor-agents.ts'
+import { checkNode } from '../setup/doctor-checks.ts'
+import { renderFindings } from './doctor.ts'
 
 const agent = (more: object): Agent => Agent.parse({ name: 'a', ...more })
 
 describe('the doctor', () => {
   test('knows which Node is new enough', () => {
-    expect(['24.15.0', '24.21.3', '25.0.0'].map((version) => nodeFinding(version).state)).toEqual([
+    expect(['24.15.0', '24.21.3', '25.0.0'].map((version) => checkNode(version).state)).toEqual([
       'ok',
       'ok',
       'ok',
     ])
-    expect(['24.14.9', '22.20.0', '20.1.0'].map((version) => nodeFinding(version).state)).toEqual([
+    expect(['24.14.9', '22.20.0', '20.1.0'].map((version) => checkNode(version).state)).toEqual([
       'problem',
       'problem',
       'problem',
@@ -35,7 +36,7 @@ describe('the doctor', () => {
       local: { kind: 'openai-compatible', baseURL: 'http://127.0.0.1:1' },
       keyed: { kind: 'openai', apiKeyEnv: 'MY_KEY' },
     } as const
-    expect(agentFinding(agent(given), providers, env)).toMatchObject({
+    expect(checkAgent(agent(given), providers, env)).toMatchObject({
       state,
       says: expect.stringContaining(says) as unknown,
     })
@@ -58,7 +59,7 @@ describe('the doctor', () => {
       'a: scripted',
     ],
   ])('says of a scripted agent with the tools %j and the script %j: %s', (tools, script, state, says) => {
-    expect(agentFinding(agent({ driver: 'scripted', tools }), {}, {}, script)).toMatchObject({
+    expect(checkAgent(agent({ driver: 'scripted', tools }), {}, {}, script)).toMatchObject({
       state,
       says: expect.stringContaining(says) as unknown,
     })
@@ -66,10 +67,10 @@ describe('the doctor', () => {
 
   test('puts what to do under what is wrong', () => {
     expect(
-      findingLines(
+      renderFindings(
         [
           { what: 'node', state: 'ok', says: '24', todo: null },
-          { what: 'configuration', state: 'problem', says: 'one\ntwo', todo: 'Mend it.' },
+          { what: 'configuration', state: 'problem', says: 'one\ntwo', todo: 'Fix it.' },
         ],
         false,
       ),
@@ -77,7 +78,7 @@ describe('the doctor', () => {
       'ok       node           24',
       'problem  configuration  one',
       '                        two',
-      '                        → Mend it.',
+      '                        → Fix it.',
     ])
   })
 })

@@ -18,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../config.ts'
 import type { CommandInput } from '../command.ts'
 import { init, initIn } from './init.ts'
-import { mcpClients, ownProcess, type Surroundings } from '../setup/init-entries.ts'
+import { mcpClients, chooseProcess, type Surroundings } from '../setup/init-entries.ts'
 
 const own = { node: '/opt/node', script: '/opt/tieline/bin/tieline.js' }
 
@@ -312,25 +312,25 @@ describe('which clients', () => {
 
 test('the command is the program by name where every shell finds it, and otherwise the files that run now', async () => {
   const program = await put('bin/tieline', '')
-  expect(ownProcess({ ...at, env: { PATH: dirname(program) } }, own)).toEqual({
+  expect(chooseProcess({ ...at, env: { PATH: dirname(program) } }, own)).toEqual({
     kind: 'process',
     command: 'tieline',
     args: ['mcp'],
   })
   const hidden = await put('x/node_modules/.bin/tieline', '')
-  expect(ownProcess({ ...at, env: { PATH: dirname(hidden) } }, own)).toEqual({
+  expect(chooseProcess({ ...at, env: { PATH: dirname(hidden) } }, own)).toEqual({
     kind: 'process',
     command: '/opt/node',
     args: [own.script, 'mcp'],
   })
   const inProject = await put('has/node_modules/.bin/tieline', '')
-  expect(ownProcess({ ...at, cwd: join(dirname(inProject), '..', '..') }, own)).toEqual({
+  expect(chooseProcess({ ...at, cwd: join(dirname(inProject), '..', '..') }, own)).toEqual({
     kind: 'process',
     command: 'npx',
     args: ['tieline', 'mcp'],
   })
   expect(
-    ownProcess(at, { ...own, script: '/home/me/.npm/_npx/1/node_modules/tieline/bin/tieline.js' }),
+    chooseProcess(at, { ...own, script: '/home/me/.npm/_npx/1/node_modules/tieline/bin/tieline.js' }),
   ).toEqual({ kind: 'process', command: 'npx', args: ['-y', 'tieline', 'mcp'] })
 })
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { Event, type EventType } from '../../model/event.ts'
-import { eventLine, newNames } from './event-lines.ts'
+import { renderEvent, trackNames } from './event-lines.ts'
 
 const at = Date.UTC(2026, 0, 1, 12, 30, 5, 42)
 const place = { session: 'ses_a', turn: 'turn_1' } as const
-const line = (event: object, names = newNames()): string => {
+const line = (event: object, names = trackNames()): string => {
   names.learn(event as Event)
-  return eventLine({ seq: '1', at, sessionId: 'ses_a', event: event as Event }, names).replace(
+  return renderEvent({ seq: '1', at, sessionId: 'ses_a', event: event as Event }, names).replace(
     /^\d\d:\d\d:05\.042 {2}/,
     '',
   )
@@ -15,7 +15,7 @@ const line = (event: object, names = newNames()): string => {
 describe('an event as a line', () => {
   test('names the agent where it has been heard of, and the session otherwise', () => {
     expect(line({ type: 'turn.started', ...place })).toBe('ses_a  begins')
-    const names = newNames()
+    const names = trackNames()
     names.add('ses_a', 'Ada')
     expect(line({ type: 'turn.started', ...place }, names)).toBe('Ada  begins')
     expect(

@@ -3,9 +3,9 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Event, Grant, StoredEvent } from '../../model/event.ts'
 import type { CallId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
-import { plainLines } from './plain-lines.ts'
-import { rendered } from './terminal.ts'
-import { treeLines } from './tree-lines.ts'
+import { renderCalls } from './face.ts'
+import { renderControls } from './terminal.ts'
+import { renderTree } from './tree-lines.ts'
 import type { Delta } from '../../wire/log.ts'
 import { emptyTree, foldDelta, foldEvent, buildNodes, sumTokens, withoutClients, type Tree } from './tree.ts'
 import { displayWidth } from './width.ts'
@@ -140,11 +140,11 @@ const delta = (name: string, step: number, text: string): Delta => ({
 
 const fold = (events: readonly StoredEvent[], tree: Tree = emptyTree): Tree => events.reduce(foldEvent, tree)
 const lines = (tree: Tree, now: number, width = 71, rows = 40): string[] =>
-  treeLines(tree, at0 + now, { width, rows, colour: false })
+  renderTree(tree, at0 + now, { width, rows, colour: false })
 function plain(events: readonly StoredEvent[]): string[] {
   let tree = emptyTree
   return events.flatMap((event) => {
-    const shown = plainLines(tree, event)
+    const shown = renderCalls(tree, event)
     tree = foldEvent(tree, event)
     return shown
   })
@@ -455,12 +455,12 @@ describe('text of others', () => {
   test('colours add nothing but colours', () => {
     const tree = fold([...nasty, ...oneCall.slice(3)])
     const view = { width: 80, rows: 40 }
-    expect(treeLines(tree, at0, { ...view, colour: true }).map(stripVTControlCharacters)).toEqual(
-      treeLines(tree, at0, { ...view, colour: false }),
+    expect(renderTree(tree, at0, { ...view, colour: true }).map(stripVTControlCharacters)).toEqual(
+      renderTree(tree, at0, { ...view, colour: false }),
     )
     expect(
-      treeLines(tree, at0, { ...view, colour: true })
-        .map(rendered)
+      renderTree(tree, at0, { ...view, colour: true })
+        .map(renderControls)
         .join(''),
     ).toContain('\u001b[1mplanner\u001b[22m')
   })
