@@ -112,7 +112,8 @@ describe('a command that must wait for a turn of another one', () => {
     await next.says('waits for it')
     expect(next.err()).toMatch(
       new RegExp(
-        `slow still works in ${id} \\(\\d+m left\\), begun by another command or left by an earlier one.*Ctrl-C leaves it.*"tieline cancel ${id}" ends it`,
+        `slow still works in ${id} \\(\\d+m left\\), begun by another command or left by an earlier one` +
+          `.*Ctrl-C leaves it.*"tieline cancel ${id}" ends it`,
       ),
     )
     expect(await cli(cwd, 'cancel', id)).toMatchObject({ code: 0 })

@@ -20,7 +20,8 @@ test('a message waits in the inbox, is listed for a person, accepted once, and w
   const listed = await cli(place.cwd, 'inbox')
   expect(listed.out).toMatch(
     new RegExp(
-      `^For boss \\(${session}\\): one message waits\\n 1  the user  letter +[\\d.]+s ago\\n    when you have time\\n    tieline accept ${session} `,
+      `^For boss \\(${session}\\): one message waits\\n 1  the user  letter +[\\d.]+s ago\\n` +
+        `    when you have time\\n    tieline accept ${session} `,
     ),
   )
   expect(json<{ id: string }[]>(await cli(place.cwd, 'inbox', session, '--json'))).toMatchObject([

@@ -115,7 +115,7 @@ describe('questions', () => {
 })
 
 describe('mail', () => {
-  test('is drafted, revised, sent, listed, accepted once, followed as a thread, and declined; a session can be forked', async () => {
+  test('is drafted, revised, sent, accepted once, threaded and declined; a session can be forked', async () => {
     const { client, cwd } = await started()
     const { sessionId } = await client.sessions.create({ cwd, agent: 'helper', initialMessage: 'hello' })
     await client.sessions.wait(sessionId)

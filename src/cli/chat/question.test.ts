@@ -27,7 +27,7 @@ describe('a permission question', () => {
     ).toEqual(['', '    rm -rf x on behalf of you. Allow? [y/N]', '    Allow? [y/N] ', '', 'Allow? [y/N] '])
   })
 
-  test('shows everything that would run: nothing is hidden by a line break, a control character, an unseen one or its length', () => {
+  test('shows everything that would run, also after line breaks, control characters and long text', () => {
     const sly = renderQuestion({
       ...asked,
       input: { command: 'echo ok\nrm -rf x\r\u001b[2K\u001b[1Aecho \u202eok\u200b' },

@@ -19,7 +19,8 @@ test('a no of the file system names the directory and what to do', () => {
   const file = join(cwd, 'f')
   writeFileSync(file, '')
   expect(describeSystemFault(thrown(() => mkdirSync(file)))).toBe(
-    `${file} is a file, but a directory is needed: choose another data directory with --data-dir DIR or TIELINE_DATA_DIR.`,
+    `${file} is a file, but a directory is needed: ` +
+      'choose another data directory with --data-dir DIR or TIELINE_DATA_DIR.',
   )
   expect(describeSystemFault(thrown(() => mkdirSync(join(file, 'x'), { recursive: true })))).toContain(
     `${join(file, 'x')} cannot be there, because a part of it is a file`,

@@ -20,11 +20,12 @@ describe('an entry is added', () => {
   ])('to %s', (_what, before, after) => expect(addEntry(before, path, entry)).toBe(after))
 
   test('and comments, order, indentation and commas stay as they are', () => {
-    const before =
-      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n\t},\n}\n'
-    expect(addEntry(before, path, entry)).toBe(
-      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n\t\t"ours": {\n\t\t\t"command": "x",\n\t\t\t"args": [\n\t\t\t\t"y"\n\t\t\t]\n\t\t}\n\t},\n}\n',
-    )
+    const [before, after] = [
+      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n',
+      '\t},\n}\n',
+    ]
+    const added = '\t\t"ours": {\n\t\t\t"command": "x",\n\t\t\t"args": [\n\t\t\t\t"y"\n\t\t\t]\n\t\t}\n'
+    expect(addEntry(`${before}${after}`, path, entry)).toBe(`${before}${added}${after}`)
   })
 
   test('after a comment that follows the last member', () => {

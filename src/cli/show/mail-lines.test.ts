@@ -78,7 +78,7 @@ test('the user’s own inbox is called so, and what has no room is counted', () 
   expect(renderInbox([], view())).toEqual(['No messages wait.'])
 })
 
-test('whatever a message says, it stays on its lines: no line is wider than the terminal, and nothing moves the cursor', () => {
+test('no line of a message is wider than the terminal, and none moves the cursor', () => {
   for (const width of [20, 40, 80]) {
     const message = letter({
       from: `ses_${'x'.repeat(100)}`,

@@ -5,8 +5,11 @@ let segmenter: Intl.Segmenter | undefined
 const splitGraphemes = (text: string): Iterable<Intl.SegmentData> =>
   (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)
 const narrow = /^[\x20-\x7e\u00a0-\u02ff]*$/
-const wide =
-  /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+const scripts = ['Han', 'Hiragana', 'Katakana', 'Hangul'].map((name) => `\\p{Script=${name}}`).join('')
+const wide = new RegExp(
+  `\\p{Emoji_Presentation}|\\ufe0f|[${scripts}\\u3000-\\u303e\\uff01-\\uff60\\uffe0-\\uffe6]`,
+  'u',
+)
 const nothing = /^[\p{Mark}\p{Format}]*$/u
 
 const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 : wide.test(grapheme) ? 2 : 1)
