@@ -68,7 +68,7 @@ test('a draft is kept, changed, listed and released; a part of an id that fits n
   expect((await cli(place.cwd, 'inbox', '--dead')).out).toBe('There are no dead letters.\n')
 })
 
-test('the draft of an agent is listed, changed and released by whoever sits at the terminal', async () => {
+test('the draft of an agent is listed, changed and released by the user', async () => {
   const { session } = json<{ session: string }>(await cli(place.cwd, 'run', 'tea', '--json'))
   const { url } = JSON.parse(
     server

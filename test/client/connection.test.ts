@@ -12,7 +12,7 @@ import type { Fetch } from '../../src/client/request.ts'
 import { surroundings } from '../../src/client/surroundings.ts'
 import { ServerUnreachable } from '../../src/client/tieline-error.ts'
 import { serve, type ServeOptions } from '../../src/serve.ts'
-import { agents, refusalOf, scratch, started } from '../kits/client.ts'
+import { agents, readRefusal, scratch, started } from '../kits/client.ts'
 
 describe('a connection that breaks', () => {
   test('after the server has acted is tried again with the same key, and nothing happens twice', async () => {
@@ -81,7 +81,7 @@ describe('a connection that breaks', () => {
     })
     expect(await client.agents()).toEqual([])
     asked = -1000
-    expect(await refusalOf(client.agents())).toMatchObject({ code: 'unavailable', status: 503 })
+    expect(await readRefusal(client.agents())).toMatchObject({ code: 'unavailable', status: 503 })
   })
 })
 
@@ -168,7 +168,7 @@ test('events of some sessions only, from now on', async () => {
   stop.abort()
   await reading
   expect([...seen]).toEqual([two.sessionId])
-  expect(await refusalOf(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({
+  expect(await readRefusal(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({
     code: 'session_unknown',
   })
 })

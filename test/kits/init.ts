@@ -9,7 +9,7 @@ import type { Surroundings } from '../../src/cli/setup/init-entries.ts'
 
 export const own = { node: '/opt/node', script: '/opt/tieline/bin/tieline.js' }
 
-/** Made anew for each test. */
+/** Replaced before each test. */
 export const here = { root: '', at: { cwd: '', home: '', env: {} } as Surroundings, printed: '' }
 beforeEach(async () => {
   const root = await mkdtemp(join(tmpdir(), 'tieline-init-'))

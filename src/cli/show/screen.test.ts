@@ -90,7 +90,7 @@ describe('a screen', () => {
     expect([cursor(), listeners.size, process.listenerCount('exit')]).toEqual([true, 0, exits])
   })
 
-  test('draws everything anew after the terminal changed its size', () => {
+  test('draws everything again after the terminal changed its size', () => {
     const { terminal, shown, resize } = fakeTerminal(40)
     const screen = openScreen(terminal)
     screen.draw(['first', 'second'])

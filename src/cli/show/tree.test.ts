@@ -53,7 +53,7 @@ test('the pieces of one answer are put together, and the next answer takes their
     fold(oneCall),
   )
   expect(lines(first, 1000)[3]).toContain('Hello there')
-  // A connection that was made anew begins with what was said so far.
+  // A new connection begins with what was said so far.
   expect(lines(foldDelta(first, delta('coder', 1, 'Hello there, you')), 1000)[3]).toMatch(
     /^ {6}Hello there, you /,
   )
