@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { askedFor } from './arguments.ts'
+import { readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { commands } from './commands.ts'
-import { helpText } from './help.ts'
+import { renderHelp } from './help.ts'
 
 const mistake = (...args: string[]): string => {
-  const asked = askedFor(args, commands)
+  const asked = readArguments(args, commands)
   return asked.kind === 'mistake' ? asked.text : `no mistake, but ${asked.kind}`
 }
 
@@ -15,7 +15,7 @@ describe('a command line', () => {
       ['run', 'do it', '--agent', 'coder', '--json'],
       ['--json', '--agent=coder', 'run', 'do it'],
     ]) {
-      expect(askedFor(args, commands)).toMatchObject({
+      expect(readArguments(args, commands)).toMatchObject({
         kind: 'run',
         words: ['do it'],
         flags: { agent: 'coder', json: true },
@@ -24,14 +24,20 @@ describe('a command line', () => {
   })
 
   test('takes everything after -- as it is', () =>
-    expect(askedFor(['run', '--', '--help'], commands)).toMatchObject({ kind: 'run', words: ['--help'] }))
+    expect(readArguments(['run', '--', '--help'], commands)).toMatchObject({
+      kind: 'run',
+      words: ['--help'],
+    }))
 
   test('without a command is the help, as is --help anywhere', () => {
-    expect(askedFor([], commands)).toEqual({ kind: 'help', command: null })
-    expect(askedFor(['-h'], commands)).toEqual({ kind: 'help', command: null })
-    expect(askedFor(['demo', '--help'], commands)).toMatchObject({ kind: 'help', command: { name: 'demo' } })
-    expect(askedFor(['help', 'run'], commands)).toMatchObject({ kind: 'help', command: { name: 'run' } })
-    expect(askedFor(['--version'], commands)).toEqual({ kind: 'version' })
+    expect(readArguments([], commands)).toEqual({ kind: 'help', command: null })
+    expect(readArguments(['-h'], commands)).toEqual({ kind: 'help', command: null })
+    expect(readArguments(['demo', '--help'], commands)).toMatchObject({
+      kind: 'help',
+      command: { name: 'demo' },
+    })
+    expect(readArguments(['help', 'run'], commands)).toMatchObject({ kind: 'help', command: { name: 'run' } })
+    expect(readArguments(['--version'], commands)).toEqual({ kind: 'version' })
   })
 })
 
@@ -62,7 +68,7 @@ describe('a mistake says what would have been right', () => {
 })
 
 test('a number below zero is a value, so that its own message can say what is wrong with it', () => {
-  expect(askedFor(['run', 'x', '--timeout', '-5'], commands)).toMatchObject({
+  expect(readArguments(['run', 'x', '--timeout', '-5'], commands)).toMatchObject({
     kind: 'run',
     flags: { timeout: '-5' },
   })
@@ -75,11 +81,11 @@ test('global flags are taken by every command, before it or after it', () => {
       command.without === undefined
         ? ['--config', 'c', '--data-dir', 'd', '--server', 's', '--json', '--quiet']
         : ['--json', '--quiet']
-    expect(askedFor([...global, command.name, ...words], commands)).toMatchObject({
+    expect(readArguments([...global, command.name, ...words], commands)).toMatchObject({
       kind: 'run',
       flags: { json: true, quiet: true },
     })
-    expect(askedFor([command.name, ...words, ...global], commands)).toMatchObject({
+    expect(readArguments([command.name, ...words, ...global], commands)).toMatchObject({
       kind: 'run',
       flags: { json: true, quiet: true },
     })
@@ -89,16 +95,16 @@ test('global flags are taken by every command, before it or after it', () => {
 test('the help of every command has an example of it', () => {
   expect(
     commands
-      .filter((command) => !(command.more ?? []).some((line) => line.includes(`tieline ${command.name}`)))
+      .filter(({ name, examples }) => !examples.some((line) => line.includes(`tieline ${name}`)))
       .map(({ name }) => name),
   ).toEqual([])
 })
 
 test('the help names every command and every flag', () => {
-  expect(commands.filter((command) => !helpText(commands, null).includes(`  ${command.name} `))).toEqual([])
+  expect(commands.filter((command) => !renderHelp(commands, null).includes(`  ${command.name} `))).toEqual([])
   for (const command of commands)
     expect(
-      Object.keys(command.flags).filter((flag) => !helpText(commands, command).includes(`--${flag} `)),
+      Object.keys(command.flags).filter((flag) => !renderHelp(commands, command).includes(`--${flag} `)),
     ).toEqual([])
 })
 
@@ -116,4 +122,4 @@ test('a flag takes a value in all commands or in none', () => {
   ).toEqual([])
 })
 
-test('version is a word too', () => expect(askedFor(['version'], [])).toEqual({ kind: 'version' }))
+test('version is a word too', () => expect(readArguments(['version'], [])).toEqual({ kind: 'version' }))

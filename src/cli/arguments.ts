@@ -1,7 +1,7 @@
-/** Reads the words of a command line. Pure: a mistake is a value that says what would have been right. */
+/** Reads the words of a command line. Pure: a mistake is a value that says what would be right. */
 import { parseArgs } from 'node:util'
 import { findNearest } from '../model/nearest.ts'
-import { globalFlags, type Command, type CommandInput, type Flag } from './command.ts'
+import { globalFlags, type Command, type CommandInput, type Flag, type GlobalFlag } from './command.ts'
 
 export type Asked =
   | { kind: 'run'; command: Command; words: string[]; flags: CommandInput['flags'] }
@@ -15,85 +15,77 @@ const ownFlags: Readonly<Record<string, Flag>> = {
 }
 const shortFlags: Readonly<Record<string, string>> = { h: 'help', v: 'version' }
 
-type Token = Extract<NonNullable<ReturnType<typeof tokensOf>>[number], { kind: 'option' }>
+type Token = Extract<ReturnType<typeof tokenize>[number], { kind: 'option' }>
 
-export function askedFor(args: readonly string[], commands: readonly Command[]): Asked {
-  const tokens = tokensOf(args, commands)
-  const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
-  const [name, ...rest] = words
-  const command = commands.find((candidate) => candidate.name === name) ?? null
+export function readArguments(args: readonly string[], commands: readonly Command[]): Asked {
+  const tokens = tokenize(args, commands)
+  const [name, ...words] = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
   const options = tokens.filter((token) => token.kind === 'option')
+  const find = (named: string | undefined): Command | null =>
+    commands.find((candidate) => candidate.name === named) ?? null
+  const command = find(name)
   if (name === 'version') return { kind: 'version' }
-  if (command === null && name !== undefined && name !== 'help')
-    return {
-      kind: 'mistake',
-      text: `unknown command "${name}"; ${findNearest(
-        name,
-        commands.map((known) => known.name),
-      )}.`,
-      command: null,
-    }
-  if (name === 'help')
-    return { kind: 'help', command: commands.find((candidate) => candidate.name === rest[0]) ?? null }
-  if (options.some((token) => nameOf(token) === 'version')) return { kind: 'version' }
-  if (options.some((token) => nameOf(token) === 'help')) return { kind: 'help', command }
-  const problem = flagProblem(options, command) ?? (command === null ? null : wordProblem(rest, command))
-  if (problem !== null) return { kind: 'mistake', text: problem, command }
-  if (command === null) return { kind: 'help', command: null }
-  return {
-    kind: 'run',
-    command,
-    words: rest,
-    flags: Object.fromEntries(options.map((token) => [nameOf(token), token.value ?? true])),
+  if (name === 'help') return { kind: 'help', command: find(words[0]) }
+  if (command === null && name !== undefined) {
+    const names = commands.map((known) => known.name)
+    return { kind: 'mistake', text: `unknown command "${name}"; ${findNearest(name, names)}.`, command }
   }
+  if (options.some((token) => readName(token) === 'version')) return { kind: 'version' }
+  if (options.some((token) => readName(token) === 'help')) return { kind: 'help', command }
+  const problem = checkFlags(options, command) ?? (command === null ? null : checkWords(words, command))
+  if (problem !== null) return { kind: 'mistake', text: problem, command }
+  if (command === null) return { kind: 'help', command }
+  const flags = Object.fromEntries(options.map((token) => [readName(token), token.value ?? (true as const)]))
+  return { kind: 'run', command, words, flags }
 }
 
-/** Which flags take a value must be known before the command is: a flag has one meaning in all commands. */
-function tokensOf(args: readonly string[], commands: readonly Command[]) {
-  const known = Object.assign({}, globalFlags, ...commands.map((command) => command.flags)) as Record<
-    string,
-    Flag
-  >
+/** Flags are read before the command is known, so a flag takes a value in all commands or in none. */
+function tokenize(args: readonly string[], commands: readonly Command[]) {
+  const known: Record<string, Flag> = Object.assign(
+    {},
+    globalFlags,
+    ...commands.map((command) => command.flags),
+  )
   const options = Object.fromEntries(
-    Object.entries(known).map(([name, flag]) => [
-      name,
-      { type: flag.value === undefined ? ('boolean' as const) : ('string' as const) },
-    ]),
+    Object.entries(known).map(([name, flag]) => {
+      const type = flag.value === undefined ? ('boolean' as const) : ('string' as const)
+      return [name, { type }]
+    }),
   )
   return parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true }).tokens
 }
 
-const nameOf = (token: Token): string =>
+const readName = (token: Token): string =>
   token.rawName.startsWith('--') ? token.name : (shortFlags[token.name] ?? token.name)
 
-function flagProblem(options: readonly Token[], command: Command | null): string | null {
+function checkFlags(options: readonly Token[], command: Command | null): string | null {
   const known: Readonly<Record<string, Flag>> = { ...command?.flags, ...globalFlags, ...ownFlags }
+  const whyNot = (name: string): string | undefined => command?.without?.[name as GlobalFlag]
   for (const token of options) {
-    const flag = known[nameOf(token)]
-    if (flag === undefined)
-      return `unknown flag ${token.rawName}${command === null ? '' : ` of ${command.name}`}; ${findNearest(
+    const { rawName, value, inlineValue } = token
+    const name = readName(token)
+    const flag = known[name]
+    if (flag === undefined) {
+      const names = Object.keys(known).filter((other) => whyNot(other) === undefined)
+      const nearest = findNearest(
         `--${token.name}`,
-        Object.keys(known)
-          .filter((name) => command?.without?.[name as keyof typeof globalFlags] === undefined)
-          .map((name) => `--${name}`),
-      )}.`
-    const meaningless = command?.without?.[nameOf(token) as keyof typeof globalFlags]
-    if (meaningless !== undefined)
-      return `${token.rawName} means nothing to ${command?.name}: ${meaningless}.`
-    if (flag.value === undefined && token.value !== undefined) return `${token.rawName} takes no value.`
-    if (
-      flag.value !== undefined &&
-      (token.value === undefined || (token.inlineValue === false && /^-(?![\d.])/.test(token.value)))
-    )
-      return `${token.rawName} needs a value: ${token.rawName} ${flag.value}.`
+        names.map((other) => `--${other}`),
+      )
+      return `unknown flag ${rawName}${command === null ? '' : ` of ${command.name}`}; ${nearest}.`
+    }
+    if (whyNot(name) !== undefined) return `${rawName} means nothing to ${command?.name}: ${whyNot(name)}.`
+    if (flag.value === undefined && value !== undefined) return `${rawName} takes no value.`
+    const isMissing = value === undefined || (inlineValue === false && /^-(?![\d.])/.test(value))
+    if (flag.value !== undefined && isMissing) return `${rawName} needs a value: ${rawName} ${flag.value}.`
   }
   return null
 }
 
-function wordProblem(words: readonly string[], command: Command): string | null {
+function checkWords(words: readonly string[], command: Command): string | null {
   const missing = command.words[words.length]
   if (missing !== undefined && !missing.startsWith('[')) return `${command.name} needs ${missing}.`
   const extra = words[command.words.length]
   if (extra === undefined) return null
-  return `"${extra}" is one word too many for ${command.name}${command.words.length > 0 ? '; put quotes around a text of several words' : ''}.`
+  const advice = command.words.length > 0 ? '; put quotes around a text of several words' : ''
+  return `"${extra}" is one word too many for ${command.name}${advice}.`
 }

@@ -1,97 +1,80 @@
 /** The command line: words in, text and an exit code out. */
-import { askedFor } from './arguments.ts'
-import { printJson, UsageError } from './command.ts'
+import { readArguments } from './arguments.ts'
+import { printError, printJson, printText, UsageError } from './command.ts'
 import { commands } from './commands.ts'
-import { helpText } from './help.ts'
-import { faultWords } from './reach/system-fault.ts'
+import { renderHelp } from './help.ts'
+import { describeSystemFault } from './reach/system-fault.ts'
 import { stderr, stdout } from './show/terminal.ts'
+import { describeError } from '../client/tieline-error.ts'
 import { version } from '../version.ts'
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
 
 export async function main(args: readonly string[]): Promise<number> {
-  const asked = askedFor(args, commands)
+  const asked = readArguments(args, commands)
   switch (asked.kind) {
     case 'version':
-      return print(version)
     case 'help':
-      return print(helpText(commands, asked.command))
-    case 'mistake':
-      return complain(
-        `${asked.text} See "tieline ${asked.command === null ? '' : `${asked.command.name} `}--help".`,
-      )
+      printText(stdout, asked.kind === 'version' ? version : renderHelp(commands, asked.command))
+      return 0
+    case 'mistake': {
+      const command = asked.command === null ? '' : `${asked.command.name} `
+      printError(stderr, `${asked.text} See "tieline ${command}--help".`)
+      return 2
+    }
     case 'run': {
-      const interrupted = interrupts()
+      const { command, words, flags } = asked
+      const { signal, onInterrupt, exitCode } = catchInterrupts()
+      const streams = { in: process.stdin, out: stdout, err: stderr }
       try {
-        const code = await asked.command.run({
-          words: asked.words,
-          flags: asked.flags,
-          env: process.env,
-          in: process.stdin,
-          out: stdout,
-          err: stderr,
-          signal: interrupted.signal,
-          onInterrupt: interrupted.take,
-        })
-        return interrupted.code() ?? code
+        const code = await command.run({ words, flags, env: process.env, ...streams, signal, onInterrupt })
+        return exitCode() ?? code
       } catch (error) {
-        if (error instanceof UsageError) return complain(error.message)
-        // Ctrl-C made it fail: nobody wants to read why.
-        if (interrupted.signal.aborted && error === interrupted.signal.reason) return interrupted.code() ?? 1
-        tell(error, asked.flags['json'] === true)
-        return interrupted.code() ?? 1
+        if (error instanceof UsageError) {
+          printError(stderr, error.message)
+          return 2
+        }
+        // A failure that Ctrl-C caused is not worth explaining.
+        if (!signal.aborted || error !== signal.reason) reportError(error, flags['json'] === true)
+        return exitCode() ?? 1
       }
     }
   }
 }
 
-type Told = { code?: unknown; field?: unknown; details?: unknown }
+const tokenHint = ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.'
 
-function tell(error: unknown, asJson: boolean): void {
-  const message = faultWords(error) ?? (error instanceof Error ? error.message : String(error))
-  const { code = 'fault', field = null, details = null } = (error ?? {}) as Told
+function reportError(error: unknown, asJson: boolean): void {
+  const message = describeSystemFault(error) ?? describeError(error)
+  const { code = 'fault', field = null, details = null } = (error ?? {}) as Record<string, unknown>
   if (asJson) printJson(stdout, { error: { code, message, field, details } })
-  else
-    stderr.write(
-      `tieline: ${message}${code === 'not_authenticated' ? ' Set TIELINE_TOKEN to it: the server keeps it in the file "token" of its data directory.' : ''}\n`,
-    )
+  else printError(stderr, `${message}${code === 'not_authenticated' ? tokenHint : ''}`)
 }
 
-function print(text: string): number {
-  stdout.write(`${text}\n`)
-  return 0
-}
-
-function complain(text: string): number {
-  stderr.write(`tieline: ${text}\n`)
-  return 2
-}
-
-/**
- * The first Ctrl-C cancels, so that nothing is left running; the second one leaves at once. A command may
- * take it over for a while.
- */
-function interrupts(): {
+type Interrupts = {
   signal: AbortSignal
-  code(): number | null
-  take: (handler: () => void) => () => void
-} {
-  const asked = new AbortController()
+  exitCode: () => number | null
+  onInterrupt: (handler: () => void) => () => void
+}
+
+/** The first Ctrl-C cancels, so that nothing keeps running; the second exits at once. */
+function catchInterrupts(): Interrupts {
+  const interrupted = new AbortController()
   const handlers: (() => void)[] = []
   let code: number | null = null
   for (const [name, exitCode] of Object.entries(interruptCodes)) {
     process.on(name, () => {
-      const taken = handlers.at(-1)
-      if (taken !== undefined && code === null && name === 'SIGINT') return taken()
+      const handler = handlers.at(-1)
+      if (handler !== undefined && code === null && name === 'SIGINT') return handler()
       if (code !== null) process.exit(exitCode)
       code = exitCode
-      asked.abort()
+      interrupted.abort()
     })
   }
   return {
-    signal: asked.signal,
-    code: () => code,
-    take(handler) {
+    signal: interrupted.signal,
+    exitCode: () => code,
+    onInterrupt(handler) {
       handlers.push(handler)
       return () => void handlers.splice(handlers.indexOf(handler), 1)
     },

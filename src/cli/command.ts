@@ -1,6 +1,4 @@
-/**
- * What a command of the command line is. Adding one: a file with its definition, and a line in `commands.ts`.
- */
+/** What a command is. To add one, write a file with its definition, and add a line to `commands.ts`. */
 import type { Readable } from 'node:stream'
 import { visibleJson } from '../model/visible.ts'
 import type { Output } from './show/terminal.ts'
@@ -10,7 +8,7 @@ export type Flag = { value?: string; help: string }
 
 export type Input = Readable & { isTTY?: boolean; setRawMode?(raw: boolean): unknown }
 
-/** What a command was given. Its flags were checked against its definition. */
+/** The flags were checked against the definition of the command. */
 export type CommandInput = {
   words: readonly string[]
   flags: Readonly<Record<string, string | true>>
@@ -18,65 +16,72 @@ export type CommandInput = {
   in?: Input
   out: Output
   err: Output
-  /** Aborts at Ctrl-C: the command cancels what it does, and comes back. */
+  /** Aborts at Ctrl-C: the command cancels its work and returns. */
   signal: AbortSignal
-  /** Takes Ctrl-C over, until the returned function is called: then `signal` does not abort. */
+  /** Handles Ctrl-C until the returned function is called; meanwhile `signal` does not abort. */
   onInterrupt?: (handler: () => void) => () => void
 }
 
 export type Command = {
   name: string
-  /** What comes after the name: `"<task>"`. One in brackets may be left out. */
+  /** What follows the name, such as `"<task>"`. Words in brackets are optional. */
   words: readonly string[]
   help: string
-  /** Lines under the flags: what to know, and examples. */
-  more?: readonly string[]
-  /** Besides the global ones. */
+  /** Printed below the flags. */
+  more?: string
+  examples: readonly string[]
+  /** In addition to the global flags. */
   flags: Readonly<Record<string, Flag>>
   /** Global flags that mean nothing here, and why. */
-  without?: Readonly<Partial<Record<keyof typeof globalFlags, string>>>
-  /** The exit code: 0 only on success. Loads what it needs itself, so that `--help` is fast. */
+  without?: Readonly<Partial<Record<GlobalFlag, string>>>
+  /** Returns the exit code: 0 only on success. Loads heavy modules itself, so that `--help` stays fast. */
   run(input: CommandInput): Promise<number>
 }
 
-/** A mistake of whoever typed the command: told in one line, exit code 2. */
+/** A mistake in the command line, reported in one line with exit code 2. */
 export class UsageError extends Error {}
 
-/** Flags that every command takes. */
 export const globalFlags = {
   config: {
     value: 'FILE',
-    help: "tieline.toml or tieline.json; otherwise the one in this directory, then the user's own",
+    help: "tieline.toml or tieline.json; by default the one in this directory, then the user's own",
   },
-  'data-dir': { value: 'DIR', help: 'where the log is kept; otherwise as the configuration says' },
-  server: {
-    value: 'URL',
-    help: 'a server that runs already; otherwise the one of the data directory, or one is started',
-  },
-  json: { help: 'print JSON, and nothing else' },
-  quiet: { help: 'print the result only' },
+  'data-dir': { value: 'DIR', help: 'where the log is kept; by default as configured' },
+  server: { value: 'URL', help: 'a running server; by default the one of the data directory, or a new one' },
+  json: { help: 'print JSON and nothing else' },
+  quiet: { help: 'print only the result' },
 } as const satisfies Record<string, Flag>
-
-export const sharedFlags = { json: globalFlags.json, quiet: globalFlags.quiet } as const satisfies Record<
-  string,
-  Flag
->
+export type GlobalFlag = keyof typeof globalFlags
 
 export const flagText = (flag: string | true | undefined): string | undefined =>
   typeof flag === 'string' ? flag : undefined
 
-export const printJson = (out: CommandInput['out'], value: unknown): void =>
-  void out.write(`${visibleJson(value)}\n`)
+export const printJson = (out: Output, value: unknown): void => void out.write(`${visibleJson(value)}\n`)
 
-/** A text with one line break at its end. */
-export const renderCommand = (text: string): string => (text.endsWith('\n') ? text : `${text}\n`)
+/** Prints a text with one line break at its end, and nothing for an empty text. */
+export function printText(out: Output, text: string): void {
+  if (text !== '') out.write(text.endsWith('\n') ? text : `${text}\n`)
+}
 
-/** Colours where somebody sees them and has not asked for none. */
+/** Prints `value` with --json, `quiet` with --quiet, and `text` otherwise. */
+export function printResult(
+  { flags, out }: Pick<CommandInput, 'flags' | 'out'>,
+  value: unknown,
+  text: string,
+  quiet = text,
+): void {
+  if (flags['json'] === true) printJson(out, value)
+  else printText(out, flags['quiet'] === true ? quiet : text)
+}
+
+export const printError = (err: Output, text: string): void => void err.write(`tieline: ${text}\n`)
+
+/** Colours only on a terminal whose user has not turned them off. */
 export const wantsColour = (out: Output, env: CommandInput['env']): boolean =>
-  out.isTTY === true && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
-/** In place only where the cursor can be moved. */
+  wantsLive(out, env) && (env['NO_COLOR'] ?? '') === ''
+/** Redraws in place only where the cursor can be moved. */
 export const wantsLive = (out: Output, env: CommandInput['env']): boolean =>
   out.isTTY === true && env['TERM'] !== 'dumb'
-/** Neither lines about the work nor colours: what is printed is for a program. */
+/** A program reads the output, so that it gets neither progress nor colours. */
 export const isSilent = ({ flags }: Pick<CommandInput, 'flags'>): boolean =>
   flags['quiet'] === true || flags['json'] === true

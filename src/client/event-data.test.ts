@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { eventData } from './event-data.ts'
 
-const streamOf = (bytes: Uint8Array, sizes: readonly number[]): ReadableStream<Uint8Array> =>
+const createStream = (bytes: Uint8Array, sizes: readonly number[]): ReadableStream<Uint8Array> =>
   new ReadableStream({
     start(controller) {
       for (let at = 0, n = 0; at < bytes.length; n++)
@@ -12,7 +12,7 @@ const streamOf = (bytes: Uint8Array, sizes: readonly number[]): ReadableStream<U
   })
 async function read(text: string, sizes: readonly number[] = [1000]): Promise<string[]> {
   const found: string[] = []
-  for await (const data of eventData(streamOf(new TextEncoder().encode(text), sizes))) found.push(data)
+  for await (const data of eventData(createStream(new TextEncoder().encode(text), sizes))) found.push(data)
   return found
 }
 

@@ -1,11 +1,8 @@
-/**
- * Reads a stream of server-sent events: the data of each, as it comes. An event that is longer than the bound
- * ends the reading with a fault.
- */
+/** Reads server-sent events: the data of each, as it arrives. An event beyond the bound throws. */
 const lineEnd = /\r\n|\n|\r/
 
-/** R11: in UTF-16 units. Longer than any event of ours, which hold at most a result. */
-export const eventUnitsMax = 16 * 1024 * 1024
+/** R11: in UTF-16 units. Our own events are shorter: they hold at most one result. */
+const eventUnitsMax = 16 * 1024 * 1024
 
 export async function* eventData(
   body: ReadableStream<Uint8Array>,
@@ -23,9 +20,9 @@ export async function* eventData(
       rest += text
       if (rest.length + units > unitsMax)
         throw new Error(`one event of the stream is longer than ${unitsMax} characters`)
-      // Only what is new is looked at, or a line that never ends would be read again with each piece of it.
+      // Only the new text is searched: otherwise an endless line would be read again with each piece.
       if (!halved && !lineEnd.test(text)) continue
-      // A lone carriage return at the end may be half of a line's end.
+      // A carriage return at the end may be half of a line break.
       const ready = rest.endsWith('\r') ? rest.slice(0, -1) : rest
       const lines = ready.split(lineEnd)
       rest = (lines.pop() ?? '') + rest.slice(ready.length)

@@ -1,33 +1,32 @@
 /**
  * The events of the server as one endless sequence, over as many connections as it takes.
  *
- * S1  Nothing is skipped and nothing comes twice: every connection asks for what is after the last event that
+ * S1  Nothing is skipped and nothing comes twice: every connection asks for what follows the last event that
  * was handed on.
- * S2  A connection that breaks is made anew, after pauses that grow up to a few seconds.
- * S3  A reader that is slow holds a bounded number of events here; beyond that the connection is given up,
- * and taken up again when it has read them.
+ * S2  A connection that breaks is opened again, after pauses that grow up to a few seconds.
+ * S3  For a slow reader a bounded number of events is queued here; beyond that the connection is closed, and
+ * opened again when the reader has caught up.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { contained } from '../model/contained.ts'
-import type { SessionId } from '../model/id.ts'
 import { explain, isRefusal } from '../model/refusal.ts'
 import type { Delta, StreamedEvent } from '../wire/log.ts'
 import { buildUrl, type Request, type RequestSettings } from './request.ts'
-import { TielineError, type ErrorBody } from './tieline-error.ts'
+import { describeError, TielineError, type ErrorBody } from './tieline-error.ts'
 
 export type EventsAsk = {
-  /** Events after this cursor; without it those from now on. */
+  /** Events after this cursor; by default those from now on. */
   after?: string | null
-  /** Only what stands on the timelines of these sessions, at most 200; without it everything. */
+  /** Only the timelines of these sessions, at most 200; by default all. */
   sessions?: readonly string[]
   /** Ends the sequence. */
   signal?: AbortSignal
   /**
    * Text as it streams. It is not part of the sequence and may be lost; a new connection begins with what
-   * running steps have said so far, from its offset on.
+   * running steps have said so far.
    */
   onDelta?: (delta: Delta) => void
-  /** The connection stands, with the cursor from which it goes on, or was lost and is being made anew. */
+  /** The connection is open and continues after a cursor, or was lost and is being opened again. */
   onConnection?: (state: { open: true; after: string | null } | { open: false; why: string }) => void
 }
 
@@ -57,19 +56,18 @@ export async function* eventStream(settings: StreamSettings, ask: EventsAsk): As
     }
     if (over()) return
     ask.onConnection?.({ open: false, why: connection.why() })
-    if (!connection.gaveUp()) {
-      await settings.surroundings.sleep(pauseMs, ask.signal)
-      pauseMs = Math.min(pauseMs * 2, pauseMsMax) // S2
-      await checkWelcome(settings, ask.signal)
-    }
+    if (connection.gaveUp()) continue
+    await settings.surroundings.sleep(pauseMs, ask.signal)
+    pauseMs = Math.min(pauseMs * 2, pauseMsMax) // S2
+    await checkAccess(settings, ask.signal)
   }
 }
 
 /**
- * A browser does not say why a connection was not made: a plain request does. Only a no ends the sequence;
- * silence does not.
+ * A browser does not say why a WebSocket was not opened, but a plain request does. Only a refusal ends the
+ * sequence; a server that does not answer does not.
  */
-async function checkWelcome({ request }: StreamSettings, signal: AbortSignal | undefined): Promise<void> {
+async function checkAccess({ request }: StreamSettings, signal: AbortSignal | undefined): Promise<void> {
   try {
     await request('GET', '/api/sessions', { query: { limit: 1 }, signal, triesMax: 1 })
   } catch (error) {
@@ -81,7 +79,7 @@ async function checkWelcome({ request }: StreamSettings, signal: AbortSignal | u
 /** An event, or the cursor at which a subscription began. */
 type Item = StreamedEvent | { seq: string }
 type Frame =
-  | { type: 'event'; seq: string; at: number; sessionId: SessionId; event: StreamedEvent['event'] }
+  | ({ type: 'event' } & StreamedEvent)
   | ({ type: 'delta' } & Delta)
   | { type: 'subscribed'; after: string }
   | { type: 'error'; error: ErrorBody }
@@ -90,10 +88,10 @@ type Connection = { items: AsyncIterable<Item>; close(): void; why(): string; ga
 
 function connect(settings: StreamSettings, ask: EventsAsk, after: string | null): Connection {
   const queue: Item[] = []
-  let [ended, gaveUp, why] = [false, false, 'it could not be made']
+  let [ended, gaveUp, why] = [false, false, 'it could not be opened']
   let refused: TielineError | null = null
   let wake = (): void => undefined
-  const socket = settings.openSocket(socketUrl(settings, ask.sessions ?? [], after))
+  const socket = settings.openSocket(buildSocketUrl(settings, ask.sessions ?? [], after))
   const end = (reason: string): void => {
     if (!ended) why = reason
     ended = true
@@ -105,15 +103,16 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
     if (gaveUp) socket.close()
     wake()
   }
-  // What a callback of the reader throws, or a frame that cannot be read, ends this connection, not the
-  // program.
-  const broke = (fault: unknown): void => {
-    end(fault instanceof Error ? fault.message : String(fault))
+  // A frame that cannot be read, or a callback that throws, ends this connection and not the program.
+  const fail = (fault: unknown): void => {
+    end(describeError(fault))
     socket.close()
   }
   const receive = (frame: Frame | null): void => {
-    if (frame?.type === 'event')
-      put({ seq: frame.seq, at: frame.at, sessionId: frame.sessionId, event: frame.event })
+    if (frame?.type === 'event') {
+      const { seq, at, sessionId, event } = frame
+      put({ seq, at, sessionId, event })
+    }
     if (frame?.type === 'delta') ask.onDelta?.(frame)
     if (frame?.type === 'subscribed') {
       put({ seq: frame.after })
@@ -124,20 +123,11 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
       end(frame.error.message)
     }
   }
-  socket.addEventListener(
-    'message',
-    contained(broke, ({ data }: MessageEvent) => receive(frameOf(data))),
-  )
-  socket.addEventListener(
-    'close',
-    contained(broke, ({ reason, code }: CloseEvent) =>
-      end(reason === '' ? `it was closed (${code})` : reason),
-    ),
-  )
-  socket.addEventListener(
-    'error',
-    contained(broke, () => end('it broke or could not be made')),
-  )
+  const onMessage = contained(fail, ({ data }: MessageEvent) => receive(parseFrame(data)))
+  const onClose = contained(fail, ({ reason, code }: CloseEvent) => end(reason || `it was closed (${code})`))
+  socket.addEventListener('message', onMessage)
+  socket.addEventListener('close', onClose)
+  socket.addEventListener('error', () => end('it broke or could not be opened'))
   const abort = (): void => end('it was ended here')
   ask.signal?.addEventListener('abort', abort, { once: true })
   const items = (async function* () {
@@ -160,8 +150,8 @@ function connect(settings: StreamSettings, ask: EventsAsk, after: string | null)
   }
 }
 
-/** A browser can set no headers here, so the token stands in the address; the server never logs it. */
-function socketUrl(
+/** A browser cannot set headers here, so the token is in the address; the server never logs it. */
+function buildSocketUrl(
   { url, token }: StreamSettings,
   sessions: readonly string[],
   after: string | null,
@@ -171,11 +161,8 @@ function socketUrl(
   return address.href
 }
 
-/**
- * What is no JSON is none of our frames, and is left out; one that is too large to read may be, and must not
- * be skipped (S1).
- */
-function frameOf(data: unknown): Frame | null {
+/** What is not JSON is no frame of ours. One that is too large to parse may be, and must not be skipped (S1). */
+function parseFrame(data: unknown): Frame | null {
   if (typeof data !== 'string') return null
   const parsed = parseJson(data, 'frame', ownLimits)
   if (!isRefusal(parsed)) return parsed.value as Frame | null

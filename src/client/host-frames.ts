@@ -1,19 +1,17 @@
-/**
- * Frames that a connected program sends, cut to what the server takes: a frame that is too large would be
- * refused, and what was said in it lost.
- */
+/** Frames that a connected program sends, cut to what the server takes: a larger frame would be refused. */
 import { hostDeltaMax, hostErrorMax, hostFrameBytesMax, hostTitleMax } from '../model/limits.ts'
 import { headUnits } from '../model/text.ts'
 import type { HostSession } from './host.ts'
+import { describeError } from './tieline-error.ts'
 
-/** What a program's `run` gave. */
+/** What a program's `run` returns. */
 export type RunAnswer = string | { output: string; usage?: { input: number; output: number } }
 
 /** Room for the rest of the frame, such as the turn's id and the error. */
 const restBytesMax = 64 * 1024
 
-const bytesOf = (frame: object): number => new TextEncoder().encode(JSON.stringify(frame)).length
-export const fits = (frame: object): boolean => bytesOf(frame) <= hostFrameBytesMax
+const countBytes = (frame: object): number => new TextEncoder().encode(JSON.stringify(frame)).length
+export const fits = (frame: object): boolean => countBytes(frame) <= hostFrameBytesMax
 
 export const sessionFrame = ({ id, title, cwd, parent, as, spare }: HostSession): object => ({
   id,
@@ -24,7 +22,7 @@ export const sessionFrame = ({ id, title, cwd, parent, as, spare }: HostSession)
   ...(spare === true ? { spare } : {}),
 })
 
-/** What was said, in as many pieces as it needs. */
+/** A text in as many pieces as it needs. */
 export function deltaFrames(turn: string, text: string): object[] {
   const frames: object[] = []
   for (let rest = text; rest !== '';) {
@@ -35,21 +33,25 @@ export function deltaFrames(turn: string, text: string): object[] {
   return frames
 }
 
-/** An output that no frame can hold is a failure that says so, with as much of it as one can. */
+/** An output that does not fit is a failure that says so, with as much of the output as fits. */
 export function answerFrame(turn: string, answer: RunAnswer): object {
   const { output, usage } = typeof answer === 'string' ? { output: answer, usage: undefined } : answer
   const frame = {
     type: 'answer',
     turn,
     output,
-    ...(usage === undefined ? {} : { usage: { input: whole(usage.input), output: whole(usage.output) } }),
+    ...(usage === undefined
+      ? {}
+      : { usage: { input: countWhole(usage.input), output: countWhole(usage.output) } }),
   }
-  const bytes = bytesOf(frame)
+  const bytes = countBytes(frame)
   if (bytes <= hostFrameBytesMax) return frame
   return {
     ...frame,
     output: headUnits(output, Math.floor((hostFrameBytesMax - restBytesMax) / 6)),
-    error: `too_large: the output has ${bytes} bytes as JSON; at most ${hostFrameBytesMax} are taken. Put it into a file and answer with its path.`,
+    error:
+      `too_large: the output has ${bytes} bytes as JSON; at most ${hostFrameBytesMax} are taken. ` +
+      'Put it into a file and answer with its path.',
   }
 }
 
@@ -57,7 +59,7 @@ export const failureFrame = (turn: string, error: unknown): object => ({
   type: 'answer',
   turn,
   output: '',
-  error: headUnits(error instanceof Error ? error.message : String(error), hostErrorMax),
+  error: headUnits(describeError(error), hostErrorMax),
 })
 
 export const unopenedFrame = (session: string, why: string): object => ({
@@ -66,4 +68,4 @@ export const unopenedFrame = (session: string, why: string): object => ({
   why: headUnits(why, hostErrorMax),
 })
 
-const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)
+const countWhole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)

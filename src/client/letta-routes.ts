@@ -1,8 +1,8 @@
-/** Persistent agents under `/v1`: made, listed, asked, also as a stream. */
+/** Persistent agents under `/v1`. */
 import { eventData } from './event-data.ts'
 import { parseJsonAnswer, openStream, type Once, type Request, type RequestSettings } from './request.ts'
 
-/** An agent and its answers in Letta's shape; more fields than these may be there. */
+/** Agents and answers in Letta's shape, which may have more fields than these. */
 export type NewLettaAgent = {
   name: string
   system?: string
@@ -45,11 +45,11 @@ export type LettaRoutes = {
     ask?: { limit?: number; after?: string; before?: string },
     once?: Once,
   ): Promise<LettaMessage[]>
-  /** The same turn, each part as it comes. */
+  /** The same turn, each part as it arrives. */
   stream(agent: string, input: LettaInput, once?: Once): AsyncGenerator<LettaMessage>
 }
 
-export const lettaRoutes = (request: Request, settings: RequestSettings): LettaRoutes => {
+export function lettaRoutes(request: Request, settings: RequestSettings): LettaRoutes {
   const agentPath = (id: string): string => `/v1/agents/${encodeURIComponent(id)}`
   return {
     createAgent: (agent, once) => request('POST', '/v1/agents', { body: agent, ...once }),

@@ -1,15 +1,15 @@
 /**
  * One request over `fetch`: JSON out, JSON in, a refusal thrown as a TielineError.
  *
- * A connection that breaks, and a server that is just going or coming, are tried again, POSTs too: each has
- * an Idempotency-Key of its own, so the server does what was asked once, however often it hears it.
+ * A request is retried when its connection broke, or when the server is just starting or stopping. POSTs are
+ * retried too: each has an Idempotency-Key, so that the server acts once.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
 import { explain, isRefusal } from '../model/refusal.ts'
 import type { Surroundings } from './surroundings.ts'
 import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
 
-/** As much of `fetch` as is used here. */
+/** The part of `fetch` that is used here. */
 export type Fetch = (
   url: string,
   init: RequestInit,
@@ -23,23 +23,20 @@ export type RequestSettings = {
   surroundings: Surroundings
 }
 
-/** What a caller may give every request. */
+/** Options of every request. */
 export type Once = {
   signal?: AbortSignal | undefined
-  /**
-   * The caller's own Idempotency-Key, for retries that outlive this process. Null sends none; then it is not
-   * tried again.
-   */
+  /** An Idempotency-Key of your own, for retries that outlive this process. Null: no key and no retries. */
   key?: string | null | undefined
 }
 
 export type Ask = Once & {
-  /** What is null or undefined is left out. */
+  /** Null and undefined are left out. */
   query?: Readonly<Record<string, string | number | boolean | null | undefined>>
   body?: unknown
-  /** How often it is tried at most; otherwise four times. */
+  /** By default four. */
   triesMax?: number
-  /** A status that is an answer here, where it is an error elsewhere. */
+  /** A status that is an answer here, and an error elsewhere. */
   alsoTakes?: number
 }
 
@@ -49,41 +46,40 @@ export type Request = <T>(method: Method, path: string, ask?: Ask) => Promise<T>
 const triesMaxOrdinary = 4
 const firstPauseMs = 100
 const pauseFactor = 4
-/** A server that is about to stop, or just starts, did nothing yet. */
+/** A server that is starting or stopping has not done anything. */
 const unavailable = 503
 
 export function requester(settings: RequestSettings): Request {
   return async <T>(method: Method, path: string, ask: Ask = {}): Promise<T> => {
     const url = buildUrl(settings.url, path, ask.query)
-    const init = initOf(settings, method, ask)
-    const read = await retried(settings, ask, async (isLast) => {
+    const init = buildInit(settings, method, ask)
+    const read = await retry(settings, ask, async (isLast) => {
       const response = await settings.fetch(url, init)
       const body = await response.text()
       if (response.status === unavailable && !isLast) throw new Error('the server is stopping or not ready')
       return { status: response.status, body }
     })
-    return answerOf(read, url, ask.alsoTakes) as T
+    return readAnswer(read, url, ask.alsoTakes) as T
   }
 }
 
-/** One response that is read as it comes. Not tried again: its reader decides how to go on. */
+/** One response that is read as it arrives. There are no retries: the reader decides how to go on. */
 export async function openStream(
   settings: RequestSettings,
   path: string,
   ask: Ask,
 ): Promise<ReadableStream<Uint8Array>> {
   const url = buildUrl(settings.url, path, ask.query)
-  const response = await retried(settings, { ...ask, triesMax: 1 }, () =>
-    settings.fetch(url, { ...initOf(settings, 'POST', ask) }),
-  )
+  const init = buildInit(settings, 'POST', ask)
+  const response = await retry(settings, { ...ask, triesMax: 1 }, () => settings.fetch(url, init))
   if (!response.ok || response.body === null) {
-    answerOf({ status: response.status, body: await response.text() }, url)
-    throw badAnswer(url, response.status, 'nothing to read')
+    readAnswer({ status: response.status, body: await response.text() }, url)
+    throw createBadAnswer(url, response.status, 'nothing to read')
   }
   return response.body
 }
 
-async function retried<T>(
+async function retry<T>(
   settings: RequestSettings,
   { signal, key, triesMax = key === null ? 1 : triesMaxOrdinary }: Ask,
   attempt: (isLast: boolean) => Promise<T>,
@@ -107,7 +103,7 @@ export function buildUrl(base: string, path: string, query: Ask['query'] = {}): 
   return url.href
 }
 
-function initOf(
+function buildInit(
   { token, name, surroundings }: RequestSettings,
   method: Method,
   { body, key, signal }: Ask,
@@ -125,25 +121,21 @@ function initOf(
   }
 }
 
-function answerOf(
+function readAnswer(
   { status, body }: { status: number; body: string },
   url: string,
   alsoTakes?: number,
 ): unknown {
   const parsed = body === '' ? null : parseJson(body, 'answer', ownLimits)
+  const isJson = parsed === null || !isRefusal(parsed)
   const value = parsed === null || isRefusal(parsed) ? null : parsed.value
-  if (
-    (status >= 200 && status < 300) ||
-    (status === alsoTakes && value !== null && errorOf(value) === null)
-  ) {
-    if (parsed !== null && isRefusal(parsed)) throw badAnswer(url, status, body)
-    return value
-  }
-  const error = errorOf(value)
-  throw error === null ? badAnswer(url, status, body) : new TielineError(error, status)
+  const error = findError(value)
+  const isOk = status >= 200 && status < 300
+  if (isJson && (isOk || (status === alsoTakes && value !== null && error === null))) return value
+  throw isOk || error === null ? createBadAnswer(url, status, body) : new TielineError(error, status)
 }
 
-/** JSON of a server. One that is not ours, or not itself, may say anything. */
+/** JSON of a server, which may be another program. */
 export function parseJsonAnswer(text: string): unknown {
   const parsed = parseJson(text, 'frame', ownLimits)
   if (isRefusal(parsed))
@@ -154,15 +146,15 @@ export function parseJsonAnswer(text: string): unknown {
   return parsed.value
 }
 
-function errorOf(parsed: unknown): ErrorBody | null {
+function findError(parsed: unknown): ErrorBody | null {
   const error = (parsed as { error?: Partial<ErrorBody> } | null | undefined)?.error
   return typeof error?.code === 'string' && typeof error.message === 'string' ? (error as ErrorBody) : null
 }
 
 const shownMax = 200
 
-/** Something answered that does not speak as we do: another program on that port, or a proxy. */
-const badAnswer = (url: string, status: number, body: string): TielineError =>
+/** The answer of another program on that port, or of a proxy. */
+const createBadAnswer = (url: string, status: number, body: string): TielineError =>
   new TielineError(
     {
       code: 'not_tieline',

@@ -1,12 +1,9 @@
-/**
- * Time and chance as browsers and Node both have them. Only this file of the client reads them, so that a
- * test can put its own in their place.
- */
+/** Time and randomness of browsers and Node. Only this file of the client uses them, so that tests can replace them. */
 
 export type Surroundings = {
-  /** Resolves after that time, or as soon as the signal aborts. */
+  /** Resolves after that time, or when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** A text that nobody else draws. */
+  /** A random text that is unique. */
   draw(): string
 }
 
@@ -23,7 +20,7 @@ export const surroundings: Surroundings = {
       signal?.addEventListener('abort', done, { once: true })
     }),
   draw: () =>
-    Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-      '',
-    ),
+    crypto
+      .getRandomValues(new Uint8Array(16))
+      .reduce((text, byte) => text + byte.toString(16).padStart(2, '0'), ''),
 }

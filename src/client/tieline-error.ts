@@ -1,13 +1,13 @@
-/** How a client's request fails: the server said no, or there was no server to say anything. */
+/** How a request fails: the server refused it, or no server answered. */
 import type { RefusalCode } from '../model/refusal.ts'
 
-/** The closed union of refusals, and what a server of another version, or a proxy before it, may say. */
+/** The closed union of refusals, and what a server of another version or a proxy may add. */
 export type ErrorCode = RefusalCode | (string & {})
 
-/** What a server answers instead of what was asked for. */
+/** The body of a refused request. */
 export type ErrorBody = { code: string; message: string; field?: string | undefined; details?: unknown }
 
-/** The server refused. `message` says what would be right. */
+/** The server refused the request. `message` says what would be right. */
 export class TielineError extends Error {
   readonly code: ErrorCode
   readonly field: string | null
@@ -23,21 +23,20 @@ export class TielineError extends Error {
   }
 }
 
-/** No answer came: nobody listens there, or the connection broke and trying again did not help. */
+/** No answer came: nothing listens there, or the connection broke and retries did not help. */
 export class ServerUnreachable extends Error {
   readonly url: string
   constructor(url: string, cause: unknown) {
-    super(`no Tieline server answers at ${url}: ${causeWords(cause)}`, { cause })
+    // `fetch` only says that it failed; the reason is in its cause.
+    const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+    super(`no Tieline server answers at ${url}: ${describeError(inner)}`, { cause })
     this.name = 'ServerUnreachable'
     this.url = url
   }
 }
 
-/** `fetch` says only that it failed; why stands in its cause. */
-function causeWords(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause)
-  const inner = cause.cause
-  if (inner instanceof Error)
-    return inner.message === '' ? ((inner as { code?: string }).code ?? inner.name) : inner.message
-  return cause.message === '' ? ((cause as { code?: string }).code ?? cause.name) : cause.message
+/** What a thrown value says, in one line. Errors of the system may have only a code. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.message === '' ? ((error as { code?: string }).code ?? error.name) : error.message
 }

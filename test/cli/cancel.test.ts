@@ -3,7 +3,7 @@
  * own.
  */
 import { describe, expect, test, vi } from 'vitest'
-import { waitingWords } from '../../src/cli/reach/leave.ts'
+import { describeWait } from '../../src/cli/reach/own-server.ts'
 import { cli, json, patience, project, start, type Started } from '../kits/cli.ts'
 
 vi.setConfig(patience)
@@ -112,7 +112,8 @@ describe('a command that must wait for a turn of another one', () => {
     await next.says('waits for it')
     expect(next.err()).toMatch(
       new RegExp(
-        `slow still works in ${id} \\(\\d+m left\\), begun by another command or left by an earlier one.*Ctrl-C leaves it.*"tieline cancel ${id}" ends it`,
+        `slow still works in ${id} \\(\\d+m left\\), begun by another command or left by an earlier one` +
+          `.*Ctrl-C leaves it.*"tieline cancel ${id}" ends it`,
       ),
     )
     expect(await cli(cwd, 'cancel', id)).toMatchObject({ code: 0 })
@@ -120,5 +121,5 @@ describe('a command that must wait for a turn of another one', () => {
   })
 
   test('says how many there are where none can be named', () =>
-    expect(waitingWords([], 2)).toMatch(/^2 turns still run,/))
+    expect(describeWait([], 2)).toMatch(/^2 turns still run,/))
 })

@@ -77,95 +77,93 @@ const breakRow = (db: DatabaseSync, where = `events like '%call.ended%'`): void 
     )
     .run()
 
-describe('check', () => {
-  test('says that a whole log is whole', async () => {
-    const { code, out, err } = await care(copied(), 'check')
-    expect([code, err]).toEqual([0, ''])
-    expect(out).toMatch(/tieline\.db is whole: \d+ rows with \d+ events/)
-    expect(JSON.parse((await care(copied(), 'check', '--json')).out)).toMatchObject({
-      ok: true,
-      problems: [],
-      viewsCompared: true,
-      todo: null,
-    })
+test('check says that a whole log is whole', async () => {
+  const { code, out, err } = await care(copied(), 'check')
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toMatch(/tieline\.db is whole: \d+ rows with \d+ events/)
+  expect(JSON.parse((await care(copied(), 'check', '--json')).out)).toMatchObject({
+    ok: true,
+    problems: [],
+    viewsCompared: true,
+    todo: null,
   })
+})
 
-  test.each(
-    viewTables.filter((table) => ['log_sessions', 'sessions', 'turns', 'entries', 'refused'].includes(table)),
-  )('finds that %s is not what the log says, and names the cure', async (table) => {
-    const { code, out } = await care(
-      copied((db) => db.exec(`delete from ${table}`)),
-      'check',
-      '--json',
-    )
-    const found = JSON.parse(out) as { ok: boolean; problems: { what: string; says: string }[]; todo: string }
-    expect([code, found.ok]).toEqual([1, false])
-    expect(found.problems.map(({ what, says }) => `${what} ${says}`).join('\n')).toContain(
-      `views ${table}: the view has`,
-    )
-    expect(found.todo).toContain('tieline rebuild')
-  })
+test.each(
+  viewTables.filter((table) => ['log_sessions', 'sessions', 'turns', 'entries', 'refused'].includes(table)),
+)('check finds that %s is not what the log says, and names the cure', async (table) => {
+  const { code, out } = await care(
+    copied((db) => db.exec(`delete from ${table}`)),
+    'check',
+    '--json',
+  )
+  const found = JSON.parse(out) as { ok: boolean; problems: { what: string; says: string }[]; todo: string }
+  expect([code, found.ok]).toEqual([1, false])
+  expect(found.problems.map(({ what, says }) => `${what} ${says}`).join('\n')).toContain(
+    `views ${table}: the view has`,
+  )
+  expect(found.todo).toContain('tieline rebuild')
+})
 
-  test('finds a row that is not JSON, with its number and its flow', async () => {
-    const { code, out } = await care(
-      copied((db) => breakRow(db)),
-      'check',
-    )
-    expect(code).toBe(1)
-    expect(out).toMatch(
-      new RegExp(`✗ row \\d+ \\(${flows[0] ?? ''}\\): row \\d+ of the log cannot be read: it is not JSON`),
-    )
-    expect(out).toContain('was not compared')
-    expect(out).toContain('restore the log from a copy')
-  })
+test('check finds a row that is not JSON, with its number and its flow', async () => {
+  const { code, out } = await care(
+    copied((db) => breakRow(db)),
+    'check',
+  )
+  expect(code).toBe(1)
+  expect(out).toMatch(
+    new RegExp(`✗ row \\d+ \\(${flows[0] ?? ''}\\): row \\d+ of the log cannot be read: it is not JSON`),
+  )
+  expect(out).toContain('was not compared')
+  expect(out).toContain('restore the log from a copy')
+})
 
-  test('finds an event that is not known, a row that is missing, and numbers that are there twice', async () => {
-    const unknown = await care(
-      copied((db) => db.exec(`update log set events = replace(events, '"turn.ended"', '"turn.forgotten"')`)),
-      'check',
-    )
-    expect([unknown.code, unknown.out.includes('is not one that this version knows')]).toEqual([1, true])
-    const missing = await care(
-      copied((db) => db.exec('delete from log where seq = (select min(seq) from log where seq > 4)')),
-      'check',
-    )
-    expect([missing.code, /numbering \d+.*but the row before ends with/.test(missing.out)]).toEqual([1, true])
-    const twice = await care(
-      copied((db) =>
-        db.exec(
-          `update log set events = '[' || substr(events, 2, length(events) - 2) || ',' || substr(events, 2) where seq = (select max(seq) from log)`,
-        ),
-      ),
-      'check',
-    )
-    expect([twice.code, /numbering \d+/.test(twice.out)]).toEqual([1, true])
-  })
+test('check finds an event that is not known, a row that is missing, and numbers that are there twice', async () => {
+  const unknown = await care(
+    copied((db) => db.exec(`update log set events = replace(events, '"turn.ended"', '"turn.forgotten"')`)),
+    'check',
+  )
+  expect([unknown.code, unknown.out.includes('is not one that this version knows')]).toEqual([1, true])
+  const missing = await care(
+    copied((db) => db.exec('delete from log where seq = (select min(seq) from log where seq > 4)')),
+    'check',
+  )
+  expect([missing.code, /numbering \d+.*but the row before ends with/.test(missing.out)]).toEqual([1, true])
+  const twice = await care(
+    copied((db) =>
+      db.exec(`
+        update log set events = '[' || substr(events, 2, length(events) - 2) || ',' || substr(events, 2)
+        where seq = (select max(seq) from log)`),
+    ),
+    'check',
+  )
+  expect([twice.code, /numbering \d+/.test(twice.out)]).toEqual([1, true])
+})
 
-  test('finds pages that are damaged, and does not advise to rebuild from them', async () => {
-    const directory = copied()
-    const handle = openSync(join(directory, 'tieline.db'), 'r+')
-    // The roots of the first tables.
-    for (let page = 2; page < 8; page += 1) writeSync(handle, Buffer.alloc(4096, 7), 0, 4096, page * 4096)
-    closeSync(handle)
-    const { code, out } = await care(directory, 'check', '--json')
-    const found = JSON.parse(out) as { problems: { what: string }[]; todo: string }
-    expect([code, found.problems[0]?.what]).toEqual([1, 'file'])
-    expect(found.todo).toContain('restore the log from a copy')
-    expect(found.todo).not.toContain('rebuild')
-  })
+test('check finds pages that are damaged, and does not advise to rebuild from them', async () => {
+  const directory = copied()
+  const handle = openSync(join(directory, 'tieline.db'), 'r+')
+  // The roots of the first tables.
+  for (let page = 2; page < 8; page += 1) writeSync(handle, Buffer.alloc(4096, 7), 0, 4096, page * 4096)
+  closeSync(handle)
+  const { code, out } = await care(directory, 'check', '--json')
+  const found = JSON.parse(out) as { problems: { what: string }[]; todo: string }
+  expect([code, found.problems[0]?.what]).toEqual([1, 'file'])
+  expect(found.todo).toContain('restore the log from a copy')
+  expect(found.todo).not.toContain('rebuild')
+})
 
-  test('works beside a running server', async () => {
-    const directory = copied()
-    const line = await openLine({ dataDir: directory, agents: { helper: { script: () => 'ok' } } })
-    onTestFinished(() => line.close())
-    await line.run('helper', 'x')
-    expect((await care(directory, 'check')).code).toBe(0)
-  })
+test('check works beside a running server', async () => {
+  const directory = copied()
+  const line = await openLine({ dataDir: directory, agents: { helper: { script: () => 'ok' } } })
+  onTestFinished(() => line.close())
+  await line.run('helper', 'x')
+  expect((await care(directory, 'check')).code).toBe(0)
+})
 
-  test('says where there is no log', async () => {
-    const { code, err } = await care(join(place.cwd, 'nowhere'), 'check')
-    expect([code, err]).toEqual([2, expect.stringContaining('there is no log in') as string])
-  })
+test('check says where there is no log', async () => {
+  const { code, err } = await care(join(place.cwd, 'nowhere'), 'check')
+  expect([code, err]).toEqual([2, expect.stringContaining('there is no log in') as string])
 })
 
 describe('rebuild', () => {
@@ -193,7 +191,7 @@ describe('rebuild', () => {
     await server.ended
   })
 
-  test('does not go over rows that it cannot read, unless it is told to leave them out', async () => {
+  test('does not skip rows that it cannot read, except with --leave-out', async () => {
     const directory = copied((db) => {
       breakRow(db)
       db.exec('delete from turns')
@@ -249,7 +247,7 @@ test('a rebuild that is killed in the middle leaves the views as they were', asy
 
 describe('a server', () => {
   test.each(['sessions', 'turns', 'entries', 'log_sessions', 'refused'])(
-    'started without a word when %s was emptied: it refuses, with the command to run',
+    'started silently when %s was emptied: it refuses, with the command to run',
     (table) => {
       const directory = copied((db) => db.exec(`delete from ${table}`))
       expect(() => sqliteStore({ directory, now: () => 0 })).toThrow(StoreFault)
@@ -264,7 +262,7 @@ describe('a server', () => {
     expect(() => sqliteStore({ directory, now: () => 0 })).toThrow(/the log ends at 3/)
   })
 
-  test('started without a word when a row was not JSON: it names the row and its flow once, and other flows go on', async () => {
+  test('started silently when a row was not JSON: it names the row and its flow once, and goes on', async () => {
     const directory = copied((db) => breakRow(db))
     const server = start(place.cwd, ['serve', '--port', '0', '--json', '--data-dir', directory])
     await until(() => server.out().includes('\n'), 'the server listens')

@@ -20,7 +20,8 @@ test('a message waits in the inbox, is listed for a person, accepted once, and w
   const listed = await cli(place.cwd, 'inbox')
   expect(listed.out).toMatch(
     new RegExp(
-      `^For boss \\(${session}\\): one message waits\\n 1  the user  letter +[\\d.]+s ago\\n    when you have time\\n    tieline accept ${session} `,
+      `^For boss \\(${session}\\): one message waits\\n 1  the user  letter +[\\d.]+s ago\\n` +
+        `    when you have time\\n    tieline accept ${session} `,
     ),
   )
   expect(json<{ id: string }[]>(await cli(place.cwd, 'inbox', session, '--json'))).toMatchObject([
@@ -67,7 +68,7 @@ test('a draft is kept, changed, listed and released; a part of an id that fits n
   expect((await cli(place.cwd, 'inbox', '--dead')).out).toBe('There are no dead letters.\n')
 })
 
-test('the draft of an agent is listed, changed and released by whoever sits at the terminal', async () => {
+test('the draft of an agent is listed, changed and released by the user', async () => {
   const { session } = json<{ session: string }>(await cli(place.cwd, 'run', 'tea', '--json'))
   const { url } = JSON.parse(
     server

@@ -5,7 +5,7 @@ import { cli, json, patience, project, start } from '../kits/cli.ts'
 
 vi.setConfig(patience)
 
-test('a server that works with another configuration, or with an older one, says so to whoever uses it; stop ends it', async () => {
+test('commands say that a server has another or an older configuration; stop ends it', async () => {
   const one = project()
   const server = start(one.cwd, ['serve', '--json'])
   await server.says('"url"')
@@ -25,7 +25,8 @@ test('a server that works with another configuration, or with an older one, says
   const asked = await cli(other.cwd, 'call', 'fresh', 'x')
   expect(asked.code).toBe(1)
   expect(asked.err).toContain(
-    `tieline: the server of ${one.data} works with ${one.config}, and does not know ${other.config}. End it with "tieline stop", or`,
+    `tieline: the server of ${one.data} works with ${one.config}, and does not know ${other.config}. ` +
+      'End it with "tieline stop", or',
   )
   expect((await cli(other.cwd, 'call', 'fresh', 'x', '--quiet')).err).not.toContain('does not know')
   const { findings } = json<{ findings: { what: string; state: string; says: string; todo: string }[] }>(

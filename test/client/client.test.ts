@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
 import type { LettaMessage } from '../../src/client/letta-routes.ts'
-import { agents, refusalOf, scratch, started } from '../kits/client.ts'
+import { agents, readRefusal, scratch, started } from '../kits/client.ts'
 
 describe('sessions', () => {
   test('are made, written to, waited for, read, listed and archived', async () => {
@@ -109,13 +109,13 @@ describe('questions', () => {
     await client.sessions.wait(sessionId)
     expect((await client.sessions.state(sessionId)).lastMessage?.content).toContain('hi')
     expect(
-      (await refusalOf(client.questions.answer(question?.id ?? '', 'deny'))).status,
+      (await readRefusal(client.questions.answer(question?.id ?? '', 'deny'))).status,
     ).toBeGreaterThanOrEqual(400)
   })
 })
 
 describe('mail', () => {
-  test('is drafted, revised, sent, listed, accepted once, followed as a thread, and declined; a session can be forked', async () => {
+  test('is drafted, revised, sent, accepted once, threaded and declined; a session can be forked', async () => {
     const { client, cwd } = await started()
     const { sessionId } = await client.sessions.create({ cwd, agent: 'helper', initialMessage: 'hello' })
     await client.sessions.wait(sessionId)
@@ -138,7 +138,7 @@ describe('mail', () => {
     })
     expect(await client.mail.decline('letter-2')).toMatchObject({ status: 'declined' })
     expect(await client.mail.accept(sessionId, 'oldest')).toEqual({ message: null, accepted: false })
-    expect(await refusalOf(client.mail.revise('letter-1', 'too late'))).toMatchObject({
+    expect(await readRefusal(client.mail.revise('letter-1', 'too late'))).toMatchObject({
       code: 'message_already_sent',
       status: 409,
     })
@@ -169,22 +169,22 @@ describe('persistent agents', () => {
     expect((await client.v1.messages(agent.id)).length).toBeGreaterThan(1)
     expect(await client.v1.agent(agent.id)).toMatchObject({ name: 'Ada' })
     await client.v1.deleteAgent(agent.id)
-    expect((await refusalOf(client.v1.agent(agent.id))).status).toBe(404)
+    expect((await readRefusal(client.v1.agent(agent.id))).status).toBe(404)
   })
 })
 
 describe('a refusal', () => {
   test('is thrown with code, words, field, details and status', async () => {
     const { client } = await started()
-    const wrong = await refusalOf(client.sessions.create({ cwd: '/nowhere/at/all' }))
+    const wrong = await readRefusal(client.sessions.create({ cwd: '/nowhere/at/all' }))
     expect(wrong).toMatchObject({ name: 'TielineError', code: 'bad_input', field: 'cwd', status: 400 })
     expect(wrong.message).toContain('/nowhere/at/all')
-    expect(await refusalOf(client.sessions.get('ses_nope'))).toMatchObject({
+    expect(await readRefusal(client.sessions.get('ses_nope'))).toMatchObject({
       code: 'session_unknown',
       status: 404,
       details: { session: 'ses_nope' },
     })
-    expect(await refusalOf(client.calls.open({ agent: 'nobody', task: 'x' }))).toMatchObject({
+    expect(await readRefusal(client.calls.open({ agent: 'nobody', task: 'x' }))).toMatchObject({
       code: 'agent_unknown',
       status: 404,
       details: {
@@ -199,11 +199,11 @@ describe('a refusal', () => {
     writeFileSync(join(directory, 'on.json'), JSON.stringify({ server: { auth: 'on' } }))
     const { served } = await started({ config: join(directory, 'on.json') })
     const stranger = tielineClient({ url: served.url, token: 'wrong' })
-    expect(await refusalOf(stranger.sessions.list())).toMatchObject({
+    expect(await readRefusal(stranger.sessions.list())).toMatchObject({
       code: 'not_authenticated',
       status: 401,
     })
-    expect(await refusalOf(stranger.events().next())).toMatchObject({ code: 'not_authenticated' })
+    expect(await readRefusal(stranger.events().next())).toMatchObject({ code: 'not_authenticated' })
     expect((await tielineClient({ url: served.url, token: served.token }).sessions.list()).sessions).toEqual(
       [],
     )
@@ -217,7 +217,7 @@ describe('a refusal', () => {
     await once(other, 'listening')
     onTestFinished(() => void other.close())
     expect(
-      await refusalOf(
+      await readRefusal(
         tielineClient({ url: `http://127.0.0.1:${(other.address() as AddressInfo).port}` }).agents(),
       ),
     ).toMatchObject({ code: 'not_tieline' })

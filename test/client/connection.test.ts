@@ -11,8 +11,8 @@ import { tielineClient } from '../../src/client/client.ts'
 import type { Fetch } from '../../src/client/request.ts'
 import { surroundings } from '../../src/client/surroundings.ts'
 import { ServerUnreachable } from '../../src/client/tieline-error.ts'
-import { openServer, type OpenServerOptions } from '../../src/open-server.ts'
-import { agents, refusalOf, scratch, started } from '../kits/client.ts'
+import { type OpenServerOptions, openServer } from '../../src/open-server.ts'
+import { agents, readRefusal, scratch, started } from '../kits/client.ts'
 
 describe('a connection that breaks', () => {
   test('after the server has acted is tried again with the same key, and nothing happens twice', async () => {
@@ -81,95 +81,94 @@ describe('a connection that breaks', () => {
     })
     expect(await client.agents()).toEqual([])
     asked = -1000
-    expect(await refusalOf(client.agents())).toMatchObject({ code: 'unavailable', status: 503 })
+    expect(await readRefusal(client.agents())).toMatchObject({ code: 'unavailable', status: 503 })
   })
 })
 
-describe('events', () => {
-  test('reach a reader once and in order, through cut connections and a restart of the server', async () => {
-    const directory = scratch()
-    writeFileSync(join(directory, 'empty.json'), '{}')
-    const options: OpenServerOptions = {
-      agents,
-      config: join(directory, 'empty.json'),
-      dataDir: join(directory, 'data'),
-      cwd: directory,
-      port: 0,
-      onWarning: () => undefined,
+test('events reach a reader once and in order, through cut connections and a restart of the server', async () => {
+  const directory = scratch()
+  writeFileSync(join(directory, 'empty.json'), '{}')
+  const options: OpenServerOptions = {
+    agents,
+    config: join(directory, 'empty.json'),
+    dataDir: join(directory, 'data'),
+    cwd: directory,
+    port: 0,
+    onWarning: () => undefined,
+  }
+  let served = await openServer(options)
+  const sockets = new Set<LibrarySocket>()
+  const openSocket = (url: string): WebSocket => {
+    const socket = new LibrarySocket(url)
+    sockets.add(socket)
+    return socket as unknown as WebSocket
+  }
+  const client = tielineClient({ url: served.url })
+  const cut = async (): Promise<void> => {
+    await expect.poll(() => [...sockets].at(-1)?.readyState, { timeout: 10_000 }).toBe(LibrarySocket.OPEN)
+    sockets.forEach((socket) => socket.terminate())
+  }
+  const read: string[] = []
+  const stop = new AbortController()
+  const reading = (async () => {
+    for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events({
+      after: '0',
+      signal: stop.signal,
+    })) {
+      expect(sessionId).toBe(event.session)
+      expect(at).toBeGreaterThan(0)
+      read.push(seq)
     }
-    let served = await openServer(options)
-    const sockets = new Set<LibrarySocket>()
-    const openSocket = (url: string): WebSocket => {
-      const socket = new LibrarySocket(url)
-      sockets.add(socket)
-      return socket as unknown as WebSocket
-    }
-    const client = tielineClient({ url: served.url })
-    const cut = async (): Promise<void> => {
-      await expect.poll(() => [...sockets].at(-1)?.readyState, { timeout: 10_000 }).toBe(LibrarySocket.OPEN)
-      sockets.forEach((socket) => socket.terminate())
-    }
-    const read: string[] = []
-    const stop = new AbortController()
-    const reading = (async () => {
-      for await (const { seq, sessionId, event, at } of tielineClient({ url: served.url, openSocket }).events(
-        { after: '0', signal: stop.signal },
-      )) {
-        expect(sessionId).toBe(event.session)
-        expect(at).toBeGreaterThan(0)
-        read.push(seq)
-      }
-    })()
-    const { sessionId } = await client.sessions.create({ cwd: directory, agent: 'boss' })
-    for (let round = 0; round < 12; round += 1) {
-      await client.sessions.send(sessionId, { message: `round ${round}` })
-      if (round % 4 === 0) await cut()
-      await client.sessions.wait(sessionId)
-    }
-    const port = Number(new URL(served.url).port)
-    await served.close()
-    served = await openServer({ ...options, port })
-    onTestFinished(() => served.close())
-    await client.sessions.send(sessionId, { message: 'after the restart' })
+  })()
+  const { sessionId } = await client.sessions.create({ cwd: directory, agent: 'boss' })
+  for (let round = 0; round < 12; round += 1) {
+    await client.sessions.send(sessionId, { message: `round ${round}` })
+    if (round % 4 === 0) await cut()
     await client.sessions.wait(sessionId)
-    const last = exchangeOf(served.line.desks).lastSeq()
-    await expect.poll(() => read.at(-1), { timeout: 15_000 }).toBe(String(last))
-    stop.abort()
-    await reading
-    expect(read).toEqual(Array.from({ length: last }, (_, index) => String(index + 1)))
-    expect(sockets.size).toBeGreaterThan(3)
-  })
+  }
+  const port = Number(new URL(served.url).port)
+  await served.close()
+  served = await openServer({ ...options, port })
+  onTestFinished(() => served.close())
+  await client.sessions.send(sessionId, { message: 'after the restart' })
+  await client.sessions.wait(sessionId)
+  const last = exchangeOf(served.line.desks).lastSeq()
+  await expect.poll(() => read.at(-1), { timeout: 15_000 }).toBe(String(last))
+  stop.abort()
+  await reading
+  expect(read).toEqual(Array.from({ length: last }, (_, index) => String(index + 1)))
+  expect(sockets.size).toBeGreaterThan(3)
+})
 
-  test('of some sessions only, from now on, are those alone', async () => {
-    const { client, cwd } = await started()
-    const [one, two] = [
-      await client.sessions.create({ cwd, agent: 'helper' }),
-      await client.sessions.create({ cwd, agent: 'helper' }),
-    ]
-    const seen = new Set<string>()
-    let text = ''
-    const stop = new AbortController()
-    const open = Promise.withResolvers<void>()
-    const reading = (async () => {
-      for await (const { sessionId } of client.events({
-        sessions: [two.sessionId],
-        signal: stop.signal,
-        onDelta: (delta) => (text += delta.text),
-        onConnection: (state) => state.open && open.resolve(),
-      }))
-        seen.add(sessionId)
-    })()
-    await open.promise
-    for (const { sessionId } of [one, two]) {
-      await client.sessions.send(sessionId, { message: 'x' })
-      await client.sessions.wait(sessionId)
-    }
-    await expect.poll(() => [seen.size, text]).toEqual([1, 'done: x'])
-    stop.abort()
-    await reading
-    expect([...seen]).toEqual([two.sessionId])
-    expect(await refusalOf(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({
-      code: 'session_unknown',
-    })
+test('events of some sessions only, from now on', async () => {
+  const { client, cwd } = await started()
+  const [one, two] = [
+    await client.sessions.create({ cwd, agent: 'helper' }),
+    await client.sessions.create({ cwd, agent: 'helper' }),
+  ]
+  const seen = new Set<string>()
+  let text = ''
+  const stop = new AbortController()
+  const open = Promise.withResolvers<void>()
+  const reading = (async () => {
+    for await (const { sessionId } of client.events({
+      sessions: [two.sessionId],
+      signal: stop.signal,
+      onDelta: (delta) => (text += delta.text),
+      onConnection: (state) => state.open && open.resolve(),
+    }))
+      seen.add(sessionId)
+  })()
+  await open.promise
+  for (const { sessionId } of [one, two]) {
+    await client.sessions.send(sessionId, { message: 'x' })
+    await client.sessions.wait(sessionId)
+  }
+  await expect.poll(() => [seen.size, text]).toEqual([1, 'done: x'])
+  stop.abort()
+  await reading
+  expect([...seen]).toEqual([two.sessionId])
+  expect(await readRefusal(client.events({ sessions: ['ses_nope'] }).next())).toMatchObject({
+    code: 'session_unknown',
   })
 })

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import WebSocket from 'ws'
 import { expect, onTestFinished, test } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
+import { runChecks } from '../../src/cli/setup/doctor-checks.ts'
 import { openServer } from '../../src/open-server.ts'
-import { findings } from '../../src/cli/setup/doctor-checks.ts'
 import { askAt, until, type Answer } from '../kits/http.ts'
 import { hasSmallDisks, smallDisk } from '../kits/small-disk.ts'
 
@@ -96,8 +96,8 @@ test.skipIf(!hasSmallDisks)(
     expect((await ask('GET', `/api/sessions/${sessionId}`)).status).toBe(200)
     expect((await ask('GET', '/api/sessions')).status).toBe(200)
     await everyDoorSays(here)
-    const surroundings = { cwd: disk.path, home: disk.path, env: {} } as Parameters<typeof findings>[1]
-    const found = await findings(
+    const surroundings = { cwd: disk.path, home: disk.path, env: {} } as Parameters<typeof runChecks>[1]
+    const found = await runChecks(
       { flags: { 'data-dir': served.dataDir }, env: {}, signal: new AbortController().signal },
       surroundings,
     )

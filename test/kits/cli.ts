@@ -1,6 +1,4 @@
-/**
- * The command line as people use it: processes of their own, a scratch home, scripted agents, no terminal.
- */
+/** The command line as people use it: processes of their own, a scratch home, scripted agents, no terminal. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -10,13 +8,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, vi } from 'vitest'
 
-/** A loaded machine may take its time to start a process. */
+/** A busy machine may need long to start a process. */
 export const patience = { testTimeout: 120_000, hookTimeout: 120_000 }
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 /** Compiled code is the same in every scratch home. */
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url))
-/** Removed when the file's tests are over. */
+/** Directories to remove after the tests of a file. */
 export const garbage: string[] = []
 const children = new Set<ChildProcessWithoutNullStreams>()
 afterAll(async () => {
@@ -112,3 +110,7 @@ export function typed(cwd: string, input: string, ...args: string[]): Promise<En
 }
 
 export const json = <T>({ out }: Ended): T => JSON.parse(out) as T
+
+/** One pattern for several lines of output. */
+export const matchLines = (...lines: RegExp[]): RegExp =>
+  new RegExp(lines.map(({ source }) => source).join('\\n'), lines[0]?.flags)

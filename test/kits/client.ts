@@ -50,7 +50,7 @@ export async function started(
   return { served, client: tielineClient({ url: served.url, token: served.token }), cwd: directory }
 }
 
-export const refusalOf = async (work: Promise<unknown>): Promise<TielineError> => {
+export const readRefusal = async (work: Promise<unknown>): Promise<TielineError> => {
   const error = await work.then(
     () => null,
     (thrown: unknown) => thrown,

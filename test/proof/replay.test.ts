@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { askedFor } from '../../src/cli/arguments.ts'
+import { readArguments } from '../../src/cli/arguments.ts'
 import { UsageError } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
-import { helpText } from '../../src/cli/help.ts'
-import { openLog, type ScriptedTurn, type Tool } from '../../src/index.ts'
+import { renderHelp } from '../../src/cli/help.ts'
+import { type ScriptedTurn, type Tool, openLog } from '../../src/index.ts'
 import { openLine } from '../../src/open-line.ts'
 import { viewsEqual } from '../../src/store/rebuild.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
@@ -34,7 +34,7 @@ async function cli(place: string, ...args: string[]): Promise<Said> {
     on: () => undefined,
     off: () => undefined,
   })
-  const asked = askedFor(['--config', join(place, 'tieline.json'), ...args], commands)
+  const asked = readArguments(['--config', join(place, 'tieline.json'), ...args], commands)
   if (asked.kind !== 'run') throw new Error(`asked for ${asked.kind}`)
   try {
     said.code = await asked.command.run({
@@ -184,7 +184,7 @@ test('on the command line: list, replay, explain, export, import and replay agai
     code: 2,
     err: `there is no flow "flow_nope" in this log. The newest are ${flow}.`,
   })
-  expect(helpText(commands, commands.find(({ name }) => name === 'replay') ?? null)).toContain(
+  expect(renderHelp(commands, commands.find(({ name }) => name === 'replay') ?? null)).toContain(
     'exit code is 0 if every event is as it was recorded',
   )
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { ListedCall } from '../../wire/calls.ts'
 import type { MessageRecord } from '../../wire/mail.ts'
-import { callLine } from '../commands/calls.ts'
-import { accepted, historyLines, withDraft } from './chat-commands.ts'
+import { renderCall } from '../commands/calls.ts'
+import { chooseMessage, renderHistory, useDraft } from './chat-commands.ts'
 
 const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number | null): ListedCall => ({
   call: `call_${agent}`,
@@ -22,7 +22,7 @@ const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number 
 
 test('the history has the shape that people know, oldest first', () => {
   expect(
-    historyLines([
+    renderHistory([
       call('tester', null, null),
       call('reviewer', 'timed_out', 3400),
       call('coder', 'completed', 12_000),
@@ -32,11 +32,11 @@ test('the history has the shape that people know, oldest first', () => {
     '[planner -> reviewer] FAILED (3)',
     '[planner -> tester] RUNNING (0)',
   ])
-  expect(historyLines([])).toEqual(['No calls yet.'])
+  expect(renderHistory([])).toEqual(['No calls yet.'])
 })
 
 test('a list of calls has the names of agents, not their ids', () => {
-  expect(callLine(call('coder', 'completed', 12_000))).toMatch(
+  expect(renderCall(call('coder', 'completed', 12_000))).toMatch(
     /^call_coder {2}\[planner -> coder\] OK \(12s, 1 tokens\) {2}\S.* {2}flow_1 {2}x$/,
   )
 })
@@ -53,21 +53,23 @@ describe('which message is accepted', () => {
     ['3', '3'],
     ['c', 'c'],
   ])('"%s" is %s: an id wins over a place', (which, id) => {
-    expect(accepted(letters, which)).toEqual({
+    expect(chooseMessage(letters, which)).toEqual({
       lines: [expect.stringContaining(`${id} from the user: ${id} [2Jtext`)],
       accept: id,
     })
   })
   test('none is told', () => {
-    expect(accepted(letters, '9')).toEqual(['There is no message "9" here. /inbox lists those that wait.'])
-    expect(accepted([], '')).toEqual(['No messages wait.'])
+    expect(chooseMessage(letters, '9')).toEqual([
+      'There is no message "9" here. /inbox lists those that wait.',
+    ])
+    expect(chooseMessage([], '')).toEqual(['No messages wait.'])
   })
 })
 
 describe('which draft is released', () => {
   const drafts = ['a', 'b'].map((id) => ({ id }) as MessageRecord)
   const release = (letters: MessageRecord[], which: string): Promise<string[]> =>
-    withDraft(letters, which, async ({ id }) => [`released ${id}`])
+    useDraft(letters, which, async ({ id }) => [`released ${id}`])
   test('one that is named by id or place, or the only one; nothing is released by mistake', async () => {
     expect([
       await release(drafts, 'b'),

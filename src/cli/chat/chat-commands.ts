@@ -1,92 +1,90 @@
+/** The commands of a conversation, which begin with a slash. */
 import type { ListedCall } from '../../wire/calls.ts'
 import type { MessageRecord } from '../../wire/mail.ts'
-import type { Session } from '../../wire/sessions.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import { findNearest } from '../../model/nearest.ts'
-import { callLine } from '../commands/calls.ts'
+import { renderCall } from '../commands/calls.ts'
 import type { Conversation } from './conversation.ts'
-import { sessionLine } from '../commands/sessions.ts'
+import { renderSession } from '../commands/sessions.ts'
+import { describeSent } from '../commands/send.ts'
+import { countNoun } from '../show/amounts.ts'
 import { oneLine } from '../show/width.ts'
 
 /** Lines to print, and a message to accept; null leaves the conversation. */
 type Said = { lines: string[]; accept?: string } | null
-type ChatCommand = { help: string; run(conversation: Conversation, word: string): Promise<string[] | Said> }
+type Run = (conversation: Conversation, word: string) => Promise<string[] | Said>
 
 const shownMax = 20
 
-const commands: Readonly<Record<string, ChatCommand>> = {
+const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   history: {
-    help: 'who was called in this conversation, and how it ended',
-    run: async ({ client, session }) => historyLines(await client().calls.list({ session, limit: shownMax })),
+    help: 'the calls of this conversation, and how they ended',
+    run: async ({ client, session }) =>
+      renderHistory(await client().calls.list({ session, limit: shownMax })),
   },
   calls: {
     help: 'the newest calls of this conversation, with their ids and costs',
     run: async ({ client, session }) =>
-      orNone((await client().calls.list({ session, limit: shownMax })).map(callLine), 'No calls yet.'),
+      orNone((await client().calls.list({ session, limit: shownMax })).map(renderCall), 'No calls yet.'),
   },
   sessions: {
     help: 'the newest sessions of this server',
     run: async ({ client, session }) =>
-      (await client().sessions.list({ limit: shownMax })).sessions.map((one) => markedLine(one, session)),
+      (await client().sessions.list({ limit: shownMax })).sessions.map(
+        (one) => `${one.id === session ? '*' : ' '} ${renderSession(one)}`,
+      ),
   },
   inbox: {
     help: 'messages that wait to be accepted',
-    run: async ({ client, session }) => inboxLines((await client().mail.inbox(session)).messages),
+    run: async ({ client, session }) => renderInbox((await client().mail.inbox(session)).messages),
   },
   accept: {
-    help: '[which]  accept a message: oldest (if left out), newest, its id, or its place in the list',
-    run: async ({ client, session }, which) => accepted((await client().mail.inbox(session)).messages, which),
+    help: '[which]  accept a message: oldest (the default), newest, its id, or its number in /inbox',
+    run: async ({ client, session }, which) =>
+      chooseMessage((await client().mail.inbox(session)).messages, which),
   },
   drafts: {
     help: 'what agents and you have written and not sent',
-    run: async ({ client }) => draftLines((await client().mail.drafts(null)).messages),
+    run: async ({ client }) => renderDrafts((await client().mail.drafts(null)).messages),
   },
   release: {
-    help: '[which]  send a draft: its id, or its place in /drafts; the only one if left out',
-    run: async ({ client }, which) =>
-      withDraft(
-        (await client().mail.drafts(null)).messages,
-        which,
-        async ({ id, updated_at: ifUpdatedAt }) => {
-          const { status, session } = await client().mail.release(id, { ifUpdatedAt })
-          return [`${id} ${status}${session === null ? '' : ` to ${session}`}`]
-        },
-      ),
+    help: '[which]  send a draft: its id, or its number in /drafts; by default the only one',
+    run: async ({ client }, which) => {
+      const drafts = (await client().mail.drafts(null)).messages
+      return useDraft(drafts, which, async ({ id, updated_at: ifUpdatedAt }) => [
+        describeSent({ ...(await client().mail.release(id, { ifUpdatedAt })), id }),
+      ])
+    },
   },
   decline: {
-    help: '<which>  throw a draft away, by its id or its place in /drafts; or decline a message that waits, by its id',
+    help: '<which>  throw away a draft (its id, or its number in /drafts), or decline a message (its id)',
     run: async ({ client }, which) => {
-      const { id, status } = await client().mail.decline(
-        draftNamed((await client().mail.drafts(null)).messages, which)?.id ?? which,
-      )
+      const drafts = (await client().mail.drafts(null)).messages
+      const { id, status } = await client().mail.decline(findMessage(drafts, which)?.id ?? which)
       return [`${id} ${status}`]
     },
   },
   thread: {
     help: '<id>  a message with what it answers and what answers it',
-    run: async ({ client }, id) => threadLines((await client().mail.thread(id)).messages),
+    run: async ({ client }, id) => renderThread((await client().mail.thread(id)).messages),
   },
   cancel: {
     help: 'end what runs or waits in this conversation',
     run: async ({ client, session }) => {
       const { cancelled } = await client().sessions.cancel(session, { all: true })
-      return [
-        cancelled === 0
-          ? 'Nothing runs here.'
-          : `Cancelled: ${cancelled === 1 ? 'one turn' : `${cancelled} turns`}.`,
-      ]
+      return [cancelled === 0 ? 'Nothing runs here.' : `Cancelled: ${countNoun(cancelled, 'turn')}.`]
     },
   },
-  help: { help: 'this list', run: async () => chatHelp() },
+  help: { help: 'this list', run: async () => renderChatHelp() },
   quit: {
-    help: 'leave; the conversation stays, and goes on with "tieline chat --session"',
+    help: 'leave; "tieline chat --session" continues the conversation',
     run: async () => null,
   },
 }
 
 const mailCommands = ['inbox', 'accept', 'drafts']
 
-export function chatHelp(): string[] {
+export function renderChatHelp(): string[] {
   const width = Math.max(...Object.keys(commands).map((name) => name.length))
   return [
     ...Object.entries(commands).map(([name, { help }]) => `  /${name.padEnd(width)}  ${help}`),
@@ -94,83 +92,68 @@ export function chatHelp(): string[] {
   ]
 }
 
-/** The command that a line asks for; null for a message. */
-export const commandNamed = (line: string): string | null => {
+/** The name of the command in a line; null for a message. */
+export const readCommandName = (line: string): string | null => {
   const name = line.startsWith('/') ? (line.slice(1).trim().split(/\s+/)[0] ?? '') : null
   return name === 'exit' ? 'quit' : name
 }
 
-export async function chatCommand(conversation: Conversation, line: string): Promise<Said> {
-  const said = await linesOf(conversation, line)
-  return Array.isArray(said) ? { lines: said } : said
-}
-
-async function linesOf(conversation: Conversation, line: string): Promise<string[] | Said> {
+export async function runChatCommand(conversation: Conversation, line: string): Promise<Said> {
   const words = line.slice(1).trim().split(/\s+/).slice(1)
-  const name = commandNamed(line) ?? ''
+  const name = readCommandName(line) ?? ''
   const found = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (found === undefined)
-    return [
-      `There is no command "/${oneLine(name)}"; ${findNearest(
-        `/${name}`,
-        Object.keys(commands).map((known) => `/${known}`),
-      )}. A message cannot begin with a slash.`,
-    ]
+  if (found === undefined) {
+    const known = Object.keys(commands).map((one) => `/${one}`)
+    const text = `There is no command "/${oneLine(name)}"; ${findNearest(`/${name}`, known)}.`
+    return { lines: [`${text} A message cannot begin with a slash.`] }
+  }
   try {
-    return await found.run(conversation, words.join(' '))
+    const said = await found.run(conversation, words.join(' '))
+    return Array.isArray(said) ? { lines: said } : said
   } catch (error) {
     if (!(error instanceof TielineError)) throw error
-    return [
-      mailCommands.includes(name) && error.code === 'not_found'
-        ? 'This server has no mail.'
-        : `tieline: ${error.message}`,
-    ]
+    const hasNoMail = mailCommands.includes(name) && error.code === 'not_found'
+    return { lines: [hasNoMail ? 'This server has no mail.' : `tieline: ${error.message}`] }
   }
 }
 
 /** `[planner -> coder] OK (12)`: the number is seconds. */
-export const historyLines = (calls: readonly ListedCall[]): string[] =>
+export const renderHistory = (calls: readonly ListedCall[]): string[] =>
   orNone(
-    calls
-      .toReversed()
-      .map(
-        (call) =>
-          `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${call.outcome === null ? 'RUNNING' : call.outcome === 'completed' ? 'OK' : 'FAILED'} (${Math.round((call.durationMs ?? 0) / 1000)})`,
-      ),
+    calls.toReversed().map(({ callerName, agentName, outcome, durationMs }) => {
+      const end = outcome === null ? 'RUNNING' : outcome === 'completed' ? 'OK' : 'FAILED'
+      const seconds = Math.round((durationMs ?? 0) / 1000)
+      return `[${oneLine(callerName)} -> ${oneLine(agentName)}] ${end} (${seconds})`
+    }),
     'No calls yet.',
   )
 
-/** The message that is meant, by its id, so that nobody else's is taken when the list changes meanwhile. */
-export function accepted(messages: readonly MessageRecord[], which: string): string[] | Said {
-  const place = /^[1-9]\d{0,4}$/.test(which) ? Number(which) - 1 : null
+/** By its id, or by its number in the list. */
+const findMessage = (messages: readonly MessageRecord[], which: string): MessageRecord | undefined =>
+  messages.find(({ id }) => id === which) ??
+  (/^[1-9]\d{0,4}$/.test(which) ? messages[Number(which) - 1] : undefined)
+
+/** Accepts by id, so that a list that changes meanwhile does not matter. */
+export function chooseMessage(messages: readonly MessageRecord[], which: string): string[] | Said {
   const message =
     which === '' || which === 'oldest'
       ? messages[0]
       : which === 'newest'
         ? messages.at(-1)
-        : (messages.find(({ id }) => id === which) ?? (place === null ? undefined : messages[place]))
-  if (message !== undefined)
-    return {
-      lines: [`${message.id} from ${message.from ?? 'the user'}: ${oneLine(message.message)}`],
-      accept: message.id,
-    }
+        : findMessage(messages, which)
+  if (message !== undefined) return { lines: [renderMessage(message)], accept: message.id }
   return messages.length === 0
     ? ['No messages wait.']
     : [`There is no message "${oneLine(which)}" here. /inbox lists those that wait.`]
 }
 
-/** By its id, or else by its place in the list, which counts from 1. */
-const draftNamed = (drafts: readonly MessageRecord[], which: string): MessageRecord | undefined =>
-  drafts.find(({ id }) => id === which) ??
-  (/^[1-9]\d{0,4}$/.test(which) ? drafts[Number(which) - 1] : undefined)
-
-/** Nothing is released by mistake: where there are several, one is named. */
-export async function withDraft(
+/** Where there are several drafts, one must be named, so that none is released by mistake. */
+export async function useDraft(
   drafts: readonly MessageRecord[],
   which: string,
   act: (draft: MessageRecord) => Promise<string[]>,
 ): Promise<string[]> {
-  const draft = which === '' && drafts.length === 1 ? drafts[0] : draftNamed(drafts, which)
+  const draft = which === '' && drafts.length === 1 ? drafts[0] : findMessage(drafts, which)
   if (draft !== undefined) return act(draft)
   if (drafts.length === 0) return ['No drafts.']
   return [
@@ -180,33 +163,27 @@ export async function withDraft(
   ]
 }
 
-const draftLines = (drafts: readonly MessageRecord[]): string[] =>
+const renderMessage = ({ id, from, message }: MessageRecord, more = ''): string =>
+  `${id} from ${from ?? 'the user'}${more}: ${oneLine(message)}`
+
+const renderInbox = (messages: readonly MessageRecord[]): string[] =>
+  orNone(
+    messages.map((message, index) => `${index + 1}. ${renderMessage(message)}`),
+    'No messages wait.',
+  )
+
+const renderDrafts = (drafts: readonly MessageRecord[]): string[] =>
   orNone(
     drafts.map(
-      ({ id, from, to, message }, index) =>
-        `${index + 1}. ${id} from ${from ?? 'the user'} to ${to ?? 'a new session'}: ${oneLine(message)}`,
+      (draft, index) => `${index + 1}. ${renderMessage(draft, ` to ${draft.to ?? 'a new session'}`)}`,
     ),
     'No drafts.',
   )
 
-const threadLines = (messages: readonly MessageRecord[]): string[] =>
+const renderThread = (messages: readonly MessageRecord[]): string[] =>
   orNone(
-    messages.map(
-      ({ id, from, to, status, message }) =>
-        `${id} from ${from ?? 'the user'} to ${to ?? 'nobody'}, ${status}: ${oneLine(message)}`,
-    ),
+    messages.map((message) => renderMessage(message, ` to ${message.to ?? 'nobody'}, ${message.status}`)),
     'There is no such thread.',
-  )
-
-const markedLine = (session: Session, own: string): string =>
-  `${session.id === own ? '*' : ' '} ${sessionLine(session)}`
-
-const inboxLines = (messages: readonly { id: string; from: string | null; message: string }[]): string[] =>
-  orNone(
-    messages.map(
-      ({ id, from, message }, index) => `${index + 1}. ${id} from ${from ?? 'the user'}: ${oneLine(message)}`,
-    ),
-    'No messages wait.',
   )
 
 const orNone = (lines: string[], none: string): string[] => (lines.length === 0 ? [none] : lines)

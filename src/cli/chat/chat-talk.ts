@@ -1,45 +1,32 @@
-/**
- * The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a
- * slash.
- */
-import { TielineError } from '../../client/tieline-error.ts'
-import { endWords } from '../show/amounts.ts'
-import { chatCommand, commandNamed } from './chat-commands.ts'
-import { isSilent, renderCommand, printJson, wantsColour, wantsLive, type CommandInput } from '../command.ts'
+/** The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a slash. */
+import { describeError, TielineError } from '../../client/tieline-error.ts'
+import { describeEnd } from '../show/amounts.ts'
+import { readCommandName, runChatCommand } from './chat-commands.ts'
+import { isSilent, printError, printJson, printResult, wantsColour, wantsLive } from '../command.ts'
+import type { CommandInput } from '../command.ts'
 import { openConversation, type Conversation } from './conversation.ts'
-import { pipedLines, terminalLines, type Lines } from './prompt.ts'
+import { readPipe, readTerminal, type Lines } from './prompt.ts'
 import { collectCalls } from '../show/report.ts'
 import { paint, segment } from '../show/segment.ts'
 import type { WorkResult } from '../show/watch.ts'
 import { oneLine } from '../show/width.ts'
 
 export async function runChat(input: CommandInput): Promise<number> {
+  const { out, env } = input
   const leaving = new AbortController()
   const signal = AbortSignal.any([input.signal, leaving.signal])
   const typed = input.in ?? process.stdin
-  const interactive = typed.isTTY === true && input.out.isTTY === true
-  const lines = interactive
-    ? terminalLines(typed, input.out, wantsLive(input.out, input.env) && !isSilent(input))
-    : pipedLines(typed)
+  const interactive = typed.isTTY === true && out.isTTY === true
+  const silent = isSilent(input)
+  const lines = interactive ? readTerminal(typed, out, wantsLive(out, env) && !silent) : readPipe(typed)
   try {
-    const conversation = await openConversation(
-      { ...input, signal },
-      { out: input.out, conversation: true, lines },
-    )
+    const conversation = await openConversation({ ...input, signal }, { out, conversation: true, lines })
     try {
-      if (!isSilent(input)) input.out.write(`${greeting(conversation, interactive)}\n`)
-      const prompt = isSilent(input) ? '' : `${conversation.agent}> `
-      const talked = await talk({
-        input,
-        conversation,
-        lines,
-        leaving,
-        signal,
-        interactive,
-        prompt,
-        waiting: [],
-      })
-      return signal.aborted ? 130 : interactive || talked ? 0 : 1
+      if (!silent) out.write(`${greet(conversation, interactive)}\n`)
+      const prompt = silent ? '' : `${conversation.agent}> `
+      const talk = { input, conversation, lines, leaving, signal, interactive, prompt, waiting: [] }
+      const answered = await runTalk(talk)
+      return signal.aborted ? 130 : interactive || answered ? 0 : 1
     } finally {
       await conversation.close()
     }
@@ -48,10 +35,13 @@ export async function runChat(input: CommandInput): Promise<number> {
   }
 }
 
-const greeting = ({ agent, cwd, session }: Conversation, interactive: boolean): string =>
-  `${agent} in ${cwd}, ${session}${interactive ? '\n/help lists the commands, /quit leaves, Ctrl-C cancels what the agent does.' : ''}`
+const help = '\n/help lists the commands, /quit leaves, Ctrl-C cancels what the agent does.'
+
+const greet = ({ agent, cwd, session }: Conversation, interactive: boolean): string =>
+  `${agent} in ${cwd}, ${session}${interactive ? help : ''}`
 
 type Turn = (signal: AbortSignal) => Promise<WorkResult>
+type Next = Turn | 'nothing' | 'leave'
 type Talk = {
   input: CommandInput
   conversation: Conversation
@@ -64,45 +54,37 @@ type Talk = {
   waiting: { text: string; work: Turn }[]
 }
 
-/** Whether every message was answered. */
-async function talk(here: Talk): Promise<boolean> {
-  const { input, conversation, signal } = here
+/** Returns whether every message was answered. */
+async function runTalk(talk: Talk): Promise<boolean> {
   let answered = true
-  const next = nextOf(here)
-  while (!signal.aborted) {
-    const work = waitingWork(here) ?? (await next())
+  const readNext = openReader(talk)
+  while (!talk.signal.aborted) {
+    const work = takeWaiting(talk) ?? (await readNext())
     if (work === 'leave') break
     if (work === 'nothing') continue
-    const result = await turn(here, work)
+    const result = await runTurn(talk, work)
     if (result === null) break
-    answered = shown(input, conversation, result) && answered
+    answered = showResult(talk, result) && answered
   }
   return answered
 }
 
-/** It stands where it would have been typed. */
-function waitingWork({ waiting, prompt, input }: Talk): Turn | null {
+/** Shows the message at the prompt, as if it were typed now. */
+function takeWaiting({ waiting, prompt, input }: Talk): Turn | null {
   const next = waiting.shift()
   if (next !== undefined && prompt !== '')
-    input.out.write(`${coloured(prompt, input)}${oneLine(next.text)}\n`)
+    input.out.write(`${paintPrompt(prompt, input)}${oneLine(next.text)}\n`)
   return next?.work ?? null
 }
 
-const coloured = (prompt: string, { out, env }: CommandInput): string =>
+const paintPrompt = (prompt: string, { out, env }: CommandInput): string =>
   paint(segment(prompt, 'bold'), wantsColour(out, env))
 
-/** The next line that somebody types at the prompt, as work. */
-function nextOf({
-  input,
-  conversation,
-  lines,
-  leaving,
-  signal,
-  prompt,
-}: Talk): () => Promise<Turn | 'nothing' | 'leave'> {
+/** Reads the next line at the prompt, as work. */
+function openReader({ input, conversation, lines, leaving, signal, prompt }: Talk): () => Promise<Next> {
   let interrupted = false
   return async () => {
-    const line = await lines.next(coloured(prompt, input), signal)
+    const line = await lines.next(paintPrompt(prompt, input), signal)
     if (line === null || signal.aborted) return 'leave'
     if (line === 'interrupted') {
       if (interrupted) leaving.abort()
@@ -113,23 +95,23 @@ function nextOf({
     interrupted = false
     if (line.text.trim() === '') return 'nothing'
     return line.text.startsWith('/')
-      ? commanded(conversation, line.text, (text) => void input.out.write(`${text}\n`))
-      : sent(conversation, line.text)
+      ? runCommand(conversation, line.text, (text) => void input.out.write(`${text}\n`))
+      : planSend(conversation, line.text)
   }
 }
 
-const sent =
+const planSend =
   (conversation: Conversation, text: string): Turn =>
   (signal) =>
     conversation.send(text, null, signal)
 
-/** What a line with a slash says is printed; to accept a message is work like any other. */
-async function commanded(
+/** Prints what a command says. Accepting a message is work like any other. */
+async function runCommand(
   conversation: Conversation,
   line: string,
   print: (text: string) => void,
-): Promise<Turn | 'nothing' | 'leave'> {
-  const said = await chatCommand(conversation, line)
+): Promise<Next> {
+  const said = await runChatCommand(conversation, line)
   if (said === null) return 'leave'
   print(said.lines.join('\n'))
   const { accept } = said
@@ -137,29 +119,27 @@ async function commanded(
 }
 
 /**
- * The first Ctrl-C cancels the turn, and so does /quit; the second does not wait for it any more, and leaves.
- * Null where somebody left. A no of the server is an answer too: one can go on.
+ * The first Ctrl-C cancels the turn, and so does /quit; the second leaves without waiting for it. Returns null
+ * when the user left. A refusal is an answer too: the conversation goes on.
  */
-async function turn(here: Talk, work: Turn): Promise<WorkResult | TielineError | null> {
-  const { input, lines, leaving, signal, prompt } = here
+async function runTurn(talk: Talk, work: Turn): Promise<WorkResult | TielineError | null> {
+  const { input, lines, leaving, signal, prompt } = talk
   const stop = new AbortController()
   const left = Promise.withResolvers<null>()
   let quitting = false
   const cancel = (): void => {
-    forget(here)
+    dropWaiting(talk)
     if (!stop.signal.aborted) return stop.abort()
     leaving.abort()
     left.resolve(null)
   }
+  const quit = (): void => {
+    quitting = true
+    cancel()
+  }
   const commands: Promise<void>[] = []
-  const release = input.onInterrupt?.(cancel)
-  const unheard = lines.during(
-    prompt,
-    heard(here, commands, () => {
-      quitting = true
-      cancel()
-    }),
-  )
+  const releaseInterrupt = input.onInterrupt?.(cancel)
+  const stopListening = lines.during(prompt, handleTyped(talk, commands, quit))
   const ended = work(AbortSignal.any([stop.signal, signal])).catch((error: unknown) => {
     if (error instanceof TielineError) return error
     throw error
@@ -170,62 +150,61 @@ async function turn(here: Talk, work: Turn): Promise<WorkResult | TielineError |
     if (result !== null) await Promise.all(commands)
     return quitting ? null : result
   } finally {
-    unheard()
-    release?.()
+    stopListening()
+    releaseInterrupt?.()
   }
 }
 
 /**
- * What is typed while the agent works: commands are done at once, a message waits. A pipe is a script, in
- * which only /cancel cannot wait.
+ * While the agent works, commands run at once, and a message waits. A pipe is a script, in which only /cancel
+ * cannot wait.
  */
-function heard(here: Talk, commands: Promise<void>[], quit: () => void): (line: string) => boolean {
-  const { conversation, interactive, waiting } = here
+function handleTyped(talk: Talk, commands: Promise<void>[], quit: () => void): (line: string) => boolean {
+  const { conversation, interactive, waiting } = talk
   const wait = (text: string, work: Turn): void => {
     waiting.push({ text, work })
     conversation.note(`(queued, ${conversation.agent} gets it after this: ${oneLine(text)})`)
   }
   return (line) => {
-    const name = commandNamed(line)
+    const name = readCommandName(line)
     if (!interactive && name !== 'cancel') return false
     if (name === 'quit') quit()
-    else if (name !== null) commands.push(commandedNow(here, line, (work) => wait(line, work)))
-    else if (line.trim() !== '') wait(line, sent(conversation, line))
+    else if (name !== null) commands.push(runCommandNow(talk, line, (work) => wait(line, work)))
+    else if (line.trim() !== '') wait(line, planSend(conversation, line))
     return true
   }
 }
 
-async function commandedNow(here: Talk, line: string, wait: (work: Turn) => void): Promise<void> {
-  const { conversation } = here
-  if (commandNamed(line) === 'cancel') forget(here)
+async function runCommandNow(talk: Talk, line: string, wait: (work: Turn) => void): Promise<void> {
+  const { conversation } = talk
+  if (readCommandName(line) === 'cancel') dropWaiting(talk)
   try {
-    const work = await commanded(conversation, line, (text) => conversation.note(text))
+    const work = await runCommand(conversation, line, (text) => conversation.note(text))
     if (typeof work === 'function') wait(work)
   } catch (error) {
-    conversation.note(`tieline: ${error instanceof Error ? error.message : String(error)}`)
+    conversation.note(`tieline: ${describeError(error)}`)
   }
 }
 
-/** Whoever cancels wants nothing more to begin. */
-function forget({ waiting, conversation }: Talk): void {
+/** After a cancel nothing more begins. */
+function dropWaiting({ waiting, conversation }: Talk): void {
   for (const { text } of waiting.splice(0)) conversation.note(`(not sent: ${oneLine(text)})`)
 }
 
-/** Whether it was a success. */
-function shown(input: CommandInput, conversation: Conversation, result: WorkResult | TielineError): boolean {
+/** Returns whether it was a success. */
+function showResult({ input, conversation }: Talk, result: WorkResult | TielineError): boolean {
   const { agent } = conversation
+  const isJson = input.flags['json'] === true
   if (result instanceof TielineError) {
-    if (input.flags['json'] === true)
-      printJson(input.out, {
-        error: { code: result.code, message: result.message, field: result.field, details: result.details },
-      })
-    else input.err.write(`tieline: ${result.message}\n`)
+    const { code, message, field, details } = result
+    if (isJson) printJson(input.out, { error: { code, message, field, details } })
+    else printError(input.err, message)
     return false
   }
-  if (input.flags['json'] === true)
-    printJson(input.out, { agent, ...result, calls: collectCalls(conversation.tree()) })
-  else if (result.output !== '') input.out.write(renderCommand(result.output))
-  if (!result.success && input.flags['json'] !== true)
-    (isSilent(input) ? input.err : input.out).write(`${agent}: ${endWords(result.outcome, result.error)}\n`)
+  printResult(input, { agent, ...result, calls: collectCalls(conversation.tree()) }, result.output)
+  if (!result.success && !isJson)
+    (isSilent(input) ? input.err : input.out).write(
+      `${agent}: ${describeEnd(result.outcome, result.error)}\n`,
+    )
   return result.success
 }

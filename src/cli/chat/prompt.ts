@@ -1,30 +1,29 @@
-/** Lines from whoever types: asked for one at a time on a terminal, or read as they come from a pipe. */
+/** Lines of input: asked for one at a time on a terminal, or read from a pipe as they come. */
 import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { Input } from '../command.ts'
-import { rendered, type Output } from '../show/terminal.ts'
-import { liveTyping, plainTyping, type TypedLine, type Typing } from './typing.ts'
+import { renderControls, type Output } from '../show/terminal.ts'
+import { startLiveTyping, startPlainTyping, type TypedLine, type Typing } from './typing.ts'
+
+export type Line = { text: string } | 'interrupted' | null
 
 export type Lines = {
-  /** The next line; null where there are no more, or the signal aborts. */
-  next(prompt: string, signal: AbortSignal): Promise<{ text: string } | 'interrupted' | null>
+  /** The next line; null at the end of the input, or when the signal aborts. */
+  next(prompt: string, signal: AbortSignal): Promise<Line>
   /**
-   * Hears lines that come while something else goes on, until the returned function is called. What it does
-   * not take (false) waits for `next`.
+   * Handles lines that come while an agent works, until the returned function is called. A line that is not
+   * handled (false) waits for `next`.
    */
-  during(prompt: string, hear: (line: string) => boolean): () => void
-  /** For what is drawn meanwhile. */
+  during(prompt: string, handle: (line: string) => boolean): () => void
+  /** The line that is drawn while an agent works. */
   typed: TypedLine | null
-  /** Leaves the terminal to a question, and takes it again. */
+  /** Hands the terminal to a question, and takes it back. */
   aside<T>(ask: () => Promise<T>): Promise<T>
   close(): void
 }
 
-/**
- * Each prompt has an interface of its own: what is typed between prompts is read in another way, so that it
- * does not spoil what is drawn (`live`).
- */
-export function terminalLines(input: Input, output: Output, live: boolean): Lines {
+/** What is typed between prompts is read in another way, so that it does not disturb what is drawn (`live`). */
+export function readTerminal(input: Input, output: Output, live: boolean): Lines {
   const history: string[] = []
   let typing: Typing | null = null
   let unfinished = ''
@@ -34,10 +33,11 @@ export function terminalLines(input: Input, output: Output, live: boolean): Line
       unfinished = ''
       return askLine(input, output, prompt, signal, { history, begun })
     },
-    during(prompt, hear) {
+    during(prompt, handle) {
+      const interrupt = (): void => void process.emit('SIGINT')
       typing = live
-        ? liveTyping(input, { prompt, begun: unfinished, hear, interrupt: () => void process.emit('SIGINT') })
-        : plainTyping(input, hear)
+        ? startLiveTyping(input, { prompt, begun: unfinished, handle, interrupt })
+        : startPlainTyping(input, handle)
       return () => {
         unfinished = typing?.close() ?? ''
         typing = null
@@ -61,7 +61,9 @@ export function terminalLines(input: Input, output: Output, live: boolean): Line
   }
 }
 
-/** What was typed before a question was seen is no answer to it. */
+const dropMs = 50
+
+/** What was typed before a question was shown is no answer to it. */
 export async function dropTyped(input: Input): Promise<void> {
   const ignore = (): void => undefined
   input.setRawMode?.(true)
@@ -72,16 +74,16 @@ export async function dropTyped(input: Input): Promise<void> {
   input.off('data', ignore)
   input.setRawMode?.(false)
 }
-const dropMs = 50
 
-/** At a prompt the terminal sends no signal for Ctrl-C; it is told as a value. Ctrl-D is the end. */
+/** At a prompt Ctrl-C is a value, because the terminal sends no signal for it. Ctrl-D ends the input. */
 export async function askLine(
   input: Input,
   output: Output,
   prompt: string,
   signal: AbortSignal,
-  { history = [], begun = '' }: { history?: string[]; /** What was typed already. */ begun?: string } = {},
-): Promise<{ text: string } | 'interrupted' | null> {
+  /** `begun` is what was typed already. */
+  { history = [], begun = '' }: { history?: string[]; begun?: string } = {},
+): Promise<Line> {
   if (signal.aborted) return null
   const reader = createInterface({
     input,
@@ -98,10 +100,10 @@ export async function askLine(
   reader.on('history', (lines: string[]) => history.splice(0, history.length, ...lines))
   signal.addEventListener('abort', end, { once: true })
   try {
-    const answer = reader.question(rendered(prompt)).then((text) => ({ text }))
+    const answer = reader.question(renderControls(prompt)).then((text) => ({ text }))
     if (begun !== '') reader.write(begun)
     const line = await Promise.race([answer, promise])
-    // What comes next begins in a line of its own, as it does after Enter.
+    // The next output begins on a line of its own, as it does after Enter.
     if (line === 'interrupted' || line === null) output.write('\n')
     return line
   } finally {
@@ -112,17 +114,17 @@ export async function askLine(
 }
 
 /**
- * Every line of a pipe is kept until it is asked for: a script waits for each answer. Only what comes alone,
- * while something goes on, can be heard at once.
+ * Lines of a pipe are kept until they are asked for: a script waits for each answer. Only a line that arrives
+ * while nothing else is kept can be handled at once.
  */
-export function pipedLines(input: Input): Lines {
+export function readPipe(input: Input): Lines {
   const kept: string[] = []
   let ended = false
-  let hear: ((line: string) => boolean) | null = null
+  let handle: ((line: string) => boolean) | null = null
   let wake = (): void => undefined
   const reader = createInterface({ input, terminal: false })
   reader.on('line', (line) => {
-    if (kept.length === 0 && hear?.(line) === true) return
+    if (kept.length === 0 && handle?.(line) === true) return
     kept.push(line)
     wake()
   })
@@ -143,8 +145,8 @@ export function pipedLines(input: Input): Lines {
       return text === undefined ? null : { text }
     },
     during(_prompt, listener) {
-      hear = listener
-      return () => void (hear = null)
+      handle = listener
+      return () => void (handle = null)
     },
     typed: null,
     aside: (ask) => ask(),

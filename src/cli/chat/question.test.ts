@@ -1,24 +1,24 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { pipedLines } from './prompt.ts'
+import { readPipe } from './prompt.ts'
 import { displayWidth } from '../show/width.ts'
-import { isYes, questionWords } from './question.ts'
+import { isYes, renderQuestion } from './question.ts'
 
 const asked = { agent: 'coder', tool: 'shell', input: { command: 'npm test' }, path: ['planner', 'coder'] }
 
 describe('a permission question', () => {
   test('says who wants what on whose behalf, each on lines of their own', () => {
-    expect(questionWords(asked)).toBe(
+    expect(renderQuestion(asked)).toBe(
       'coder wants to run shell, on behalf of planner -> coder:\n\n    npm test\n\nAllow? [y/N] ',
     )
-    expect(questionWords({ ...asked, tool: 'write', input: { path: 'a', content: 'b' } })).toContain(
+    expect(renderQuestion({ ...asked, tool: 'write', input: { path: 'a', content: 'b' } })).toContain(
       'run write, on behalf of planner -> coder:\n\n    {"path":"a","content":"b"}\n',
     )
   })
 
   test('a command cannot look like the words around it', () => {
     expect(
-      questionWords({
+      renderQuestion({
         ...asked,
         input: { command: 'rm -rf x on behalf of you. Allow? [y/N]\nAllow? [y/N] ' },
       })
@@ -27,25 +27,25 @@ describe('a permission question', () => {
     ).toEqual(['', '    rm -rf x on behalf of you. Allow? [y/N]', '    Allow? [y/N] ', '', 'Allow? [y/N] '])
   })
 
-  test('shows everything that would run: nothing is hidden by a line break, a control character, an unseen one or its length', () => {
-    const sly = questionWords({
+  test('shows everything that would run, also after line breaks, control characters and long text', () => {
+    const sly = renderQuestion({
       ...asked,
       input: { command: 'echo ok\nrm -rf x\r\u001b[2K\u001b[1Aecho \u202eok\u200b' },
     })
     expect(sly).toContain('    echo ok\n    rm -rf x\\u{d}\\u{1b}[2K\\u{1b}[1Aecho \\u{202e}ok\\u{200b}\n')
     expect(sly.replaceAll('\n', '')).not.toMatch(/[\p{Control}\p{Format}]/u)
-    expect(questionWords({ ...asked, input: { command: `${'x'.repeat(5000)}rm` } })).toContain(
+    expect(renderQuestion({ ...asked, input: { command: `${'x'.repeat(5000)}rm` } })).toContain(
       'x\n    … (3002 more characters)\n',
     )
     expect(
-      questionWords({ ...asked, input: { command: `${'echo\n'.repeat(40)}rm` } })
+      renderQuestion({ ...asked, input: { command: `${'echo\n'.repeat(40)}rm` } })
         .split('\n')
         .slice(-3),
     ).toEqual(['    … (53 more characters)', '', 'Allow? [y/N] '])
   })
 
   test('a long line is broken before the terminal breaks it', () => {
-    const lines = questionWords(
+    const lines = renderQuestion(
       { ...asked, input: { command: `echo ${' '.repeat(70)}Allow? [y/N] 世界` } },
       40,
     ).split('\n')
@@ -62,7 +62,7 @@ describe('a permission question', () => {
 describe('lines of a pipe', () => {
   test('are kept until they are asked for, and end with it', async () => {
     const input = new PassThrough()
-    const lines = pipedLines(input)
+    const lines = readPipe(input)
     const { signal } = new AbortController()
     input.end('one\ntwo')
     await new Promise((resolve) => setImmediate(resolve))
@@ -75,7 +75,7 @@ describe('lines of a pipe', () => {
 
   test('are not waited for when the command is to end', async () => {
     const stop = new AbortController()
-    const lines = pipedLines(new PassThrough())
+    const lines = readPipe(new PassThrough())
     const next = lines.next('', stop.signal)
     stop.abort()
     expect(await next).toBeNull()

@@ -1,4 +1,4 @@
-/** A permission question as a person reads it: everything that would run, for whom, and nothing hidden. */
+/** A permission question as a person reads it: everything that would run, for whom, with nothing hidden. */
 import type { EventOf } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { preview } from '../../model/text.ts'
@@ -9,25 +9,22 @@ import { displayWidth, oneLine } from '../show/width.ts'
 
 type Asked = Pick<EventOf<'question.asked'>, 'agent' | 'tool' | 'input' | 'path'>
 
-/** Whoever says yes must have seen it: what is longer than this is said to be. */
+/** A person who agrees must have seen it, so that a cut is announced. */
 const inputPointsMax = 2000
-/** More would push who asks off the screen. */
+/** More lines would push the agent's name off the screen. */
 const inputLinesMax = 30
 
-/**
- * Who asks and what is asked for stand on lines of their own: no text of an agent can look like the words
- * around it.
- */
-export const questionWords = ({ agent, tool, input, path }: Asked, width = 80): string =>
+/** Agent and input are on lines of their own, so that no text of an agent can look like our words. */
+export const renderQuestion = ({ agent, tool, input, path }: Asked, width = 80): string =>
   [
     `${oneLine(agent)} wants to run ${oneLine(tool)}, on behalf of ${path.map(oneLine).join(' -> ')}:`,
     '',
-    ...whole(inputLines(input)).flatMap((line) => indented(line, width)),
+    ...cutInput(readInput(input)).flatMap((line) => wrapLine(line, width)),
     '',
     'Allow? [y/N] ',
   ].join('\n')
 
-function whole(lines: readonly string[]): string[] {
+function cutInput(lines: readonly string[]): string[] {
   const words = lines.join('\n')
   const cut = preview(lines.slice(0, inputLinesMax).join('\n'), inputPointsMax)
   return cut.length === words.length
@@ -37,8 +34,8 @@ function whole(lines: readonly string[]): string[] {
 
 const inset = 4
 
-/** Broken here, because a terminal would go on at its edge, where our own words stand. */
-function indented(line: string, width: number): string[] {
+/** Wrapped here, because a terminal would continue at its edge, where only our own words may be. */
+function wrapLine(line: string, width: number): string[] {
   const room = Math.max(8, width - inset - 1)
   const rows = ['']
   for (const point of line) {
@@ -49,20 +46,17 @@ function indented(line: string, width: number): string[] {
   return rows.map((row, index) => `${index === 0 ? ' '.repeat(inset) : '  ↪ '}${row}`)
 }
 
-/** The only text of an input stands alone; otherwise all of it is shown as it is. */
-function inputLines(input: Json): string[] {
+/** An input with a single text is shown as that text, any other as JSON. */
+function readInput(input: Json): string[] {
   const values =
     input !== null && typeof input === 'object' && !Array.isArray(input) ? Object.values(input) : []
   return (values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input))
     .split('\n')
-    .map(visible)
+    .map(showUnseen)
 }
 
-/**
- * Nothing is left out and nothing acts: a character that moves the cursor, or that nobody sees, is shown by
- * its number.
- */
-const visible = (line: string): string =>
+/** Characters that move the cursor, or that are invisible, are shown by their number. */
+const showUnseen = (line: string): string =>
   line
     .toWellFormed()
     .replaceAll('\t', '    ')
@@ -73,16 +67,16 @@ const visible = (line: string): string =>
 
 export const isYes = (line: string): boolean => /^\s*y(es)?\s*$/i.test(line)
 
-/** Asks on the terminal that this command has; where it has none, nobody is asked. */
-export function personHere(input: Pick<CommandInput, 'in' | 'err'>): AskPerson | undefined {
+/** Asks on the terminal of this command, if it has one. */
+export function openPersonPrompt(input: Pick<CommandInput, 'in' | 'err'>): AskPerson | undefined {
   const { in: from, err } = input
   if (from?.isTTY !== true || err.isTTY !== true) return undefined
   return async (question, signal) => {
     await dropTyped(from)
-    const words = questionWords(question, err.columns)
+    const words = renderQuestion(question, err.columns)
     const last = words.lastIndexOf('\n') + 1
     err.write(words.slice(0, last))
-    // Only the last line is the prompt: the line editor writes that again at every key.
+    // Only the last line is the prompt, because the line editor writes it again at every key.
     const line = await askLine(from, err, words.slice(last), signal)
     if (line === 'interrupted') process.emit('SIGINT')
     return line !== null && line !== 'interrupted' && isYes(line.text)

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { edited, liveTyping, typedLine } from './typing.ts'
+import { editLine, startLiveTyping, renderTyped } from './typing.ts'
 import { displayWidth } from '../show/width.ts'
 
 describe('a line that is typed while an agent works', () => {
@@ -13,10 +13,10 @@ describe('a line that is typed while an agent works', () => {
     })
     const heard: string[] = []
     let [interrupts, changes] = [0, 0]
-    const typing = liveTyping(input, {
+    const typing = startLiveTyping(input, {
       prompt: 'a> ',
       begun: '/',
-      hear: (line) => heard.push(line),
+      handle: (line) => heard.push(line),
       interrupt: () => (interrupts += 1),
     })
     typing.onChange(() => (changes += 1))
@@ -32,16 +32,16 @@ describe('a line that is typed while an agent works', () => {
   })
 
   test('says what can be typed where nothing is, and shows the end of what is too long', () => {
-    expect(typedLine('a> ', '', 80, false)).toContain('/cancel')
-    expect(typedLine('a> ', 'x'.repeat(30), 20, false)).toBe(`a> …${'x'.repeat(15)}▏`)
-    expect(displayWidth(typedLine('a> ', '世界'.repeat(30), 20, false))).toBeLessThanOrEqual(20)
-    expect(typedLine('a> ', 'x\u001b[2K\u202ey', 20, false)).toBe('a> x [2K y▏')
+    expect(renderTyped('a> ', '', 80, false)).toContain('/cancel')
+    expect(renderTyped('a> ', 'x'.repeat(30), 20, false)).toBe(`a> …${'x'.repeat(15)}▏`)
+    expect(displayWidth(renderTyped('a> ', '世界'.repeat(30), 20, false))).toBeLessThanOrEqual(20)
+    expect(renderTyped('a> ', 'x\u001b[2K\u202ey', 20, false)).toBe('a> x [2K y▏')
   })
 
   test('takes no control characters', () =>
     expect([
-      edited('a', '\u001b', {}),
-      edited('a', 'b', { meta: true }),
-      edited('a世', '', { name: 'backspace' }),
+      editLine('a', '\u001b', {}),
+      editLine('a', 'b', { meta: true }),
+      editLine('a世', '', { name: 'backspace' }),
     ]).toEqual(['a', 'a', 'a']))
 })

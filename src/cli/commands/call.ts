@@ -4,146 +4,124 @@ import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
-import { renderCommand, printJson, type Command, type CommandInput } from '../command.ts'
-import { lastWords } from '../show/report.ts'
-import { readCwd, readTask, timeoutFlag, readTimeout } from '../flags.ts'
-import type { Reached } from '../reach/reach.ts'
+import { watchOptions } from '../chat/conversation.ts'
+import { printError, printResult, type Command, type CommandInput } from '../command.ts'
+import { cwdFlag, readCwd, readTask, readTimeout, timeoutFlag } from '../flags.ts'
+import { openClient, withServer, type Reached } from '../reach/reach.ts'
+import { describeFailure } from '../show/report.ts'
 import { buildNodes } from '../show/tree.ts'
-import type { Watch } from '../show/watch.ts'
+import { openWatch, type Watch } from '../show/watch.ts'
 import { oneLine } from '../show/width.ts'
 
 export const call: Command = {
   name: 'call',
   words: ['<agent>', '"<task>"'],
-  help: 'Calls an agent and prints what it returns; everybody below it is shown on stderr',
-  flags: {
-    cwd: { value: 'DIR', help: 'the directory to work in; otherwise this one' },
-    timeout: timeoutFlag,
-  },
-  more: [
-    'The agent gets the task and nothing else, in a fresh session, and may call others as its configuration allows. With --json the whole result of sub_agent is printed.',
-    'Ctrl-C cancels the call and everything below it.',
-    '',
-    'Examples:',
-    '  tieline call reviewer "Look at the last commit"',
-    '  tieline call coder "Fix the failing test" --timeout 600 --json',
+  help: 'Calls an agent and prints what it returns; shows everything below it on stderr',
+  flags: { cwd: cwdFlag, timeout: timeoutFlag },
+  more: `
+The agent gets only the task, in a fresh session, and may call others as its configuration allows. --json
+prints the whole result of sub_agent.
+Ctrl-C cancels the call and everything below it.`,
+  examples: [
+    'tieline call reviewer "Look at the last commit"',
+    'tieline call coder "Fix the failing test" --timeout 600 --json',
   ],
   run: runCall,
 }
 
 async function runCall(input: CommandInput): Promise<number> {
   const timeoutMs = readTimeout(input)
-  const { withServer } = await import('../reach/reach.ts')
   const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
-  const [agent = ''] = input.words
-  const task = readTask(input.words[1])
+  const agent = input.words[0] ?? ''
+  const call: NewCall = {
+    agent,
+    task: readTask(input.words[1]),
+    allow_nested_calls: true,
+    ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
+  }
+  const isJson = input.flags['json'] === true
   try {
     return await withServer(input, async (reached) => {
-      const answer = await answerTo(input, reached, caller, {
-        agent,
-        task,
-        allow_nested_calls: true,
-        ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
-      })
-      if (input.flags['json'] === true) printJson(input.out, answer)
-      else if (answer.output !== '') input.out.write(renderCommand(answer.output))
-      if (!answer.success && input.flags['json'] !== true)
-        input.err.write(
-          lastWords(
-            input,
-            answer.agent_name,
-            { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null },
-            true,
-          ),
-        )
+      const answer = await openCall(input, reached, caller, call)
+      printResult(input, answer, answer.output)
+      const end = { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null }
+      if (!answer.success && !isJson)
+        printError(input.err, describeFailure(input, answer.agent_name, end, true))
       return answer.success ? 0 : 1
     })
   } catch (error) {
-    // The refusal of this call was shown like any other end of a call.
-    if (
-      caller.refusal !== null &&
-      error instanceof TielineError &&
-      error.message === caller.refusal &&
-      input.flags['json'] !== true
-    ) {
-      input.err.write(lastWords(input, agent, { outcome: 'refused', error: error.message }, true))
+    // A refusal of this call was already shown, like any other end of a call.
+    if (error instanceof TielineError && error.message === caller.refusal && !isJson) {
+      const end = { outcome: 'refused', error: error.message } as const
+      printError(input.err, describeFailure(input, agent, end, true))
       return 1
     }
     if (!input.signal.aborted) throw error
-    input.err.write(`tieline: ${agent}: cancelled\n`)
+    printError(input.err, `${agent}: cancelled`)
     return 1
   }
 }
 
-/**
- * The same for every try: a server that takes up where another one stopped knows the call by its key, and
- * gives its answer.
- */
+/** The same for every try: the next server knows the call by its key, and gives its answer. */
 type Caller = {
   session: CreatedSession | null
   key: string
-  /** Why the call was not allowed, as far as that was shown. */
+  /** Why the call was refused, if that was shown. */
   refusal: string | null
 }
 
-async function answerTo(
+async function openCall(
   input: CommandInput,
   reached: Reached,
   caller: Caller,
   call: NewCall,
 ): Promise<CallAnswer> {
-  const [{ watchOptions }, { openWatch }, { openClient }] = await Promise.all([
-    import('../chat/conversation.ts'),
-    import('../show/watch.ts'),
-    import('../reach/reach.ts'),
-  ])
   const { client } = reached
-  caller.session ??= await client.sessions.create(
-    { cwd: readCwd(input), agent: 'external', title: 'tieline call' },
-    { signal: input.signal, key: null },
-  )
+  const { signal } = input
+  const session = { cwd: readCwd(input), agent: 'external', title: 'tieline call' }
+  caller.session ??= await client.sessions.create(session, { signal, key: null })
   const { sessionId: from, token } = caller.session
-  // With its own token it speaks for itself, also where the server believes nobody who only names it.
+  // Its own token proves who it is, also to a server that requires one.
   const asCaller = openClient(client.url, token)
   const over = new AbortController()
   const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
   try {
     watch.include(from)
-    void saidWhoIsMissing(client, watch, over.signal).catch(() => undefined)
-    return await watch.shown(async () => {
+    void noteMissingHosts(client, watch, over.signal).catch(() => undefined)
+    return await watch.show(async () => {
       try {
-        return await asCaller.calls.open(call, { signal: input.signal, key: caller.key })
+        return await asCaller.calls.open(call, { signal, key: caller.key })
       } finally {
-        // The answer, or our going, is known before the events that end the tree.
-        await watch.settled()
-        caller.refusal =
-          buildNodes(watch.tree()).find(({ outcome }) => outcome === 'refused')?.errors[0] ?? null
+        // The answer, or Ctrl-C, comes before the events that end the tree.
+        await watch.settle()
+        const refused = buildNodes(watch.tree()).find(({ outcome }) => outcome === 'refused')
+        caller.refusal = refused?.errors[0] ?? null
       }
     })
   } finally {
     over.abort()
     await watch.close()
-    // It was only there to make this call; that it stays harms nobody.
+    // The session was only there to make this call; one that stays does no harm.
     await client.sessions.archive(from).catch(() => undefined)
   }
 }
 
 const queuedMsMax = 1000
 
-/** What waits for its turn so long may wait for a program that nobody has started. */
-async function saidWhoIsMissing(client: TielineClient, watch: Watch, signal: AbortSignal): Promise<void> {
-  await systemClock.sleep(queuedMsMax, signal)
-  const queued = buildNodes(watch.tree())
-    .filter(({ state }) => state === 'queued')
-    .map(({ agent }) => agent)
-  const hosted =
-    queued.length === 0
-      ? []
-      : (await client.agents({ signal })).filter(
-          ({ name, driver }) => driver === 'host' && queued.includes(name),
-        )
-  for (const { name } of hosted)
-    watch.note(
-      `tieline: ${oneLine(name)} waits for a program to connect as this agent (its driver is "host"); start that program, or end this with Ctrl-C`,
+/** An agent that stays queued may wait for a program that is not running. Each agent is looked up once. */
+async function noteMissingHosts(client: TielineClient, watch: Watch, signal: AbortSignal): Promise<never> {
+  for (const known = new Set<string>(); ;) {
+    await systemClock.sleep(queuedMsMax, signal)
+    const nodes = buildNodes(watch.tree()).filter(
+      ({ state, agent }) => state === 'queued' && !known.has(agent),
     )
+    const queued = new Set(nodes.map(({ agent }) => agent))
+    const agents = queued.size === 0 ? [] : await client.agents({ signal })
+    for (const { name } of agents.filter(({ name, driver }) => driver === 'host' && queued.has(name)))
+      watch.note(
+        `tieline: ${oneLine(name)} waits for a program to connect as this agent (its driver is "host"); ` +
+          'start that program, or end this with Ctrl-C',
+      )
+    for (const agent of queued) known.add(agent)
+  }
 }

@@ -1,8 +1,9 @@
 import type { ListedCall } from '../../wire/calls.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { agoWords, timeWords } from '../show/amounts.ts'
-import { printJson, type Command, type CommandInput } from '../command.ts'
+import { formatAgo, formatDuration } from '../show/amounts.ts'
+import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
+import { readRecorded } from '../reach/recorded-log.ts'
 import { cutWidth, firstLine, oneLine } from '../show/width.ts'
 
 const taskWidth = 60
@@ -10,39 +11,47 @@ const taskWidth = 60
 export const calls: Command = {
   name: 'calls',
   words: [],
-  help: 'Lists calls, newest first: who called whom, how it ended, what it cost',
+  help: 'Lists calls, newest first: caller, callee, outcome and cost',
   flags: { limit: limitFlag },
-  more: [
-    'Go on with an id: "tieline explain", "tieline replay", or "tieline flow" with the id of its flow.',
-    '',
-    'Examples:',
-    '  tieline calls --limit 5',
-    '  tieline calls --json | jq \'.[] | select(.outcome != "completed")\'',
+  more: `
+Use an id with "tieline explain" or "tieline replay", or the id of its flow with "tieline flow".`,
+  examples: [
+    'tieline calls --limit 5',
+    'tieline calls --json | jq \'.[] | select(.outcome != "completed")\'',
   ],
   async run(input: CommandInput): Promise<number> {
     const limit = readLimit(input)
-    const { look } = await import('../reach/recorded-log.ts')
-    const found = await look(input, {
+    const found = await readRecorded(input, {
       server: (client) => client.calls.list({ limit }, input),
       log: (log) => log.calls(limit),
     })
-    if (input.flags['json'] === true) printJson(input.out, found)
-    else
-      input.out.write(
-        found.length === 0
-          ? 'There are no calls in this log.\n'
-          : `${[...(input.out.isTTY === true ? ['CALL  [CALLER -> CALLED] END (TIME, TOKENS)  BEGUN  FLOW  TASK'] : []), ...found.map(callLine)].join('\n')}\n`,
-      )
+    const title = 'CALL  [CALLER -> CALLED] END (TIME, TOKENS)  BEGUN  FLOW  TASK'
+    printResult(
+      input,
+      found,
+      renderList(input, title, found.map(renderCall), 'There are no calls in this log.'),
+    )
     return 0
   },
 }
 
-export function callLine(call: ListedCall): string {
-  const end =
-    call.outcome === null
-      ? 'pending'
-      : call.outcome === 'completed'
-        ? 'OK'
-        : call.outcome.replaceAll('_', ' ')
-  return `${call.call}  [${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${call.durationMs === null ? 'running' : timeWords(call.durationMs)}, ${call.tokensUsed} tokens)  ${agoWords(systemClock.now() - call.createdAt)}${call.flow === null ? '' : `  ${call.flow}`}  ${cutWidth(firstLine(call.task), taskWidth)}`
+/** A list with its title on a terminal, and without it for programs. */
+export const renderList = (
+  { out }: Pick<CommandInput, 'out'>,
+  title: string,
+  lines: readonly string[],
+  none: string,
+): string => (lines.length === 0 ? none : [...(out.isTTY === true ? [title] : []), ...lines].join('\n'))
+
+export function renderCall(call: ListedCall): string {
+  const { outcome, durationMs } = call
+  const end = outcome === 'completed' ? 'OK' : (outcome ?? 'pending').replaceAll('_', ' ')
+  const time = durationMs === null ? 'running' : formatDuration(durationMs)
+  return [
+    call.call,
+    `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${time}, ${call.tokensUsed} tokens)`,
+    formatAgo(systemClock.now() - call.createdAt),
+    ...(call.flow === null ? [] : [call.flow]),
+    cutWidth(firstLine(call.task), taskWidth),
+  ].join('  ')
 }

@@ -1,66 +1,61 @@
 /** `tieline cancel <id>`: ends what a session, a call or a whole flow does, with everything below it. */
 import type { TielineClient } from '../../client/client.ts'
-import type { Flow } from '../../wire/log.ts'
+import { surroundings } from '../../client/surroundings.ts'
 import { toTurnId, type CallId } from '../../model/id.ts'
-import { printJson, type Command, type CommandInput } from '../command.ts'
+import { printError, printResult, type Command, type CommandInput } from '../command.ts'
+import { withServer } from '../reach/reach.ts'
+import { countNoun } from '../show/amounts.ts'
 
 export const cancel: Command = {
   name: 'cancel',
   words: ['<id>'],
   help: 'Ends what a session, a call or a flow does, with everything below it',
-  flags: { all: { help: 'of a session, what waits for its turn too' } },
-  more: [
-    'A session: the turn that runs. A call: the turn that it started; its caller gets the answer "cancelled" and goes on. A flow: everything that one request caused.',
-    'Where nothing runs, nothing is done, and the exit code is 1.',
-    '',
-    'Examples:',
-    '  tieline sessions',
-    '  tieline cancel ses_01',
-    '  tieline cancel call_01',
-    '  tieline cancel flow_01 --json',
+  flags: { all: { help: "also cancel a session's queued turns" } },
+  more: `
+Of a session, it ends the running turn. Of a call, it ends the turn that the call started; the caller gets the
+answer "cancelled" and goes on. Of a flow, it ends everything that one request caused.
+If nothing runs, the exit code is 1.`,
+  examples: [
+    'tieline sessions',
+    'tieline cancel ses_01',
+    'tieline cancel call_01',
+    'tieline cancel flow_01 --json',
   ],
   async run(input: CommandInput): Promise<number> {
-    const [{ withServer }, { surroundings }] = await Promise.all([
-      import('../reach/reach.ts'),
-      import('../../client/surroundings.ts'),
-    ])
     const [id = ''] = input.words
-    // One key for all tries: a second one must not end what came after the first.
+    // One key for all tries, so that a retry does not end what came after the first.
     const key = surroundings.draw()
     return withServer(input, async ({ client }) => {
-      const cancelled = await cancelledBy(client, id, {
-        all: input.flags['all'] === true,
-        key,
-        signal: input.signal,
-      })
-      if (input.flags['json'] === true) printJson(input.out, { id, cancelled })
-      else if (cancelled === 0)
-        input.err.write(`tieline: nothing runs in ${id}; it has ended, or has not begun.\n`)
-      else if (input.flags['quiet'] !== true)
-        input.out.write(
-          `Cancelled: ${cancelled === 1 ? 'one turn' : `${cancelled} turns`} of ${id}, and everything below.\n`,
-        )
+      const cancelled = await cancelAll(client, id, input, key)
+      if (cancelled === 0 && input.flags['json'] !== true)
+        printError(input.err, `nothing runs in ${id}; it has ended, or has not begun.`)
+      const text = `Cancelled: ${countNoun(cancelled, 'turn')} of ${id}, and everything below.`
+      printResult(input, { id, cancelled }, cancelled === 0 ? '' : text, '')
       return cancelled === 0 ? 1 : 0
     })
   },
 }
 
-type Ask = { all: boolean; key: string; signal: AbortSignal }
-
-async function cancelledBy(client: TielineClient, id: string, { all, key, signal }: Ask): Promise<number> {
-  const one = async (session: string, turn: string): Promise<number> =>
+async function cancelAll(
+  client: TielineClient,
+  id: string,
+  { flags, signal }: CommandInput,
+  key: string,
+): Promise<number> {
+  const cancelTurn = async (session: string, turn: string): Promise<number> =>
     (await client.sessions.cancel(session, { turn }, { signal, key: `${key}-${turn}` })).cancelled
   if (id.startsWith('call_')) {
     const { call, targetSession, outcome } = await client.calls.get(id, { signal })
-    return targetSession === null || outcome !== null ? 0 : one(targetSession, toTurnId(call as CallId))
+    return targetSession === null || outcome !== null
+      ? 0
+      : cancelTurn(targetSession, toTurnId(call as CallId))
   }
-  if (!id.startsWith('flow_')) return (await client.sessions.cancel(id, { all }, { signal, key })).cancelled
+  if (!id.startsWith('flow_'))
+    return (await client.sessions.cancel(id, { all: flags['all'] === true }, { signal, key })).cancelled
+  const { root, messages } = await client.flow(id, { signal })
   let cancelled = 0
-  for (const { session, turn } of rootsOf(await client.flow(id, { signal })))
-    cancelled += await one(session, turn)
+  // The turns that nothing in the flow waits for: calls end with their callers.
+  for (const { session, turn, outcome } of [root, ...messages])
+    if (outcome === null) cancelled += await cancelTurn(session, turn)
   return cancelled
 }
-
-/** What nobody of the flow waits for; calls end with those who made them. */
-const rootsOf = ({ root, messages }: Pick<Flow, 'root' | 'messages'>): { session: string; turn: string }[] =>
-  [root, ...messages].filter(({ outcome }) => outcome === null)

@@ -9,12 +9,9 @@ export const demo: Command = {
   help: 'Shows a planner, a coder and a reviewer at work, offline, in a scratch directory',
   flags: {},
   without: { config: ownPlace, 'data-dir': ownPlace, server: ownPlace },
-  more: [
-    'Nothing but the models is pretended. On a terminal the server stays up afterwards, so that you can look around; Ctrl-C ends it. Without a terminal the demo ends when the work is done.',
-    '',
-    'Examples:',
-    '  tieline demo',
-    '  tieline demo --json | jq .overheadPercent',
-  ],
+  more: `
+Only the models are scripted. On a terminal the server stays up afterwards, so that you can look around;
+Ctrl-C ends it. Without a terminal the demo ends when the work is done.`,
+  examples: ['tieline demo', 'tieline demo --json | jq .overheadPercent'],
   run: async (input) => (await import('../demo/work.ts')).runDemo(input),
 }

@@ -1,34 +1,32 @@
-/**
- * `tieline mcp`: an MCP server on standard input and output, for clients that start their servers themselves.
- */
+/** `tieline mcp`: an MCP server on standard input and output, for clients that start their servers themselves. */
 import { spawn } from 'node:child_process'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../runtime/kernel/system-clock.ts'
+import { surroundings } from '../../client/surroundings.ts'
 import { version } from '../../version.ts'
-import { flagText, UsageError, type Command, type CommandInput } from '../command.ts'
+import { flagText, printError, UsageError, type Command, type CommandInput } from '../command.ts'
+import { isPortFree } from '../reach/own-server.ts'
 import { findPlace, readToken, type Place } from '../reach/place.ts'
+import { findNamedServer, findRunningServer } from '../reach/reach.ts'
+import { poll } from '../reach/wait.ts'
 
 export const mcp: Command = {
   name: 'mcp',
   words: [],
   help: 'Serves MCP on standard input and output; MCP clients start it',
   flags: {},
-  more: [
-    'It passes everything on to the server of the data directory. Where none runs, one is started in the background, with its log in serve.log there, because a client may end at any time. It ends when its input does.',
-    '',
-    'Examples:',
-    '  tieline init                                  tells your MCP clients about it',
-    '  claude mcp add tieline -- tieline mcp         or do it by hand',
+  more: `
+It passes everything on to the server of the data directory. Where none runs, it starts one in the background,
+because a client may end at any time; its output goes to serve.log there. It ends when its input ends.`,
+  examples: [
+    'tieline init                                  adds it to your MCP clients',
+    'claude mcp add tieline -- tieline mcp         or do it by hand',
   ],
   async run(input: CommandInput): Promise<number> {
-    // The relay alone: some clients do not wait for a server that takes its time to start.
-    const [{ serveMcpStdio }, { surroundings }] = await Promise.all([
-      import('../../adapters/mcp/serve-stdio.ts'),
-      import('../../client/surroundings.ts'),
-    ])
+    // Loads the relay alone: some clients do not wait for a server that starts slowly.
+    const { serveMcpStdio } = await import('../../adapters/mcp/serve-stdio.ts')
     await serveMcpStdio({
-      server: () => serverFor(input),
+      server: () => findServer(input),
       version,
       cwd: process.cwd(),
       env: input.env,
@@ -37,7 +35,7 @@ export const mcp: Command = {
         Parameters<typeof serveMcpStdio>[0]['stdout'],
       signal: input.signal,
       surroundings,
-      report: (text) => void input.err.write(`tieline: ${text}\n`),
+      report: (text) => printError(input.err, text),
     })
     return 0
   },
@@ -45,52 +43,38 @@ export const mcp: Command = {
 
 /** How long a server in the background may take to listen. */
 const startMsMax = 20_000
-const lookAgainMs = 50
 
-async function serverFor(input: CommandInput): Promise<{ url: string; token: string | null }> {
-  const { namedServer, runningServer } = await import('../reach/reach.ts')
-  const named = await namedServer(input)
+async function findServer(input: CommandInput): Promise<{ url: string; token: string | null }> {
+  const named = await findNamedServer(input)
   if (named !== null) return { url: named.url, token: input.env['TIELINE_TOKEN'] ?? null }
   const place = await findPlace(input)
-  const running = await runningServer(place)
-  if (running !== null)
-    return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
-  const child = await startInBackground(input, place)
-  for (
-    const until = systemClock.elapsed() + startMsMax;
-    systemClock.elapsed() < until;
-    await systemClock.sleep(lookAgainMs, input.signal)
-  ) {
-    // Two clients may start one each: the second finds the directory taken and ends, and both find the first.
-    const found = await runningServer(place)
-    if (found !== null)
-      return { url: found.client.url, token: place.token ?? (await readToken(place.dataDir)) }
+  let running = await findRunningServer(place)
+  if (running === null) {
+    const log = await startInBackground(input, place)
+    // Two clients may start one each: the second finds the directory locked and ends, and both use the first.
+    running = await poll(startMsMax, () => findRunningServer(place), input.signal)
+    if (running === null) throw new UsageError(`the server did not start: see ${log}`)
   }
-  throw new UsageError(`the server did not start: see ${child.log}`)
+  return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
 }
 
-/** The same program, in a group of its own: it goes on when the client and this process end. */
-async function startInBackground(input: CommandInput, place: Place): Promise<{ log: string }> {
-  await mkdir(place.dataDir, { recursive: true, mode: 0o700 })
-  const log = join(place.dataDir, 'serve.log')
-  const file = await open(log, 'a', 0o600)
-  const config = flagText(input.flags['config'])
+/** In a process group of its own, so that it outlives the client and this process. Returns its log file. */
+async function startInBackground(input: CommandInput, { dataDir, file, config }: Place): Promise<string> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const path = join(dataDir, 'serve.log')
+  const log = await open(path, 'a', 0o600)
   const args = [
+    ...process.execArgv,
     process.argv[1] ?? '',
     'serve',
     '--quiet',
     '--data-dir',
-    place.dataDir,
-    ...(place.file === null ? [] : ['--config', config ?? place.file]),
+    dataDir,
+    ...(file === null ? [] : ['--config', flagText(input.flags['config']) ?? file]),
+    ...((await isPortFree(config.server)) ? [] : ['--port', '0']),
   ]
-  const { isPortFree } = await import('../reach/port.ts')
-  const free = await isPortFree(place.config.server)
-  const child = spawn(process.execPath, [...process.execArgv, ...args, ...(free ? [] : ['--port', '0'])], {
-    detached: true,
-    stdio: ['ignore', file.fd, file.fd],
-    cwd: process.cwd(),
-  })
-  child.unref()
-  await file.close()
-  return { log }
+  const stdio = ['ignore', log.fd, log.fd] as const
+  spawn(process.execPath, args, { detached: true, stdio: [...stdio], cwd: process.cwd() }).unref()
+  await log.close()
+  return path
 }

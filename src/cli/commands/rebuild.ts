@@ -1,9 +1,9 @@
-/** `tieline rebuild`: what is derived from the log, anew. */
+/** `tieline rebuild`: derives the views from the log again. */
 import type { LogCare } from '../../log-care.ts'
-import { printJson, UsageError, type Command, type CommandInput } from '../command.ts'
-import { existingLog } from '../reach/existing-log.ts'
-import { progressTo } from '../show/log-progress.ts'
-import { isLocked, runningServer } from '../reach/reach.ts'
+import { printResult, UsageError, type Command, type CommandInput } from '../command.ts'
+import { isLocked, findRunningServer } from '../reach/reach.ts'
+import { findLog } from '../reach/recorded-log.ts'
+import { reportProgress } from '../show/log-progress.ts'
 import { oneLine } from '../show/width.ts'
 
 type LogRebuild = Awaited<ReturnType<LogCare['rebuild']>>
@@ -11,27 +11,22 @@ type LogRebuild = Awaited<ReturnType<LogCare['rebuild']>>
 export const rebuild: Command = {
   name: 'rebuild',
   words: [],
-  help: 'Derives sessions, turns, calls and messages anew from the log, and says what was different',
+  help: 'Derives sessions, turns, calls and messages from the log again, and says what was different',
   flags: {
     'leave-out': { help: 'go on without rows that cannot be read, and without what depends on them' },
   },
   without: { server: 'it needs the log to itself' },
-  more: [
-    'The log is not changed. All is done in one step: if it is interrupted, everything is as it was. ' +
-      'It needs the log to itself, so end the server first.',
-    '',
-    'Examples:',
-    '  tieline stop',
-    '  tieline rebuild',
-    '  tieline check',
-  ],
+  more: `
+The log is not changed. Everything happens in one step: if it is interrupted, everything is as it was.
+It needs the log to itself, so end the server first.`,
+  examples: ['tieline stop', 'tieline rebuild', 'tieline check'],
   run: runRebuild,
 }
 
 async function runRebuild(input: CommandInput): Promise<number> {
-  const place = await existingLog(input)
+  const place = await findLog(input)
   const { dataDir } = place
-  const running = await runningServer(place)
+  const running = await findRunningServer(place)
   if (running !== null)
     throw new UsageError(
       `a server runs on ${dataDir} (${running.client.url}): a rebuild needs the log to itself. ` +
@@ -41,35 +36,28 @@ async function runRebuild(input: CommandInput): Promise<number> {
   const options = {
     directory: dataDir,
     leaveOut: input.flags['leave-out'] === true,
-    onProgress: progressTo(input, 'rows folded'),
+    onProgress: reportProgress(input, 'rows folded'),
     signal: input.signal,
   }
-  const result = await logCare.rebuild(options).catch((error: unknown) => {
-    if (isLocked(error))
-      throw new UsageError(
-        `another process uses ${dataDir}: a rebuild needs the log to itself. End that process first.`,
-        { cause: error },
-      )
-    throw error
+  const result = await logCare.rebuild(options).catch((cause: unknown) => {
+    if (!isLocked(cause)) throw cause
+    const message = `another process uses ${dataDir}: a rebuild needs the log to itself. End that process first.`
+    throw new UsageError(message, { cause })
   })
-  if (input.flags['json'] === true) printJson(input.out, { dataDir, ...result })
-  else input.out.write(`${rebuildLines(result).join('\n')}\n`)
+  printResult(input, { dataDir, ...result }, renderRebuild(result).join('\n'))
   return 0
 }
 
-export function rebuildLines({ rows, differed, leftOut }: LogRebuild): string[] {
-  const lost = leftOut.map(
-    ({ row, flow, says }) =>
-      `✗ row ${row}${flow === null ? '' : ` (${flow})`} was left out: ${oneLine(says)}`,
-  )
-  if (differed.length === 0)
-    return [
-      ...lost,
-      `Nothing was different: what is derived from the ${rows} rows of the log was as it should be.`,
-    ]
+function renderRebuild({ rows, differed, leftOut }: LogRebuild): string[] {
+  const isSame = differed.length === 0
   return [
     ...differed.map((said) => `was different: ${oneLine(said)}`),
-    ...lost,
-    `Derived anew from ${rows} rows of the log.`,
+    ...leftOut.map(({ row, flow, says }) => {
+      const of = flow === null ? '' : ` (${flow})`
+      return `✗ row ${row}${of} was left out: ${oneLine(says)}`
+    }),
+    isSame
+      ? `Nothing was different: what is derived from the ${rows} rows of the log was as it should be.`
+      : `Derived again from ${rows} rows of the log.`,
   ]
 }

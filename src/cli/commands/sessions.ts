@@ -1,66 +1,70 @@
 import type { Session } from '../../wire/sessions.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { agoWords } from '../show/amounts.ts'
-import { printJson, type Command, type CommandInput } from '../command.ts'
+import { formatAgo } from '../show/amounts.ts'
+import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
+import { readRecorded } from '../reach/recorded-log.ts'
 import { oneLine } from '../show/width.ts'
+import { renderList } from './calls.ts'
 
 export const sessions: Command = {
   name: 'sessions',
   words: [],
-  help: 'Lists sessions, newest first: whose they are, what they do, and what they are called',
+  help: 'Lists sessions, newest first: agent, state, last use and title',
   flags: { limit: limitFlag },
-  more: [
-    'A server that runs leaves out the sessions that calls made for themselves; in a log at rest these stand too, as ephemeral ones.',
-    '',
-    'Examples:',
-    '  tieline sessions',
-    '  tieline chat --session ses_01     go on with one',
-    '  tieline send ses_01 "And now?"   or write to it',
+  more: `
+A running server leaves out the sessions that calls made for themselves. Read from a log, they are listed too,
+as ephemeral ones.`,
+  examples: [
+    'tieline sessions',
+    'tieline chat --session ses_01     continue one',
+    'tieline send ses_01 "And now?"   or write to it',
   ],
   async run(input: CommandInput): Promise<number> {
     const limit = readLimit(input)
-    const { look } = await import('../reach/recorded-log.ts')
-    const lines = await look<{ session: object; line: string }[]>(input, {
-      server: async (client) =>
-        (await client.sessions.list({ limit }, input)).sessions.map((session) => ({
-          session,
-          line: sessionLine(session),
-        })),
-      log: async (log) =>
-        (await log.sessions(limit)).map((session) => ({ session, line: recordedLine(session) })),
+    const { found, lines } = await readRecorded<{ found: object[]; lines: string[] }>(input, {
+      async server(client) {
+        const { sessions: found } = await client.sessions.list({ limit }, input)
+        return { found, lines: found.map(renderSession) }
+      },
+      async log(log) {
+        const found = await log.sessions(limit)
+        return { found, lines: found.map(renderRecorded) }
+      },
     })
-    if (input.flags['json'] === true)
-      printJson(
-        input.out,
-        lines.map(({ session }) => session),
-      )
-    else
-      input.out.write(
-        lines.length === 0
-          ? 'There are no sessions in this log.\n'
-          : `${[...(input.out.isTTY === true ? ['SESSION  AGENT  STATE  LAST USED  TITLE OR DIRECTORY'] : []), ...lines.map(({ line }) => line)].join('\n')}\n`,
-      )
+    const title = 'SESSION  AGENT  STATE  LAST USED  TITLE OR DIRECTORY'
+    printResult(input, found, renderList(input, title, lines, 'There are no sessions in this log.'))
     return 0
   },
 }
 
-type Named = { id: string; agent: string; kind: string; title: string; cwd: string }
+type Named = { id: string; title: string; cwd: string }
 
-const lineOf = (session: Named, state: string): string =>
-  `${session.id}  ${oneLine(session.agent)}  ${state}  ${oneLine(session.title === '' ? session.cwd : session.title)}`
+const renderLine = ({ id, title, cwd }: Named, agent: string, state: string, at: string): string =>
+  [id, oneLine(agent), state, at, oneLine(title === '' ? cwd : title)].join('  ')
 
-export const sessionLine = (session: Session): string =>
-  lineOf(
-    { ...session, agent: session.agentName },
-    `${[session.kind === 'persistent' ? session.status : `${session.kind}, ${session.status}`, ...(session.buffered > 0 ? [`${session.buffered} to accept`] : []), ...(session.orphan ? ['orphan'] : [])].join(', ')}  ${agoWords(systemClock.now() - session.updatedAt)}`,
-  )
+export function renderSession(session: Session): string {
+  const { kind, status, buffered, orphan, agentName, updatedAt } = session
+  const state = [
+    ...(kind === 'persistent' ? [status] : [kind, status]),
+    ...(buffered > 0 ? [`${buffered} to accept`] : []),
+    ...(orphan ? ['orphan'] : []),
+  ]
+  return renderLine(session, agentName, state.join(', '), formatAgo(systemClock.now() - updatedAt))
+}
 
-/** Only a persistent session has a conversation: what a call's own did stands in the call. */
-export const recordedLine = (
-  session: Named & { archived: boolean | string; entries: number; createdAt: number },
-): string =>
-  lineOf(
-    session,
-    `${session.kind}${session.archived === false ? '' : ', archived'}${session.kind === 'persistent' ? `  ${session.entries === 1 ? 'one entry' : `${session.entries} entries`}` : ''}  made ${agoWords(systemClock.now() - session.createdAt)}`,
-  )
+type Recorded = Named & {
+  agent: string
+  kind: string
+  archived: boolean | string
+  entries: number
+  createdAt: number
+}
+
+/** Only a persistent session has entries: those of a call are in the call. */
+function renderRecorded(session: Recorded): string {
+  const { agent, kind, archived, entries, createdAt } = session
+  const count = entries === 1 ? 'one entry' : `${entries} entries`
+  const state = `${kind}${archived === false ? '' : ', archived'}${kind === 'persistent' ? `  ${count}` : ''}`
+  return renderLine(session, agent, state, `made ${formatAgo(systemClock.now() - createdAt)}`)
+}

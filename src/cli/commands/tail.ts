@@ -1,60 +1,53 @@
 /** `tieline tail [session]`: events as they happen, one line each. */
 import { fstatSync } from 'node:fs'
 import type { StreamedEvent } from '../../wire/log.ts'
-import type { TielineClient } from '../../client/client.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { flagText, printJson, type Command, type CommandInput } from '../command.ts'
-import type { Reached } from '../reach/reach.ts'
+import { flagText, printError, printResult, type Command, type CommandInput } from '../command.ts'
+import { readAwayMsMax, trackConnection } from '../reach/connection.ts'
+import { withServer, type Reached } from '../reach/reach.ts'
+import { renderEvent, trackNames } from '../show/event-lines.ts'
+
+const sessionsNamedMax = 200
 
 export const tail: Command = {
   name: 'tail',
   words: ['[session]'],
   help: 'Follows events as they happen, of one session or of all',
   flags: {
-    after: {
-      value: 'SEQ',
-      help: 'begin after this event; 0 is the beginning of the log. Otherwise from now on',
-    },
+    after: { value: 'SEQ', help: 'begin after this event; 0 is the beginning of the log. By default now' },
   },
-  more: [
-    'A connection that breaks is taken up again where it stopped. With --json each line is an event with its seq, which --after takes. Ctrl-C ends it.',
-    '',
-    'Examples:',
-    '  tieline tail',
-    '  tieline tail ses_01',
-    '  tieline tail --after 0 --json | jq -c .event',
-  ],
+  more: `
+A connection that breaks is resumed where it stopped. With --json each line is an event with its seq, which
+--after takes. Ctrl-C ends it.`,
+  examples: ['tieline tail', 'tieline tail ses_01', 'tieline tail --after 0 --json | jq -c .event'],
   run: runTail,
 }
 
 async function runTail(input: CommandInput): Promise<number> {
-  const [{ withServer }, { eventLine, newNames }] = await Promise.all([
-    import('../reach/reach.ts'),
-    import('../show/event-lines.ts'),
-  ])
+  const { flags, out } = input
   const leaving = new AbortController()
   const release = input.onInterrupt?.(() => leaving.abort())
   const here = { ...input, signal: AbortSignal.any([input.signal, leaving.signal]) }
-  const from = { after: flagText(input.flags['after']) ?? null }
-  const names = newNames()
-  const knocking = input.flags['json'] === true && isPipe(input.out) ? knocker(input.out, here.signal) : null
+  const from = { after: flagText(flags['after']) ?? null }
+  const names = trackNames()
+  const probe = flags['json'] === true && isPipe(out) ? startProbe(out, here.signal) : null
   const print = (happened: StreamedEvent): void => {
-    knocking?.printed()
+    probe?.onPrinted()
     names.learn(happened.event)
-    if (input.flags['json'] === true) printJson(input.out, happened)
-    else input.out.write(`${eventLine(happened, names)}\n`)
+    printResult(input, happened, renderEvent(happened, names))
   }
   try {
     await withServer(here, async (reached) => {
-      for (const [session, agent] of await agentsOf(reached.client)) names.add(session, agent)
-      await followed(here, reached, from, print)
+      const { sessions } = await reached.client.sessions.list({ limit: sessionsNamedMax })
+      for (const { id, agentName } of sessions) names.add(id, agentName)
+      await followEvents(here, reached, from, print)
     })
     return 0
   } catch (error) {
     if (here.signal.aborted && error === here.signal.reason) return 0
     throw error
   } finally {
-    knocking?.stop()
+    probe?.stop()
     release?.()
   }
 }
@@ -66,64 +59,59 @@ function isPipe(out: CommandInput['out']): boolean {
   return found.isFIFO() || found.isSocket()
 }
 
-const knockMsMin = 500
-const knockMsMax = 60_000
+const probeMsMin = 500
+const probeMsMax = 60_000
 
 /**
  * A reader that has left (`| head -1`) is noticed only when something is written, and nothing may happen for
- * hours. So, after each event and then ever more rarely, a space is written:
- * before an object of JSON it means nothing, and it makes no line. Text has nothing of the kind, so there the
- * next event shows it.
+ * hours. So a space is written after each event, and then ever more rarely: before an object of JSON it means
+ * nothing. Plain text has no such character, so there the next event shows it.
  */
-function knocker(
+function startProbe(
   out: Pick<CommandInput['out'], 'write'>,
   signal: AbortSignal,
-): { printed(): void; stop(): void } {
+): { onPrinted(): void; stop(): void } {
   const over = new AbortController()
-  let waitMs = knockMsMin
+  let waitMs = probeMsMin
   let soon = new AbortController()
-  const knock = async (): Promise<void> => {
-    for (; !over.signal.aborted && !signal.aborted; waitMs = Math.min(waitMs * 2, knockMsMax)) {
+  const probe = async (): Promise<void> => {
+    for (; !over.signal.aborted && !signal.aborted; waitMs = Math.min(waitMs * 2, probeMsMax)) {
       await systemClock.sleep(waitMs, AbortSignal.any([soon.signal, over.signal, signal])).then(
         () => out.write(' '),
         () => undefined,
       )
       if (!soon.signal.aborted) continue
       soon = new AbortController()
-      waitMs = knockMsMin / 2
+      waitMs = probeMsMin / 2
     }
   }
-  void knock()
+  void probe()
   return {
-    // Many events in a row do not begin it anew each.
-    printed: () => (waitMs > knockMsMin ? soon.abort() : undefined),
+    // A burst of events restarts it only once.
+    onPrinted: () => (waitMs > probeMsMin ? soon.abort() : undefined),
     stop: () => over.abort(),
   }
 }
 
-/** Until the user leaves, or the server is gone for good; `from` keeps how far it came. */
-async function followed(
+/** Returns when the user leaves, and throws when the server is gone; `from` keeps the position. */
+async function followEvents(
   { words: [session], flags, err, signal }: CommandInput,
-  reached: Reached,
+  { client, remote }: Reached,
   from: { after: string | null },
   print: (happened: StreamedEvent) => void,
 ): Promise<void> {
-  const { readAwayMsMax, connectionTo } = await import('../reach/connection.ts')
   const done = new AbortController()
-  const connection = connectionTo(reached.client.url, readAwayMsMax(reached), done.signal)
+  const connection = trackConnection(client.url, readAwayMsMax({ remote }), done.signal)
   const read = async (): Promise<void> => {
-    const ask = {
+    const events = client.events({
       after: from.after,
       signal: AbortSignal.any([signal, done.signal]),
       ...(session === undefined ? {} : { sessions: [session] }),
-    }
-    const events = reached.client.events({
-      ...ask,
       onConnection(state) {
-        connection.changed(state)
+        connection.onConnection(state)
         if (state.open) from.after ??= state.after
-        else if (reached.remote && flags['quiet'] !== true)
-          err.write(`tieline: the connection was lost (${state.why}); trying again\n`)
+        else if (remote && flags['quiet'] !== true)
+          printError(err, `the connection was lost (${state.why}); trying again`)
       },
     })
     for await (const happened of events) {
@@ -137,11 +125,3 @@ async function followed(
     done.abort()
   }
 }
-
-const namedMax = 200
-
-/** Whose sessions they are, as far as that can be known beforehand. */
-const agentsOf = async (client: TielineClient): Promise<(readonly [string, string])[]> =>
-  (await client.sessions.list({ limit: namedMax })).sessions.map(
-    ({ id, agentName }) => [id, agentName] as const,
-  )

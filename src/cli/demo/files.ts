@@ -1,6 +1,6 @@
 /**
- * What the demo's agents are asked for and what they write. The module has a real mistake at first; its test
- * finds it.
+ * What the agents of the demo are asked for and what they write. The module has a real mistake at first, and
+ * its test finds it.
  */
 
 /** The spec that lies in the workspace before anybody starts. */

@@ -1,88 +1,71 @@
-/**
- * The demo at work. Scripts stand in for the models; files, processes, calls, context, tokens and the server
- * are real.
- */
+/** Runs the demo. The models are scripted; files, processes, calls, context, tokens and the server are real. */
 import { mkdir, mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TielineClient } from '../../client/client.ts'
-import { endWords } from '../show/amounts.ts'
-import { isSilent, printJson, wantsColour, wantsLive, type CommandInput } from '../command.ts'
+import { describeEnd } from '../show/amounts.ts'
+import { isSilent, printError, printResult, wantsColour, wantsLive, type CommandInput } from '../command.ts'
 import { demoAgents, earlier, task } from './agents.ts'
 import { spec, specFile } from './files.ts'
-import { openClient, startServer } from '../reach/reach.ts'
-import { collectCalls, demoLines, overheadPercent, type DemoReport } from '../show/report.ts'
-import { untilInterrupted } from '../commands/serve.ts'
-import { openWatch, sending, type Watch, type WorkResult } from '../show/watch.ts'
+import { startServer } from '../reach/own-server.ts'
+import { openClient } from '../reach/reach.ts'
+import { collectCalls, renderReport, type DemoReport } from '../show/report.ts'
+import { waitForInterrupt } from '../commands/serve.ts'
+import { openWatch, planMessage, type Watch, type WorkResult } from '../show/watch.ts'
 
-/** How long each answer takes where somebody watches. */
+/** How long each answer takes where a person watches. */
 const pauseMs = 480
-const usualPlace = { host: '127.0.0.1', port: 8283 }
+const usualAddress = { host: '127.0.0.1', port: 8283 }
+const talkMsMax = 10_000
 
 export async function runDemo(input: CommandInput): Promise<number> {
-  const { flags, env, out, err, signal } = input
+  const { env, out, err, signal } = input
   const silent = isSilent(input)
   const live = wantsLive(out, env) && !silent
-  const place = await placeOf(await mkdtemp(join(tmpdir(), 'tieline-demo-')), live ? pauseMs : 0)
-  const served = await startServer(
-    {
-      config: place.config,
-      dataDir: place.log,
-      cwd: place.workspace,
-      onWarning: (warning) => void err.write(`tieline: ${warning}\n`),
-    },
-    usualPlace,
-    () => undefined,
-  )
+  const place = await createPlace(await mkdtemp(join(tmpdir(), 'tieline-demo-')), live ? pauseMs : 0)
+  const { config, log: dataDir, workspace: cwd } = place
+  const onWarning = (text: string): void => printError(err, text)
+  const served = await startServer({ config, dataDir, cwd, onWarning }, usualAddress, () => undefined)
   try {
     const client = openClient(served.url, served.token)
+    const edge = live ? '\n' : ''
     if (!silent)
-      out.write(
-        `${live ? '\n' : ''}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`,
-      )
-    const watch = await openWatch(client, {
-      out: silent ? null : out,
-      live,
-      colour: wantsColour(out, env),
-      awayMsMax: 0,
-    })
-    const report = await watched(watch, () => work(client, watch, place, signal))
-    if (flags['json'] === true) printJson(out, report)
-    else if (flags['quiet'] === true)
-      out.write(`${report.success ? report.output : endWords(report.outcome, report.error)}\n`)
-    else out.write(`\n${demoLines(report).join('\n')}\n${live ? '\n' : ''}`)
-    if (live && !signal.aborted) await stayUp(input, served.url, place)
-    return report.success ? 0 : 1
+      out.write(`${edge}Three agents build what a file asks for. Models are scripted, all else is real.\n\n`)
+    const colour = wantsColour(out, env)
+    const watch = await openWatch(client, { out: silent ? null : out, live, colour, awayMsMax: 0 })
+    let report: DemoReport
+    try {
+      report = await watch.show(() => work(client, watch, place, signal))
+    } finally {
+      await watch.close()
+    }
+    const { success, output, outcome, error } = report
+    const text = `\n${renderReport(report).join('\n')}\n${edge}`
+    printResult(input, report, text, success ? output : describeEnd(outcome, error))
+    if (live && !signal.aborted) await stayUp(input, served.url, dataDir)
+    return success ? 0 : 1
   } finally {
     await served.close()
   }
 }
 
-async function watched<T>(watch: Watch, job: () => Promise<T>): Promise<T> {
-  try {
-    return await watch.shown(job)
-  } finally {
-    await watch.close()
-  }
-}
-
-/** Until Ctrl-C, which is how this is meant to end. */
-async function stayUp(input: CommandInput, url: string, place: Place): Promise<void> {
-  // Whoever came here by npm has no such command of their own yet.
+/** Runs until Ctrl-C. */
+async function stayUp(input: CommandInput, url: string, dataDir: string): Promise<void> {
+  // Started by npm, the user has no such command of their own yet.
   const program = input.env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
-  input.out.write(
-    `The server stays up, so that you can look around:\n  ${url}\n  ${program} tail --data-dir ${place.log}\n  ${program} chat --data-dir ${place.log} --agent planner\nCtrl-C ends it.\n`,
-  )
-  await untilInterrupted(input)
+  input.out.write(`The server stays up, so that you can look around:
+  ${url}
+  ${program} tail --data-dir ${dataDir}
+  ${program} chat --data-dir ${dataDir} --agent planner
+Ctrl-C ends it.
+`)
+  await waitForInterrupt(input)
 }
 
 type Place = { workspace: string; alone: string; log: string; config: string }
 
-/**
- * Two equal workspaces: one for the three, one for the agent that works alone. They stay, so that one can
- * look at them.
- */
-async function placeOf(directory: string, pause: number): Promise<Place> {
+/** Two equal workspaces, for the three and for the agent that works alone. They stay for you to look at. */
+async function createPlace(directory: string, pause: number): Promise<Place> {
   const place = {
     workspace: join(directory, 'workspace'),
     alone: join(directory, 'alone'),
@@ -93,10 +76,8 @@ async function placeOf(directory: string, pause: number): Promise<Place> {
     await mkdir(cwd)
     await writeFile(join(cwd, specFile), spec)
   }
-  await writeFile(
-    place.config,
-    JSON.stringify({ server: { dataDir: place.log }, agents: demoAgents(pause) }, null, 2),
-  )
+  const config = { server: { dataDir: place.log }, agents: demoAgents(pause) }
+  await writeFile(place.config, JSON.stringify(config, null, 2))
   return place
 }
 
@@ -106,11 +87,14 @@ async function work(
   place: Place,
   signal: AbortSignal,
 ): Promise<DemoReport> {
-  const together = await job(client, watch, 'planner', place.workspace, signal)
+  const together = await runJob(client, watch, 'planner', place.workspace, signal)
   const alone =
-    signal.aborted || !together.success ? null : await job(client, watch, 'alone', place.alone, signal)
-  const review = reviewOf(watch)
+    signal.aborted || !together.success ? null : await runJob(client, watch, 'alone', place.alone, signal)
+  const calls = collectCalls(watch.tree())
+  const review = findReview(calls)
   const failed = [together, alone].find((result) => result?.success === false)
+  const { tokensUsed, durationMs } = together
+  const measured = alone?.success === true ? alone : null
   return {
     success: failed === undefined && alone !== null && review?.approved === true,
     outcome: failed?.outcome ?? together.outcome,
@@ -120,16 +104,17 @@ async function work(
     workspace: place.workspace,
     files: (await readdir(place.workspace)).sort(),
     log: place.log,
-    tokensUsed: together.tokensUsed,
-    durationMs: together.durationMs,
-    calls: collectCalls(watch.tree()),
-    alone: alone?.success === true ? { tokensUsed: alone.tokensUsed, durationMs: alone.durationMs } : null,
-    overheadPercent: alone?.success === true ? overheadPercent(together.tokensUsed, alone.tokensUsed) : null,
+    tokensUsed,
+    durationMs,
+    calls,
+    alone: measured && { tokensUsed: measured.tokensUsed, durationMs: measured.durationMs },
+    overheadPercent:
+      measured && Math.round(((tokensUsed - measured.tokensUsed) / measured.tokensUsed) * 1000) / 10,
   }
 }
 
-/** In a session that has talked before: what of that the coder is shown is for the filter to choose. */
-async function job(
+/** Works in a session that has talked before: the context filter chooses what the coder sees of that. */
+async function runJob(
   client: TielineClient,
   watch: Watch,
   agent: string,
@@ -137,25 +122,14 @@ async function job(
   signal: AbortSignal,
 ): Promise<WorkResult> {
   const { sessionId: session } = await client.sessions.create({ cwd, agent }, { signal, key: null })
-  for (const text of earlier) await talked(client, session, text, signal)
-  return watch.follow(sending(client, session, task), signal)
+  for (const message of earlier) {
+    await client.sessions.send(session, { message }, { signal })
+    await client.sessions.wait(session, { timeoutMs: talkMsMax }, { signal })
+  }
+  return watch.follow(planMessage(client, session, task), signal)
 }
 
-const waitMs = 10_000
-
-async function talked(
-  client: TielineClient,
-  session: string,
-  text: string,
-  signal: AbortSignal,
-): Promise<void> {
-  await client.sessions.send(session, { message: text }, { signal })
-  await client.sessions.wait(session, { timeoutMs: waitMs }, { signal })
-}
-
-function reviewOf(watch: Watch): DemoReport['review'] {
-  const reviewed = collectCalls(watch.tree()).find(
-    (call) => call.agent === 'reviewer' && call.outcome === 'completed',
-  )
+function findReview(calls: DemoReport['calls']): DemoReport['review'] {
+  const reviewed = calls.find(({ agent, outcome }) => agent === 'reviewer' && outcome === 'completed')
   return reviewed === undefined ? null : (JSON.parse(reviewed.output) as DemoReport['review'])
 }

@@ -1,48 +1,47 @@
-/** Whether events reach us: the first connection, and the moment at which a lost one is given up. */
+/** Tracks whether events arrive: the first connection, and when to give up on a lost one. */
 import type { EventsAsk } from '../../client/event-stream.ts'
 import { ServerUnreachable } from '../../client/tieline-error.ts'
-import { systemClock } from '../../runtime/kernel/system-clock.ts'
+import { actLater } from './wait.ts'
 
 export type Connection = {
-  /** Resolves when events come: what is sent afterwards is not missed. */
+  /** Resolves when events arrive, so that nothing sent afterwards is missed. */
   ready: Promise<void>
-  /** Rejects when it was away for too long, or broke for good; never resolves. */
+  /** Rejects when the server was away for too long, or the stream failed; never resolves. */
   lost: Promise<never>
-  broken(error: unknown): void
-  changed: NonNullable<EventsAsk['onConnection']>
+  fail(error: unknown): void
+  onConnection: NonNullable<EventsAsk['onConnection']>
 }
 
-/** A server of this machine that has gone is soon replaced; another one may come back. */
+/** A server of this machine is soon replaced; a remote one may come back. */
 export const readAwayMsMax = ({ remote }: { remote: boolean }): number => (remote ? 60_000 : 3000)
 
-export function connectionTo(url: string, awayMsMax: number, signal: AbortSignal): Connection {
-  const { promise: ready, resolve: opened, reject: failed } = Promise.withResolvers<void>()
+export function trackConnection(url: string, awayMsMax: number, signal: AbortSignal): Connection {
+  const { promise: ready, resolve: open, reject: refuse } = Promise.withResolvers<void>()
   const { promise: lost, reject: giveUp } = Promise.withResolvers<never>()
   let back: AbortController | null = null
-  // Whoever waits for nothing need not hear of it.
+  // Nobody has to wait for either of them.
   ready.catch(() => undefined)
   lost.catch(() => undefined)
-  const broken = (error: unknown): void => {
-    failed(error)
+  const fail = (error: unknown): void => {
+    refuse(error)
     giveUp(error)
   }
   return {
     ready,
     lost,
-    broken,
-    changed(state) {
+    fail,
+    onConnection(state) {
       if (state.open) {
         back?.abort()
         back = null
-        return opened()
+        return open()
       }
-      // Counted from the first loss: tries that fail do not begin it anew.
+      // Counted from the first loss: failed retries do not extend it.
       if (back !== null) return
       back = new AbortController()
       const { why } = state
-      void systemClock.sleep(awayMsMax, AbortSignal.any([back.signal, signal])).then(
-        () => broken(new ServerUnreachable(url, new Error(why))),
-        () => undefined,
+      actLater(awayMsMax, AbortSignal.any([back.signal, signal]), () =>
+        fail(new ServerUnreachable(url, new Error(why))),
       )
     },
   }

@@ -1,5 +1,5 @@
 /**
- * Requests over node:http. Node's own `fetch` hangs up when no answer has begun after five minutes, and a
+ * Requests over node:http. Node's own `fetch` hangs up when no answer has begun after five minutes, but a
  * call may take as long as its deadline allows.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -14,13 +14,13 @@ export const patientFetch: Fetch = (url, { method = 'GET', headers, body, signal
     const request = open(
       target,
       { method, headers: headers as Record<string, string>, ...(signal == null ? {} : { signal }) },
-      (message) => resolve(answerOf(message)),
+      (message) => resolve(readAnswer(message)),
     )
     request.on('error', reject)
     request.end(typeof body === 'string' ? body : undefined)
   })
 
-function answerOf(message: IncomingMessage): Awaited<ReturnType<Fetch>> {
+function readAnswer(message: IncomingMessage): Awaited<ReturnType<Fetch>> {
   const status = message.statusCode ?? 0
   return {
     status,

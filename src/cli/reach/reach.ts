@@ -1,19 +1,19 @@
+/** Finds the server that a command works with: the one that was named, a running one, or one of its own. */
 import type { Health } from '../../wire/server.ts'
 import { tielineClient, type TielineClient } from '../../client/client.ts'
 import { ServerUnreachable, TielineError } from '../../client/tieline-error.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import type { OpenServer, OpenServerOptions } from '../../open-server.ts'
+import type { OpenServer } from '../../open-server.ts'
 import { version } from '../../version.ts'
-import { flagText, isSilent, UsageError, type CommandInput } from '../command.ts'
-import { guardProcess } from './last-resort.ts'
-import { leave } from './leave.ts'
+import { flagText, isSilent, printError, type CommandInput } from '../command.ts'
+import { readUrl } from '../flags.ts'
+import { closeWhenUnused, startServer } from './own-server.ts'
 import { patientFetch } from './patient-fetch.ts'
-import { isPortFree, isPortTaken } from './port.ts'
 import {
-  emptiedWords,
-  logState,
+  compareConfig,
+  describeEmptied,
   findPlace,
-  otherConfig,
+  logState,
   readServerFile,
   readToken,
   type Place,
@@ -22,13 +22,13 @@ import {
 
 export type Reached = {
   client: TielineClient
-  /** It was named, so that nobody else may take its place. */
+  /** The user named this server, so that no other may replace it. */
   remote: boolean
-  /** The first agent of the configuration here: the one that is meant where none is named. */
+  /** The first agent of the configuration here, which is the default. */
   firstAgent: string | null
   /** The server runs in this process. */
   own: OpenServer | null
-  /** Ends a server of our own, after the turns that still run in it, unless the user wants to leave. */
+  /** Ends a server of our own, after the turns that still run in it, unless the user interrupts. */
   close(): Promise<void>
 }
 
@@ -36,66 +36,89 @@ type ReachInput = Pick<CommandInput, 'flags' | 'env' | 'err' | 'signal'>
 
 /** How long the winner of a race may take to listen. */
 const raceMs = 15_000
-const lookAgainMs = 50
 
 export async function reachServer(input: ReachInput): Promise<Reached> {
-  const named = await namedServer(input)
-  if (named !== null) return connected(named, true, null)
+  const named = await findNamedServer(input)
+  const close = async (): Promise<void> => undefined
+  if (named !== null) return { client: named, remote: true, firstAgent: null, own: null, close }
   const place = await findPlace(input)
-  if (logState(place.dataDir) === 'emptied') input.err.write(`tieline: ${emptiedWords(place.dataDir)}\n`)
-  for (const until = systemClock.elapsed() + raceMs; ; await systemClock.sleep(lookAgainMs, input.signal)) {
-    const running = await runningServer(place)
-    if (running !== null) {
-      const other = otherConfig(place, running.file)
+  if (logState(place.dataDir) === 'emptied') printError(input.err, describeEmptied(place.dataDir))
+  return retryWhileLocked(
+    raceMs,
+    async () => {
+      const running = await findRunningServer(place)
+      if (running === null) return startOwnServer(input, place)
+      const other = compareConfig(place, running.file)
       if (other !== null && input.flags['quiet'] !== true)
-        input.err.write(`tieline: ${other.says}. ${other.todo}\n`)
-      return connected(running.client, false, firstAgent(place))
-    }
+        printError(input.err, `${other.says}. ${other.todo}`)
+      return { client: running.client, remote: false, firstAgent: readFirstAgent(place), own: null, close }
+    },
+    input.signal,
+  )
+}
+
+const retryMs = 50
+
+/** Tries again for a while when another process has locked the data directory. */
+export async function retryWhileLocked<T>(
+  msMax: number,
+  attempt: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (const until = systemClock.elapsed() + msMax; ; await systemClock.sleep(retryMs, signal)) {
     try {
-      return await started(input, place)
+      return await attempt()
     } catch (error) {
       if (!isLocked(error) || systemClock.elapsed() > until) throw error
     }
   }
 }
 
-/** A server that was there, and is not any more. */
-export const hasGone = (error: unknown): boolean =>
-  error instanceof ServerUnreachable || (error instanceof TielineError && error.code === 'unavailable')
+export const isLocked = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes('is in use by another Tieline process')
 
-const triesMax = 5
+/** Servers may end one after the other, when many commands end together. */
+export const triesMax = 5
 
-/** Does work that is safe to repeat; when the server goes away meanwhile, the next one is asked. */
+/**
+ * Whether another server may take over: this one has gone, was not named, and belonged to a command that has
+ * ended.
+ */
+export const mayTakeOver = (
+  error: unknown,
+  { remote }: Pick<Reached, 'remote'>,
+  tries: number,
+  signal: AbortSignal,
+): boolean =>
+  (error instanceof ServerUnreachable || (error instanceof TielineError && error.code === 'unavailable')) &&
+  !remote &&
+  tries < triesMax &&
+  !signal.aborted
+
+/** Does work that is safe to repeat: when the server goes away, the next one is asked. */
 export async function withServer<T>(input: ReachInput, work: (reached: Reached) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     const reached = await reachServer(input)
     try {
       return await work(reached)
     } catch (error) {
-      if (
-        !hasGone(error) ||
-        reached.remote ||
-        reached.own !== null ||
-        tries >= triesMax ||
-        input.signal.aborted
-      )
-        throw error
+      if (reached.own !== null || !mayTakeOver(error, reached, tries, input.signal)) throw error
     } finally {
       await reached.close()
     }
   }
 }
 
-/**
- * The server that owns a data directory, if one is there and answers. A file that a dead one left behind is
- * not believed.
- */
-export async function runningServer(
-  place: Pick<Place, 'dataDir' | 'token'>,
-): Promise<{ client: TielineClient; health: Health; pid: number | null; file: ServerFile } | null> {
-  const file = await readServerFile(place.dataDir)
+export type RunningServer = { client: TielineClient; health: Health; pid: number | null; file: ServerFile }
+
+/** The server that owns a data directory, if it answers. A dead one may have left its file behind. */
+export async function findRunningServer({
+  dataDir,
+  token,
+}: Pick<Place, 'dataDir' | 'token'>): Promise<RunningServer | null> {
+  const file = await readServerFile(dataDir)
   if (file === null || (file.pid !== null && !isAlive(file.pid))) return null
-  const client = openClient(file.url, place.token ?? (await readToken(place.dataDir)))
+  const client = openClient(file.url, token ?? (await readToken(dataDir)))
   try {
     return { client, health: await client.health(), pid: file.pid, file }
   } catch (error) {
@@ -107,31 +130,24 @@ export async function runningServer(
 export const openClient = (url: string, token: string | null): TielineClient =>
   tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
 
-const firstAgent = ({ config }: Place): string | null => config.agents[0]?.name ?? null
+const readFirstAgent = ({ config }: Place): string | null => config.agents[0]?.name ?? null
 
-const connected = (client: TielineClient, remote: boolean, first: string | null): Reached => ({
-  client,
-  remote,
-  firstAgent: first,
-  own: null,
-  close: async () => undefined,
-})
-
-/** The server that a flag or the environment names; null where none does. */
-export async function namedServer(
-  input: Pick<ReachInput, 'flags' | 'env' | 'signal'>,
-): Promise<TielineClient | null> {
-  const url = flagText(input.flags['server']) ?? input.env['TIELINE_SERVER'] ?? ''
-  if (url === '' && input.flags['server'] === undefined) return null
-  if (!URL.canParse(url) || !/^https?:/.test(url))
-    throw new UsageError(`--server: "${url}" was given, but a URL such as http://127.0.0.1:8283 is needed.`)
-  const client = openClient(url, (input.env['TIELINE_TOKEN'] ?? '') || (await tokenOf(input, url)))
-  await client.health({ signal: input.signal })
+/** The server that a flag or the environment names, or null. */
+export async function findNamedServer({
+  flags,
+  env,
+  signal,
+}: Pick<ReachInput, 'flags' | 'env' | 'signal'>): Promise<TielineClient | null> {
+  const named = flagText(flags['server']) ?? env['TIELINE_SERVER'] ?? ''
+  if (named === '' && flags['server'] === undefined) return null
+  const url = readUrl(named)
+  const client = openClient(url, (env['TIELINE_TOKEN'] ?? '') || (await findToken({ flags, env }, url)))
+  await client.health({ signal })
   return client
 }
 
-/** Somebody who names the server of this machine by its address need not name its token too. */
-async function tokenOf(input: Pick<ReachInput, 'flags' | 'env'>, url: string): Promise<string | null> {
+/** For the server of this machine the address is enough: its token is in the data directory. */
+async function findToken(input: Pick<ReachInput, 'flags' | 'env'>, url: string): Promise<string | null> {
   const place = await findPlace(input).catch(() => null)
   const file = place === null ? null : await readServerFile(place.dataDir)
   return place !== null && file !== null && new URL(file.url).origin === new URL(url).origin
@@ -139,65 +155,24 @@ async function tokenOf(input: Pick<ReachInput, 'flags' | 'env'>, url: string): P
     : null
 }
 
-async function started(input: ReachInput, place: Place): Promise<Reached> {
-  const own = await startServer(
-    {
-      ...(place.file === null ? {} : { config: place.file }),
-      dataDir: place.dataDir,
-      onWarning: (text) => void input.err.write(`tieline: ${text}\n`),
-    },
-    place.config.server,
-    (url) => {
-      if (input.err.isTTY === true && !isSilent(input))
-        input.err.write(`tieline: port ${place.config.server.port} is taken; this server listens on ${url}\n`)
-    },
-  )
+async function startOwnServer(input: ReachInput, place: Place): Promise<Reached> {
+  const { file, dataDir, config } = place
+  const onWarning = (text: string): void => printError(input.err, text)
+  const options = { ...(file === null ? {} : { config: file }), dataDir, onWarning }
+  const own = await startServer(options, config.server, (url) => {
+    if (input.err.isTTY === true && !isSilent(input))
+      printError(input.err, `port ${config.server.port} is taken; this server listens on ${url}`)
+  })
   return {
     client: openClient(own.url, own.token),
     remote: false,
-    firstAgent: firstAgent(place),
+    firstAgent: readFirstAgent(place),
     own,
-    close: () => leave(own, input),
+    close: () => closeWhenUnused(own, input),
   }
 }
 
-type ServerOptions = OpenServerOptions & Required<Pick<OpenServerOptions, 'onWarning'>>
-
-/**
- * The process is a server from now on, whichever command it is: a fault that nobody caught ends it cleanly.
- */
-export async function startServer(
-  options: ServerOptions,
-  usual: { host: string; port: number },
-  onOtherPort: (url: string) => void,
-): Promise<OpenServer> {
-  const served = await listenSomewhere(options, usual, onOtherPort)
-  const close = (): Promise<void> => served.close()
-  const unguard = guardProcess({ log: (message, stack) => options.onWarning(`${message}: ${stack}`), close })
-  return { ...served, close: () => close().finally(unguard) }
-}
-
-/** On its usual port, or on any that is free where somebody else has that one. */
-async function listenSomewhere(
-  options: OpenServerOptions,
-  usual: { host: string; port: number },
-  onOtherPort: (url: string) => void,
-): Promise<OpenServer> {
-  const { openServer } = await import('../../open-server.ts')
-  const anyPort = async (): Promise<OpenServer> => {
-    const served = await openServer({ ...options, port: 0 })
-    onOtherPort(served.url)
-    return served
-  }
-  // Asked before, because a server that cannot listen has opened the log for nothing.
-  if (!(await isPortFree(usual))) return anyPort()
-  return openServer({ ...options, host: usual.host, port: usual.port }).catch((error: unknown) => {
-    if (!isPortTaken(error)) throw error
-    return anyPort()
-  })
-}
-
-/** Signal 0 is only asked about. A process of somebody else is alive too. */
+/** Signal 0 only asks. A process of another user is alive too. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
@@ -205,6 +180,3 @@ export function isAlive(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
-
-export const isLocked = (error: unknown): boolean =>
-  error instanceof Error && error.message.includes('is in use by another Tieline process')

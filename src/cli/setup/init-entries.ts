@@ -1,11 +1,11 @@
-/** Where each MCP client keeps its servers, and how it writes one. */
+/** Where each MCP client keeps its servers, and how it writes an entry. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from './jsonc.ts'
 
 export type Surroundings = { cwd: string; home: string; env: Readonly<Record<string, string | undefined>> }
 
-/** A process of our own that the client starts, or a server that runs already. */
+/** A process that the client starts, or a running server. */
 export type Way =
   | { kind: 'process'; command: string; args: readonly string[] }
   | { kind: 'url'; url: string; withToken: boolean }
@@ -16,25 +16,22 @@ export type Target = { file: string; format: 'json' | 'toml'; path: readonly str
 export type McpClient = {
   id: string
   title: string
-  /** Its program, looked for on the PATH. */
+  /** Its program on the PATH. */
   program: string
-  /** What shows that somebody uses it in this project, or on this machine. */
+  /** Files that show that it is used in this project, or on this machine. */
   traces: { project: readonly string[]; home: (at: Surroundings) => string }
   target(at: Surroundings, scope: Scope, way: Way): Target
-  /** Where its newer version writes the same in another way, by what the file has already. */
+  /** Its newer format, if the file has that. */
   newer?(target: Target, file: JsonObject): Target
-  /** What to know besides the entry. */
+  /** What else the user must know. */
   note(scope: Scope, way: Way): string | null
 }
 
-export const serverName = 'tieline'
+const serverName = 'tieline'
 const tokenVariable = 'TIELINE_TOKEN'
-/**
- * Longer than the longest call that a server allows by default, so that the answer says what happened and not
- * the client.
- */
+/** Longer than the longest call that a server allows by default, so that the server's own answer arrives. */
 const codexCallSeconds = 310
-/** Codex starts servers with nothing of its environment but what is named. */
+/** Codex passes only the named variables to its servers. */
 const codexVariables = [
   'ANTHROPIC_API_KEY',
   'OPENAI_API_KEY',
@@ -44,16 +41,26 @@ const codexVariables = [
   tokenVariable,
 ]
 const keysNote =
-  'It starts its servers without your API keys. Agents that need one: keep "tieline serve" running in a shell that has it.'
+  'It starts its servers without your API keys. For agents that need one, keep "tieline serve" running in a ' +
+  'shell that has it.'
+const approveNote =
+  'default_tools_approval_mode = "approve" lets it call agents without asking each time; remove the line if ' +
+  'you want to be asked.'
+const trustNote = (what: string): string => `It reads this file only in ${what} that you trust.`
 
 const isObject = (value: unknown): value is JsonObject =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
-const folder = (at: Surroundings, variable: string, usual: string): string => {
+const findFolder = (at: Surroundings, variable: string, usual: string): string => {
   const named = at.env[variable]
   return named === undefined || named === '' ? join(at.home, usual) : named
 }
-const headersWith = (way: Extract<Way, { kind: 'url' }>, token: string): JsonObject =>
+const addToken = (way: Extract<Way, { kind: 'url' }>, token = `\${${tokenVariable}}`): JsonObject =>
   way.withToken ? { headers: { Authorization: `Bearer ${token}` } } : {}
+/** The entry of Claude Code, which others read too. */
+const describeServer = (way: Way): JsonObject =>
+  way.kind === 'process'
+    ? { type: 'stdio', command: way.command, args: [...way.args] }
+    : { type: 'http', url: way.url, ...addToken(way) }
 
 const claude: McpClient = {
   id: 'claude',
@@ -64,13 +71,10 @@ const claude: McpClient = {
     file:
       scope === 'project'
         ? join(at.cwd, '.mcp.json')
-        : join(folder(at, 'CLAUDE_CONFIG_DIR', ''), '.claude.json'),
+        : join(findFolder(at, 'CLAUDE_CONFIG_DIR', ''), '.claude.json'),
     format: 'json',
     path: ['mcpServers', serverName],
-    entry:
-      way.kind === 'process'
-        ? { type: 'stdio', command: way.command, args: [...way.args] }
-        : { type: 'http', url: way.url, ...headersWith(way, `\${${tokenVariable}}`) },
+    entry: describeServer(way),
   }),
   note: (scope) => (scope === 'project' ? 'It asks once whether it may use the servers of a project.' : null),
 }
@@ -79,10 +83,10 @@ const codex: McpClient = {
   id: 'codex',
   title: 'Codex',
   program: 'codex',
-  traces: { project: ['.codex'], home: (at) => folder(at, 'CODEX_HOME', '.codex') },
+  traces: { project: ['.codex'], home: (at) => findFolder(at, 'CODEX_HOME', '.codex') },
   target: (at, scope, way) => ({
     file: join(
-      scope === 'project' ? join(at.cwd, '.codex') : folder(at, 'CODEX_HOME', '.codex'),
+      scope === 'project' ? join(at.cwd, '.codex') : findFolder(at, 'CODEX_HOME', '.codex'),
       'config.toml',
     ),
     format: 'toml',
@@ -95,8 +99,7 @@ const codex: McpClient = {
       default_tools_approval_mode: 'approve',
     },
   }),
-  note: (scope) =>
-    `default_tools_approval_mode = "approve" lets it call agents without asking each time; take the line out if you want to be asked.${scope === 'project' ? ' It reads this file only in projects that you trust.' : ''}`,
+  note: (scope) => `${approveNote}${scope === 'project' ? ` ${trustNote('projects')}` : ''}`,
 }
 
 const opencode: McpClient = {
@@ -105,11 +108,11 @@ const opencode: McpClient = {
   program: 'opencode',
   traces: {
     project: ['opencode.json', 'opencode.jsonc', '.opencode'],
-    home: (at) => join(folder(at, 'XDG_CONFIG_HOME', '.config'), 'opencode'),
+    home: (at) => join(findFolder(at, 'XDG_CONFIG_HOME', '.config'), 'opencode'),
   },
   target: (at, scope, way) => ({
-    file: oneThatIsThere(
-      scope === 'project' ? at.cwd : join(folder(at, 'XDG_CONFIG_HOME', '.config'), 'opencode'),
+    file: chooseFile(
+      scope === 'project' ? at.cwd : join(findFolder(at, 'XDG_CONFIG_HOME', '.config'), 'opencode'),
       ['opencode.json', 'opencode.jsonc'],
     ),
     format: 'json',
@@ -117,7 +120,7 @@ const opencode: McpClient = {
     entry:
       way.kind === 'process'
         ? { type: 'local', command: [way.command, ...way.args], enabled: true }
-        : { type: 'remote', url: way.url, enabled: true, ...headersWith(way, `{env:${tokenVariable}}`) },
+        : { type: 'remote', url: way.url, enabled: true, ...addToken(way, `{env:${tokenVariable}}`) },
   }),
   newer(target, file) {
     const { mcp } = file
@@ -134,30 +137,23 @@ const copilot: McpClient = {
   program: 'copilot',
   traces: {
     project: ['.github/mcp.json', '.github/copilot-instructions.md'],
-    home: (at) => folder(at, 'COPILOT_HOME', '.copilot'),
+    home: (at) => findFolder(at, 'COPILOT_HOME', '.copilot'),
   },
   target: (at, scope, way) => ({
     file:
       scope === 'project'
-        ? oneThatIsThere(at.cwd, ['.mcp.json', '.github/mcp.json'])
-        : join(folder(at, 'COPILOT_HOME', '.copilot'), 'mcp-config.json'),
+        ? chooseFile(at.cwd, ['.mcp.json', '.github/mcp.json'])
+        : join(findFolder(at, 'COPILOT_HOME', '.copilot'), 'mcp-config.json'),
     format: 'json',
     path: ['mcpServers', serverName],
-    entry: {
-      ...(way.kind === 'process'
-        ? { type: 'stdio', command: way.command, args: [...way.args] }
-        : { type: 'http', url: way.url, ...headersWith(way, `\${${tokenVariable}}`) }),
-      // A project's file may be Claude Code's too, which does not know this field.
-      ...(scope === 'user' ? { tools: ['*'] } : {}),
-    },
+    // A project's file may be Claude Code's too, which does not know the field `tools`.
+    entry: { ...describeServer(way), ...(scope === 'user' ? { tools: ['*'] } : {}) },
   }),
   note: (scope, way) =>
     [
-      scope === 'project' ? 'It reads this file only in folders that you trust.' : '',
-      way.kind === 'process' ? keysNote : '',
-    ]
-      .filter((text) => text !== '')
-      .join(' ') || null,
+      ...(scope === 'project' ? [trustNote('folders')] : []),
+      ...(way.kind === 'process' ? [keysNote] : []),
+    ].join(' ') || null,
 }
 
 const gemini: McpClient = {
@@ -172,51 +168,48 @@ const gemini: McpClient = {
     entry:
       way.kind === 'process'
         ? { command: way.command, args: [...way.args] }
-        : { httpUrl: way.url, ...headersWith(way, `\${${tokenVariable}}`) },
+        : { httpUrl: way.url, ...addToken(way) },
   }),
   note: () => 'It uses servers only in folders that you trust.',
 }
 
 export const mcpClients: readonly McpClient[] = [claude, codex, opencode, copilot, gemini]
 
-/** The first name is for whoever has none yet. */
-const oneThatIsThere = (directory: string, names: readonly string[]): string =>
+/** The file that exists, or the first name for a new one. */
+const chooseFile = (directory: string, names: readonly string[]): string =>
   join(directory, names.find((name) => existsSync(join(directory, name))) ?? names[0] ?? '')
 
-export function isInUse(client: McpClient, at: Surroundings): 'project' | 'machine' | null {
-  if (client.traces.project.some((name) => existsSync(join(at.cwd, name)))) return 'project'
-  return existsSync(client.traces.home(at)) ||
-    foldersIn(at).some((path) => programNames(client.program).some((name) => existsSync(join(path, name))))
-    ? 'machine'
-    : null
-}
+const isOnPath = (
+  at: Surroundings,
+  program: string,
+  isSuitable = (_path: string): boolean => true,
+): boolean =>
+  (at.env['PATH'] ?? '')
+    .split(process.platform === 'win32' ? ';' : ':')
+    .some((path) => path !== '' && isSuitable(path) && hasProgram(path, program))
+const hasProgram = (path: string, name: string): boolean =>
+  (process.platform === 'win32' ? [`${name}.cmd`, `${name}.exe`] : [name]).some((file) =>
+    existsSync(join(path, file)),
+  )
 
-const foldersIn = ({ env }: Surroundings): string[] =>
-  (env['PATH'] ?? '').split(process.platform === 'win32' ? ';' : ':').filter((path) => path !== '')
-const programNames = (name: string): string[] =>
-  process.platform === 'win32' ? [`${name}.cmd`, `${name}.exe`] : [name]
+/** Whether it is used in this project or on this machine. */
+export const isInUse = ({ traces, program }: McpClient, at: Surroundings): boolean =>
+  traces.project.some((name) => existsSync(join(at.cwd, name))) ||
+  existsSync(traces.home(at)) ||
+  isOnPath(at, program)
+
+/** The files of the program that runs now. */
+export type OwnFiles = { node: string; script: string }
 
 /**
  * How a client starts us: by name where that works in every shell, by npx where the project has us, otherwise
  * by the files that run now, which only this machine has.
  */
-export function ownProcess(
-  at: Surroundings,
-  own: { node: string; script: string },
-): Extract<Way, { kind: 'process' }> {
-  const folders = foldersIn(at)
-  // npm puts its own folders before everything while it runs a script: nobody else has them.
-  if (
-    folders.some(
-      (path) =>
-        !path.includes('node_modules') &&
-        !path.includes('_npx') &&
-        programNames(serverName).some((name) => existsSync(join(path, name))),
-    )
-  )
-    return { kind: 'process', command: serverName, args: ['mcp'] }
-  if (programNames(serverName).some((name) => existsSync(join(at.cwd, 'node_modules', '.bin', name))))
-    return { kind: 'process', command: 'npx', args: [serverName, 'mcp'] }
-  if (own.script.includes('_npx')) return { kind: 'process', command: 'npx', args: ['-y', serverName, 'mcp'] }
-  return { kind: 'process', command: own.node, args: [own.script, 'mcp'] }
+export function chooseProcess(at: Surroundings, own: OwnFiles): Extract<Way, { kind: 'process' }> {
+  const start = (command: string, ...args: string[]) =>
+    ({ kind: 'process', command, args: [...args, 'mcp'] }) as const
+  // While npm runs a script, the PATH begins with folders that no other shell has.
+  if (isOnPath(at, serverName, (path) => !/node_modules|_npx/.test(path))) return start(serverName)
+  if (hasProgram(join(at.cwd, 'node_modules', '.bin'), serverName)) return start('npx', serverName)
+  return own.script.includes('_npx') ? start('npx', '-y', serverName) : start(own.node, own.script)
 }

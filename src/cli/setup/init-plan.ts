@@ -1,32 +1,30 @@
 /**
- * What `tieline init` would write: worked out whole before anything is touched. A file that is not understood
- * is left alone, and whoever asked gets the entry to paste.
+ * What `tieline init` would write, planned completely before anything is changed. A file that is not
+ * understood is left alone, and the user gets the entry to paste.
  */
 import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import type { McpClient, Scope, Surroundings, Target, Way } from './init-entries.ts'
-import { parseJsonc, withEntry, type JsonObject } from './jsonc.ts'
+import { describeError } from '../../client/tieline-error.ts'
+import { addEntry, parseJsonc, type JsonObject } from './jsonc.ts'
 
 export type Planned = {
   what: string
   file: string
-  /**
-   * `write` changes the file; `there`: it has this entry; `other`: it has another one of the same name;
-   * `unclear`: it was not understood.
-   */
+  /** `there`: it has this entry; `other`: it has another one of that name; `unclear`: not understood. */
   state: 'write' | 'there' | 'other' | 'unclear'
   before: string | null
   after: string
-  /** The entry alone, to be pasted. */
+  /** The entry alone, for the user to paste. */
   snippet: string
   why: string
   note: string | null
 }
 
-/** Several clients may share a file: each sees what those before it would have written. */
-export async function planFor(
+/** Several clients may share a file: each sees what the ones before it would write. */
+export async function planEntries(
   clients: readonly McpClient[],
   at: Surroundings,
   scope: Scope,
@@ -35,69 +33,51 @@ export async function planFor(
   const texts = new Map<string, string>()
   const planned: Planned[] = []
   for (const client of clients) {
-    const first = client.target(at, scope, way)
-    const before = texts.get(first.file) ?? (await readIfThere(first.file))
-    const plan = planOne(
-      client,
-      first,
-      before,
-      [client.note(scope, way), machineNote(scope, way)].filter((text) => text !== null).join(' ') || null,
-    )
+    const target = client.target(at, scope, way)
+    const before = texts.get(target.file) ?? (await readIfThere(target.file))
+    const notes = [client.note(scope, way), isBoundToMachine(scope, way) ? machineNote : null]
+    const plan = planOne(client, target, before, notes.filter((text) => text !== null).join(' ') || null)
     if (plan.state === 'write') texts.set(plan.file, plan.after)
     planned.push(plan)
   }
   return planned
 }
 
-/** Files of a project are shared. */
-const machineNote = (scope: Scope, way: Way): string | null =>
+/** Files of a project are shared with other machines. */
+const isBoundToMachine = (scope: Scope, way: Way): boolean =>
   scope === 'project' && way.kind === 'process' && isAbsolute(way.command)
-    ? 'It names files of this machine: where tieline is installed in the project or for everybody, "tieline init" writes an entry that works elsewhere too.'
-    : null
+const machineNote =
+  'It names files of this machine: where tieline is installed in the project or globally, "tieline init" ' +
+  'writes an entry that works elsewhere too.'
 
 function planOne(client: McpClient, first: Target, before: string | null, note: string | null): Planned {
   const plain = { what: client.title, file: first.file, before, after: before ?? '', note }
   try {
-    const parsed = objectOf(first, before ?? '')
+    const parsed = parseObject(first, before ?? '')
     const target = client.newer?.(first, parsed) ?? first
-    const snippet = snippetOf(target)
-    const existing = target.path.reduce<unknown>(
-      (value, name) => (value as JsonObject | undefined)?.[name],
-      parsed,
-    )
-    if (existing !== undefined) {
-      const same = isDeepStrictEqual(existing, target.entry)
+    const snippet = renderSnippet(target)
+    const { path, entry, format } = target
+    const existing = path.reduce<unknown>((value, name) => (value as JsonObject | undefined)?.[name], parsed)
+    if (existing !== undefined && isDeepStrictEqual(existing, entry))
+      return { ...plain, snippet, state: 'there', why: 'has this entry already' }
+    if (existing !== undefined)
       return {
         ...plain,
         snippet,
-        state: same ? 'there' : 'other',
-        why: same
-          ? 'has this entry already'
-          : `has another entry ${target.path.join('.')}, which is left as it is`,
+        state: 'other',
+        why: `has another entry ${path.join('.')}, which is left as it is`,
       }
-    }
-    return {
-      ...plain,
-      snippet,
-      state: 'write',
-      why: before === null ? 'new file' : 'one entry is added',
-      after:
-        target.format === 'json'
-          ? withEntry(before ?? '', target.path, target.entry)
-          : withTable(before ?? '', target),
-    }
+    const why = before === null ? 'new file' : 'one entry is added'
+    const after = format === 'json' ? addEntry(before ?? '', path, entry) : addTable(before ?? '', target)
+    return { ...plain, snippet, state: 'write', why, after }
   } catch (error) {
-    return {
-      ...plain,
-      snippet: snippetOf(first),
-      state: 'unclear',
-      why: `is left alone: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`,
-    }
+    const why = `is left alone: ${describeError(error).split('\n')[0] ?? ''}`
+    return { ...plain, snippet: renderSnippet(first), state: 'unclear', why }
   }
 }
 
-function objectOf({ format }: Target, text: string): JsonObject {
-  // The reader of TOML gives objects of its own kind, which equal no other.
+function parseObject({ format }: Target, text: string): JsonObject {
+  // The TOML parser returns objects without a prototype, which equal no others.
   const parsed =
     text.trim() === ''
       ? {}
@@ -109,31 +89,31 @@ function objectOf({ format }: Target, text: string): JsonObject {
   return parsed
 }
 
-const snippetOf = (target: Target): string =>
-  target.format === 'toml' ? tableOf(target) : withEntry('', target.path, target.entry)
+const renderSnippet = (target: Target): string =>
+  target.format === 'toml' ? renderTable(target) : addEntry('', target.path, target.entry)
 
-/** A table at the end of the file, unless that means something else there. */
-function withTable(text: string, target: Target): string {
+/** Adds a table at the end of the file, unless it would mean something else there. */
+function addTable(text: string, target: Target): string {
   const gap = text.trim() === '' ? '' : text.endsWith('\n') ? '\n' : '\n\n'
-  const added = `${text}${gap}${tableOf(target)}`
+  const added = `${text}${gap}${renderTable(target)}`
   const [outer = '', name = ''] = target.path
-  const old = objectOf(target, text)
+  const old = parseObject(target, text)
   const expected = { ...old, [outer]: { ...(old[outer] as JsonObject | undefined), [name]: target.entry } }
-  if (!isDeepStrictEqual(objectOf(target, added), expected))
+  if (!isDeepStrictEqual(parseObject(target, added), expected))
     throw new Error('it is written in a way that cannot be changed safely')
   return added
 }
 
-const tableOf = ({ path, entry }: Target): string =>
+const renderTable = ({ path, entry }: Target): string =>
   [
     `[${path.join('.')}]`,
-    ...Object.entries(entry).map(([name, value]) => `${name} = ${tomlValue(value)}`),
+    ...Object.entries(entry).map(([name, value]) => `${name} = ${renderToml(value)}`),
     '',
   ].join('\n')
 
-/** Basic strings of TOML are written as those of JSON. */
-const tomlValue = (value: JsonObject[string]): string =>
-  Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value)
+/** Basic strings of TOML are written like those of JSON. */
+const renderToml = (value: JsonObject[string]): string =>
+  Array.isArray(value) ? `[${value.map(renderToml).join(', ')}]` : JSON.stringify(value)
 
 async function readIfThere(file: string): Promise<string | null> {
   try {
@@ -144,7 +124,7 @@ async function readIfThere(file: string): Promise<string | null> {
   }
 }
 
-/** All or nothing, with the rights that the file had, and through a link to where it really is. */
+/** Replaces the file atomically, keeps its mode, and follows links. */
 export async function writeWhole(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
   const real = await realpath(file).catch(() => file)
@@ -163,9 +143,9 @@ export async function writeWhole(file: string, text: string): Promise<void> {
   }
 }
 
-/** The lines that come and go, with two around them. */
-export function changedLines(before: string | null, after: string): string[] {
-  const [old, fresh] = [before === null || before === '' ? [] : linesOf(before), linesOf(after)]
+/** The lines that are added and removed, with two lines of context. */
+export function renderChanges(before: string | null, after: string): string[] {
+  const [old, fresh] = [before === null || before === '' ? [] : splitLines(before), splitLines(after)]
   let head = 0
   while (head < old.length && head < fresh.length && old[head] === fresh[head]) head++
   let tail = 0
@@ -175,10 +155,8 @@ export function changedLines(before: string | null, after: string): string[] {
     ...fresh.slice(Math.max(0, head - 2), head).map((line) => `  ${line}`),
     ...old.slice(head, old.length - tail).map((line) => `- ${line}`),
     ...fresh.slice(head, fresh.length - tail).map((line) => `+ ${line}`),
-    ...fresh
-      .slice(fresh.length - tail, Math.min(fresh.length, fresh.length - tail + 2))
-      .map((line) => `  ${line}`),
+    ...fresh.slice(fresh.length - tail, fresh.length - tail + 2).map((line) => `  ${line}`),
   ]
 }
 
-const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
+const splitLines = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)

@@ -10,7 +10,9 @@ baseURL = "http://127.0.0.1:11434/v1"
 
 [agents.planner]
 description = "Breaks work down and hands the parts on"
-prompt = "You plan. Give each part that another agent can do to it, with everything that it needs to know, and put the answers together."
+prompt = """
+You plan. Give each part that another agent can do to it, with everything that it needs to know,
+and put the answers together."""
 model = "local/qwen3"              # provider/model
 tools = ["read", "list", "sub_agent", "wait_for_call", "read_output"]
 allowSubAgentCalls = true

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsoncError, parseJsonc, withEntry } from './jsonc.ts'
+import { JsoncError, parseJsonc, addEntry } from './jsonc.ts'
 
 const entry = { command: 'x', args: ['y'] }
 const path = ['servers', 'ours'] as const
@@ -17,23 +17,24 @@ describe('an entry is added', () => {
       '{}\n',
       '{\n  "servers": {\n    "ours": {\n      "command": "x",\n      "args": [\n        "y"\n      ]\n    }\n  }\n}\n',
     ],
-  ])('to %s', (_what, before, after) => expect(withEntry(before, path, entry)).toBe(after))
+  ])('to %s', (_what, before, after) => expect(addEntry(before, path, entry)).toBe(after))
 
   test('and comments, order, indentation and commas stay as they are', () => {
-    const before =
-      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n\t},\n}\n'
-    expect(withEntry(before, path, entry)).toBe(
-      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n\t\t"ours": {\n\t\t\t"command": "x",\n\t\t\t"args": [\n\t\t\t\t"y"\n\t\t\t]\n\t\t}\n\t},\n}\n',
-    )
+    const [before, after] = [
+      '// mine\n{\n\t"theme": "dark", // yes\n\t"servers": {\n\t\t/* keep */\n\t\t"other": { "command": "a" },\n',
+      '\t},\n}\n',
+    ]
+    const added = '\t\t"ours": {\n\t\t\t"command": "x",\n\t\t\t"args": [\n\t\t\t\t"y"\n\t\t\t]\n\t\t}\n'
+    expect(addEntry(`${before}${after}`, path, entry)).toBe(`${before}${added}${after}`)
   })
 
   test('after a comment that follows the last member', () => {
-    const added = withEntry('{\n  "servers": {\n    "other": 1 // one\n    // two\n  }\n}', path, 5)
+    const added = addEntry('{\n  "servers": {\n    "other": 1 // one\n    // two\n  }\n}', path, 5)
     expect(added).toBe('{\n  "servers": {\n    "other": 1, // one\n    // two\n    "ours": 5\n  }\n}')
   })
 
   test('with the line ends of the file', () =>
-    expect(withEntry('{\r\n  "a": 1\r\n}\r\n', ['b', 'c'], 2)).toBe(
+    expect(addEntry('{\r\n  "a": 1\r\n}\r\n', ['b', 'c'], 2)).toBe(
       '{\r\n  "a": 1,\r\n  "b": {\r\n    "c": 2\r\n  }\r\n}\r\n',
     ))
 
@@ -43,7 +44,7 @@ describe('an entry is added', () => {
       fc.property(json, fc.integer({ min: 0, max: 4 }), fc.string(), (value, indent, name) => {
         fc.pre(!Object.hasOwn(value, 'servers') && name !== '__proto__' && !Object.hasOwn(value, '__proto__'))
         const before = JSON.stringify(value, null, indent)
-        expect(parseJsonc(withEntry(before, ['servers', name], entry))).toEqual({
+        expect(parseJsonc(addEntry(before, ['servers', name], entry))).toEqual({
           ...(JSON.parse(before) as object),
           servers: { [name]: entry },
         })
@@ -69,9 +70,9 @@ test('what is no JSON is told with its place', () => {
 })
 
 test('what cannot be changed safely is not changed', () => {
-  expect(() => withEntry('[]', path, entry)).toThrow('the file is not an object')
-  expect(() => withEntry('{ "servers": [] }', path, entry)).toThrow('servers is not an object')
-  expect(() => withEntry('{ "servers": { "ours": null } }', path, entry)).toThrow(
+  expect(() => addEntry('[]', path, entry)).toThrow('the file is not an object')
+  expect(() => addEntry('{ "servers": [] }', path, entry)).toThrow('servers is not an object')
+  expect(() => addEntry('{ "servers": { "ours": null } }', path, entry)).toThrow(
     'servers.ours is there already',
   )
 })

@@ -1,14 +1,14 @@
 /**
- * JSON as people write it in settings: with comments and with commas too many. One entry is added to the
- * text, and everything else stays as it is, to the byte.
- * Whoever adds reads the result again and compares: a text that this does not understand is never written.
+ * JSON as people write it in settings, with comments and trailing commas. Adds one entry to the text and
+ * leaves everything else as it is, to the byte. The result is parsed again and compared, so that a text that
+ * was not understood is never written.
  */
 import { isDeepStrictEqual } from 'node:util'
 
 type Value = string | number | boolean | null | Value[] | { [name: string]: Value }
 export type JsonObject = { [name: string]: Value }
 
-/** Where an object's braces are, where what stands in it ends, and whether a comma is there already. */
+/** Where an object's braces are, where its last member ends, and whether a comma follows that. */
 type Node = {
   value: Value
   object: { open: number; close: number; end: number; comma: boolean; members: Map<string, Node> } | null
@@ -16,17 +16,12 @@ type Node = {
 
 export class JsoncError extends Error {}
 
-export function parseJsonc(text: string): Value {
-  return nodeOf(text).value
-}
+export const parseJsonc = (text: string): Value => parseNode(text).value
 
-/**
- * The text with `entry` at `path`, whose objects are made where they are missing. Throws a JsoncError for
- * what cannot be changed safely.
- */
-export function withEntry(text: string, path: readonly string[], entry: Value): string {
+/** Adds `entry` at `path`, and missing objects on the way. Throws a JsoncError if that is not safe. */
+export function addEntry(text: string, path: readonly string[], entry: Value): string {
   const whole = text.trim() === '' ? '{}\n' : text
-  const root = nodeOf(whole)
+  const root = parseNode(whole)
   let at = root
   let depth = 0
   for (; depth < path.length - 1; depth++) {
@@ -40,16 +35,14 @@ export function withEntry(text: string, path: readonly string[], entry: Value): 
   if (at.object.members.has(name)) throw new JsoncError(`${path.join('.')} is there already`)
   const value = path.slice(depth + 1).reduceRight<Value>((inner, key) => ({ [key]: inner }), entry)
   const added = insert(whole, at.object, depth, name, value)
-  if (!isDeepStrictEqual(parseJsonc(added), merged(root.value as JsonObject, path, entry)))
+  if (!isDeepStrictEqual(parseJsonc(added), mergeEntry(root.value as JsonObject, path, entry)))
     throw new JsoncError('it is written in a way that cannot be changed safely')
   return added
 }
 
-function merged(object: JsonObject, [name = '', ...rest]: readonly string[], entry: Value): JsonObject {
-  return {
-    ...object,
-    [name]: rest.length === 0 ? entry : merged((object[name] ?? {}) as JsonObject, rest, entry),
-  }
+function mergeEntry(object: JsonObject, [name = '', ...rest]: readonly string[], entry: Value): JsonObject {
+  const value = rest.length === 0 ? entry : mergeEntry((object[name] ?? {}) as JsonObject, rest, entry)
+  return { ...object, [name]: value }
 }
 
 function insert(
@@ -62,23 +55,27 @@ function insert(
   const unit = /\n([ \t]+)"/.exec(text)?.[1] ?? '  '
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   const indent = unit.repeat(depth + 1)
-  const lines = `${JSON.stringify(name)}: ${JSON.stringify(value, null, unit).replaceAll('\n', `${newline}${indent}`)}`
-  const empty = object.members.size === 0
-  const before = text.slice(0, object.end)
-  const between = text.slice(object.end, object.close)
-  // What stands between the last member and the brace, such as a comment, stays before the new member.
-  const gap = empty ? '' : between.trimEnd()
-  return `${before}${empty || object.comma ? '' : ','}${gap}${newline}${indent}${lines}${newline}${unit.repeat(depth)}${text.slice(object.close)}`
+  const lines = JSON.stringify(value, null, unit).replaceAll('\n', `${newline}${indent}`)
+  const isEmpty = object.members.size === 0
+  return [
+    text.slice(0, object.end),
+    isEmpty || object.comma ? '' : ',',
+    // What is between the last member and the brace, such as a comment, stays before the new member.
+    isEmpty ? '' : text.slice(object.end, object.close).trimEnd(),
+    `${newline}${indent}${JSON.stringify(name)}: ${lines}${newline}`,
+    unit.repeat(depth),
+    text.slice(object.close),
+  ].join('')
 }
 
-function nodeOf(text: string): Node {
+function parseNode(text: string): Node {
   let at = text.startsWith('\uFEFF') ? 1 : 0
 
   const fail = (what: string): never => {
     const lines = text.slice(0, at).split('\n')
     throw new JsoncError(`line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}: ${what}`)
   }
-  /** What stands here, and past it; null if it is something else. */
+  /** Reads what matches here; null if nothing does. */
   function take(pattern: RegExp): string | null {
     pattern.lastIndex = at
     const found = pattern.exec(text)?.[0] ?? null
@@ -92,7 +89,7 @@ function nodeOf(text: string): Node {
       ? fail(at >= text.length ? 'it ends too early' : 'a value is missing')
       : (JSON.parse(found) as Value)
   }
-  /** Calls `member` for each, and says where the last one ended and whether a comma followed it. */
+  /** Calls `member` for each, and returns where the last one ended and whether a comma followed it. */
   function members(close: string, member: () => void): { end: number; comma: boolean } {
     let last = { end: ++at, comma: false }
     for (skip(); text[at] !== close; skip()) {

@@ -1,29 +1,30 @@
+/** Events as lines, for `tieline tail`. Pure. */
 import type { StreamedEvent } from '../../wire/log.ts'
 import type { Event } from '../../model/event.ts'
 import { toTurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
-import { endWords, timeWords } from './amounts.ts'
+import { describeEnd, formatDuration } from './amounts.ts'
 import { firstLine, oneLine } from './width.ts'
 
 export type Names = {
   add(session: string, agent: string): void
   learn(event: Event): void
-  /** The agent behind an event, or the end of its session's id. */
-  of(event: Pick<Event, 'session' | 'turn'>): string
-  session(id: string): string
+  /** The agent behind an event, or else the id of its session. */
+  findAgent(event: Pick<Event, 'session' | 'turn'>): string
+  findSession: (id: string) => string
 }
 
-/** Whose a session is stands only in its first event and in what is sent to it: learned on the way. */
-export function newNames(): Names {
+/** Learns on the way which agent a session has: only its first event and what is sent to it say so. */
+export function trackNames(): Names {
   const sessions = new Map<string, string>()
   const turns = new Map<string, string>()
-  const session = (id: string): string => sessions.get(id) ?? id
+  const findSession = (id: string): string => sessions.get(id) ?? id
   return {
-    session,
+    findSession,
     add: (id, agent) => void sessions.set(id, agent),
-    of: (event) => oneLine(turns.get(event.turn ?? '') ?? session(event.session)),
+    findAgent: (event) => oneLine(turns.get(event.turn ?? '') ?? findSession(event.session)),
     learn(event) {
       if (event.type === 'session.created')
         sessions.set(event.session, sessions.get(event.session) ?? event.agent)
@@ -42,19 +43,58 @@ const clock = new Intl.DateTimeFormat('en-GB', {
 })
 const textPointsMax = 120
 
-export const eventLine = ({ at, event }: StreamedEvent, names: Names): string =>
-  `${clock.format(at)}  ${names.of(event)}  ${doing(event, names)}`
+export function renderEvent({ at, event }: StreamedEvent, names: Names): string {
+  const says = isMail(event) ? describeMail(event, names) : describeWork(event, names)
+  return `${clock.format(at)}  ${names.findAgent(event)}  ${says}`
+}
 
-const short = (text: string): string => {
+function shorten(text: string): string {
   const line = firstLine(text)
   const cut = preview(line, textPointsMax)
   return cut.length === line.length ? line : `${cut}…`
 }
 
-function doing(event: Event, names: Names): string {
+type MailEvent = Extract<Event, { type: `message.${string}` }>
+
+const isMail = (event: Event): event is MailEvent => event.type.startsWith('message.')
+
+function describeMail(event: MailEvent, { findSession }: Names): string {
+  const nameActor = (by: string | null): string => (by === null ? 'the user' : findSession(by))
+  const nameSender = ({ from, source }: { from: string | null; source: string }): string =>
+    from === null ? source : findSession(from)
+  switch (event.type) {
+    case 'message.drafted':
+      return `drafts ${event.message}: ${shorten(event.text)}`
+    case 'message.revised':
+      return event.revisedBy === 'user'
+        ? `its draft ${event.message} was changed by the user: ${shorten(event.text)}`
+        : `revises ${event.message}: ${shorten(event.text)}`
+    case 'message.sent': {
+      const released = event.releasedBy === 'user' ? ', released by the user' : ''
+      const verb = event.turn === null ? 'has mail from' : 'was told by'
+      return `${verb} ${nameSender(event)}${released}: ${shorten(event.text)}`
+    }
+    case 'message.accepted':
+      return `accepted ${event.message}${event.by === event.session ? '' : `, by ${nameActor(event.by)}`}`
+    case 'message.delivered':
+      return `has ${event.message} of ${nameSender(event)}: ${shorten(event.text)}`
+    case 'message.answered':
+      return `answered ${event.message} with ${event.reply}`
+    case 'message.declined':
+      return `${event.message} was declined by ${nameActor(event.by)}`
+    case 'message.died':
+      return `${event.message} was not read: ${oneLine(event.cause)}`
+  }
+  return describeUnknown(event)
+}
+
+/** A server of a later version may send events that are not known here. */
+const describeUnknown = (event: never): string => (event as Event).type
+
+function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
   switch (event.type) {
     case 'agent.created':
-      return `was made: ${oneLine(event.definition.title)}`
+      return `was created: ${oneLine(event.definition.title)}`
     case 'agent.deleted':
       return 'was deleted'
     case 'session.created':
@@ -71,54 +111,43 @@ function doing(event: Event, names: Names): string {
       return `was taken up by ${event.node}`
     case 'session.forked':
       return `shares the first ${event.entries} messages of ${event.from}`
-    case 'message.drafted':
-    case 'message.revised':
-      return event.type === 'message.revised' && event.revisedBy === 'user'
-        ? `its draft ${event.message} was changed by the user: ${short(event.text)}`
-        : `${event.type === 'message.drafted' ? 'drafts' : 'revises'} ${event.message}: ${short(event.text)}`
-    case 'message.accepted':
-      return `accepted ${event.message}${event.by === event.session ? '' : `, by ${event.by === null ? 'the user' : names.session(event.by)}`}`
-    case 'message.delivered':
-      return `has ${event.message} of ${event.from === null ? event.source : names.session(event.from)}: ${short(event.text)}`
-    case 'message.answered':
-      return `answered ${event.message} with ${event.reply}`
-    case 'message.declined':
-      return `${event.message} was declined by ${event.by === null ? 'the user' : names.session(event.by)}`
-    case 'message.died':
-      return `${event.message} was not read: ${oneLine(event.cause)}`
-    case 'message.sent':
-      return `${event.turn === null ? 'has mail from' : 'was told by'} ${event.from === null ? event.source : names.session(event.from)}${event.releasedBy === 'user' ? ', released by the user' : ''}: ${short(event.text)}`
     case 'turn.started':
       return 'begins'
     case 'turn.suspended':
-      return 'was left when the server was stopped'
+      return 'was suspended when the server was stopped'
     case 'turn.cancelled':
-      return `was told to stop: ${endWords(event.outcome, event.cause)}`
-    case 'turn.ended':
-      return `${event.outcome === 'completed' ? 'is done' : endWords(event.outcome, event.error)} (${event.tokensUsed + event.tokensBelow} tokens)${event.output === '' ? '' : `: ${short(event.output)}`}`
+      return `was told to stop: ${describeEnd(event.outcome, event.cause)}`
+    case 'turn.ended': {
+      const end = event.outcome === 'completed' ? 'is done' : describeEnd(event.outcome, event.error)
+      const output = event.output === '' ? '' : `: ${shorten(event.output)}`
+      return `${end} (${event.tokensUsed + event.tokensBelow} tokens)${output}`
+    }
     case 'step.started':
       return `uses ${oneLine(event.name)}`
-    case 'step.ended':
-      return event.kind === 'tool'
-        ? `used ${oneLine(event.name)}${event.ok ? '' : ', which failed'}`
-        : `${event.kind === 'model' ? 'thought' : 'made a summary'} (${(event.usage?.input ?? 0) + (event.usage?.output ?? 0)} tokens)`
+    case 'step.ended': {
+      if (event.kind === 'tool') return `used ${oneLine(event.name)}${event.ok ? '' : ', which failed'}`
+      const tokens = (event.usage?.input ?? 0) + (event.usage?.output ?? 0)
+      return `${event.kind === 'model' ? 'thought' : 'made a summary'} (${tokens} tokens)`
+    }
     case 'call.opened':
-      return `calls ${oneLine(event.grant.agent)} (${event.call}): ${short(event.task)}`
+      return `calls ${oneLine(event.grant.agent)} (${event.call}): ${shorten(event.task)}`
     case 'call.refused':
       return `may not call ${oneLine(event.agent)}: ${oneLine(explain(event.refusal))}`
-    case 'call.ended':
-      return `got back ${event.call}: ${event.outcome === 'completed' ? short(event.output) : endWords(event.outcome, event.errors[0] ?? null)} (${event.tokensUsed} tokens, ${timeWords(event.endedAt - event.openedAt)})`
+    case 'call.ended': {
+      const { outcome, output, errors, tokensUsed } = event
+      const end = outcome === 'completed' ? shorten(output) : describeEnd(outcome, errors[0] ?? null)
+      return `got back ${event.call}: ${end} (${tokensUsed} tokens, ${formatDuration(event.endedAt - event.openedAt)})`
+    }
     case 'wait.started':
-      return `waits for ${names.session(event.target)}`
+      return `waits for ${names.findSession(event.target)}`
     case 'wait.ended':
-      return `waits no longer for ${names.session(event.target)}: ${oneLine(event.reason)}`
+      return `waits no longer for ${names.findSession(event.target)}: ${oneLine(event.reason)}`
     case 'question.asked':
       return `asks whether it may use ${oneLine(event.tool)} (${event.question})`
     case 'question.answered':
       return `was told ${event.answer} by ${oneLine(event.by)} (${event.question})`
     case 'notice.raised':
-      return `notice: ${short(event.text)}`
+      return `notice: ${shorten(event.text)}`
   }
-  // A server of a later version may send events that are not known here.
-  return (event as Event).type
+  return describeUnknown(event)
 }

@@ -1,57 +1,31 @@
-import type { CallRecord } from '../../wire/calls.ts'
+/** Why a flow stalled or ended as it did, from what a server says about it. Pure. */
 import type { Flow, WaitEdge } from '../../wire/log.ts'
-import { endWords, timeWords } from './amounts.ts'
+import { describeEnd, formatDuration } from './amounts.ts'
 import { firstLine, oneLine } from './width.ts'
 
-export type FlowExplanation = {
-  id: string
-  now: number
-  over: boolean
-  waits: (WaitEdge & { task: string })[]
-  busy: { agent: string; session: string; since: number; deadline: number | null }[]
-  ended: { call: string; agent: string; outcome: string; cause: string; at: number | null }[]
-  refused: {
-    call: string
-    caller: string
-    agent: string
-    tool: string
-    code: string
-    why: string
-    at: number
-  }[]
-}
+export type FlowExplanation = ReturnType<typeof explainFlows>
 
-export function explainFlows(
-  flows: readonly Flow[],
-  waits: readonly WaitEdge[],
-  id: string,
-  now: number,
-): FlowExplanation {
+export function explainFlows(flows: readonly Flow[], waits: readonly WaitEdge[], id: string, now: number) {
   const calls = flows.flatMap((flow) => flow.calls)
   const sessions = new Set<string | null>([
-    ...flows.map((flow) => flow.root.session),
-    ...calls.map((call) => call.targetSession),
+    ...flows.map(({ root }) => root.session),
+    ...calls.map(({ targetSession }) => targetSession),
   ])
   const edges = waits.filter(
-    (edge) => sessions.has(edge.waiter) || calls.some((call) => call.call === edge.call),
+    (edge) => sessions.has(edge.waiter) || calls.some(({ call }) => call === edge.call),
   )
-  const waiting = new Set<string>(edges.map((edge) => edge.waiter))
+  const waiting = new Set<string>(edges.map(({ waiter }) => waiter))
   const running = [
     ...flows
       .filter(({ root }) => root.endedAt === null)
-      .map(({ root }) => ({
-        agent: root.agent,
-        session: root.session as string,
-        since: root.openedAt,
-        deadline: null,
-      })),
+      .map(({ root: { agent, session, openedAt } }) => ({ agent, session, since: openedAt, deadline: null })),
     ...calls
-      .filter((call) => call.outcome === null)
-      .map((call) => ({
-        agent: call.target,
-        session: call.targetSession ?? '',
-        since: call.created_at,
-        deadline: call.deadline,
+      .filter(({ outcome }) => outcome === null)
+      .map(({ target, targetSession, created_at, deadline }) => ({
+        agent: target,
+        session: targetSession ?? '',
+        since: created_at,
+        deadline,
       })),
   ]
   return {
@@ -60,76 +34,60 @@ export function explainFlows(
     over: running.length === 0,
     waits: edges.map((edge) => ({
       ...edge,
-      task: calls.find((call) => call.call === edge.call)?.task ?? '',
+      task: calls.find(({ call }) => call === edge.call)?.task ?? '',
     })),
     busy: running.filter(({ session }) => !waiting.has(session)),
-    ended: calls.filter(isNoAnswer).map((call) => ({
-      call: call.call,
-      agent: call.target,
-      outcome: call.outcome ?? '',
-      cause: call.errors[0] ?? '',
-      at: call.endedAt,
-    })),
-    refused: calls
-      .filter((call) => call.refusal !== null)
-      .map((call) => ({
-        call: call.call,
-        caller: call.caller,
-        agent: call.target,
-        tool: call.tool,
-        code: call.refusal?.code ?? '',
-        why: call.errors[0] ?? '',
-        at: call.created_at,
-      })),
+    ended: calls.flatMap(({ call, target, outcome, errors, endedAt }) =>
+      outcome === null || outcome === 'completed' || outcome === 'refused'
+        ? []
+        : [{ call, agent: target, outcome, cause: errors[0] ?? '', at: endedAt }],
+    ),
+    refused: calls.flatMap(({ call, caller, target, tool, refusal, errors, created_at }) =>
+      refusal === null
+        ? []
+        : [{ call, caller, agent: target, tool, code: refusal.code, why: errors[0] ?? '', at: created_at }],
+    ),
   }
 }
 
-const isNoAnswer = ({ outcome }: CallRecord): boolean =>
-  outcome !== null && outcome !== 'completed' && outcome !== 'refused'
-
-export function explanationLines({ id, now, over, waits, busy, ended, refused }: FlowExplanation): string[] {
-  const quiet = over && ended.length === 0 && refused.length === 0
+export function renderExplanation(explained: FlowExplanation): string[] {
+  const { id, now, over, waits, busy, ended, refused } = explained
+  const isPlain = over && ended.length === 0 && refused.length === 0
+  const nothing = `Nothing of ${id} is running or waiting.`
+  const since = (at: number, until: number | null): string =>
+    `for ${formatDuration(now - at)}, ${until === null ? 'with no deadline of a call' : formatDeadline(until, now)}`
   return [
-    ...(over
-      ? [
-          `Nothing of ${id} is running or waiting.${quiet ? ' Everything ended with an answer, and nothing was refused.' : ''}`,
-        ]
-      : []),
-    ...section(
-      'Waiting',
-      waits.map(
-        (edge) =>
-          `${oneLine(edge.waiterAgent)} waits for ${oneLine(edge.targetAgent)} (${edge.call ?? edge.target}) for ${timeWords(now - edge.since)}, ${leftOf(edge.until, now)}${edge.task === '' ? '' : `: ${firstLine(edge.task)}`}`,
-      ),
-    ),
-    ...section(
+    ...(isPlain
+      ? [`${nothing} Everything ended with an answer, and nothing was refused.`]
+      : over
+        ? [nothing]
+        : []),
+    ...renderSection('Waiting', waits, (edge) => {
+      const who = `${oneLine(edge.waiterAgent)} waits for ${oneLine(edge.targetAgent)}`
+      const task = edge.task === '' ? '' : `: ${firstLine(edge.task)}`
+      return `${who} (${edge.call ?? edge.target}) ${since(edge.since, edge.until)}${task}`
+    }),
+    ...renderSection(
       'Working, or standing still',
-      busy.map(
-        (one) =>
-          `${oneLine(one.agent)} (${one.session}) for ${timeWords(now - one.since)}, ${one.deadline === null ? 'with no deadline of a call' : leftOf(one.deadline, now)}`,
-      ),
+      busy,
+      (one) => `${oneLine(one.agent)} (${one.session}) ${since(one.since, one.deadline)}`,
     ),
-    ...section(
+    ...renderSection(
       'Ended without an answer',
-      ended.map(
-        (one) =>
-          `${oneLine(one.agent)} (${one.call}): ${endWords(one.outcome as Parameters<typeof endWords>[0], one.cause)}`,
-      ),
+      ended,
+      (one) => `${oneLine(one.agent)} (${one.call}): ${describeEnd(one.outcome, one.cause)}`,
     ),
-    ...section(
-      'Refused',
-      refused.map(
-        (one) =>
-          `${oneLine(one.caller) || 'somebody'} wanted ${oneLine(one.agent)} by ${one.tool}: ${one.code}. ${oneLine(one.why)}`,
-      ),
-    ),
+    ...renderSection('Refused', refused, ({ caller, agent, tool, code, why }) => {
+      const who = `${oneLine(caller) || 'somebody'} wanted ${oneLine(agent)} by ${tool}`
+      return `${who}: ${code}. ${oneLine(why)}`
+    }),
   ]
 }
 
-const section = (title: string, lines: readonly string[]): string[] =>
-  lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)]
+const renderSection = <T>(title: string, items: readonly T[], render: (item: T) => string): string[] =>
+  items.length === 0 ? [] : [`${title}:`, ...items.map((item) => `  ${render(item)}`)]
 
-const leftOf = (deadline: number, now: number): string =>
+const formatDeadline = (deadline: number, now: number): string =>
   deadline > now
-    ? `deadline in ${timeWords(deadline - now)}`
-    : `deadline passed ${timeWords(now - deadline)} ago`
+    ? `deadline in ${formatDuration(deadline - now)}`
+    : `deadline passed ${formatDuration(now - deadline)} ago`

@@ -1,18 +1,21 @@
 /** How work is shown while it happens: a tree that is redrawn in place, plain lines, both, or nothing. */
+import { toTurnId } from '../../model/id.ts'
+import { explain } from '../../model/refusal.ts'
+import { preview } from '../../model/text.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { plainLines } from './plain-lines.ts'
-import { openScreen, type Screen } from './screen.ts'
-import { spinnerMs, treeLines } from './tree-lines.ts'
-import type { Terminal } from './terminal.ts'
-import { withoutClients, type Happened, type Tree } from './tree.ts'
 import type { TypedLine } from '../chat/typing.ts'
+import { openScreen, type Screen } from './screen.ts'
+import type { Terminal } from './terminal.ts'
+import { renderTree, spinnerMs } from './tree-lines.ts'
+import { withoutClients, type Happened, type Tree } from './tree.ts'
+import { oneLine } from './width.ts'
 
 export type Face = {
-  /** `before` is the tree as it was before the event. */
+  /** `before` is the tree without the event. */
   event(before: Tree, happened: Happened): void
-  /** A text that does not belong to the tree. */
+  /** Prints a text that does not belong to the tree. */
   note(text: string): void
-  /** Takes what is drawn away while somebody is asked something. */
+  /** Clears what is drawn while a person is asked something. */
   aside<T>(ask: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -20,18 +23,15 @@ export type Face = {
 export type FaceStyle = {
   live: boolean
   colour: boolean
-  /**
-   * A conversation keeps its calls as lines, and takes the tree away when a turn is over; otherwise the tree
-   * stays as the last thing that was drawn.
-   */
+  /** Keeps calls as lines and clears the tree after each turn; otherwise the last tree stays. */
   conversation?: boolean
-  /** What somebody types meanwhile, below everything else that is drawn. */
+  /** What the user types meanwhile, drawn below everything else. */
   typed?: TypedLine | null
 }
 
-export function faceOn(out: Terminal | null, tree: () => Tree, style: FaceStyle): Face {
+export function openFace(out: Terminal | null, tree: () => Tree, style: FaceStyle): Face {
   if (out === null) return silentFace
-  return style.live ? liveFace(out, tree, style) : plainFace(out)
+  return style.live ? openLiveFace(out, tree, style) : openPlainFace(out)
 }
 
 export const silentFace: Face = {
@@ -41,22 +41,18 @@ export const silentFace: Face = {
   close: async () => undefined,
 }
 
-const plainFace = (out: Pick<Terminal, 'write'>): Face => ({
-  event: (before, happened) => plainLines(before, happened).forEach((line) => out.write(`${line}\n`)),
+const openPlainFace = (out: Pick<Terminal, 'write'>): Face => ({
+  ...silentFace,
+  event: (before, happened) => renderCalls(before, happened).forEach((line) => out.write(`${line}\n`)),
   note: (text) => void out.write(`${text}\n`),
-  aside: (ask) => ask(),
-  close: async () => undefined,
 })
 
-function liveFace(
-  terminal: Terminal,
-  tree: () => Tree,
-  { colour, conversation = false, typed = null }: FaceStyle,
-): Face {
-  let drawing = startDrawing(terminal, tree, colour, typed)
+function openLiveFace(terminal: Terminal, tree: () => Tree, style: FaceStyle): Face {
+  const { conversation = false } = style
+  let drawing = startDrawing(terminal, tree, style)
   return {
-    event: (before, happened) => {
-      const lines = conversation ? plainLines(before, happened) : []
+    event(before, happened) {
+      const lines = conversation ? renderCalls(before, happened) : []
       if (lines.length > 0) drawing.screen.above(lines.join('\n'))
     },
     note: (text) => drawing.screen.above(text),
@@ -65,7 +61,7 @@ function liveFace(
       try {
         return await ask()
       } finally {
-        drawing = startDrawing(terminal, tree, colour, typed)
+        drawing = startDrawing(terminal, tree, style)
       }
     },
     close: () => drawing.stop(!conversation),
@@ -75,24 +71,17 @@ function liveFace(
 function startDrawing(
   terminal: Terminal,
   tree: () => Tree,
-  colour: boolean,
-  typed: TypedLine | null,
+  { colour, typed = null }: FaceStyle,
 ): { screen: Screen; stop(keep: boolean): Promise<void> } {
   const screen = openScreen(terminal)
   const done = new AbortController()
   const draw = (): void => {
     const { width, rows } = screen.size()
     const below = typed === null ? [] : [typed.line(width, colour)]
-    screen.draw([
-      ...treeLines(withoutClients(tree()), systemClock.now(), {
-        width,
-        rows: Math.max(1, rows - below.length),
-        colour,
-      }),
-      ...below,
-    ])
+    const view = { width, rows: Math.max(1, rows - below.length), colour }
+    screen.draw([...renderTree(withoutClients(tree()), systemClock.now(), view), ...below])
   }
-  const release = typed?.onChange(draw)
+  const unsubscribe = typed?.onChange(draw)
   const drawing = (async () => {
     while (!done.signal.aborted) {
       draw()
@@ -102,7 +91,7 @@ function startDrawing(
   return {
     screen,
     async stop(keep) {
-      release?.()
+      unsubscribe?.()
       done.abort()
       await drawing
       if (keep) draw()
@@ -110,4 +99,32 @@ function startDrawing(
       screen.close()
     },
   }
+}
+
+const taskPointsMax = 200
+
+/** Calls as plain lines, for pipes and logs. Pure: `tree` is as it was before the event. */
+export function renderCalls(tree: Tree, { event }: Happened): string[] {
+  const opened = (agent: string, task: string): string =>
+    `${tree.nodes.get(event.turn ?? '')?.agent ?? 'somebody'} calling ${oneLine(agent)} with task: ${shorten(task)}`
+  const ended = (agent: string, success: boolean, tokens: number, ms: number): string =>
+    `${oneLine(agent)} returned: ${success ? 'SUCCESS' : 'FAILED'} (${tokens} tokens, ${Math.round(ms / 1000)}s)`
+  const failed = (error: string): string => `  Error: ${oneLine(error)}`
+  if (event.type === 'call.opened') return [opened(event.grant.agent, event.task)]
+  if (event.type === 'call.refused')
+    return [opened(event.agent, event.task), ended(event.agent, false, 0, 0), failed(explain(event.refusal))]
+  if (event.type !== 'call.ended') return []
+  const agent = tree.nodes.get(toTurnId(event.call))?.agent ?? event.target
+  const { outcome, tokensUsed, endedAt, openedAt, toolCalls, errors } = event
+  return [
+    ended(agent, outcome === 'completed', tokensUsed, endedAt - openedAt),
+    ...(toolCalls.length === 0 ? [] : [`  Tools used: ${toolCalls.join(', ')}`]),
+    ...errors.map(failed),
+  ]
+}
+
+function shorten(task: string): string {
+  const line = oneLine(task)
+  const cut = preview(line, taskPointsMax)
+  return cut.length === line.length ? line : `${cut}…`
 }

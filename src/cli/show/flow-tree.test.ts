@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow, WaitEdge } from '../../wire/log.ts'
-import { explainFlows, explanationLines } from './explain-flow.ts'
-import { treeOfFlows } from './flow-tree.ts'
+import { explainFlows, renderExplanation } from './explain-flow.ts'
+import { buildTree } from './flow-tree.ts'
 import { collectCalls } from './report.ts'
-import { treeLines } from './tree-lines.ts'
+import { renderTree } from './tree-lines.ts'
 
 const record = (
   call: string,
@@ -64,7 +64,7 @@ const flow = (calls: CallRecord[], more: Partial<Flow['root']> = {}): Flow => ({
   durationMs: 5000,
 })
 const lines = (flows: Flow[], id: string, now = 9000): string[] =>
-  treeLines(treeOfFlows(flows, id), now, { width: 60, rows: 99, colour: false })
+  renderTree(buildTree(flows, id), now, { width: 60, rows: 99, colour: false })
 
 describe('the tree of a flow from its record', () => {
   const whole = flow([
@@ -84,7 +84,7 @@ describe('the tree of a flow from its record', () => {
       '└─✗ tester  do tester',
       '      timed out: no an',
     ])
-    expect(collectCalls(treeOfFlows([whole], 'flow_1')).map(({ caller, agent }) => [caller, agent])).toEqual([
+    expect(collectCalls(buildTree([whole], 'flow_1')).map(({ caller, agent }) => [caller, agent])).toEqual([
       ['planner', 'coder'],
       ['coder', 'reviewer'],
       ['planner', 'tester'],
@@ -123,7 +123,7 @@ describe('an explanation from a running server', () => {
   }
   const other: WaitEdge = { ...edge, waiter: 'ses_other', call: 'call_other' }
   const explained = (given: Flow, waits: WaitEdge[]): string[] =>
-    explanationLines(explainFlows([given], waits, 'flow_1', 3000))
+    renderExplanation(explainFlows([given], waits, 'flow_1', 3000))
 
   test('says who waits for whom, and who works', () => {
     expect(

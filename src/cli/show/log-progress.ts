@@ -1,10 +1,10 @@
-/** How far a long look at the log is: in one place of a terminal, and a line for every tenth elsewhere. */
+/** The progress of long work on the log: in one place of a terminal, and a line for every tenth elsewhere. */
 import { isSilent, wantsLive, type CommandInput } from '../command.ts'
 
-/** Shorter ones are over before anybody has read it. */
+/** Shorter work is over before the user can read it. */
 const shownFrom = 2000
 
-export function progressTo(
+export function reportProgress(
   input: Pick<CommandInput, 'flags' | 'env' | 'err'>,
   what: string,
 ): (done: number, total: number) => void {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { MessageRecord } from '../../wire/mail.ts'
 import {
-  acceptedLines,
-  draftCount,
-  draftHelp,
-  draftLines,
-  inboxLines,
-  letterLines,
-  messageLines,
+  renderAccepted,
+  renderDraftCount,
+  renderDraftHelp,
+  renderDrafts,
+  renderInbox,
+  renderLetters,
+  renderMessage,
   readMillis,
   type MailView,
 } from './mail-lines.ts'
@@ -41,7 +41,7 @@ const letter = (more: Partial<MessageRecord> = {}): MessageRecord => ({
 
 test('an inbox says for whom, from whom, since when, how it begins, and how to take one', () => {
   expect(
-    inboxLines(
+    renderInbox(
       [
         {
           session: 'ses_2',
@@ -65,7 +65,7 @@ test('an inbox says for whom, from whom, since when, how it begins, and how to t
 })
 
 test('the user’s own inbox is called so, and what has no room is counted', () => {
-  const lines = inboxLines(
+  const lines = renderInbox(
     [
       { session: 'ses_2', messages: [], total: 0 },
       { session: 'ses_user', messages: [letter()], total: 201 },
@@ -75,16 +75,16 @@ test('the user’s own inbox is called so, and what has no room is counted', () 
   expect(lines[0]).toBe('For you: 201 messages wait')
   expect(lines).toContain('    and 200 more')
   expect(lines.at(-1)).toContain('tieline accept me ')
-  expect(inboxLines([], view())).toEqual(['No messages wait.'])
+  expect(renderInbox([], view())).toEqual(['No messages wait.'])
 })
 
-test('whatever a message says, it stays on its lines: no line is wider than the terminal, and nothing moves the cursor', () => {
+test('no line of a message is wider than the terminal, and none moves the cursor', () => {
   for (const width of [20, 40, 80]) {
     const message = letter({
       from: `ses_${'x'.repeat(100)}`,
       message: `\u001b[2J\u202e世界 ${'long '.repeat(100)}\nmore`,
     })
-    for (const line of messageLines(message, 1, view({ width })))
+    for (const line of renderMessage(message, 1, view({ width })))
       expect([displayWidth(line) <= width, line.includes('\u001b') || line.includes('\u202e')]).toEqual([
         true,
         false,
@@ -93,12 +93,12 @@ test('whatever a message says, it stays on its lines: no line is wider than the 
 })
 
 test('what was accepted is shown whole, without anything that moves the cursor; one that must wait says so', () => {
-  expect(acceptedLines(letter(), view())).toEqual([
+  expect(renderAccepted(letter(), view())).toEqual([
     'Accepted msg_1 from planner (ses_1)',
     '  hello',
     '  world',
   ])
-  expect(acceptedLines(letter({ status: 'queued', message: '\u001b[31mred' }), view())).toEqual([
+  expect(renderAccepted(letter({ status: 'queued', message: '\u001b[31mred' }), view())).toEqual([
     'Accepted msg_1 from planner (ses_1)',
     '  [31mred',
     'ses_2 takes it up when it is done with what it does now.',
@@ -106,23 +106,23 @@ test('what was accepted is shown whole, without anything that moves the cursor; 
 })
 
 test('drafts, threads and dead letters', () => {
-  expect(draftLines([letter({ to: null, status: 'draft' })], view())).toEqual([
+  expect(renderDrafts([letter({ to: null, status: 'draft' })], view())).toEqual([
     'planner (ses_1) to a new session  msg_1           1m 00s ago',
     '  hello',
   ])
-  expect(draftLines([], view())).toEqual(['No drafts.'])
-  expect(draftHelp([letter({ id: 'plan' }), letter()], view({ width: 200 }))).toEqual([
+  expect(renderDrafts([], view())).toEqual(['No drafts.'])
+  expect(renderDraftHelp([letter({ id: 'plan' }), letter()], view({ width: 200 }))).toEqual([
     expect.stringContaining('tieline inbox --release plan '),
   ])
-  expect([draftCount(0, true), draftCount(1, true), draftCount(200, false)]).toEqual([
+  expect([renderDraftCount(0, true), renderDraftCount(1, true), renderDraftCount(200, false)]).toEqual([
     [],
     ['One draft waits to be released: tieline inbox --drafts'],
     ['200 or more drafts wait to be released: tieline inbox --drafts'],
   ])
-  expect(letterLines([letter({ status: 'dead' })], 'none', view())[0]).toBe(
+  expect(renderLetters([letter({ status: 'dead' })], 'none', view())[0]).toBe(
     'planner (ses_1) to ses_2  dead  msg_1             1m 00s ago',
   )
-  expect(letterLines([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
+  expect(renderLetters([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
 })
 
 test('nanoseconds become milliseconds', () =>

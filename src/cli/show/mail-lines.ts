@@ -1,5 +1,6 @@
+/** Messages as lines of a terminal. Pure. */
 import type { MessageRecord } from '../../wire/mail.ts'
-import { timeWords } from './amounts.ts'
+import { formatDuration } from './amounts.ts'
 import { joinSegments, segment, type Segment } from './segment.ts'
 import { firstLine, oneLine } from './width.ts'
 
@@ -11,152 +12,103 @@ export type MailView = {
   nameOf: (session: string) => string | null
 }
 
-/** Nanoseconds as a decimal text. */
+/** From nanoseconds as a decimal text. */
 export const readMillis = (nanos: string): number => Number(BigInt(nanos) / 1_000_000n)
 
-const userName = 'the user'
+const userSession = 'ses_user'
 
-const whoIs = (session: string | null, { nameOf }: MailView): string => {
-  if (session === null || session === 'ses_user') return userName
+function nameSession(session: string | null, { nameOf }: MailView): string {
+  if (session === null || session === userSession) return 'the user'
   const name = nameOf(session)
   return name === null || name === session ? session : `${oneLine(name)} (${session})`
 }
 
-const agoOf = (message: MessageRecord, { now }: MailView): string =>
-  `${timeWords(Math.max(0, now - readMillis(message.updated_at)))} ago`
-
-const answering = (message: MessageRecord): Segment[] =>
+const describeReply = (message: MessageRecord): Segment[] =>
   message['in-reply-to'] === null ? [] : [segment(`, answers ${message['in-reply-to']}`, 'dim')]
 
-/** One message on two lines: who, when and its id; then how it begins. `place` is what `accept` takes. */
-export function messageLines(message: MessageRecord, place: number | null, view: MailView): string[] {
-  const number = place === null ? '' : `${String(place).padStart(2)}  `
-  const head: Segment[] = [
-    segment(number, 'bold'),
-    segment(whoIs(message.from, view), 'cyan'),
-    ...answering(message),
-    segment(`  ${message.id}`, 'dim'),
-  ]
-  const indent = ' '.repeat(number.length)
+/** Two lines: who, when and the id; then how the message begins. */
+function renderTwoLines(message: MessageRecord, head: Segment[], indent: string, view: MailView): string[] {
+  const ago = `${formatDuration(Math.max(0, view.now - readMillis(message.updated_at)))} ago`
   return [
-    joinSegments(head, [segment(agoOf(message, view), 'dim')], view.width, view.colour),
-    joinSegments([segment(`${indent}${firstLine(message.message)}`)], [], view.width, view.colour),
+    joinSegments(view, [...head, segment(`  ${message.id}`, 'dim')], [segment(ago, 'dim')]),
+    joinSegments(view, [segment(`${indent}${firstLine(message.message)}`)]),
   ]
+}
+
+/** `place` is the number that `accept` takes. */
+export function renderMessage(message: MessageRecord, place: number, view: MailView): string[] {
+  const number = `${String(place).padStart(2)}  `
+  const from = segment(nameSession(message.from, view), 'cyan')
+  const head = [segment(number, 'bold'), from, ...describeReply(message)]
+  return renderTwoLines(message, head, ' '.repeat(number.length), view)
 }
 
 export type Box = { session: string; messages: readonly MessageRecord[]; total: number }
 
-/** Inboxes one after the other, each with how to take from it. */
-export function inboxLines(boxes: readonly Box[], view: MailView): string[] {
+/** One inbox after the other, each with the command that takes from it. */
+export function renderInbox(boxes: readonly Box[], view: MailView): string[] {
   const full = boxes.filter(({ messages }) => messages.length > 0)
   if (full.length === 0) return ['No messages wait.']
-  return full.flatMap(({ session, messages, total }, index) => [
-    ...(index === 0 ? [] : ['']),
-    joinSegments(
-      [
-        segment(session === 'ses_user' ? 'For you' : `For ${whoIs(session, view)}`, 'bold'),
+  return full.flatMap(({ session, messages, total }, index) => {
+    const isUser = session === userSession
+    const help = `    tieline accept ${isUser ? 'me' : session}   takes the oldest; a number or an id takes that one`
+    return [
+      ...(index === 0 ? [] : ['']),
+      joinSegments(view, [
+        segment(isUser ? 'For you' : `For ${nameSession(session, view)}`, 'bold'),
         segment(`: ${total === 1 ? 'one message waits' : `${total} messages wait`}`),
-      ],
-      [],
-      view.width,
-      view.colour,
-    ),
-    ...messages.flatMap((message, at) => messageLines(message, at + 1, view)),
-    ...(total > messages.length ? [`    and ${total - messages.length} more`] : []),
-    joinSegments(
-      [
-        segment(
-          `    tieline accept ${session === 'ses_user' ? 'me' : session}   takes the oldest; a number or an id takes that one`,
-          'dim',
-        ),
-      ],
-      [],
-      view.width,
-      view.colour,
-    ),
-  ])
+      ]),
+      ...messages.flatMap((message, at) => renderMessage(message, at + 1, view)),
+      ...(total > messages.length ? [`    and ${total - messages.length} more`] : []),
+      joinSegments(view, [segment(help, 'dim')]),
+    ]
+  })
 }
 
-export const draftLines = (messages: readonly MessageRecord[], view: MailView): string[] =>
+const describeWay = ({ from, to }: MessageRecord, nobody: string, view: MailView): Segment =>
+  segment(`${nameSession(from, view)} to ${to === null ? nobody : nameSession(to, view)}`, 'cyan')
+
+export const renderDrafts = (messages: readonly MessageRecord[], view: MailView): string[] =>
   messages.length === 0
     ? ['No drafts.']
-    : messages.flatMap((message) => [
-        joinSegments(
-          [
-            segment(
-              `${whoIs(message.from, view)} to ${message.to === null ? 'a new session' : whoIs(message.to, view)}`,
-              'cyan',
-            ),
-            ...answering(message),
-            segment(`  ${message.id}`, 'dim'),
-          ],
-          [segment(agoOf(message, view), 'dim')],
-          view.width,
-          view.colour,
-        ),
-        joinSegments([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
-      ])
+    : messages.flatMap((message) => {
+        const head = [describeWay(message, 'a new session', view), ...describeReply(message)]
+        return renderTwoLines(message, head, '  ', view)
+      })
 
-/** What a person can do about drafts, with the id of the newest. */
-export const draftHelp = (messages: readonly MessageRecord[], { width, colour }: MailView): string[] =>
-  messages
-    .slice(0, 1)
-    .map(({ id }) =>
-      joinSegments(
-        [
-          segment(
-            `    tieline inbox --release ${id}   sends it as it is; --revise ID --text "…" changes it, --decline ID throws it away`,
-            'dim',
-          ),
-        ],
-        [],
-        width,
-        colour,
-      ),
-    )
+/** What a person can do with drafts, with the id of the newest. */
+export const renderDraftHelp = (messages: readonly MessageRecord[], view: MailView): string[] =>
+  messages.slice(0, 1).map(({ id }) => {
+    const others = '--revise ID --text "…" changes it, --decline ID throws it away'
+    return joinSegments(view, [
+      segment(`    tieline inbox --release ${id}   sends it as it is; ${others}`, 'dim'),
+    ])
+  })
 
-/** Under the inboxes: what waits for a person to release it. */
-export const draftCount = (count: number, isAll: boolean): string[] =>
-  count === 0
-    ? []
-    : [
-        `${count === 1 ? 'One draft waits' : `${count}${isAll ? '' : ' or more'} drafts wait`} to be released: tieline inbox --drafts`,
-      ]
+/** Below the inboxes: how many drafts a person could release. */
+export function renderDraftCount(count: number, isAll: boolean): string[] {
+  const drafts = count === 1 ? 'One draft waits' : `${count}${isAll ? '' : ' or more'} drafts wait`
+  return count === 0 ? [] : [`${drafts} to be released: tieline inbox --drafts`]
+}
 
-/** What became of each, for threads and dead letters. */
-export const letterLines = (messages: readonly MessageRecord[], none: string, view: MailView): string[] =>
+/** Threads and dead letters, with what became of each message. */
+export const renderLetters = (messages: readonly MessageRecord[], none: string, view: MailView): string[] =>
   messages.length === 0
     ? [none]
-    : messages.flatMap((message) => [
-        joinSegments(
-          [
-            segment(
-              `${whoIs(message.from, view)} to ${message.to === null ? 'nobody' : whoIs(message.to, view)}`,
-              'cyan',
-            ),
-            segment(
-              `  ${message.status}`,
-              message.status === 'dead' || message.status === 'declined' ? 'red' : 'green',
-            ),
-            segment(`  ${message.id}`, 'dim'),
-          ],
-          [segment(agoOf(message, view), 'dim')],
-          view.width,
-          view.colour,
-        ),
-        joinSegments([segment(`  ${firstLine(message.message)}`)], [], view.width, view.colour),
-      ])
+    : messages.flatMap((message) => {
+        const style = message.status === 'dead' || message.status === 'declined' ? 'red' : 'green'
+        const head = [describeWay(message, 'nobody', view), segment(`  ${message.status}`, style)]
+        return renderTwoLines(message, head, '  ', view)
+      })
 
-/** What was accepted is shown whole: it was taken to be read. */
-export const acceptedLines = (message: MessageRecord, view: MailView): string[] => [
-  joinSegments(
-    [segment('Accepted', 'green'), segment(` ${message.id} from ${whoIs(message.from, view)}`)],
-    [],
-    view.width,
-    view.colour,
-  ),
+/** An accepted message is shown in full: it was taken to be read. */
+export const renderAccepted = (message: MessageRecord, view: MailView): string[] => [
+  joinSegments(view, [
+    segment('Accepted', 'green'),
+    segment(` ${message.id} from ${nameSession(message.from, view)}`),
+  ]),
   ...message.message.split('\n').map((line) => `  ${oneLine(line)}`),
   ...(message.status === 'queued'
-    ? [`${whoIs(message.to, view)} takes it up when it is done with what it does now.`]
+    ? [`${nameSession(message.to, view)} takes it up when it is done with what it does now.`]
     : []),
 ]

@@ -1,28 +1,28 @@
 /** What is printed when a run is over. Pure. */
 import type { Outcome } from '../../model/event.ts'
-import { countWords, endWords, timeWords } from './amounts.ts'
+import { describeEnd, formatCount, formatDuration } from './amounts.ts'
 import { isSilent, wantsLive, type CommandInput } from '../command.ts'
 import { displayWidth, oneLine } from './width.ts'
 import { buildNodes, sumTokens, type Tree } from './tree.ts'
 
+const branchWidth = 8
+
 /**
- * How it ended, in the last line. Why stands there only where it was not shown above: in plain lines where
- * `inLines`, in the tree of a terminal where it was not cut.
+ * How it ended, for the last line. The cause is left out where it was shown above: in plain lines if
+ * `inLines`, or in the tree of a terminal that is wide enough.
  */
-export function lastWords(
+export function describeFailure(
   input: Pick<CommandInput, 'flags' | 'env' | 'err'>,
   agent: string,
   { outcome, error }: { outcome: Outcome; error: string | null },
   inLines: boolean,
 ): string {
   const { err, env } = input
-  const words = endWords(outcome, error)
-  const seen =
-    !isSilent(input) &&
-    (wantsLive(err, env) ? displayWidth(words) + branchWidth < (err.columns ?? 80) : inLines)
-  return `tieline: ${oneLine(agent)}: ${seen ? endWords(outcome, null) : words}\n`
+  const whole = describeEnd(outcome, error)
+  const fits = displayWidth(whole) + branchWidth < (err.columns ?? 80)
+  const isSeen = !isSilent(input) && (wantsLive(err, env) ? fits : inLines)
+  return `${oneLine(agent)}: ${isSeen ? describeEnd(outcome, null) : whole}`
 }
-const branchWidth = 8
 
 /** Each call as data, in the order in which they were made, callers first. */
 export const collectCalls = (tree: Tree) =>
@@ -45,7 +45,7 @@ export type DemoReport = {
   outcome: Outcome
   output: string
   error: string | null
-  /** What the reviewer returned, as it satisfied its schema; null where it did not come so far. */
+  /** What the reviewer returned; null where it did not get so far. */
   review: { approved: boolean; exit_code: number; remarks: string[] } | null
   workspace: string
   files: string[]
@@ -58,28 +58,20 @@ export type DemoReport = {
   overheadPercent: number | null
 }
 
-export const overheadPercent = (together: number, alone: number): number =>
-  Math.round(((together - alone) / alone) * 1000) / 10
-
-export function demoLines(report: DemoReport): string[] {
-  const rows: [string, string][] = report.success
-    ? [['Result', report.output]]
-    : [['Ended', endWords(report.outcome, report.error)]]
-  if (report.review !== null)
-    rows.push([
-      'Review',
-      `${report.review.approved ? 'approved' : 'not approved'}, its own run of the tests gave exit code ${report.review.exit_code}`,
-    ])
+export function renderReport(report: DemoReport): string[] {
+  const { success, output, outcome, error, review, alone, overheadPercent } = report
+  const tokens = formatCount(report.tokensUsed)
+  const rows: [string, string][] = [success ? ['Result', output] : ['Ended', describeEnd(outcome, error)]]
+  if (review !== null) {
+    const verdict = review.approved ? 'approved' : 'not approved'
+    rows.push(['Review', `${verdict}, its own run of the tests gave exit code ${review.exit_code}`])
+  }
   rows.push(['Workspace', report.workspace], ['', report.files.join(', ')], ['Log', report.log])
-  rows.push(['Spent', `${countWords(report.tokensUsed)} tokens, ${timeWords(report.durationMs)}`])
-  if (report.alone !== null && report.overheadPercent !== null) {
-    const { tokensUsed } = report.alone
-    rows.push([
-      'Overhead',
-      `${signed(report.overheadPercent)} %: ${countWords(report.tokensUsed)} tokens by three agents, ${countWords(tokensUsed)} by one agent alone`,
-    ])
+  rows.push(['Spent', `${tokens} tokens, ${formatDuration(report.durationMs)}`])
+  if (alone !== null && overheadPercent !== null) {
+    const percent = `${overheadPercent > 0 ? '+' : ''}${overheadPercent.toFixed(1)} %`
+    const both = `${tokens} tokens by three agents, ${formatCount(alone.tokensUsed)} by one agent alone`
+    rows.push(['Overhead', `${percent}: ${both}`])
   }
   return rows.map(([name, value]) => `${name.padEnd(10)} ${value}`)
 }
-
-const signed = (percent: number): string => `${percent > 0 ? '+' : ''}${percent.toFixed(1)}`

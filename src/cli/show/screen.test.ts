@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { renderFrame, openScreen } from './screen.ts'
-import { rendered, type Terminal } from './terminal.ts'
+import { renderControls, type Terminal } from './terminal.ts'
 
 /**
  * A terminal in memory that understands what the screen writes: text, new lines, up, erase, and the cursor's
@@ -30,7 +30,7 @@ function fakeTerminal(columns: number) {
     rows: 24,
     write(text) {
       writes += 1
-      for (const [, private_, count, letter, char = ''] of rendered(text)
+      for (const [, private_, count, letter, char = ''] of renderControls(text)
         .replaceAll('\u001b', 'ESC')
         .matchAll(/ESC\[(\??)(\d*)([A-Za-z])|([\s\S])/g)) {
         if (private_ === '?' && count === '25') cursor = letter === 'h'
@@ -90,7 +90,7 @@ describe('a screen', () => {
     expect([cursor(), listeners.size, process.listenerCount('exit')]).toEqual([true, 0, exits])
   })
 
-  test('draws everything anew after the terminal changed its size', () => {
+  test('draws everything again after the terminal changed its size', () => {
     const { terminal, shown, resize } = fakeTerminal(40)
     const screen = openScreen(terminal)
     screen.draw(['first', 'second'])

@@ -1,4 +1,4 @@
-/** A piece of a line and how it looks. Lines are measured and cut as text, and coloured last. */
+/** A piece of a line and its style. Lines are measured and cut as plain text, and coloured last. */
 import { control } from './terminal.ts'
 import { cutWidth, displayWidth } from './width.ts'
 
@@ -26,10 +26,9 @@ export function paint({ text, style }: Segment, colour: boolean): string {
 
 /** `left` as far as it fits, then `right` at the far end; without `right` nothing is padded. */
 export function joinSegments(
+  { width, colour }: { width: number; colour: boolean },
   left: readonly Segment[],
-  right: readonly Segment[],
-  width: number,
-  colour: boolean,
+  right: readonly Segment[] = [],
 ): string {
   const rightWidth = right.reduce((sum, part) => sum + displayWidth(part.text), 0)
   const leftMax = rightWidth === 0 ? width : Math.max(0, width - rightWidth - 2)

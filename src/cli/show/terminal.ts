@@ -1,8 +1,7 @@
 /**
- * The one place that writes to a terminal. Whatever a command prints is made harmless here, so that a new
- * command cannot forget it:
- * nothing in it acts but what our own code marked with `control`, by a number that is drawn for this process
- * and that no agent knows.
+ * The only place that writes to a terminal. Everything that a command prints is made harmless here, so that a
+ * new command cannot forget it: only sequences that our own code marked with `control` act. The mark is a
+ * random number of this process, which no agent knows.
  */
 import { surroundings } from '../../client/surroundings.ts'
 import { visible } from '../../model/visible.ts'
@@ -15,23 +14,20 @@ export type Terminal = {
   off(event: 'resize', listener: () => void): unknown
 }
 
-/** `raw` is for programs on the other side, and for the line editor, which writes controls of its own. */
+/** `raw` is for programs that read the output, and for the line editor, which writes its own sequences. */
 export type Output = Terminal & { isTTY?: boolean; raw?: NodeJS.WritableStream }
 
-/**
- * As parameters of a control sequence, so that whatever measures a text takes it for one: those have up to
- * four digits each.
- */
+/** Written as parameters of up to four digits, so that code that measures text sees one control sequence. */
 const secret = BigInt(`0x${surroundings.draw()}`)
   .toString()
   .replaceAll(/\d{4}(?=\d)/g, '$&;')
 const marked = new RegExp(`\\u001b\\[${secret};([?0-9;]*[A-Za-z])`, 'g')
 
-/** A control sequence of ours, such as `1m` or `2A`. */
+/** A control sequence that acts, such as `1m` or `2A`. */
 export const control = (code: string): string => `\u001b[${secret};${code}`
 
-/** What a terminal is sent for a text: controls of ours act, all others are shown. */
-export function rendered(text: string): string {
+/** What a terminal gets: marked sequences act, all others are shown. */
+export function renderControls(text: string): string {
   let out = ''
   let from = 0
   for (const { 0: whole, 1: code = '', index } of text.matchAll(marked)) {
@@ -41,14 +37,14 @@ export function rendered(text: string): string {
   return out + visible(text.slice(from))
 }
 
-export type Stream = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
+type Stream = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
 
-export const outputTo = (stream: Stream): Output => ({
+export const openOutput = (stream: Stream): Output => ({
   raw: stream,
-  write: (text) => stream.write(rendered(text)),
+  write: (text) => stream.write(renderControls(text)),
   on: (event, listener) => stream.on(event, listener),
   off: (event, listener) => stream.off(event, listener),
-  // They change when somebody resizes a window.
+  // Getters, because they change with the window.
   get columns() {
     return stream.columns as number
   },
@@ -60,8 +56,8 @@ export const outputTo = (stream: Stream): Output => ({
   },
 })
 
-export const stdout: Output = outputTo(process.stdout)
-export const stderr: Output = outputTo(process.stderr)
+export const stdout: Output = openOutput(process.stdout)
+export const stderr: Output = openOutput(process.stderr)
 
-// Whoever reads our output may stop reading (`| head`): there is nobody left to tell.
+// The reader of our output may have left (`| head`).
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

@@ -1,3 +1,4 @@
+/** Turns and calls as a tree, folded from events. Pure. */
 import type { Delta } from '../../wire/log.ts'
 import type { EventOf, Outcome, StoredEvent, Usage } from '../../model/event.ts'
 import { toTurnId } from '../../model/id.ts'
@@ -9,10 +10,7 @@ import { oneLine } from './width.ts'
 /** An event, whether it comes from a log or over a wire. */
 export type Happened = Pick<StoredEvent, 'at' | 'event'>
 
-/**
- * One turn: a root's, or one that a call started. A refused call has a node too, which was over when it
- * began.
- */
+/** One turn: a root, or the turn of a call. A refused call has a node too, which has ended from the start. */
 export type TreeNode = {
   id: string
   agent: string
@@ -21,30 +19,30 @@ export type TreeNode = {
   task: string
   state: 'queued' | 'running' | 'ended'
   outcome: Outcome | null
-  /** A call that its caller does not wait for. */
+  /** Its caller does not wait for it. */
   background: boolean
-  /** Sessions that this turn waits for besides its calls. */
+  /** Sessions that this turn waits for, apart from its calls. */
   waitsFor: readonly string[]
-  /** The tool that a person is asked about; nothing goes on until the answer. */
+  /** The tool that a person is asked about; the turn waits for the answer. */
   asking: string | null
-  /** Why it was told to stop, where it was. */
+  /** The outcome that it will have, once it was told to stop. */
   stopping: Outcome | null
   openedAt: number
   endedAt: number | null
   deadline: number | null
   /** Its own tokens so far. */
   tokens: number
-  /** What its end said, everything below included. */
+  /** From its end, including everything below. */
   tokensTotal: number | null
   toolsUsed: readonly string[]
-  /** Tools of the present round, by key. */
+  /** The tools of the current iteration. */
   round: readonly { key: string; words: string; failed: boolean }[]
   output: string
   errors: readonly string[]
   children: readonly string[]
 }
 
-/** The tail of what a turn is saying. In memory only, and perhaps ahead of the events. */
+/** The end of what a turn is saying. It is not in the log, and may be ahead of the events. */
 type Saying = { epoch: number; step: number; text: string }
 
 export type Tree = {
@@ -60,10 +58,10 @@ const sayingMax = 2000
 export function foldDelta(tree: Tree, delta: Delta): Tree {
   const before = tree.saying.get(delta.turn)
   const goesOn = before !== undefined && before.epoch === delta.epoch && before.step === delta.step
-  // From its beginning: said again to whoever came, or came back, in the middle of it.
+  // A new connection gets the text again from its beginning, with offset 0.
   const text = `${goesOn && delta.offset > 0 ? before.text : ''}${delta.text}`.slice(-sayingMax)
   const saying = new Map(tree.saying).set(delta.turn, { epoch: delta.epoch, step: delta.step, text })
-  // A new answer has begun: the tools of the one before it are done.
+  // A new answer means that the tools of the previous one are done.
   return goesOn ? { ...tree, saying } : change({ ...tree, saying }, delta.turn, () => ({ round: [] }))
 }
 
@@ -72,9 +70,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
   switch (event.type) {
     case 'message.sent':
     case 'message.delivered':
-      return !opensTurn(event)
-        ? tree
-        : plant(tree, { ...newNode(turn, event.grant.agent, event.text, at), caller: null })
+      return opensTurn(event) ? plant(tree, newNode(turn, event.grant.agent, event.text, at)) : tree
     case 'turn.started':
       return change(tree, turn, (node) => ({
         state: 'running',
@@ -83,21 +79,21 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'turn.cancelled':
       return change(tree, turn, () => ({ stopping: event.outcome }))
     case 'turn.ended':
-      return change(tree, turn, (node) => (node.caller === null ? endOfRoot(event, at) : {}))
+      return change(tree, turn, (node) => (node.caller === null ? endRoot(event, at) : {}))
     case 'step.started':
-      return change(tree, turn, (node) => withTool(node, event, false))
+      return change(tree, turn, (node) => recordTool(node, event, false))
     case 'step.ended':
       return change(tree, turn, (node) =>
         event.kind === 'tool'
-          ? withTool(node, event, !event.ok)
-          : withUsage(node, event.usage, event.kind === 'model'),
+          ? recordTool(node, event, !event.ok)
+          : recordUsage(node, event.usage, event.kind === 'model'),
       )
     case 'call.opened':
-      return plant(tree, openedNode(event, at))
+      return plant(tree, createOpened(event, at))
     case 'call.refused':
-      return plant(tree, refusedNode(event, at))
+      return plant(tree, createRefused(event, at))
     case 'call.ended':
-      return change(silenced(tree, turn), toTurnId(event.call), (node) => endOfCall(node, event))
+      return change(clearSaying(tree, turn), toTurnId(event.call), (node) => endCall(node, event))
     case 'wait.started':
       return change(tree, turn, (node) => ({ waitsFor: [...node.waitsFor, event.target] }))
     case 'wait.ended':
@@ -131,14 +127,14 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
   return tree
 }
 
-/** What a caller said and did before its call ended is old now. */
-function silenced(tree: Tree, turn: string): Tree {
+/** What a caller said and did before its call ended is outdated. */
+function clearSaying(tree: Tree, turn: string): Tree {
   const saying = new Map(tree.saying)
   saying.delete(turn)
   return change({ ...tree, saying }, turn, () => ({ round: [] }))
 }
 
-/** A client outside does nothing but call: its calls stand in its place. */
+/** A client outside only makes calls, so that these are shown instead of it. */
 export const withoutClients = (tree: Tree): Tree => ({
   ...tree,
   roots: tree.roots.flatMap((id) =>
@@ -146,16 +142,18 @@ export const withoutClients = (tree: Tree): Tree => ({
   ),
 })
 
-/** A turn that waits for others does nothing else. */
+/** The calls that a turn waits for. */
 export const waitedFor = (tree: Tree, node: TreeNode): TreeNode[] =>
   listChildren(tree, node).filter(
     (child) => child.state !== 'ended' && (!child.background || node.waitsFor.length > 0),
   )
 
+export const listRoots = (tree: Tree): TreeNode[] => tree.roots.flatMap((id) => tree.nodes.get(id) ?? [])
+
 export const listChildren = (tree: Tree, node: TreeNode): TreeNode[] =>
   node.children.flatMap((id) => tree.nodes.get(id) ?? [])
 
-/** Everything below included: what its end said, or the sum so far. */
+/** Including everything below: from its end, or the sum so far. */
 export const sumTokens = (tree: Tree, node: TreeNode): number =>
   node.tokensTotal ??
   listChildren(tree, node).reduce((sum, child) => sum + sumTokens(tree, child), node.tokens)
@@ -163,7 +161,7 @@ export const sumTokens = (tree: Tree, node: TreeNode): number =>
 /** All nodes, callers before those they called. */
 export function buildNodes(tree: Tree): TreeNode[] {
   const below = (node: TreeNode): TreeNode[] => [node, ...listChildren(tree, node).flatMap(below)]
-  return tree.roots.flatMap((id) => tree.nodes.get(id) ?? []).flatMap(below)
+  return listRoots(tree).flatMap(below)
 }
 
 export const newNode = (id: string, agent: string, task: string, at: number): TreeNode => ({
@@ -189,14 +187,14 @@ export const newNode = (id: string, agent: string, task: string, at: number): Tr
   children: [],
 })
 
-const openedNode = (event: EventOf<'call.opened'>, at: number): TreeNode => ({
+const createOpened = (event: EventOf<'call.opened'>, at: number): TreeNode => ({
   ...newNode(toTurnId(event.call), event.grant.agent, event.task, at),
   caller: event.turn,
   background: event.background,
   deadline: event.deadline,
 })
 
-const refusedNode = (event: EventOf<'call.refused'>, at: number): TreeNode => ({
+const createRefused = (event: EventOf<'call.refused'>, at: number): TreeNode => ({
   ...newNode(event.call, event.agent, event.task, at),
   caller: event.turn,
   state: 'ended',
@@ -206,7 +204,7 @@ const refusedNode = (event: EventOf<'call.refused'>, at: number): TreeNode => ({
   errors: [explain(event.refusal)],
 })
 
-const endOfRoot = (event: EventOf<'turn.ended'>, at: number): Partial<TreeNode> => ({
+const endRoot = (event: EventOf<'turn.ended'>, at: number): Partial<TreeNode> => ({
   state: 'ended',
   outcome: event.outcome,
   endedAt: at,
@@ -216,8 +214,8 @@ const endOfRoot = (event: EventOf<'turn.ended'>, at: number): Partial<TreeNode> 
   errors: event.error === null ? [] : [event.error],
 })
 
-/** The first end is the end, also when the log holds what came later. */
-const endOfCall = (node: TreeNode, event: EventOf<'call.ended'>): Partial<TreeNode> =>
+/** The first end counts: the log may also hold a late one. */
+const endCall = (node: TreeNode, event: EventOf<'call.ended'>): Partial<TreeNode> =>
   node.state === 'ended'
     ? {}
     : {
@@ -231,12 +229,12 @@ const endOfCall = (node: TreeNode, event: EventOf<'call.ended'>): Partial<TreeNo
         errors: event.errors,
       }
 
-function withTool(
+function recordTool(
   node: TreeNode,
   { key, name, input }: { key: string; name: string; input: Json },
   failed: boolean,
 ): Partial<TreeNode> {
-  const tool = { key, words: toolWords(name, input), failed }
+  const tool = { key, words: describeTool(name, input), failed }
   const toolsUsed = node.toolsUsed.includes(name) ? node.toolsUsed : [...node.toolsUsed, name]
   const known = node.round.some((other) => other.key === key)
   return {
@@ -245,23 +243,23 @@ function withTool(
   }
 }
 
-const withUsage = (node: TreeNode, usage: Usage | null, newRound: boolean): Partial<TreeNode> => ({
+const recordUsage = (node: TreeNode, usage: Usage | null, newRound: boolean): Partial<TreeNode> => ({
   tokens: node.tokens + (usage === null ? 0 : usage.input + usage.output),
   ...(newRound ? { round: [] } : {}),
 })
 
 const inputWordsMax = 200
 
-/** A tool and what it was mostly given: the first of its texts. */
-function toolWords(name: string, input: Json): string {
+/** A tool and the first text of its input. */
+function describeTool(name: string, input: Json): string {
   if (input === null || typeof input !== 'object' || Array.isArray(input)) return name
   const text = Object.values(input).find((value) => typeof value === 'string')
   if (typeof text !== 'string') return name
-  return `${name} ${oneLine(withoutFolders(name, text.slice(0, inputWordsMax)))}`
+  return `${name} ${oneLine(stripFolders(name, text.slice(0, inputWordsMax)))}`
 }
 
-/** Where a program lies says little about what it does. */
-const withoutFolders = (name: string, text: string): string =>
+/** The path of a program says little about what it does. */
+const stripFolders = (name: string, text: string): string =>
   name === 'shell' ? text.replace(/^(?:'[^']*\/([^'/]+)'|\/\S*\/([^/\s]+))/, '$1$2') : text
 
 export function plant(tree: Tree, node: TreeNode): Tree {

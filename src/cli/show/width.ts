@@ -1,12 +1,15 @@
-/** How much room text takes on a terminal, and cuts that fit. A grapheme is never split. */
+/** How wide text is on a terminal, and how to cut it without splitting a grapheme. */
 
 let segmenter: Intl.Segmenter | undefined
-/** Made when first needed: that takes 10 ms, which most commands never need. */
-const graphemesOf = (text: string): Iterable<Intl.SegmentData> =>
+/** Created on first use: it takes 10 ms, and most commands never need it. */
+const splitGraphemes = (text: string): Iterable<Intl.SegmentData> =>
   (segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })).segment(text)
 const narrow = /^[\x20-\x7e\u00a0-\u02ff]*$/
-const wide =
-  /\p{Emoji_Presentation}|\ufe0f|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|[\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+const scripts = ['Han', 'Hiragana', 'Katakana', 'Hangul'].map((name) => `\\p{Script=${name}}`).join('')
+const wide = new RegExp(
+  `\\p{Emoji_Presentation}|\\ufe0f|[${scripts}\\u3000-\\u303e\\uff01-\\uff60\\uffe0-\\uffe6]`,
+  'u',
+)
 const nothing = /^[\p{Mark}\p{Format}]*$/u
 
 const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 : wide.test(grapheme) ? 2 : 1)
@@ -14,19 +17,19 @@ const graphemeWidth = (grapheme: string): number => (nothing.test(grapheme) ? 0 
 export function displayWidth(text: string): number {
   if (narrow.test(text)) return text.length
   let width = 0
-  for (const { segment } of graphemesOf(text)) width += graphemeWidth(segment)
+  for (const { segment } of splitGraphemes(text)) width += graphemeWidth(segment)
   return width
 }
 
 /** The text, or as much of its start as fits with an ellipsis. */
 export function cutWidth(text: string, widthMax: number): string {
   if (widthMax <= 0) return ''
-  // No grapheme of a long text beyond this can be seen, so it is not measured.
+  // Nothing beyond this can be visible, so it is not measured.
   const near = text.slice(0, widthMax * 16)
   if (near.length === text.length && displayWidth(near) <= widthMax) return text
   let cut = ''
   let width = 0
-  for (const { segment } of graphemesOf(near)) {
+  for (const { segment } of splitGraphemes(near)) {
     const next = width + graphemeWidth(segment)
     if (next > widthMax - 1) break
     cut += segment
@@ -35,16 +38,14 @@ export function cutWidth(text: string, widthMax: number): string {
   return `${cut.trimEnd()}…`
 }
 
-/**
- * Control characters could move the cursor or turn the reading direction of what follows, whoever wrote them.
- */
+/** Characters that could move the cursor, or change the reading direction of what follows. */
 const unsafe = /[\p{Control}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
-/** Text of an agent as one line that is safe to show. */
+/** Text of an agent as one line that is safe to print. */
 export const oneLine = (text: string): string =>
   text.toWellFormed().replaceAll(unsafe, ' ').replaceAll(/ {2,}/g, ' ').trim()
 
-/** The first line that says something. */
+/** The first line that is not blank. */
 export const firstLine = (text: string): string =>
   oneLine(text.split('\n').find((line) => line.trim() !== '') ?? '')
 export const lastLine = (text: string): string =>
