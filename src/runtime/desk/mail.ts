@@ -9,8 +9,8 @@ import type { MailAsk } from '../kernel/mail-port.ts'
 import { recordOfMessage } from '../mail/mail-record.ts'
 import { releaseMail, releasing, reviseMail, sendMail, type Writer } from '../mail/mail.ts'
 import { readAll } from '../kernel/scope.ts'
-import { onlyUser, refuseAsker, type Asker } from './asker.ts'
-import type { Gate } from './gate.ts'
+import { onlyUser, refuseAsker, type Asker, type Who } from './asker.ts'
+import { admitNow, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 type Page = { before?: number | undefined }
@@ -53,7 +53,7 @@ export const parseWhich = (given: string | number | boolean): Which =>
 export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
   const { runtime, cwd } = parts
   const { who, act, trace } = asker
-  const reader = readerOf(parts, asker)
+  const reader = readerFor(who)
   const found = async <T>(
     id: string,
     look: (row: SessionRow) => Promise<T | Refusal>,
@@ -61,6 +61,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
     const row = await gate.find(id)
     return isRefusal(row) ? row : look(row)
   }
+  const notATurn = (): Refusal | null => (who.kind === 'turn' ? refuseAsker(who, 'read mail') : null)
   /** As whom a request writes: the user, or the session that a token or a believed name speaks for. */
   const speaker = async (given: string | undefined): Promise<Gate | Refusal> => {
     const session = await gate.speaker('from', given ?? null)
@@ -103,7 +104,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
     async release(id, { from, ifUpdatedAt } = {}) {
       const as = await speaker(from)
       if (isRefusal(as)) return as
-      const asked = await as.admit('send-message', { id, draft: false })
+      const asked = await admitNow(as, { id })
       const by = isRefusal(asked) ? asked : await changer(as, id)
       return isRefusal(by) ? by : releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })
     },
@@ -112,7 +113,7 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       if (isRefusal(as)) return as
       const asked = await as.admit('buffer', {})
       if (isRefusal(asked)) return asked
-      return (await declineMail(runtime, readerOf(parts, { ...asker, who: as.who }), id)) ?? record(id)
+      return (await declineMail(runtime, readerFor(as.who), id)) ?? record(id)
     },
     inbox: (session, { replies } = {}) =>
       found(session, async (row) => {
@@ -130,8 +131,10 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
         if (accepted === null) return { message: null, accepted: false }
         return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
       }),
-    get: record,
+    get: async (id) => notATurn() ?? record(id),
     async thread(id, { after } = {}) {
+      const refusal = notATurn()
+      if (refusal !== null) return refusal
       const thread = await readThread(runtime, reader, id, after ?? 0, threadPerPage)
       if (isRefusal(thread)) return thread
       return { messages: thread.messages.map(recordOfMessage), next: thread.next }
@@ -144,21 +147,21 @@ export function mailDesk(parts: DeskParts, asker: Asker, gate: Gate): MailDesk {
       return found(session, (row) => draftPage(parts, row, before))
     },
     async deadLetters({ before } = {}) {
-      if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
+      const refusal = notATurn()
+      if (refusal !== null) return refusal
       const dead = pageOf(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
       return who.kind === 'user'
         ? dead
-        : { ...dead, messages: dead.messages.filter((one) => one.from === who.session) }
+        : { ...dead, messages: dead.messages.filter((one) => one.from === reader.session) }
     },
   }
 }
 
-function readerOf({ runtime }: DeskParts, { who }: Asker): Reader {
-  if (who.kind === 'user') return { session: null, running: null }
-  if (who.kind === 'session') return { session: who.session, running: null }
-  const running = runtime.running.get(who.turn) ?? null
-  return { session: running?.row.session ?? 'ses_', running }
-}
+/** A turn reads its mail with its tools, and nothing here: no session has the id that stands for it. */
+const readerFor = (who: Who): Reader => ({
+  session: who.kind === 'user' ? null : who.kind === 'session' ? who.session : 'ses_',
+  running: null,
+})
 
 const withoutUndefined = <T extends object>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T

@@ -35,7 +35,7 @@ import {
 } from '../sessions/sessions.ts'
 import { readState, untilResting } from '../sessions/state.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
-import { findActor, type Gate } from './gate.ts'
+import { admitNow, findActor, refuseOpening, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 export type SessionsAsk = {
@@ -160,7 +160,7 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
             : cancelOnce(runtime, row.id, act, all, by, one)
         return { cancelled: await cancelled }
       }),
-    fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row.id, ask)),
+    fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row, ask)),
   }
 }
 
@@ -178,10 +178,14 @@ async function create(
   if (!isDirectory(cwd)) return badInput('cwd', cwd, 'a directory that exists')
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
-  if (asked.agent === externalAgent.name) return createExternal(parts, asked, parent, act)
+  // Only the user opens a place for a program outside; for everybody else there is no such agent.
+  if (asked.agent === externalAgent.name && who.kind === 'user')
+    return createExternal(parts, asked, parent, act)
   const name = asked.agent ?? book.names()[0]
   const agent = name === undefined ? undefined : book.resolve?.(name)
   if (agent === undefined) return agentUnknown(name ?? '', book.names())
+  const refusal = refuseOpening(runtime, sender, agent)
+  if (refusal !== null) return refusal
   const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
   const to = { agent: agent.name, cwd, title, model, parent }
   if (initialMessage === undefined) {
@@ -311,17 +315,19 @@ async function fork(
   { runtime }: DeskParts,
   { who, act }: Asker,
   gate: Gate,
-  from: SessionId,
+  from: SessionRow,
   { back, messageId }: { back?: number | undefined; messageId?: string | undefined },
 ): Promise<ForkedSession | Refusal> {
-  const admitted = await gate.admit('send-message', { fork: back ?? true })
+  const admitted = await admitNow(gate, { fork: back ?? true })
   if (isRefusal(admitted)) return admitted
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
+  const refusal = refuseOpening(runtime, sender, runtime.agents.get(from.agent))
+  if (refusal !== null) return refusal
   const parent =
     who.kind === 'session' ? who.session : sender.kind === 'turn' ? sender.running.row.session : null
   const row = await forkSession(runtime, sender, {
-    from,
+    from: from.id,
     back: back ?? null,
     messageId: messageId ?? null,
     parent,
