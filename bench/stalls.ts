@@ -229,10 +229,10 @@ function worstOf(measured: readonly Measured[]): Measured[] {
 const cell = (ms: number): string => (Number.isFinite(ms) ? ms.toFixed(1) : '–')
 
 export function stallTable(measured: readonly Measured[]): string {
-  const rows = worstOf(measured).map(
-    ({ what, input, status, beyondMs }) =>
-      `| \`${what}\` | ${measured.filter((one) => one.what === what).length} | ${input} | ${status} | ${cell(beyondMs)} |`,
-  )
+  const rows = worstOf(measured).map(({ what, input, status, beyondMs }) => {
+    const inputs = measured.filter((one) => one.what === what).length
+    return `| ${[`\`${what}\``, inputs, input, status, cell(beyondMs)].join(' | ')} |`
+  })
   return [
     '| route or tool | inputs | the worst of them | answer | longest stall beyond control, ms |',
     '| --- | ---: | --- | --- | ---: |',

@@ -42,8 +42,10 @@ async function flood(
   response.end(after)
 }
 
-const chunkOf = (delta: object): string =>
-  `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta }] })}\n\n`
+const chunkOf = (delta: object): string => {
+  const chunk = { id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta }] }
+  return `data: ${JSON.stringify(chunk)}\n\n`
+}
 const files = (paths: readonly string[]): readonly Tool[] =>
   paths.map((path) => ({ name: 'read', input: { path } }))
 

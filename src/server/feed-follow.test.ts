@@ -140,7 +140,7 @@ test('whoever follows no session subscribes to nothing', () => {
 })
 
 test.each(['at once', 'later'] as const)(
-  'F2: while it catches up it holds about as much as it takes, and nothing is subscribed meanwhile, when the log is told %s',
+  'F2: while it catches up it holds about as much as it takes, when the log is told %s',
   async (paging) => {
     const log = logOf(
       numbers(1, 40).map((seq) => notice(seq, 'ses_1', 100_000)),

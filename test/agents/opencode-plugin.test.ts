@@ -105,7 +105,7 @@ test('an answer that also answers the user of the session is not handed on to wh
   expect([state.status, JSON.stringify(state)]).toEqual(['error', expect.not.stringContaining('hunter2')])
 })
 
-test("a message waits for the session's user; one that is cancelled meanwhile stops nothing of the user's", async () => {
+test('a message waits for the user of a session; a cancel meanwhile stops nothing of the user', async () => {
   const held = gate()
   const w = await world(async ({ text }) => {
     await held.opened
@@ -145,7 +145,7 @@ test('a message that is cancelled just before it is a prompt becomes none', asyn
   expect(w.memory.prompts).toEqual([])
 })
 
-test('what is done for a message has its place below it, also in sessions that opencode makes for parts of it; what the user does has not', async () => {
+test('what is done for a message has its place below it; what the user does has not', async () => {
   const w: World = await world(async ({ session: at, message, text }) => {
     if (!text.includes('work')) return 'nothing'
     const direct = await use(
@@ -227,7 +227,7 @@ test('what was accepted inside opencode comes as the next prompt, and the model 
   expect(await ended(w.client, a)).toBe('ok')
 })
 
-test('what is accepted while another message waits for the user is handed over at once: no prompt follows that could be waited for', async () => {
+test('what is accepted while another message waits for the user is handed over at once', async () => {
   const held = gate()
   const w = await world(async ({ text }) => {
     await held.opened

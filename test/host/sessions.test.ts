@@ -89,7 +89,7 @@ async function eventsOf({ served }: { served: Served }): Promise<Event[]> {
   return (await served.line.store.read(0, {}, 10_000)).events.map(({ event }) => event)
 }
 
-test('between turns a session of a program uses tools as itself, with its own token, and its calls are on record below it', async () => {
+test('between turns a session of a program uses tools as itself; its calls are recorded below it', async () => {
   const { client } = await server()
   const mine = as(await program(client), 'one')
   const { ok, value } = await mine.tools.use('sub_agent', {
@@ -127,7 +127,7 @@ test('where its calls stand is nobody to write to: it is neither listed nor foun
   expect(await client.sessions.get('mine-one')).toMatchObject({ id: 'ses_mine-one' })
 })
 
-test('a token of one session does not act as another, and without a token nobody acts as a session that rests', async () => {
+test('a token of one session does not act as another, and nobody acts as a resting one without it', async () => {
   const { client } = await server()
   const mine = as(await program(client), 'one')
   await expect(
@@ -172,7 +172,7 @@ test('no ring of waits closes through a session of a program, across roots (R5)'
   expect(await client.waits()).toEqual([])
 })
 
-test('a wait of a session of a program is an edge, by tool and over HTTP: what it waits for cannot wait for it (R5)', async () => {
+test('R5: a wait of a session of a program is an edge, by tool and over HTTP', async () => {
   const { client } = await server()
   const mine = as(await program(client, { tools: ['wait_for_session', 'call_agent'] }), 'one')
   for (const wait of [
@@ -199,7 +199,7 @@ test('a wait of a session of a program is an edge, by tool and over HTTP: what i
   }
 })
 
-test('while a turn of it runs, what a session of a program does with its own token is done in that turn: its depth, its path, its end', async () => {
+test("while a turn of it runs, what the token of a session asks for has that turn's depth and end", async () => {
   const { client } = await server()
   let answer = (): void => undefined
   const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
@@ -230,7 +230,7 @@ test('while a turn of it runs, what a session of a program does with its own tok
   await client.sessions.wait(sessionId, { timeoutMs: 5000 })
 })
 
-test("a turn that may not call on lends no more to the token of its session; what it sends is the turn's too", async () => {
+test('a turn that may not call on lends no more to the token of its session', async () => {
   const { served, client } = await server()
   let answer = (): void => undefined
   const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
@@ -263,7 +263,7 @@ test("a turn that may not call on lends no more to the token of its session; wha
   ).toEqual([])
 })
 
-test('calls that a session of a program made between its turns can be waited for in a turn, and the other way round', async () => {
+test('calls between turns of a program can be waited for in a turn, and the other way round', async () => {
   const { client } = await server()
   const answers: Record<string, unknown>[] = []
   const host = await program(client, {
@@ -411,7 +411,7 @@ test('a spare program runs a session only when whoever has it is gone', async ()
   await expect.poll(() => ask('b')).toBe('second: b')
 })
 
-test('what a program does with tools of its own is written down where its session stands, that it began first', async () => {
+test('what a program does with its own tools is recorded in its session, the beginning first', async () => {
   const { served, client } = await server()
   const mine = as(await program(client), 'one')
   await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' } })

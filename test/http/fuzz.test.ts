@@ -328,7 +328,7 @@ test('requests that no library would send are answered in one shape, and nothing
       const answer = await new Promise<string>((resolve) => {
         const socket = connect(server.port, '127.0.0.1', () =>
           socket.end(
-            `${first}\r\nhost: 127.0.0.1:${server.port}\r\nconnection: close\r\n${more.map((one) => `${one}\r\n`).join('')}\r\n${body}`,
+            [first, `host: 127.0.0.1:${server.port}`, 'connection: close', ...more, '', body].join('\r\n'),
           ),
         )
         let said = ''

@@ -259,7 +259,7 @@ async function hostOf(
 }
 
 test(
-  'R2: kill -9 on the first byte of a result for a connected program: its turn comes back, and asks for the same again with the same result',
+  'R2: kill -9 on the first byte of a result for a program: its turn asks again, with the same result',
   { timeout: 20_000 + perDoor * 30_000 },
   async () => {
     const directory = directoryOf()

@@ -356,7 +356,7 @@ test('declined and dead letters say so, and are listed', async () => {
   )
 })
 
-test('a draft that is thrown away twice is thrown away, whoever throws it: the second answer is the first', async () => {
+test('a draft that is thrown away twice is thrown away: the second answer is the first', async () => {
   const served = await serve()
   const { post, open } = served
   const [own, target] = [await open('external'), await open('echo')]

@@ -38,7 +38,7 @@ test('one agent calls another and gets its answer in the documented shape', asyn
   })
 })
 
-test('the child sees its prompt, who calls, the task, and at most 15 tokens more, however long the history of the caller is', async () => {
+test('the child sees its prompt, its caller, the task, and at most 15 tokens more', async () => {
   const { loadTokenizer } = await import('../../adapters/tokens/tokenizer.ts')
   const count = await loadTokenizer()
   let seen = ''
@@ -156,7 +156,7 @@ test('R11: calls in the background are none of the ten that a caller waits for, 
   expect((await w.events('call.ended')).filter(({ event }) => event.outcome === 'cancelled').length).toBe(12)
 })
 
-test('R5: of two roots that call A to B and B to A at the same time exactly one is refused with the path, every time, and neither waits for its deadline', async () => {
+test('R5: of two roots that call each other crosswise exactly one is refused, with the path, at once', async () => {
   const asks =
     (other: string): ScriptedFunction =>
     async (turn) =>

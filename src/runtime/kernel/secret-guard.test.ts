@@ -146,7 +146,7 @@ describe('before events are written', () => {
     ).toEqual([])
   })
 
-  test('every field with free text is there in every event of its type, which the choice of fields rests on, but for those that are looked for by name', () => {
+  test('every field with free text is in every event of its type, but for those found by name', () => {
     const optional = Event.options.flatMap((option) =>
       Object.entries(option.shape)
         .filter(([name, field]) => !ownFields.has(name) && field.safeParse(undefined).success)
@@ -247,7 +247,7 @@ const leaky: Tool = {
   run: async () => ({ ok: true, value: { text: `SERVICE=${ofVariable}\nkey ${shaped}`, password: named } }),
 }
 
-test('a secret in a task, in the output of a tool, in an answer and in an output reaches neither the database nor its write-ahead log', async () => {
+test('a secret in a task, an answer or an output reaches neither the database nor its write-ahead log', async () => {
   let live: Json = null
   const w = await guardedWorld(
     {
@@ -414,7 +414,7 @@ test('R10: a turn whose record has marks is taken up again without repeating a m
 const peersText = (session: string): string =>
   `it is ${session}; the build is a1b2c3d4e5f6g7h8, ask tom at hunter2hunter2`
 
-test('what one agent calls a password changes nothing that others wrote: mail, events and ids stay as they are, also after a restart', async () => {
+test('what one agent calls a password changes nothing that others wrote, also after a restart', async () => {
   const heard: string[] = []
   const w = await guardedWorld({
     b: {

@@ -4,7 +4,7 @@ import { as, letter, mailWorld, user } from '../../../test/kits/mail.ts'
 import type { AgentSpec } from '../../../test/kits/world.ts'
 import type { SessionId } from '../../model/id.ts'
 
-test('a message to a session that is there waits in its inbox and starts nothing; accepted in its own turn it is handed over there, framed, with its checked sender', async () => {
+test('mail waits in an inbox and starts nothing; accepted in a turn, it is handed over there, framed', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]
   const sent = await w.use(a, 'send-message', { session: b, message: 'look at the parser' })
@@ -59,7 +59,7 @@ test('a message to a session that is there waits in its inbox and starts nothing
   expect(w.faults).toEqual([])
 })
 
-test('accepted by the user it becomes a turn of its receiver, in the flow and with the authority of its sender', async () => {
+test('accepted by the user it becomes a turn of its receiver, with the authority of its sender', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]
   const sent = await w.use(a, 'send-message', { session: b, message: 'please build' })
@@ -83,7 +83,7 @@ test('accepted by the user it becomes a turn of its receiver, in the flow and wi
   })
 })
 
-test('a reply goes straight to whoever wrote, opens its turn, and marks what it answers; a third can neither reply nor see', async () => {
+test('a reply goes straight to the sender and opens its turn; a third can neither reply nor see', async () => {
   const w = await mailWorld()
   const [a, b, c] = [await w.open('planner'), await w.open('coder'), await w.open('coder')]
   const sent = await w.use(a, 'send-message', { session: b, message: 'how many?' })
@@ -232,7 +232,7 @@ test('M3: a draft stays with its owner, who alone changes it; each revision is k
   })
 })
 
-test('M5: one id is one message: tried again it has one effect, with another text or from another it is refused', async () => {
+test('M5: one id is one message: a retry has one effect, another text or sender is refused', async () => {
   const w = await mailWorld()
   const [a, b, x] = [await w.open('planner'), await w.open('coder'), await w.open('external')]
   await w.use(a, 'send-message', { session: b, message: 'one', id: 'abc' })
@@ -273,7 +273,7 @@ test('an act that is tried again has one effect: a send with the same key, an ac
   expect((await w.ok(w.exchange.mail.inbox(user, b, null))).total).toBe(1)
 })
 
-test('to a new session it is delivered at once, as its child; a part of an id is enough, and one that fits two lists them', async () => {
+test('to a new session it is delivered at once, as its child; a unique part of an id is enough', async () => {
   const w = await mailWorld()
   const a = await w.open('planner')
   await w.open('coder', { id: 'alpha-one' })
@@ -344,7 +344,7 @@ test('the user writes mail, keeps drafts, and finds replies in an inbox of their
   })
 })
 
-test('the rules of messages hold for mail: rate, age, depth, permission; a flow that the user goes on with is young again', async () => {
+test('the rules of messages hold for mail: rate, age, depth, permission', async () => {
   const w = await mailWorld({ limits: { messagesPerMinute: 3, messageAgeSeconds: 3600 } })
   const [a, b] = [await w.open('planner'), await w.open('coder')]
   const codes = await w.doIn(a, async (turn) => {

@@ -35,7 +35,7 @@ const never = new AbortController().signal
 const resting = async (w: World, id: SessionId) =>
   w.until(w.exchange.waitForSession(user, id, 3_600_000, never))
 
-test('a session that is made with a first message works on it, and its state is idle only when nothing is left to do', async () => {
+test('a session made with a first message works on it, and is idle only when nothing is left to do', async () => {
   const w = await world({
     agents: {
       coder: {
@@ -189,7 +189,7 @@ test('a session that was made with the same id is the same session', async () =>
   })
 })
 
-test('an agent writes to another session: peer content for its model, one hop deeper, in the same flow, with its sender on record', async () => {
+test('an agent writes to another session: framed as a peer, one hop deeper, in the same flow', async () => {
   const seen: string[] = []
   const w = await world({
     agents: {
@@ -211,9 +211,12 @@ test('an agent writes to another session: peer content for its model, one hop de
   const sender = await session(w, 'planner', 'write to them')
   await resting(w, sender)
   await resting(w, target)
-  expect(seen[0]).toMatch(
-    /^<(\d{3})>\n<peer_message id="msg_[^"]+" from="ses_[^"]+" note="written by another agent, not by the user[^"]*">\nlook at this\n<\/peer_message>\n<\/\1>$/,
+  const [open, header, ...rest] = (seen[0] ?? '').split('\n')
+  expect(open).toMatch(/^<\d{3}>$/)
+  expect(header).toMatch(
+    /^<peer_message id="msg_[^"]+" from="ses_[^"]+" note="written by another agent, not by the user[^"]*">$/,
   )
+  expect(rest).toEqual(['look at this', '</peer_message>', open?.replace('<', '</')])
   const sent = (await w.events('message.sent')).map(({ event }) => event)
   expect(sent[1]).toMatchObject({
     session: target,
@@ -267,7 +270,7 @@ test('an agent cannot write to itself, to a child of a call, or where it may not
   expect(answers[3]).toMatchObject({ messageId: '', status: null, error: { code: 'not_allowed' } })
 })
 
-test('a spawned session belongs to whoever made it, answers by a message that adds no depth, and its failure is a notice for its maker', async () => {
+test('a spawned session belongs to its maker, answers it without depth, and fails with a notice to it', async () => {
   const w = await world({
     agents: {
       planner: {
@@ -314,7 +317,7 @@ test('a spawned session belongs to whoever made it, answers by a message that ad
   expect(notices).toMatchObject([{ session: parent, text: expect.stringContaining('failed') as string }])
 })
 
-test('a message loop between two agents ends by depth, and a flow may send only so many messages a minute', async () => {
+test('a message loop between two agents ends by depth, and a flow has a rate of messages', async () => {
   const w = await world({
     agents: {
       a: {
@@ -387,7 +390,7 @@ test('what a message may use is taken from its sender: a flow with a budget neve
   expect((await w.events('message.sent')).map(({ event }) => event.grant.tokensMax)).toEqual([1000, 500, 250])
 })
 
-test('deleting a session cancels and archives its children; a deleted one hears nothing, an idle one is brought back by a message', async () => {
+test('deleting a session cancels and archives its children; an idle one is brought back by a message', async () => {
   const w = await world({
     agents: {
       planner: {
@@ -450,7 +453,7 @@ test('deleting a session cancels and archives its children; a deleted one hears 
   ).toEqual([])
 })
 
-test('a spawned session that did nothing for as long as is configured (24 hours as it comes) is put away, not before and not while it has live children; a message brings it back', async () => {
+test('a spawned session without use is put away after 24 hours, not before; a message brings it back', async () => {
   const { archiveIdle } = await import('../sessions/sessions.ts')
   const w = await world({
     agents: {
@@ -496,7 +499,7 @@ test('a spawned session that did nothing for as long as is configured (24 hours 
   expect(await w.exchange.sessionView(child?.id as SessionId)).toMatchObject({ archived: false })
 })
 
-test("a spawned session works in the directory that was named, which is relative to its maker's; any directory may be", async () => {
+test("a spawned session works in any directory that is named, relative to its maker's", async () => {
   const w = await world({
     agents: {
       planner: {

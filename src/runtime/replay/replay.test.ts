@@ -69,8 +69,11 @@ async function busyNight(): Promise<Recorded> {
     agents: {
       boss: { script: boss },
       mid: {
-        script: async (turn) =>
-          `${(await turn.tool('mark', { by: 'mid' })).ok} ${JSON.stringify((await turn.tool('sub_agent', call('model', 'deep'))).value)}`,
+        script: async (turn) => {
+          const marked = await turn.tool('mark', { by: 'mid' })
+          const answered = await turn.tool('sub_agent', call('model', 'deep'))
+          return `${marked.ok} ${JSON.stringify(answered.value)}`
+        },
       },
       model: { driver: modelLike(asked, 2) },
       keeper: { script: async (turn) => turn.think(`heard ${turn.history.length}`) },
@@ -87,7 +90,7 @@ async function busyNight(): Promise<Recorded> {
   return { w, runs, asked }
 }
 
-test('R10: a flow with nested and parallel calls, refusals, a timeout and tools gives the same events again, and nothing runs', async () => {
+test('R10: a flow with nested calls, refusals, a timeout and tools replays equal, and nothing runs', async () => {
   const { w, runs, asked } = await busyNight()
   const [ran, wasAsked] = [runs.length, asked.length]
   const result = await replayed(w, await flowOf(w))
@@ -110,7 +113,7 @@ test('R10: a flow with nested and parallel calls, refusals, a timeout and tools 
   expect(ran).toBeGreaterThan(0)
 })
 
-test('a call and a session are replayed with everything below them; the same log has the same hash each time', async () => {
+test('a call and a session are replayed with everything below them, with the same hash each time', async () => {
   const { w } = await busyNight()
   const [mid] = await w.events('call.opened')
   const one = await replayed(w, mid?.event.call ?? '')
@@ -300,14 +303,15 @@ test('an id that names nothing is answered with what would be right', async () =
     `there is no flow "flow_none" in this log. The newest are ${flow}.`,
   )
   await expect(replayed(w, 'night')).rejects.toThrow(
-    `"night" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. The newest are ${flow}.`,
+    '"night" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ' +
+      `The newest are ${flow}.`,
   )
   await expect(replayed(w, refused?.event.call ?? '')).rejects.toThrow(
     `was refused, so nothing ran for it. Ask for its caller instead: ${refused?.event.session}.`,
   )
 })
 
-test('a driver that does not compute the same again, and one that waits for something outside, are differences and not hangs', async () => {
+test('a driver that computes something else, or waits for something outside, is a difference, not a hang', async () => {
   let n = 0
   const w = await world({
     agents: {

@@ -100,7 +100,7 @@ for (const [type, count] of [
   ['turn.ended', 1],
   ['turn.ended', 2],
 ] as const) {
-  test(`R2: the server dies after ${type} (${count}): a retry with the same id gets the answer of the one call`, async () => {
+  test(`R2: the server dies after ${type} (${count}): a retry gets the answer of the one call`, async () => {
     const w = await mortal(coder)
     const died = killAfter(w, type, count)
     let answered = false
@@ -146,7 +146,7 @@ test('R2: a client is not told before the end of its own turn is on disk', async
   expect(await w.until(answer)).toMatchObject({ ok: true })
 })
 
-test('a retry that brings something else under the same id is refused, however late in the input it differs', async () => {
+test('a retry that brings something else under the same id is refused', async () => {
   const w = await world(coder)
   const long = 'x'.repeat(1000)
   await retry(w, 'key', { ...ask, task: `${long} one` })
@@ -221,7 +221,7 @@ test('the server was stopped while a client waited: the retry gets the answer, a
   expect(await retry(after, 'key')).toMatchObject({ outcome: 'completed', output: 'at last' })
 })
 
-test('the server was down until long after the deadline: a call that had ended has its outcome, one that had not timed out', async () => {
+test('the server was down past the deadline: a call that had ended keeps its outcome, others time out', async () => {
   const w = await mortal(coder)
   const died = killAfter(w, 'turn.ended')
   void w.exchange.useTool(await client(w), 'sub_agent', ask, use({ id: 'ended' })).catch(() => undefined)
@@ -264,7 +264,7 @@ test('a turn that is taken up after its deadline has the time to read its record
   expect(await retry(after, 'ended')).toMatchObject({ outcome: 'completed', output: 'did it' })
 })
 
-test('a call in the background is answered after the commit that opened it; a retry after a crash is answered as the first try was', async () => {
+test('a background call is answered once its opening is durable, and again after a crash', async () => {
   const slow: WorldOptions = {
     agents: {
       coder: {

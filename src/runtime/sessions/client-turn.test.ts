@@ -21,7 +21,7 @@ const client = async (w: World, name = 'test'): Promise<Who> => ({
 const valueOf = (answer: Awaited<ReturnType<World['exchange']['useTool']>>): Record<string, Json> =>
   (answer as ToolAnswer).value as Record<string, Json>
 
-test('a client calls an agent at depth 0 and gets its answer; the call is recorded with the client as its caller', async () => {
+test('a client calls an agent at depth 0, and is on record as the caller', async () => {
   const w = await world({ agents: { coder: { script: (turn) => `did ${turn.task}` } } })
   const who = await client(w)
   const value = valueOf(
@@ -159,7 +159,7 @@ test('the same id twice is one call: the second try gets the answer of the first
   ).toMatchObject({ code: 'message_already_sent' })
 })
 
-test('a client has no tools for files and processes, and a tool that is switched off says so in its own shape', async () => {
+test('a client has no tools for files; a tool that is turned off says so in its own shape', async () => {
   const w = await world({ agents: { coder: {} } })
   const who = await client(w)
   expect(await w.exchange.useTool(who, 'shell', { command: 'echo' }, use())).toMatchObject({
@@ -260,7 +260,7 @@ test('a live turn that speaks through a door keeps its place in the tree; one th
   )
 })
 
-test('what a live turn asked for through a door ends when its client goes, and the turn goes on; a retry with the same id is one call', async () => {
+test('what a live turn asked for at a door ends when its client goes, and the turn goes on', async () => {
   const w = await world({
     agents: {
       driven: {

@@ -16,7 +16,7 @@ async function told(w: MailWorld, session: SessionId, ...said: string[]): Promis
   }
 }
 
-test('a fork has the conversation up to where it was made; what is said later, in either, is not in the other', async () => {
+test('a fork has the conversation up to where it was made; neither sees what the other says later', async () => {
   const w = await mailWorld()
   const a = await w.open('coder')
   await told(w, a, 'one', 'two')
@@ -73,7 +73,7 @@ test('the turns of a fork are shown what it shares, and searches find it there',
   expect([aged.entries, aged.dropped['age']]).toEqual([[], 5])
 })
 
-test('it is forked right after a message, or so many back; too far, or after one that is not of it, is refused', async () => {
+test('it is forked after a message or so many back; anything else is refused', async () => {
   const w = await mailWorld()
   const [a, other] = [await w.open('coder'), await w.open('coder')]
   const first = await w.ok(w.exchange.send(user, letter(a, 'one')))
@@ -156,7 +156,7 @@ test('a draft for a fork is sent to one that is made when it is sent', async () 
   expect(await texts(w, made)).toContain('meanwhile')
 })
 
-test('elaborate expands the text on a fork of the sender, without tools, before it is sent; the first text is kept', async () => {
+test('elaborate expands the text on a fork of the sender, without tools; the first text is kept', async () => {
   const seen: { prompt: string; tools: number; history: string[] }[] = []
   const w = await mailWorld({
     agents: {

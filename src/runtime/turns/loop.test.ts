@@ -82,7 +82,7 @@ describe('runLoop', () => {
     })
   })
 
-  it('runs the tools of one answer at the same time, records them in order, and gives the results back in order', async () => {
+  it('runs the tools of one answer at the same time, and records and returns them in order', async () => {
     const gate = Promise.withResolvers<void>()
     let running = 0
     const slow = async () => {

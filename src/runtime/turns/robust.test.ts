@@ -167,7 +167,7 @@ test('R7: what a running call holds is not there for its caller to think with', 
   expect((await w.run('boss', 'go', { maxTokens: 5000 })).outcome).toBe('budget_exhausted')
 })
 
-test('a cancel that is committed together with the start of a turn is heard by it at once, not at the next sweep', async () => {
+test('a cancel that is committed together with the start of a turn stops it at once', async () => {
   const w = await world({
     agents: {
       a: {
