@@ -4,7 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { wires, type Said } from '../test/kits/fake-model-wires.ts'
+import { wires } from '../test/kits/fake-model-wires.ts'
+import type { Said } from '../test/kits/fake-wires/wire.ts'
 import { deep } from './attack.ts'
 
 type Tool = { name: string; input: unknown }

@@ -1,6 +1,7 @@
 /** Flows and streams of events: what is shown is chosen event by event. */
 import { expect, test } from 'vitest'
 import type { Actor } from '../kits/doors.ts'
+import { stream } from '../kits/feed.ts'
 import { listen, until } from '../kits/http.ts'
 import { asSession, asTurn, openScene, user, type Scene } from './scene.ts'
 
@@ -60,20 +61,20 @@ test('a stream of events, by SSE or WebSocket, has those of its own sessions alo
   const { url } = scene.served
   const headers = { authorization: `Bearer ${scene.token(who)}` }
   const socket = await listen(url, '?after=0', headers)
-  const stream = await readStream(`${url}/api/events?after=0`, headers)
+  const read = await stream(url, '?after=0', headers)
   const sessions = (): Set<string>[] => [
     new Set(socket.events().map(({ sessionId }) => String(sessionId))),
-    new Set([...stream.text().matchAll(/"sessionId":"(ses_[^"]+)"/g)].map(([, id]) => String(id))),
+    new Set([...read.text.matchAll(/"sessionId":"(ses_[^"]+)"/g)].map(([, id]) => String(id))),
   ]
   await until(() => socket.events().some(({ event }) => event?.type === 'call.ended'))
-  await until(() => stream.text().includes('"call.ended"'))
+  await until(() => read.text.includes('"call.ended"'))
   await scene.as(user).sessions.send(scene.child, { message: 'hello', delivery: 'auto' })
   await until(() => sessions().every((seen) => seen.has(scene.child)))
   for (const seen of sessions()) expect(seen).toEqual(new Set([scene.actor.session, scene.child]))
-  expect(JSON.stringify(socket.frames) + stream.text()).not.toContain('hidden')
+  expect(JSON.stringify(socket.frames) + read.text).not.toContain('hidden')
   socket.say({ type: 'subscribe', sessionIds: [scene.foreign], after: '0' })
   await until(() => socket.frames.some(({ error }) => error?.code === 'not_allowed'))
-  stream.close()
+  read.stop()
   await socket.close()
 })
 
@@ -97,18 +98,3 @@ test('a session that was adopted by another is not streamed any more', async () 
   expect(JSON.stringify(socket.frames)).not.toContain('gone away')
   await socket.close()
 })
-
-async function readStream(
-  url: string,
-  headers: Record<string, string>,
-): Promise<{ text(): string; close(): void }> {
-  const leaving = new AbortController()
-  const response = await fetch(url, { headers, signal: leaving.signal })
-  let text = ''
-  const read = async (): Promise<void> => {
-    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString()
-  }
-  // It ends when the test leaves.
-  void read().catch(() => undefined)
-  return { text: () => text, close: () => leaving.abort() }
-}

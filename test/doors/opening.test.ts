@@ -127,6 +127,8 @@ test('the token of a turn opens, lists and forks nothing but by the tools of its
     ...openingDoors(doors, who, 'target', doors.served.dataDir),
     ...forkingDoors(doors, who, actor.session),
     'GET /api/sessions': () => doors.http(who, 'GET', '/api/sessions'),
+    'GET /api/calls': () => doors.http(who, 'GET', '/api/calls'),
+    'the library, calls': () => doors.library(doors.as(who).calls.list()),
     'the library, list': () => doors.library(doors.as(who).sessions.list({})),
   }
   expect(await tryDoors(table)).toEqual(everyDoor(table, 'not_allowed'))

@@ -160,6 +160,21 @@ describe.each([
   })
 })
 
+test('a tool that is turned off is used by no client outside, and by no program between its turns', async () => {
+  const doors = await openDoors({ settings: '[tools]\nenable = ["list-session"]\n' })
+  const target = await doors.open('target')
+  for (const session of [await doors.open('external'), await doors.openHosted()]) {
+    const who = asSession(session)
+    const table = {
+      ...doors.restingToolDoors(session, 'send_agent_message', { sessionId: target, message: 'hello' }),
+      ...messageDoors(doors, who, target),
+      ...mailDoors(doors, who, { session: target }),
+    }
+    expect(await tryDoors(table)).toEqual(everyDoor(table, 'tool_disabled'))
+  }
+  expect(await receivedBy(doors, target)).toBe(0)
+})
+
 describe('an agent without allowSubAgentCalls', () => {
   const agents = { bound: { allowSubAgentCalls: false } }
 

@@ -273,7 +273,10 @@ const rules: readonly Rule[] = [
       file('src/model/a.ts', "import { b } from '../../test/b.ts'"),
     ],
     clean: [
-      file('src/store/a.ts', "import type { Tx } from '../runtime/kernel/ports.ts'\nimport { b } from './b.ts'"),
+      file(
+        'src/store/a.ts',
+        "import type { Tx } from '../runtime/kernel/ports.ts'\nimport { b } from './b.ts'",
+      ),
       file('src/adapters/mcp/a.ts', "import { b } from './b.ts'\nimport { c } from '../../runtime/c.ts'"),
       file('src/serve.ts', "import { a } from './adapters/mcp/a.ts'\nimport { b } from './config.ts'"),
       file('src/cli/a.ts', "import { a } from '../serve.ts'"),

@@ -1,0 +1,115 @@
+/** A server in a process of its own that a test may kill, and the log that it leaves. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import type { StoredEvent } from '../../src/model/event.ts'
+import { sqliteStore } from '../../src/store/sqlite.ts'
+
+/** One use of a door: the request, when to kill, and what of the answer must be the same for the retry. */
+type Door = {
+  name: string
+  path: string
+  body: (task: string) => Fields
+  headers?: Record<string, string>
+  killAt: RegExp
+  read: (text: string) => Fields
+}
+
+const rpc = (text: string): Fields => {
+  const line = text.split('\n').find((one) => one.includes('"result"')) ?? '{}'
+  const { result } = JSON.parse(line.replace(/^data: /, '')) as { result: { structuredContent: Fields } }
+  return result.structuredContent
+}
+
+const call = (task: string): Fields => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'sub_agent', arguments: { agent_name: 'clerk', task } },
+})
+
+const mcp = {
+  path: '/mcp',
+  headers: { accept: 'application/json, text/event-stream' },
+  body: call,
+  read: rpc,
+}
+
+const doors: readonly Door[] = [
+  {
+    name: 'HTTP calls',
+    path: '/api/calls',
+    body: (task) => ({ agent: 'clerk', task }),
+    killAt: /./,
+    read: (text) => JSON.parse(text) as Fields,
+  },
+  {
+    name: 'HTTP tools',
+    path: '/api/tools/call_agent',
+    body: (task) => ({ input: { agent_id: 'clerk', message: task } }),
+    killAt: /./,
+    read: (text) => (JSON.parse(text) as { value: Fields }).value,
+  },
+  {
+    name: 'Letta messages',
+    path: '/v1/agents/clerk/messages',
+    body: (task) => ({ messages: [{ role: 'user', content: task }] }),
+    killAt: /./,
+    read: (text) => JSON.parse(text) as Fields,
+  },
+  { name: 'MCP, its first byte', ...mcp, killAt: /./ },
+  { name: 'MCP, the first byte of its result', ...mcp, killAt: /data: \{"/ },
+]
+
+export const program = fileURLToPath(new URL('../kill/http-kill-server.ts', import.meta.url))
+
+export const rounds = Number(process.env['ANSWER_KILL_ROUNDS'] ?? 12)
+
+export const waitMsMax = 30_000
+
+export type Server = { child: ChildProcess; url: string }
+
+export type Fields = Record<string, unknown>
+
+export async function startServer(directory: string): Promise<Server> {
+  const child = spawn(process.execPath, [program, join(directory, 'data'), directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let text = ''
+  for await (const chunk of child.stdout) {
+    text += String(chunk)
+    if (text.includes('\n')) break
+  }
+  return { child, url: text.trim() }
+}
+
+export const gone = async ({ child }: Server): Promise<void> => {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
+export async function logOf(directory: string): Promise<StoredEvent[]> {
+  const store = sqliteStore({ directory: join(directory, 'data'), now: Date.now })
+  const events: StoredEvent[] = []
+  for (let after = 0; ;) {
+    const page = await store.read(after, {}, 10_000)
+    events.push(...page.events)
+    if (page.events.length === 0) break
+    after = page.next
+  }
+  await store.close()
+  return events
+}
+
+export function directoryOf(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-answer-kill-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  mkdirSync(join(directory, 'data'))
+  return directory
+}
+
+export const perDoor = Math.ceil(rounds / (doors.length + 1))
