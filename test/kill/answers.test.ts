@@ -14,7 +14,7 @@ import {
   gone,
   logOf,
   directoryOf,
-  perDoor,
+  roundsEach,
 } from '../kits/kill-server.ts'
 
 /** One use of a door: the request, when to kill, and what of the answer must be the same for the retry. */
@@ -151,17 +151,17 @@ async function playRound(
 
 test.each(doors)(
   'R2: kill -9 on the first byte at $name: the retry with the same key has the same answer',
-  { timeout: 20_000 + perDoor * 30_000 },
+  { timeout: 20_000 + roundsEach * 30_000 },
   async (door) => {
     const directory = directoryOf()
     let server = await startServer(directory)
     let whole = 0
-    for (let n = 0; n < perDoor; n += 1) {
+    for (let n = 0; n < roundsEach; n += 1) {
       const played = await playRound(server, directory, door, n)
       server = played.server
       whole += played.whole ? 1 : 0
     }
-    console.info(`${door.name}: ${perDoor} rounds, ${whole} answers arrived whole before the kill`)
+    console.info(`${door.name}: ${roundsEach} rounds, ${whole} answers arrived whole before the kill`)
     server.child.kill('SIGKILL')
     await gone(server)
     const events = (await logOf(directory)).map(({ event }) => event)
@@ -174,6 +174,6 @@ test.each(doors)(
           ? [event.text]
           : [],
     )
-    expect(tasks.toSorted()).toEqual(Array.from({ length: perDoor }, (_, n) => `letter ${n}`).toSorted())
+    expect(tasks.toSorted()).toEqual(Array.from({ length: roundsEach }, (_, n) => `letter ${n}`).toSorted())
   },
 )

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { startServer, gone, logOf, directoryOf, perDoor } from '../kits/kill-server.ts'
+import { startServer, gone, logOf, directoryOf, roundsEach } from '../kits/kill-server.ts'
 
 type Frame = { type: string; [more: string]: unknown }
 
@@ -45,7 +45,7 @@ async function hostOf(
 
 test(
   'R2: kill -9 on the first byte of a result for a program: its turn asks again, with the same result',
-  { timeout: 20_000 + perDoor * 30_000 },
+  { timeout: 20_000 + roundsEach * 30_000 },
   async () => {
     const directory = directoryOf()
     const hello: Frame = {
@@ -55,7 +55,7 @@ test(
       sessions: [{ id: 'one', cwd: directory }],
     }
     let server = await startServer(directory)
-    for (let n = 0; n < perDoor; n += 1) {
+    for (let n = 0; n < roundsEach; n += 1) {
       const { child } = server
       const host = await hostOf(
         server.url,
@@ -98,6 +98,6 @@ test(
     const opened = (await logOf(directory)).flatMap(({ event }) =>
       event.type === 'call.opened' ? [event.task] : [],
     )
-    expect(opened.toSorted()).toEqual(Array.from({ length: perDoor }, (_, n) => `letter ${n}`).toSorted())
+    expect(opened.toSorted()).toEqual(Array.from({ length: roundsEach }, (_, n) => `letter ${n}`).toSorted())
   },
 )

@@ -9,65 +9,12 @@ import { onTestFinished } from 'vitest'
 import type { StoredEvent } from '../../src/model/event.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 
-/** One use of a door: the request, when to kill, and what of the answer must be the same for the retry. */
-type Door = {
-  name: string
-  path: string
-  body: (task: string) => Fields
-  headers?: Record<string, string>
-  killAt: RegExp
-  read: (text: string) => Fields
-}
-
-const rpc = (text: string): Fields => {
-  const line = text.split('\n').find((one) => one.includes('"result"')) ?? '{}'
-  const { result } = JSON.parse(line.replace(/^data: /, '')) as { result: { structuredContent: Fields } }
-  return result.structuredContent
-}
-
-const call = (task: string): Fields => ({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'tools/call',
-  params: { name: 'sub_agent', arguments: { agent_name: 'clerk', task } },
-})
-
-const mcp = {
-  path: '/mcp',
-  headers: { accept: 'application/json, text/event-stream' },
-  body: call,
-  read: rpc,
-}
-
-const doors: readonly Door[] = [
-  {
-    name: 'HTTP calls',
-    path: '/api/calls',
-    body: (task) => ({ agent: 'clerk', task }),
-    killAt: /./,
-    read: (text) => JSON.parse(text) as Fields,
-  },
-  {
-    name: 'HTTP tools',
-    path: '/api/tools/call_agent',
-    body: (task) => ({ input: { agent_id: 'clerk', message: task } }),
-    killAt: /./,
-    read: (text) => (JSON.parse(text) as { value: Fields }).value,
-  },
-  {
-    name: 'Letta messages',
-    path: '/v1/agents/clerk/messages',
-    body: (task) => ({ messages: [{ role: 'user', content: task }] }),
-    killAt: /./,
-    read: (text) => JSON.parse(text) as Fields,
-  },
-  { name: 'MCP, its first byte', ...mcp, killAt: /./ },
-  { name: 'MCP, the first byte of its result', ...mcp, killAt: /data: \{"/ },
-]
-
 export const program = fileURLToPath(new URL('../kill/http-kill-server.ts', import.meta.url))
 
-export const rounds = Number(process.env['ANSWER_KILL_ROUNDS'] ?? 12)
+const rounds = Number(process.env['ANSWER_KILL_ROUNDS'] ?? 12)
+
+/** Five uses of doors, and a program: each has a sixth of the rounds. */
+export const roundsEach = Math.ceil(rounds / 6)
 
 export const waitMsMax = 30_000
 
@@ -111,5 +58,3 @@ export function directoryOf(): string {
   mkdirSync(join(directory, 'data'))
   return directory
 }
-
-export const perDoor = Math.ceil(rounds / (doors.length + 1))

@@ -7,7 +7,15 @@ import { viewsEqual } from '../../store/rebuild.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
 import { secretGuard } from './secret-guard.ts'
 import { send } from '../mail/send.ts'
-import { shaped, ofVariable, named, env, made, guardedWorld, leaky } from '../../../test/kits/guarded-world.ts'
+import {
+  shaped,
+  ofVariable,
+  named,
+  env,
+  made,
+  guardedWorld,
+  leaky,
+} from '../../../test/kits/guarded-world.ts'
 
 test('a secret in a task, an answer or an output reaches neither the database nor its write-ahead log', async () => {
   let live: Json = null

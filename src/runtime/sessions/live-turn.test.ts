@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Json } from '../../model/json.ts'
 import { world, type World } from '../../../test/kits/world.ts'
 import type { ToolUse } from './client-turn.ts'
+import type { Run } from './run.ts'
 import type { Who } from '../desk/asker.ts'
 import type { Tool, ToolAnswer } from '../kernel/ports.ts'
 
@@ -46,7 +47,8 @@ test('a live turn that speaks through a door keeps its place in the tree; one th
   )
 })
 
-test('what a live turn asked for at a door ends when its client goes, and the turn goes on', async () => {
+/** A turn that runs for a minute, an agent that takes 20 s to answer, and a program that speaks for the turn. */
+async function driveTurn(): Promise<{ w: World; run: Run; who: Who }> {
   const w = await world({
     agents: {
       driven: {
@@ -66,6 +68,11 @@ test('what a live turn asked for at a door ends when its client goes, and the tu
   const run = w.ask('driven', 'go')
   await w.rest()
   const who: Who = { kind: 'turn', turn: [...w.node.runtime.running.keys()][0] ?? 'turn_none' }
+  return { w, run, who }
+}
+
+test('what a live turn asked for at a door ends when its client goes, and the turn goes on', async () => {
+  const { w, run, who } = await driveTurn()
   const gone = new AbortController()
   const left = w.exchange.useTool(
     who,
@@ -87,25 +94,7 @@ test('what a live turn asked for at a door ends when its client goes, and the tu
 })
 
 test('of two uses that are word for word the same, only the one whose client goes is cancelled', async () => {
-  const w = await world({
-    agents: {
-      driven: {
-        script: async (turn) => {
-          await w.clock.sleep(60_000, turn.signal)
-          return 'still here'
-        },
-      },
-      coder: {
-        script: async (turn) => {
-          await w.clock.sleep(20_000, turn.signal)
-          return 'late'
-        },
-      },
-    },
-  })
-  const run = w.ask('driven', 'go')
-  await w.rest()
-  const who: Who = { kind: 'turn', turn: [...w.node.runtime.running.keys()][0] ?? 'turn_none' }
+  const { w, run, who } = await driveTurn()
   const gone = new AbortController()
   const [stays, leaves] = [use(), use({ signal: gone.signal })].map((one) =>
     w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task: 'x' }, one),

@@ -6,8 +6,15 @@ import { expect, test } from 'vitest'
 import type { SessionId } from '../../model/id.ts'
 import { limitsDefault } from '../../model/limits.ts'
 import { world } from '../../../test/kits/world.ts'
+import type { ScriptedTurn } from '../../adapters/scripted/run-function.ts'
 import { isRefusal } from '../../model/refusal.ts'
 import { user, place, letter, session, resting } from '../../../test/kits/letters.ts'
+
+/** A session of `coder` with a first message; the answer of the tool as text. */
+async function spawnCoder(turn: ScriptedTurn, initialMessage: string): Promise<string> {
+  const spawned = await turn.tool('create_agent_session', { cwd: tmpdir(), initialMessage, agent: 'coder' })
+  return JSON.stringify(spawned.value)
+}
 
 test('a spawned session belongs to its maker, answers it without depth, and fails with a notice to it', async () => {
   const w = await world({
@@ -60,18 +67,7 @@ test('deleting a session cancels and archives its children; an idle one is broug
   const w = await world({
     agents: {
       planner: {
-        script: async (turn) =>
-          turn.task === 'go'
-            ? JSON.stringify(
-                (
-                  await turn.tool('create_agent_session', {
-                    cwd: tmpdir(),
-                    initialMessage: 'hang',
-                    agent: 'coder',
-                  })
-                ).value,
-              )
-            : 'ok',
+        script: (turn) => (turn.task === 'go' ? spawnCoder(turn, 'hang') : 'ok'),
       },
       coder: {
         script: async (turn) => {
@@ -124,18 +120,7 @@ test('a spawned session without use is put away after 24 hours, not before; a me
   const w = await world({
     agents: {
       planner: {
-        script: async (turn) =>
-          turn.task === 'spawn'
-            ? JSON.stringify(
-                (
-                  await turn.tool('create_agent_session', {
-                    cwd: tmpdir(),
-                    initialMessage: 'x',
-                    agent: 'coder',
-                  })
-                ).value,
-              )
-            : 'ok',
+        script: (turn) => (turn.task === 'spawn' ? spawnCoder(turn, 'x') : 'ok'),
       },
       coder: {},
     },
