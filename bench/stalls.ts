@@ -19,16 +19,21 @@ import type { Part } from './report.ts'
 import { requestsOf, type Ids } from './stall-routes.ts'
 import { deep, taskUnits, texts } from './stall-texts.ts'
 import { toolInputs } from './stall-tools.ts'
+import { cell, stallTable, type Measured } from './stall-table.ts'
 
 const stallMsMax = 50
+
 const tryMsMax = 20_000
+
 const settleMs = 350
+
 const hangMs = 3000
+
 const warmMs = 3500
+
 /** A stall of the input comes again; one of the machine does not. */
 const repeats = 2
 
-type Measured = { what: string; input: string; status: string; beyondMs: number }
 type Bench = {
   victim: Victim
   control: Window[]
@@ -39,6 +44,7 @@ type Bench = {
    */
   renew(): Promise<void>
 }
+
 /** What it sends depends on ids, which are others after the server was begun anew. */
 type Try = { what: string; input: string; send: (url: string, ids: Ids) => Promise<string> }
 
@@ -216,28 +222,6 @@ async function measure(bench: Bench, { what, input, send }: Try): Promise<Measur
 async function renewed(bench: Bench, measured: Measured): Promise<Measured> {
   await bench.renew()
   return measured
-}
-
-/** The worst input of each. */
-function worstOf(measured: readonly Measured[]): Measured[] {
-  const worst = new Map<string, Measured>()
-  for (const one of measured)
-    if (one.beyondMs >= (worst.get(one.what)?.beyondMs ?? 0)) worst.set(one.what, one)
-  return [...worst.values()]
-}
-
-const cell = (ms: number): string => (Number.isFinite(ms) ? ms.toFixed(1) : '–')
-
-export function stallTable(measured: readonly Measured[]): string {
-  const rows = worstOf(measured).map(
-    ({ what, input, status, beyondMs }) =>
-      `| \`${what}\` | ${measured.filter((one) => one.what === what).length} | ${input} | ${status} | ${cell(beyondMs)} |`,
-  )
-  return [
-    '| route or tool | inputs | the worst of them | answer | longest stall beyond control, ms |',
-    '| --- | ---: | --- | --- | ---: |',
-    ...rows,
-  ].join('\n')
 }
 
 async function begin(place: Place, control: Window[]): Promise<Bench> {

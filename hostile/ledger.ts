@@ -93,9 +93,11 @@ export function lostOrDoubled(ledger: Ledger, events: readonly Event[]): string[
       continue
     if (own !== null)
       problems.push(`${task}: its client's turn ended with ${own.outcome} (${own.error ?? 'no error'})`)
-    if (ended.get(call)?.outcome !== outcome)
+    const recorded = ended.get(call)?.outcome
+    if (recorded !== outcome)
       problems.push(
-        `${task} was answered with ${outcome} (${call === '' ? 'no id' : call}), and the log has ${ended.get(call)?.outcome ?? 'no end'}`,
+        `${task} was answered with ${outcome} (${call === '' ? 'no id' : call}), ` +
+          `and the log has ${recorded ?? 'no end'}`,
       )
     if ((opened.get(task) ?? 0) !== 1) problems.push(`${task} was begun ${opened.get(task) ?? 0} times`)
   }

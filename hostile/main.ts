@@ -22,7 +22,9 @@ const help = `npm run hostile -- [options]
   --json          the result as JSON on stdout
   --help          this text
 
-What was begun has its time to end afterwards, so the whole takes a minute or two longer. Linux only, because it looks for processes in /proc. Progress is on stderr. The exit status is 1 if a promise was not kept.`
+What was begun has its time to end afterwards, so the whole takes a minute or two longer.
+Linux only, because it looks for processes in /proc. Progress is on stderr.
+The exit status is 1 if a promise was not kept.`
 
 const { values } = parseArgs({
   options: {
@@ -63,7 +65,20 @@ function statusOf({ begunAt, victim, ledger, tried, signals, control, plan }: Ho
     window === undefined ? 0 : Math.max(0, window.maxMs - latest(control, window.from, window.to))
   const seconds = begunAt === 0 ? 0 : Math.round((wallNow() - begunAt) / 1000)
   const memory = Math.round((life?.rss.at(-1)?.bytes ?? 0) / 1024 / 1024)
-  return `${seconds}/${plan.seconds} s  ${tries} attacks  ${ledger.size} acts  ${victim.lives.length} lives (${signals.SIGKILL} killed, ${signals.SIGTERM} ended, ${signals.SIGSTOP} frozen, ${victim.crashes.length} crashed)  ${memory} MB  ${beyond.toFixed(0)} ms late`
+  const ends = [
+    `${signals.SIGKILL} killed`,
+    `${signals.SIGTERM} ended`,
+    `${signals.SIGSTOP} frozen`,
+    `${victim.crashes.length} crashed`,
+  ]
+  return [
+    `${seconds}/${plan.seconds} s`,
+    `${tries} attacks`,
+    `${ledger.size} acts`,
+    `${victim.lives.length} lives (${ends.join(', ')})`,
+    `${memory} MB`,
+    `${beyond.toFixed(0)} ms late`,
+  ].join('  ')
 }
 
 /** A line that is written over on a terminal, one each ten seconds otherwise. */

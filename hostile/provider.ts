@@ -4,7 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { wires, type Said } from '../test/kits/fake-model-wires.ts'
+import { wires } from '../test/kits/fake-model-wires.ts'
+import type { Said } from '../test/kits/fake-wires/wire.ts'
 import { deep } from './attack.ts'
 
 type Tool = { name: string; input: unknown }
@@ -42,8 +43,10 @@ async function flood(
   response.end(after)
 }
 
-const chunkOf = (delta: object): string =>
-  `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta }] })}\n\n`
+const chunkOf = (delta: object): string => {
+  const chunk = { id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [{ index: 0, delta }] }
+  return `data: ${JSON.stringify(chunk)}\n\n`
+}
 const files = (paths: readonly string[]): readonly Tool[] =>
   paths.map((path) => ({ name: 'read', input: { path } }))
 

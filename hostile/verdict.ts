@@ -72,7 +72,9 @@ function memory({ victim, calmAt }: Hostile): Line {
   const mega = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
   const flat = third > 0 && (last <= first * growthMax || last - first <= growthBytesMax)
   return {
-    says: `memory is flat: at most ${mega(first)} in the first third of the time after the last restart, ${mega(last)} in the last`,
+    says:
+      `memory is flat: at most ${mega(first)} in the first third of the time after the last restart, ` +
+      `${mega(last)} in the last`,
     kept: flat,
     more: [],
   }
@@ -90,7 +92,9 @@ function stalls({ victim, control, alone }: Hostile): Line[] {
     .map(({ kind, beyondMs }) => `${beyondMs.toFixed(0).padStart(6)} ms  ${kind}`)
   return [
     {
-      says: `no input alone stalls the server for more than ${stallMsMax} ms beyond the control process (${alone.length} kinds measured)`,
+      says:
+        `no input alone stalls the server for more than ${stallMsMax} ms beyond the control process ` +
+        `(${alone.length} kinds measured)`,
       kept: alone.length > 0 && over.length === 0,
       more: worded,
       timed: true,
@@ -112,7 +116,9 @@ export async function judge(hostile: Hostile): Promise<Line[]> {
   const lines: Line[] = [
     line('the server never ended by itself', victim.crashes),
     {
-      says: `it came back within ${startMsMax / 1000} s each time (${victim.startMs.length} starts, longest ${Math.max(0, ...victim.startMs).toFixed(0)} ms)`,
+      says:
+        `it came back within ${startMsMax / 1000} s each time ` +
+        `(${victim.startMs.length} starts, longest ${Math.max(0, ...victim.startMs).toFixed(0)} ms)`,
       kept: alive && victim.startMs.every((ms) => ms <= startMsMax),
       more: [],
     },

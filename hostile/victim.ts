@@ -84,10 +84,9 @@ export class Victim {
       life.rss.push({ at: said.window.to, bytes: said.rssBytes })
     })
     child.on('exit', (code, signal) => {
-      if (!this.#expected)
-        this.crashes.push(
-          `${code === null ? signal : `exit ${code}`} after ${Math.round((wallNow() - begun) / 1000)} s: ${lastWords(words)}`,
-        )
+      const end = code === null ? signal : `exit ${code}`
+      const seconds = Math.round((wallNow() - begun) / 1000)
+      if (!this.#expected) this.crashes.push(`${end} after ${seconds} s: ${lastWords(words)}`)
       ready.resolve(false)
     })
     const listens = await Promise.race([ready.promise, pause(startMsMax).then(() => false)])

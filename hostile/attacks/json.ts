@@ -48,7 +48,8 @@ export const json: Family = {
     at(
       'json: numbers that are none',
       () =>
-        '{"agent":"clerk","task":"x","timeout_seconds":1e999,"max_tokens":-0,"max_context_tokens":99999999999999999999}',
+        '{"agent":"clerk","task":"x","timeout_seconds":1e999,"max_tokens":-0,' +
+        '"max_context_tokens":99999999999999999999}',
     ),
     at('json: long digits', () => `{"agent":"clerk","task":"x","max_tokens":${'9'.repeat(500_000)}}`),
     at('json: not UTF-8', () => Uint8Array.from([0x7b, 0x22, 0xc3, 0x28, 0xff, 0xfe, 0x22, 0x7d])),

@@ -13,8 +13,13 @@ const overHttp = (kind: string, body: (target: Target) => string): Attack => ({
 const depths = [200, 5000, 100_000]
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
-const initialize =
-  '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"hostile","version":"1"}}}\n'
+const initialize = (id: number, name: string): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } },
+  })
 
 /** The program that clients start themselves, between us and the server. It ends with its input. */
 function overStdio(target: Target, lines: readonly (string | Uint8Array)[]): Promise<Ending> {
@@ -43,7 +48,7 @@ function overStdio(target: Target, lines: readonly (string | Uint8Array)[]): Pro
               : 'served',
       )
     })
-    child.stdin.write(initialize)
+    child.stdin.write(`${initialize(0, 'hostile')}\n`)
     for (const line of lines) child.stdin.write(line)
     child.stdin.end()
   })
@@ -84,11 +89,7 @@ export const mcp: Family = {
         JSON.stringify({ agent_id: 'clerk', message: 'xoxb-'.repeat(20_000), timeout_ms: 5000 }),
       ),
     ),
-    overHttp(
-      'the name of a client',
-      () =>
-        `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":${JSON.stringify('\u001b[2J"\n'.repeat(20_000))},"version":"1"}}}`,
-    ),
+    overHttp('the name of a client', () => initialize(1, '\u001b[2J"\n'.repeat(20_000))),
     overHttp('many fields', () =>
       call(
         'buffer',

@@ -43,7 +43,15 @@ const helloOf = (target: Target, more: object = {}): string =>
     ...more,
   })
 const handshake = (path: string): string =>
-  `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`
+  [
+    `GET ${path} HTTP/1.1`,
+    'host: 127.0.0.1',
+    'upgrade: websocket',
+    'connection: upgrade',
+    'sec-websocket-version: 13',
+    'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==',
+    '',
+  ].join('\r\n')
 
 export const sockets: Family = {
   name: 'sockets',

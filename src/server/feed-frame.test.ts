@@ -26,7 +26,8 @@ test('an event is written once for all who listen, in both dialects', () => {
       '{"type":"event","seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}',
     )
   expect(frames.event(event).sse.toString()).toBe(
-    'id: 7\nevent: event\ndata: {"seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}\n\n',
+    'id: 7\nevent: event\n' +
+      'data: {"seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}\n\n',
   )
   expect(written).toBe(1)
   expect(frames.event(event).socket).toBe(frames.event(event).socket)
@@ -49,7 +50,9 @@ test('a delta is written once, has no number, and a newline in it stays on its l
   const delta: Delta = { session: 'ses_1', turn: 'turn_1', epoch: 1, step: 2, offset: 3, text: 'a\nb' }
   expect(frames.delta(delta)).toBe(frames.delta(delta))
   expect(frames.delta(delta).sse.toString()).toBe(
-    'event: delta\ndata: {"sessionId":"ses_1","session":"ses_1","turn":"turn_1","epoch":1,"step":2,"offset":3,"text":"a\\nb"}\n\n',
+    'event: delta\n' +
+      'data: {"sessionId":"ses_1","session":"ses_1","turn":"turn_1","epoch":1,"step":2,"offset":3,' +
+      '"text":"a\\nb"}\n\n',
   )
   expect(frames.delta({ ...delta, text: 'c' }).socket.toString()).toContain('"text":"c"')
 })

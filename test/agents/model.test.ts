@@ -58,7 +58,7 @@ test('a delegation through a real provider wire, from a configuration file', asy
   expect(fake.requests.length).toBe(3)
 })
 
-test('a child whose provider stalls: the caller is back at the deadline with what it had said, and no request stays open', async () => {
+test('a child whose provider stalls: the caller is back at the deadline, and no request stays open', async () => {
   const { line, fake } = await setup([
     handOver({ timeout_seconds: 1 }),
     { when: { system: 'child' }, text: 'one two three four five six', hang: 'middle' },

@@ -80,7 +80,7 @@ test('an agent calls a session that a program runs, and gets its answer', async 
   expect(await served.line.run('planner', 'ses_mine-one')).toMatchObject({ output: 'you said: from planner' })
 })
 
-test('a program uses tools with the authority of its turn, and its own calls keep their place in the tree', async () => {
+test('a program uses tools with the authority of its turn, and its calls keep their place', async () => {
   const { client } = await server({ agents: { helper: { script: [{ say: 'helped' }] } } })
   const host = client.host({
     agent: 'mine',
@@ -140,7 +140,7 @@ test('while its program is away a session queues what arrives, and works on it w
   })
 })
 
-test('a message or name that does not fit is told in words, and a session of another program cannot be answered for', async () => {
+test('a frame that does not fit is explained; nobody answers for a session of another program', async () => {
   const { client } = await server()
   const errors: { code: string; message: string }[] = []
   const host = client.host({ agent: 'planner', run: async () => 'x', onError: (error) => errors.push(error) })

@@ -55,7 +55,7 @@ async function turnOf({
   return ended?.type === 'turn.ended' ? ended : { outcome: 'none', output: '', error: null }
 }
 
-test('a session that the server refuses is refused to whoever added it, whether its shape is wrong or a rule says no; and it is not brought again', async () => {
+test('a session that the server refuses is refused to whoever added it, and is not brought again', async () => {
   const { host, errors } = await hosted()
   await expect(host.add({ id: 'not an id', cwd: tmpdir() })).rejects.toMatchObject({
     code: 'bad_input',
@@ -145,7 +145,7 @@ test('usage in fractions is counted as whole tokens', async () => {
   expect(await turnOf(w)).toMatchObject({ outcome: 'completed', output: 'fine', tokensUsed: 2 })
 })
 
-test('a session that its program cannot open fails what waits for it, and says why; another program is asked first, and later ones are asked again', async () => {
+test('a session that its program cannot open fails what waits for it; other programs are asked first', async () => {
   const w = await hosted({ opens: { cwd: tmpdir(), open: () => Promise.reject(new Error('no room')) } })
   const { sessionId } = await w.client.sessions.create({
     cwd: tmpdir(),
@@ -180,7 +180,7 @@ test('a session that its program cannot open fails what waits for it, and says w
   })
 })
 
-test('a use of a tool that the server cannot read, or that is too large, or whose turn is over, is answered', async () => {
+test('a tool use that is unreadable, too large, or of a turn that is over is answered', async () => {
   const answers: Json[] = []
   let late: () => Promise<unknown> = async () => undefined
   const w = await hosted({

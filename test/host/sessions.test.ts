@@ -5,129 +5,11 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
-import type { ScriptedTurn } from '../../src/adapters/scripted/run-function.ts'
-import { tielineClient, type TielineClient } from '../../src/client/client.ts'
-import type { HostAsk, HostConnection, HostOpening } from '../../src/client/host.ts'
-import type { Event } from '../../src/model/event.ts'
-import { openServer, type OpenServer } from '../../src/open-server.ts'
+import { expect, test } from 'vitest'
+import type { HostOpening } from '../../src/client/host.ts'
+import { server, program, as, readEvents } from '../kits/host.ts'
 
-const open: (() => Promise<void> | void)[] = []
-afterEach(async () => {
-  for (const close of open.splice(0).toReversed()) await close()
-})
-
-let goOn = (): void => undefined
-const agents = {
-  patient: {
-    tools: ['call_agent'],
-    allowSubAgentCalls: true,
-    script: async (turn: ScriptedTurn) => {
-      if (turn.task === 'hang')
-        await new Promise((_, reject) =>
-          turn.signal.addEventListener('abort', () => reject(turn.signal.reason)),
-        )
-      if (turn.task !== 'go') return 'patient'
-      await new Promise<void>((resolve) => (goOn = resolve))
-      return JSON.stringify(
-        (await turn.tool('call_agent', { agent_id: 'ses_mine-one', message: 'and you?' })).value,
-      )
-    },
-  },
-  helper: { description: 'helps', script: [{ say: 'helped' }] },
-  returner: {
-    tools: ['call_agent'],
-    allowSubAgentCalls: true,
-    script: [
-      {
-        when: { iteration: 1 },
-        tools: [{ name: 'call_agent', input: { agent_id: 'ses_mine-one', message: 'and you?' } }],
-      },
-      { say: '{{result.error}}' },
-    ],
-  },
-}
-
-async function server(): Promise<{ served: OpenServer; client: TielineClient; dataDir: string }> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tieline-host-'))
-  const served = await openServer({ dataDir, port: 0, agents })
-  open.push(() => served.close())
-  return { served, client: tielineClient({ url: served.url }), dataDir }
-}
-
-async function program(client: TielineClient, ask: Partial<HostAsk> = {}): Promise<HostConnection> {
-  const host = client.host({
-    agent: 'mine',
-    tools: [
-      'sub_agent',
-      'wait_for_call',
-      'read_output',
-      'send-message',
-      'send_agent_message',
-      'list-session',
-      'buffer',
-    ],
-    sessions: [
-      { id: 'one', cwd: tmpdir() },
-      { id: 'two', cwd: tmpdir() },
-    ],
-    run: async (turn) => `${turn.id} heard ${turn.task}`,
-    ...ask,
-  })
-  open.push(() => host.close())
-  await host.ready
-  return host
-}
-
-const as = (host: HostConnection, id: string): TielineClient => {
-  const taken = host.taken(id)
-  if (taken === null) throw new Error(`${id} is not known`)
-  return taken.client
-}
-
-async function eventsOf({ served }: { served: OpenServer }): Promise<Event[]> {
-  return (await served.line.store.read(0, {}, 10_000)).events.map(({ event }) => event)
-}
-
-test('between turns a session of a program uses tools as itself, with its own token, and its calls are on record below it', async () => {
-  const { client } = await server()
-  const mine = as(await program(client), 'one')
-  const { ok, value } = await mine.tools.use('sub_agent', {
-    agent_name: 'helper',
-    task: 'x',
-    background: true,
-  })
-  expect([ok, value]).toMatchObject([true, { agent_name: 'helper', outcome: null }])
-  const call = (value as { call_id: string }).call_id
-  expect(await mine.tools.use('wait_for_call', { call_id: call })).toMatchObject({
-    ok: true,
-    value: { output: 'helped', success: true },
-  })
-  expect(await mine.tools.use('read_output', { call_id: call })).toMatchObject({
-    ok: true,
-    value: { text: 'helped' },
-  })
-  const record = await client.calls.get(call)
-  expect(record).toMatchObject({ caller: 'agent_host-mine', depth: 1, path: ['agent_host-mine', 'helper'] })
-  expect(await client.sessions.get(record.callerSession)).toMatchObject({
-    kind: 'external',
-    parent: 'ses_mine-one',
-  })
-})
-
-test('where its calls stand is nobody to write to: it is neither listed nor found by a part of its id', async () => {
-  const { client } = await server()
-  await as(await program(client), 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
-  expect(
-    (await client.sessions.list()).sessions
-      .map(({ id }) => id)
-      .filter((id) => id.includes('mine'))
-      .toSorted(),
-  ).toEqual(['ses_mine-one', 'ses_mine-two'])
-  expect(await client.sessions.get('mine-one')).toMatchObject({ id: 'ses_mine-one' })
-})
-
-test('a token of one session does not act as another, and without a token nobody acts as a session that rests', async () => {
+test('a token of one session does not act as another, and nobody acts as a resting one without it', async () => {
   const { client } = await server()
   const mine = as(await program(client), 'one')
   await expect(
@@ -136,154 +18,6 @@ test('a token of one session does not act as another, and without a token nobody
   await expect(
     client.tools.use('sub_agent', { agent_name: 'helper', task: 'x' }, { session: 'ses_mine-one' }),
   ).rejects.toMatchObject({ code: 'not_allowed' })
-})
-
-test('whom a session of a program waits for cannot call it back (R5)', async () => {
-  const { client } = await server()
-  const { value } = await as(await program(client), 'one').tools.use('sub_agent', {
-    agent_name: 'returner',
-    task: 'x',
-    allow_nested_calls: true,
-  })
-  expect(value).toMatchObject({
-    output: expect.stringContaining('come back to an agent that is waiting for it') as string,
-  })
-})
-
-test('no ring of waits closes through a session of a program, across roots (R5)', async () => {
-  const { client } = await server()
-  const mine = as(await program(client, { tools: ['call_agent'] }), 'one')
-  // Another root is at work; our session asks it and waits behind that. Then that root calls our session.
-  const { sessionId } = await client.sessions.create({
-    cwd: tmpdir(),
-    agent: 'patient',
-    initialMessage: 'go',
-  })
-  const asked = mine.tools.use('call_agent', { agent_id: sessionId, message: 'and you?' })
-  await expect
-    .poll(async () =>
-      (await client.waits()).filter(({ kind }) => kind === 'call').map(({ target }) => target),
-    )
-    .toEqual([sessionId])
-  goOn()
-  expect(await client.sessions.wait(sessionId, { timeoutMs: 5000 })).toMatchObject({ isActive: false })
-  expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
-  await asked
-  expect(await client.waits()).toEqual([])
-})
-
-test('a wait of a session of a program is an edge, by tool and over HTTP: what it waits for cannot wait for it (R5)', async () => {
-  const { client } = await server()
-  const mine = as(await program(client, { tools: ['wait_for_session', 'call_agent'] }), 'one')
-  for (const wait of [
-    (id: string) => mine.tools.use('wait_for_session', { sessionId: id }).then(({ value }) => value),
-    (id: string) => mine.sessions.wait(id, { timeoutMs: 20_000 }),
-  ]) {
-    const { sessionId } = await client.sessions.create({
-      cwd: tmpdir(),
-      agent: 'patient',
-      parent: 'ses_mine-one',
-      initialMessage: 'go',
-    })
-    const waited = [wait(sessionId), wait(sessionId)]
-    await expect
-      .poll(async () => (await client.waits()).map(({ waiter, target }) => `${waiter} ${target}`))
-      .toEqual(expect.arrayContaining(['ses_mine-one ses_calls-mine-one', `ses_calls-mine-one ${sessionId}`]))
-    goOn()
-    expect(await Promise.all(waited)).toMatchObject([
-      { sessionId, isActive: false },
-      { sessionId, isActive: false },
-    ])
-    expect((await client.sessions.history(sessionId)).messages[1]?.text).toContain('would wait in a ring')
-    expect(await client.waits()).toEqual([])
-  }
-})
-
-test('while a turn of it runs, what a session of a program does with its own token is done in that turn: its depth, its path, its end', async () => {
-  const { client } = await server()
-  let answer = (): void => undefined
-  const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
-  const host = await program(client, { run: () => held })
-  const { sessionId } = await client.sessions.create({
-    cwd: tmpdir(),
-    agent: 'returner',
-    initialMessage: 'go',
-  })
-  await expect
-    .poll(async () => (await client.waits()).map(({ waiter, target }) => [waiter, target]))
-    .toEqual([[sessionId, 'ses_mine-one']])
-  const { value } = await as(host, 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
-  expect(await client.calls.get((value as { call_id: string }).call_id)).toMatchObject({
-    callerSession: 'ses_mine-one',
-    depth: 2,
-    path: ['returner', 'agent_host-mine', 'helper'],
-  })
-  const back = await as(host, 'one').tools.use('sub_agent', { agent_name: 'returner', task: 'y' })
-  expect(back.value).toMatchObject({
-    outcome: 'refused',
-    errors: [expect.stringContaining('come back to an agent that is waiting for it')],
-  })
-  const long = as(host, 'one').tools.use('sub_agent', { agent_name: 'patient', task: 'hang' })
-  await expect.poll(async () => (await client.waits()).length).toBe(2)
-  answer()
-  expect((await long).value).toMatchObject({ outcome: 'cancelled' })
-  await client.sessions.wait(sessionId, { timeoutMs: 5000 })
-})
-
-test("a turn that may not call on lends no more to the token of its session; what it sends is the turn's too", async () => {
-  const { served, client } = await server()
-  let answer = (): void => undefined
-  const held = new Promise<string>((resolve) => (answer = () => resolve('at last')))
-  const host = await program(client, {
-    run: () => held,
-    opens: { cwd: process.cwd(), open: async () => ({ id: 'made', cwd: tmpdir() }) },
-  })
-  // `allow_nested_calls` is false by default.
-  const called = client.calls.open({ agent: 'mine', task: 'work' })
-  await expect.poll(() => host.taken('made')).not.toBe(null)
-  const made = host.taken('made')
-  await expect.poll(async () => (await client.sessions.state(made?.sessionId ?? '')).isActive).toBe(true)
-  expect(
-    (await as(host, 'made').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })).value,
-  ).toMatchObject({ outcome: 'refused', errors: [expect.stringContaining('allow_nested_calls')] })
-  const { sessionId } = await client.sessions.create({ cwd: tmpdir(), agent: 'helper' })
-  await expect(
-    as(host, 'made').sessions.send(sessionId, {
-      message: 'psst',
-      source: 'agent',
-      fromSession: made?.sessionId ?? '',
-    }),
-  ).rejects.toMatchObject({ code: 'tool_disabled' })
-  answer()
-  expect(await called).toMatchObject({ output: 'at last' })
-  expect(
-    (await eventsOf({ served })).filter(
-      ({ type, session }) => type === 'message.sent' && session === sessionId,
-    ),
-  ).toEqual([])
-})
-
-test('calls that a session of a program made between its turns can be waited for in a turn, and the other way round', async () => {
-  const { client } = await server()
-  const answers: Record<string, unknown>[] = []
-  const host = await program(client, {
-    run: async (turn) => {
-      const call = turn.task.startsWith('call_') ? turn.task : ''
-      answers.push((await turn.tool('read_output', { call_id: call })).value as Record<string, unknown>)
-      return JSON.stringify((await turn.tool('sub_agent', { agent_name: 'helper', task: 'x' })).value)
-    },
-  })
-  const { value } = await as(host, 'one').tools.use('sub_agent', { agent_name: 'helper', task: 'x' })
-  await client.sessions.send('ses_mine-one', { message: (value as { call_id: string }).call_id })
-  const { lastMessage } = await client.sessions.wait('ses_mine-one', { timeoutMs: 5000 })
-  expect(answers).toMatchObject([{ text: 'helped' }])
-  expect(
-    (
-      await as(host, 'one').tools.use('read_output', {
-        call_id: (JSON.parse(lastMessage?.content ?? '{}') as { call_id: string }).call_id,
-      })
-    ).value,
-  ).toMatchObject({ text: 'helped' })
 })
 
 test("a tool that its agent was not given is refused in the tool's own shape", async () => {
@@ -379,7 +113,7 @@ test('a session has the title that its program gave it last', async () => {
   await host.add({ id: 'one', cwd: tmpdir(), title: 'About boats' })
   await host.add({ id: 'one', cwd: tmpdir() })
   expect(await client.sessions.get('ses_mine-one')).toMatchObject({ title: 'About boats' })
-  expect((await eventsOf({ served })).filter(({ type }) => type === 'session.renamed')).toHaveLength(1)
+  expect((await readEvents({ served })).filter(({ type }) => type === 'session.renamed')).toHaveLength(1)
 })
 
 test('a program brings only sessions of its own agent', async () => {
@@ -411,7 +145,7 @@ test('a spare program runs a session only when whoever has it is gone', async ()
   await expect.poll(() => ask('b')).toBe('second: b')
 })
 
-test('what a program does with tools of its own is written down where its session stands, that it began first', async () => {
+test('what a program does with its own tools is recorded in its session, the beginning first', async () => {
   const { served, client } = await server()
   const mine = as(await program(client), 'one')
   await mine.tools.trace('ses_mine-one', { key: 'c1', tool: 'bash', input: { command: 'false' } })
@@ -421,7 +155,7 @@ test('what a program does with tools of its own is written down where its sessio
     input: { command: 'false' },
     ended: { ok: false, output: 'exit 1', startedAt: 5 },
   })
-  expect((await eventsOf({ served })).filter(({ type }) => type.startsWith('step.'))).toMatchObject([
+  expect((await readEvents({ served })).filter(({ type }) => type.startsWith('step.'))).toMatchObject([
     {
       type: 'step.started',
       session: 'ses_mine-one',
@@ -443,7 +177,7 @@ test('what a program does with tools of its own is written down where its sessio
   await mine.tools.trace('ses_mine-one', { key: 'c9', tool: 'bash' })
   await mine.tools.trace('ses_mine-one', { key: 'c9', tool: 'bash' })
   expect(
-    (await eventsOf({ served })).flatMap((event) =>
+    (await readEvents({ served })).flatMap((event) =>
       event.type === 'step.started' || event.type === 'step.ended' ? [`${event.type} ${event.key}`] : [],
     ),
   ).toEqual(['step.started c1', 'step.ended c1', 'step.started c9'])

@@ -44,7 +44,8 @@ test('100 hostile keywords over 11 MB of conversation let the process answer mea
   const store = sqliteStore({ directory: ':memory:', now: () => 1000 })
   const keywords = Array.from({ length: 100 }, (_, index) => `${'a'.repeat(150 + (index % 40))}b${index}`)
   const insert = store.db.prepare(
-    `insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps) values ('ses_a', ?, 'user', 1, ?, 1, null, 'turn_1', 0)`,
+    `insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps)
+     values ('ses_a', ?, 'user', 1, ?, 1, null, 'turn_1', 0)`,
   )
   for (let n = 1; n <= 11; n += 1) insert.run(n, 'a'.repeat(1_000_000))
   let total = 0

@@ -24,7 +24,7 @@ async function served(agentsMadeMax: number) {
   return { line, url, make }
 }
 
-test('agents made by API are refused beyond the limit, many at once too; one that is deleted makes room, and a retry finds its own', async () => {
+test('agents made by API are refused beyond the limit; a deleted one makes room, a retry finds its own', async () => {
   const { url, make } = await served(20)
   const first = await make({ name: 'first' }, 'the-first')
   const answers = await Promise.all(

@@ -49,7 +49,7 @@ async function ask(schema: Json, says: string): Promise<{ answer: Answer; stallM
   return { answer: JSON.parse(output) as Answer, stallMs, ms: performance.now() - startedAt }
 }
 
-test('a pattern in output_schema that backtracks for ever ends its call as output_invalid, and the process answers meanwhile', async () => {
+test('a pattern that backtracks for ever ends its call as output_invalid, and the process answers', async () => {
   const { answer, stallMs, ms } = await ask({ type: 'string', pattern: '^(a+)+$' }, `"${'a'.repeat(45)}!"`)
   expect(answer).toMatchObject({
     success: false,
@@ -88,7 +88,7 @@ test.each([
   expect(ms).toBeLessThan(8000)
 })
 
-test('R10: a check that did not end in time is in the record, and a replay on a faster machine goes the same way', async () => {
+test('R10: a check that did not end in time is on record, and a faster replay goes the same way', async () => {
   const unfinished: SchemaCheck = { kind: 'unfinished', why: 'the check took too long' }
   let slow = true
   const checks: (string | null)[] = []

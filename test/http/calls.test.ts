@@ -36,7 +36,7 @@ test('a call by a tool that the configuration turned off is refused with its own
   expect((await get('/api/calls')).body.calls).toHaveLength(2)
 })
 
-test('calls are read page by page, newest first, each once, with the names of agents; nobody reads the log for it', async () => {
+test('calls are read page by page, newest first, each once, without reading the log', async () => {
   const served = await serve()
   const { post, get, line } = served
   const made = await exchangeOf(line.desks).createAgent({

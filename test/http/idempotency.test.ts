@@ -165,7 +165,7 @@ test.each([
   ['/api/calls', { agent: 'held', task: 'x' }, ''],
   ['/api/tools/sub_agent', { input: { agent_name: 'held', task: 'x' } }, 'value'],
 ])(
-  'the server is stopped while a client waits at %s: the call goes on at the next start, as the answer promises, and a retry gets its outcome',
+  'the server stops while a client waits at %s: the call goes on later, and a retry gets its outcome',
   async (path, body, field) => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tieline-stopped-'))
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))

@@ -116,7 +116,7 @@ describe('the rest', () => {
       expect((await askRaw(url, { path })).status).toBe(404)
   })
 
-  test('the description names every route, every reference in it leads somewhere, and the page to try it needs no other host', async () => {
+  test('the description names every route, its references resolve, and its page needs no other host', async () => {
     const { get } = await serve()
     const described = await get('/openapi.json')
     const { paths, components } = described.body as {
@@ -141,7 +141,7 @@ describe('the rest', () => {
     expect(page.text).not.toMatch(/(?:src|href)="https?:/)
   })
 
-  test('an unknown path is 404, a wrong method 405 with those that there are, a socket without an upgrade 426', async () => {
+  test('an unknown path is 404, a wrong method 405 with the right ones, a socket without upgrade 426', async () => {
     const { get, ask } = await serve()
     expectNo(await get('/api/nothing'), 404, 'not_found')
     expectNo(await ask('POST', '/api/nothing', { a: 1 }), 404, 'not_found')

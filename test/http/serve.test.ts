@@ -77,7 +77,7 @@ test('what an earlier process left goes on by itself, and one can wait for it', 
   })
 })
 
-test('a turn that blocks the whole process when it is resumed does so only after the server can be reached', async () => {
+test('a turn that blocks the process when it is resumed does so only after the server is reachable', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
   const seen: string[] = []
@@ -110,7 +110,7 @@ test('a data directory that cannot be made is refused at once', async () => {
   )
 })
 
-test('what the server itself knows reaches neither the log nor a warning: its tokens, what signs them, and keys', async () => {
+test('the tokens of the server, what signs them, and keys reach neither the log nor a warning', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-serve-'))
   const key = `hf_${'aBcDeFgH'.repeat(4)}xy`
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = key

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { serve } from '../kits/http.ts'
 
-test('other protocols over a socket are given who connects; a dead peer is dropped, and the rest are told when the server stops', async () => {
+test('other protocols learn who connects; dead peers are dropped, the rest hear that the server stops', async () => {
   const who: unknown[] = []
   const served = await serve({
     auth: 'tokens',

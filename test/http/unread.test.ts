@@ -16,7 +16,7 @@ function unread(port: number, path: string): Socket {
   return socket
 }
 
-test('a crowd that never reads is dropped as soon as all together hold too much, and a new connection is served', async () => {
+test('a crowd that never reads is dropped once it holds too much, and a new connection is served', async () => {
   const served = await serve({ limits: { bufferedBytesTotalMax: 2 * 1024 * 1024 } })
   await Promise.all(Array.from({ length: 20 }, (_, index) => served.line.run('big', `task ${index}`)))
   const dropped = (): number =>

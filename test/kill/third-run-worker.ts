@@ -51,8 +51,9 @@ exchangeOf(line.desks).subscribe(
   },
 )
 if (task !== undefined) {
-  const answer = await exchangeOf(line.desks)
-    .ask(session, task, { signal: new AbortController().signal, id: null, trace: null })
+  const answer = await line.desks
+    .as({})
+    .agents.ask(session, task)
     .catch(() => null)
   if (answer !== null && !('code' in answer)) console.log(`answered ${answer.ended.output}`)
   process.exit(0)

@@ -10,7 +10,6 @@ import type { MailAsk } from '../../src/runtime/kernel/mail-port.ts'
 import type { ToolUse } from '../../src/runtime/sessions/client-turn.ts'
 import type { CreateAgentAsk } from '../../src/runtime/sessions/agent-book.ts'
 import type { SessionsAsk } from '../../src/runtime/look/look.ts'
-import type { Delta } from '../../src/wire/log.ts'
 import type { TracedTool } from '../../src/wire/tools.ts'
 
 export type SendAsk = {
@@ -80,10 +79,6 @@ export const exchangeOf = (desks: Desks) => ({
   sessionView: (id: SessionId) => desks.as({}).sessions.get(id),
   archive: (id: SessionId) => desks.as({}).sessions.archive(id),
   adopt: (id: SessionId, parent: SessionId | null) => desks.as({}).sessions.adopt(id, parent),
-  async rename(id: SessionId, title: string): Promise<Refusal | null> {
-    const renamed = await desks.as({}).sessions.rename(id, title)
-    return isRefusal(renamed) ? renamed : null
-  },
   send(who: Who, { to, text, source, from, applet, delivery, inReplyTo, id, trace }: SendAsk) {
     const isTurn = who.kind === 'turn'
     return desks.as({ who, act: id, trace }).sessions.send(to, {
@@ -103,11 +98,6 @@ export const exchangeOf = (desks: Desks) => ({
     desks.as({ who, signal }).sessions.wait(id, timeoutMs),
   cancel: (id: SessionId, all: boolean, _cause: string, turn: TurnId | null = null) =>
     desks.as({}).sessions.cancel(id, { all, turn: given(turn) }),
-  ask: (
-    session: SessionId,
-    text: string,
-    { onDelta, ...how }: ToolUse & { onDelta?: (delta: Delta) => void },
-  ) => desks.as(use(how)).agents.ask(session, text, onDelta),
   mail: {
     send: (who: Who, ask: MailAsk, act: string | null, trace: string | null) =>
       desks
@@ -160,19 +150,9 @@ export const exchangeOf = (desks: Desks) => ({
       upTo: Number(page.upTo),
     }
   },
-  async waits() {
-    const waits = await desks.as({}).log.waits()
-    return isRefusal(waits) ? [] : waits.waits
-  },
   async questions() {
     const list = await desks.as({}).questions.list()
     return isRefusal(list) ? [] : list.questions
-  },
-  async notices(session: SessionId, limit: number) {
-    const inbox = await desks.as({}).mail.inbox(session)
-    return isRefusal(inbox)
-      ? []
-      : inbox.notices.slice(-limit).map((one) => ({ ...one, seq: Number(one.seq) }))
   },
   answer: (question: string, answer: 'allow' | 'deny') => desks.as({}).questions.answer(question, answer),
   agents: async () => (await desks.as({}).agents.list()).agents,
@@ -180,7 +160,6 @@ export const exchangeOf = (desks: Desks) => ({
   hostAgent: (ask: { name: string; description: string; tools: readonly string[] }) =>
     desks.as({}).agents.connect(ask),
   agent: (id: string) => desks.as({}).agents.get(id),
-  deleteAgent: (id: string) => desks.as({}).agents.delete(id),
   async agentSession(id: string): Promise<SessionId | Refusal> {
     const main = await desks.as({}).agents.session(id)
     return isRefusal(main) ? main : main.session

@@ -5,7 +5,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Asked, type Piece, type Said, wires, type WireName } from './fake-model-wires.ts'
+import { wires, type WireName } from './fake-model-wires.ts'
+import type { Asked, Piece, Said } from './fake-wires/wire.ts'
 
 export type FakeRule = {
   /** All that is given must fit. `result` looks at the last tool result, `request` counts requests from 1. */

@@ -31,10 +31,24 @@ const answer = (...content: ContentBlock[]): CallToolResult => ({ content })
 /** Every keyword that a list of tools must not lose on its way. */
 const wideSchema = JSON.parse(`{
   "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-  "$defs": { "address": { "$anchor": "addressDef", "type": "object", "properties": { "street": { "type": "string" }, "city": { "type": "string" } } } },
-  "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" }, "contactMethod": { "type": "string", "enum": ["phone", "email"] }, "phone": { "type": "string" }, "email": { "type": "string" } },
+  "$defs": {
+    "address": {
+      "$anchor": "addressDef",
+      "type": "object",
+      "properties": { "street": { "type": "string" }, "city": { "type": "string" } }
+    }
+  },
+  "properties": {
+    "name": { "type": "string" },
+    "address": { "$ref": "#/$defs/address" },
+    "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+    "phone": { "type": "string" },
+    "email": { "type": "string" }
+  },
   "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
-  "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] }, "then": { "required": ["phone"] }, "else": { "required": ["email"] },
+  "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+  "then": { "required": ["phone"] },
+  "else": { "required": ["email"] },
   "additionalProperties": false
 }`) as Tool['inputSchema']
 

@@ -135,7 +135,8 @@ const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(level
 test.each([
   [
     'deep arguments',
-    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sub_agent","arguments":{"agent_name":"echo","task":"x","input":${nested(100_000)}}}}`,
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sub_agent","arguments":' +
+      `{"agent_name":"echo","task":"x","input":${nested(100_000)}}}}`,
   ],
   ['a deep id', `{"jsonrpc":"2.0","id":${nested(100_000)},"method":"ping"}`],
   ['deep metadata', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":${nested(3000)}}}`],

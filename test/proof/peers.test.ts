@@ -106,7 +106,7 @@ test('the same task handed down unchanged is refused', async () => {
   expect((await w.events('call.refused')).map(({ event }) => event.refusal.code)).toEqual(['task_repeated'])
 })
 
-test('agents wait for each other and stall silently: the closing edge is refused with its path, also over three roots', async () => {
+test('agents that wait for each other do not stall: the closing edge is refused with its path', async () => {
   const next: Record<string, string> = { a: 'b', b: 'c', c: 'a' }
   const ask: ScriptedFunction = async (turn) => {
     if (turn.task !== 'go') return 'fine'

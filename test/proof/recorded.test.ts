@@ -1,4 +1,7 @@
-/** A log that was recorded on another machine replays here with the same hash: `npm start` was exported there, and is in the repository. */
+/**
+ * A log that was recorded on another machine replays here with the same hash: `npm start` was exported there,
+ * and is in the repository.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -18,7 +21,7 @@ const recordedHashes = [
   '5751613c322deab48a0e0ec310d726610491360098083cdfc562972ff86186e4',
 ]
 
-test('the three agents of the demo, recorded elsewhere, do the same again here, without model, tools or network', async () => {
+test('the three agents of the demo, recorded elsewhere, do the same again here', async () => {
   const log = await openLog({
     dataDir: ':memory:',
     from: readFileSync(file, 'utf8'),

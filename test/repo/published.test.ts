@@ -84,8 +84,9 @@ test('the server with its page and the description of its API', async () => {
 })
 
 test('an older Node says what is needed, or hands over to the one that npm has put beside it', async () => {
-  const versions = '{ ...process.versions, node: "20.1.2" }'
-  const older = `data:text/javascript,Object.defineProperty(process, "versions", { value: ${versions} })`
+  const pretend =
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.2" } })'
+  const older = `data:text/javascript,${pretend}`
   const asked = (): Promise<{ stdout: string }> =>
     run(process.execPath, ['--import', older, program, '--version'], { cwd: work, env })
   await expect(asked()).rejects.toMatchObject({

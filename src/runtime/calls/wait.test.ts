@@ -45,7 +45,7 @@ test('R5: an agent that waits for a session that waits for it comes back at once
   expect(w.clock.now() - 1_800_000_000_000).toBeLessThan(5000)
 })
 
-test('R5: of two waits for one session the edge stays until the last is over, also where the first ended because what it waited for did', async () => {
+test('R5: of two waits for one session the edge stays until the last is over', async () => {
   const edges: number[] = []
   const count = (): number =>
     edges.push(

@@ -7,7 +7,7 @@ import { isDirectory } from '../kernel/is-directory.ts'
 import { send } from '../mail/send.ts'
 import { createSession } from '../sessions/sessions.ts'
 import { type Asker } from './asker.ts'
-import { type Gate } from './gate.ts'
+import { refuseOpening, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 export async function create(
@@ -24,10 +24,14 @@ export async function create(
   if (!isDirectory(cwd)) return badInput('cwd', cwd, 'a directory that exists')
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
-  if (asked.agent === externalAgent.name) return createExternal(parts, asked, parent, act)
+  // Only the user opens a place for a program outside; for everybody else there is no such agent.
+  if (asked.agent === externalAgent.name && who.kind === 'user')
+    return createExternal(parts, asked, parent, act)
   const name = asked.agent ?? book.names()[0]
   const agent = name === undefined ? undefined : book.resolve?.(name)
   if (agent === undefined) return agentUnknown(name ?? '', book.names())
+  const refusal = refuseOpening(runtime, sender, agent)
+  if (refusal !== null) return refusal
   const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
   const to = { agent: agent.name, cwd, title, model, parent }
   if (initialMessage === undefined) {

@@ -3,17 +3,19 @@
  * stands for the act is theirs to use. A model that uses a tool and a program that asks over HTTP pass the same
  * checks, so no door can do what another could not.
  */
-import { externalAgent } from '../../model/agent.ts'
+import { readWorld } from '../mail/sender.ts'
+import { externalAgent, type Agent } from '../../model/agent.ts'
 import { fullAuthority, mayUse } from '../../model/authority.ts'
-import type { SessionRow } from '../../model/facts.ts'
+import type { SendFacts, SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
-import { resolveActor, type Actor } from '../sessions/actor.ts'
+import { openSession } from '../../model/send.ts'
+import type { Tool } from '../kernel/ports.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import { findSession } from '../look/look.ts'
-import type { Tool } from '../kernel/ports.ts'
 import type { Sender } from '../mail/sender.ts'
+import { type Actor, resolveActor } from '../sessions/actor.ts'
 import { createSession } from '../sessions/sessions.ts'
 import { readState } from '../look/state.ts'
 import { refuseAsker, type Asker, type Who } from './asker.ts'
@@ -86,6 +88,14 @@ async function findResting({ runtime }: DeskParts, who: Who): Promise<Actor | nu
   return session === null || agent == null ? null : { kind: 'client', session, agent }
 }
 
+/** For what leaves the session at once: a default may keep drafts, but a lock that does is in the way. */
+export async function admitNow(gate: Gate, fields: object): Promise<object | Refusal> {
+  const asked: object = await gate.admit('send-message', fields)
+  return !isRefusal(asked) && 'draft' in asked && asked.draft === true
+    ? gate.admit('send-message', { ...fields, draft: false })
+    : asked
+}
+
 /** The external session of a client, made at first use: one for each kind of client. */
 export async function clientSession(
   runtime: Runtime,
@@ -119,6 +129,31 @@ async function findSender(parts: DeskParts, who: Who): Promise<Sender | Refusal>
   const actor = await findActor(parts, who)
   if (isRefusal(actor) || actor.kind === 'turn') return actor
   return { kind: 'client', session: actor.session.id, agent: actor.agent }
+}
+
+/** Where no turn acts, no flow holds anything against it. */
+const noFlow: SendFacts = {
+  sender: null,
+  target: { session: null, running: null, runnerAlive: false, queued: 0, next: null },
+  callback: false,
+  descendants: 0,
+  messagesLastMinute: 0,
+  oldestMessageAt: null,
+  flowStartedAt: 0,
+}
+
+/**
+ * A program between its turns needs the same leave as in one. A turn is judged in the transaction that opens
+ * the session, where its facts are.
+ */
+export function refuseOpening(runtime: Runtime, sender: Sender, agent: Agent | undefined): Refusal | null {
+  if (sender.kind !== 'client' || agent === undefined) return null
+  return openSession(
+    { targetAgent: agent },
+    agent.name,
+    noFlow,
+    readWorld(runtime, sender, runtime.clock.now()),
+  )
 }
 
 /**

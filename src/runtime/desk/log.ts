@@ -34,7 +34,12 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
     async flow(id) {
       const flow = await readFlow(runtime, id)
       if (flow === null || !(await gate.sees(flow.root.session))) return null
-      return who.kind === 'user' ? flow : { ...flow, calls: await seenCalls(gate, flow.calls) }
+      if (who.kind === 'user') return flow
+      return {
+        ...flow,
+        calls: await pickSeen(gate, flow.calls, (call) => [call.callerSession, call.targetSession]),
+        messages: await pickSeen(gate, flow.messages, ({ from, session }) => [from, session]),
+      }
     },
     async flowEvents(id, { after, limit }) {
       const page = await readFlowEvents(runtime.store, id, after ?? 0, limit)
@@ -81,16 +86,19 @@ async function seesRoot({ runtime }: DeskParts, gate: Gate, flow: string): Promi
   return first !== undefined && gate.sees(first.session)
 }
 
-async function seenCalls(gate: Gate, calls: Flow['calls']): Promise<Flow['calls']> {
-  const seen: Flow['calls'] = []
-  for (const call of calls) {
-    const sessions = [call.callerSession, call.targetSession] as (SessionId | null)[]
-    for (const session of sessions)
-      if (session !== null && (await gate.sees(session))) {
-        seen.push(call)
+/** Those of which one side may be seen. */
+async function pickSeen<T>(
+  gate: Gate,
+  all: readonly T[],
+  sides: (one: T) => readonly (string | null)[],
+): Promise<T[]> {
+  const seen: T[] = []
+  for (const one of all)
+    for (const session of sides(one))
+      if (session !== null && (await gate.sees(session as SessionId))) {
+        seen.push(one)
         break
       }
-  }
   return seen
 }
 

@@ -10,8 +10,8 @@ import { recordOfMessage } from '../mail/mail-record.ts'
 import { releaseMail, releasing, reviseMail } from '../mail/drafts.ts'
 import { sendMail, type Writer } from '../mail/mail.ts'
 import { readAll } from '../kernel/scope.ts'
-import { andThen, onlyUser, refuseAsker, type Asker } from './asker.ts'
-import type { Gate } from './gate.ts'
+import { andThen, onlyUser, refuseAsker, type Asker, type Who } from './asker.ts'
+import { admitNow, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 export type MailPlace = { before?: number | undefined }
@@ -57,7 +57,7 @@ export const mailDesk = (parts: DeskParts, asker: Asker, gate: Gate): MailDesk =
 })
 
 const showMessage = (parts: DeskParts, asker: Asker, id: string): Promise<MessageRecord | Refusal> =>
-  andThen(findMail(parts.runtime, resolveReader(parts, asker), id), recordOfMessage)
+  andThen(findMail(parts.runtime, readerFor(asker.who), id), recordOfMessage)
 
 function writing(
   parts: DeskParts,
@@ -103,14 +103,15 @@ function writing(
         ),
       ),
     release: (id, { from, ifUpdatedAt } = {}) =>
-      admitted(from, { id, draft: false }, (as) =>
-        andThen(changer(as, id), (by) => releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })),
+      andThen(speaker(from), (as) =>
+        andThen(admitNow(as, { id }), () =>
+          andThen(changer(as, id), (by) => releaseMail(runtime, by, { id, read: ifUpdatedAt ?? null })),
+        ),
       ),
     decline: (id, { from } = {}) =>
       andThen(speaker(from), (as) =>
         andThen(as.admit('buffer', {}), async () => {
-          const reader = resolveReader(parts, { ...asker, who: as.who })
-          return (await declineMail(runtime, reader, id)) ?? showMessage(parts, asker, id)
+          return (await declineMail(runtime, readerFor(as.who), id)) ?? showMessage(parts, asker, id)
         }),
       ),
   }
@@ -123,7 +124,8 @@ function reading(
 ): Omit<MailDesk, 'send' | 'revise' | 'release' | 'decline'> {
   const { runtime } = parts
   const { who, act } = asker
-  const reader = resolveReader(parts, asker)
+  const reader = readerFor(who)
+  const notATurn = (): Refusal | null => (who.kind === 'turn' ? refuseAsker(who, 'read mail') : null)
   return {
     inbox: (session, { replies } = {}) =>
       andThen(gate.find(session), (row) =>
@@ -141,8 +143,9 @@ function reading(
           return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
         }),
       ),
-    get: (id) => showMessage(parts, asker, id),
-    thread: (id, { after } = {}) =>
+    get: async (id) => notATurn() ?? showMessage(parts, asker, id),
+    thread: async (id, { after } = {}) =>
+      notATurn() ??
       andThen(readThread(runtime, reader, id, after ?? 0, threadPerPage), ({ messages, next }) => ({
         messages: messages.map(recordOfMessage),
         next,
@@ -152,21 +155,21 @@ function reading(
         ? (onlyUser(who, 'see all drafts') ?? draftPage(parts, null, before))
         : andThen(gate.find(session), (row) => draftPage(parts, row, before)),
     async deadLetters({ before } = {}) {
-      if (who.kind === 'turn') return refuseAsker(who, 'see dead letters')
+      const refusal = notATurn()
+      if (refusal !== null) return refusal
       const dead = toPage(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
       return who.kind === 'user'
         ? dead
-        : { ...dead, messages: dead.messages.filter((one) => one.from === who.session) }
+        : { ...dead, messages: dead.messages.filter((one) => one.from === reader.session) }
     },
   }
 }
 
-function resolveReader({ runtime }: DeskParts, { who }: Asker): Reader {
-  if (who.kind === 'user') return { session: null, running: null }
-  if (who.kind === 'session') return { session: who.session, running: null }
-  const running = runtime.running.get(who.turn) ?? null
-  return { session: running?.row.session ?? 'ses_', running }
-}
+/** A turn reads its mail with its tools, and nothing here: no session has the id that stands for it. */
+const readerFor = (who: Who): Reader => ({
+  session: who.kind === 'user' ? null : who.kind === 'session' ? who.session : 'ses_',
+  running: null,
+})
 
 const withoutUndefined = <T extends object>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T

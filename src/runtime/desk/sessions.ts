@@ -29,7 +29,7 @@ import {
 } from '../sessions/sessions.ts'
 import { readState, untilResting } from '../look/state.ts'
 import { andThen, onlyUser, refuseAsker, type Asker } from './asker.ts'
-import { findActor, type Gate } from './gate.ts'
+import { admitNow, findActor, refuseOpening, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 import { create } from './create-session.ts'
 import { sendTo } from './send-to-session.ts'
@@ -132,7 +132,7 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
       found(id, async (row) => ({
         cancelled: await cancel(parts, asker, row.id, all, (turn as TurnId | undefined) ?? null),
       })),
-    fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row.id, ask)),
+    fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row, ask)),
   }
 }
 
@@ -168,17 +168,19 @@ async function fork(
   { runtime }: DeskParts,
   { who, act }: Asker,
   gate: Gate,
-  from: SessionId,
+  from: SessionRow,
   { back, messageId }: { back?: number | undefined; messageId?: string | undefined },
 ): Promise<ForkedSession | Refusal> {
-  const admitted = await gate.admit('send-message', { fork: back ?? true })
+  const admitted = await admitNow(gate, { fork: back ?? true })
   if (isRefusal(admitted)) return admitted
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
+  const refusal = refuseOpening(runtime, sender, runtime.agents.get(from.agent))
+  if (refusal !== null) return refusal
   const parent =
     who.kind === 'session' ? who.session : sender.kind === 'turn' ? sender.running.row.session : null
   const row = await forkSession(runtime, sender, {
-    from,
+    from: from.id,
     back: back ?? null,
     messageId: messageId ?? null,
     parent,

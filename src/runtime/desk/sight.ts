@@ -43,6 +43,7 @@ export function createSight(store: Sessions, who: Who): Sight | null {
   if (who.kind === 'user') return null
   const own = who.kind === 'session' ? who.session : null
   const remembered = new Map<SessionId, boolean>()
+  let moved: Event | null = null
   const recall = (session: SessionId): boolean | null =>
     session === own ? true : (remembered.get(session) ?? null)
   const remember = (session: SessionId, seen: boolean): boolean => {
@@ -52,6 +53,11 @@ export function createSight(store: Sessions, who: Who): Sight | null {
   }
   return {
     known(event) {
+      // One that was adopted is looked up again, and so are those below it; once, while it is looked up.
+      if (event.type === 'session.adopted' && event !== moved) {
+        moved = event
+        remembered.clear()
+      }
       const known = recall(event.session)
       if (known !== null || event.type !== 'session.created') return known
       // A new session says itself where it belongs.

@@ -1,6 +1,7 @@
 /** Tools at a door: which an asker is offered, and one use of one. */
+import type { Sender } from '../mail/sender.ts'
 import { fullAuthority } from '../../model/authority.ts'
-import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import type { TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { agentUnknown, isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -20,7 +21,7 @@ import { sendTo, spawn, stateNamed } from '../sessions/session-acts.ts'
 import { untilResting } from '../look/state.ts'
 import { refusedAnswer } from '../turns/run-tool.ts'
 import type { Asker, Who } from './asker.ts'
-import { findActor, isOffered, notOffered } from './gate.ts'
+import { findActor, isOffered, notOffered, refuseOpening } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
@@ -70,7 +71,7 @@ export async function useTool(
   return tool.run(input, {
     ...clientContext(runtime, actor),
     signal: use.signal,
-    acts: clientActs(runtime, actor.session, use),
+    acts: clientActs(runtime, actor, use),
     stepKey: use.id ?? runtime.ids.next(),
     shownTokens: runtime.limits.resultShownTokens,
   })
@@ -97,7 +98,7 @@ async function refuseHere(
     signal: use.signal,
     shownTokens: runtime.limits.resultShownTokens,
   }
-  if (tool.effect !== 'call') return refuse({ acts: clientActs(runtime, client.session, use), stepKey: '' })
+  if (tool.effect !== 'call') return refuse({ acts: clientActs(runtime, client, use), stepKey: '' })
   return inOwnTurn(runtime, client, { tool: name, input }, use, async (turn) => {
     const running = runtime.running.get(turn)
     return running === undefined
@@ -145,19 +146,21 @@ function clientContext(runtime: Runtime, { session, agent }: Client): TurnContex
 
 const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
 
-function clientActs(runtime: Runtime, session: SessionRow, use: ToolUse): Acts {
+function clientActs(runtime: Runtime, client: Client, use: ToolUse): Acts {
+  const { session, agent } = client
   const { signal } = use
+  const sender: Sender = { kind: 'client', session: session.id, agent }
   return {
     call: needsTurn,
     refuse: needsTurn,
     waitForCall: (call, timeoutMs) => waitAsClient(runtime, session.id, call, timeoutMs, signal),
     readOutput: (call, offset, limit) => readOutput(runtime, session.id, call, offset, limit),
-    send: (to, text) => sendTo(runtime, { kind: 'client', session: session.id }, to, text, use.id),
-    spawn: (request) => spawnFor(runtime, session, request, use.id),
+    send: (to, text) => sendTo(runtime, sender, to, text, use.id),
+    spawn: (request) => spawnFor(runtime, client, sender, request, use.id),
     ...createMailActs(
       runtime,
       session,
-      { sender: { kind: 'client', session: session.id }, session, trace: use.trace, cwd: session.cwd },
+      { sender, session, trace: use.trace, cwd: session.cwd },
       { session: session.id, running: null },
       () => use.id,
     ),
@@ -172,11 +175,15 @@ function clientActs(runtime: Runtime, session: SessionRow, use: ToolUse): Acts {
 /** A client outside has no definition of its own to spawn: the first agent stands in. */
 async function spawnFor(
   runtime: Runtime,
-  session: SessionRow,
+  { session }: Client,
+  sender: Sender,
   request: Parameters<Acts['spawn']>[0],
   id: string | null,
 ): ReturnType<Acts['spawn']> {
-  const agent = request.agent ?? (session.kind === 'external' ? runtime.agents.names()[0] : session.agent)
-  if (agent === undefined) return { code: 'agent_unknown', agent: '', known: [] }
-  return spawn(runtime, { kind: 'client', session: session.id }, session, { ...request, agent }, id)
+  const name = request.agent ?? (session.kind === 'external' ? runtime.agents.names()[0] : session.agent)
+  if (name === undefined) return { code: 'agent_unknown', agent: '', known: [] }
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  return (
+    refuseOpening(runtime, sender, agent) ?? spawn(runtime, sender, session, { ...request, agent: name }, id)
+  )
 }

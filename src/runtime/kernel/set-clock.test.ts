@@ -6,7 +6,7 @@ import { valueOf, world } from '../../../test/kits/world.ts'
 const hourMs = 3_600_000
 const jumps = [-hourMs, 3 * hourMs, -1000, 1000] as const
 
-test('the rate of calls: after the clock went back an hour, the hour before does not count as the last minute', async () => {
+test('after the clock went back an hour, the hour before does not count as the last minute', async () => {
   const w = await world({
     agents: {
       boss: {

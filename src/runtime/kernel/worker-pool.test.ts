@@ -27,7 +27,7 @@ function makePool(options: Partial<PoolOptions> = {}) {
   return { ...pool, run, threads: () => pool.threads(), close: () => pool.close() }
 }
 
-test('W1: an order that never ends is stopped at its deadline, the main thread goes on, and the next order is answered', async () => {
+test('W1: an order that never ends is stopped at its deadline, and the next one is answered', async () => {
   const pool = makePool()
   expect(await pool.run('echo')).toMatchObject({ kind: 'answer' })
   const stall = await longestStall(async () =>
@@ -38,7 +38,7 @@ test('W1: an order that never ends is stopped at its deadline, the main thread g
   await pool.close()
 })
 
-test('W1: a fault, a thread that goes away and one that fills its memory are outcomes, and the pool goes on', async () => {
+test('W1: a fault, a thread that exits and one that fills its memory are outcomes', async () => {
   const pool = makePool()
   expect(await pool.run('throw')).toEqual({ kind: 'broken', why: 'it broke' })
   expect(await pool.run('exit')).toEqual({ kind: 'broken', why: 'its thread ended' })

@@ -58,7 +58,7 @@ async function conversations(secret = 'nothing'): Promise<World> {
   return w
 }
 
-test('a flow is exported with the conversations that it was shown, and nothing else; it replays elsewhere with the same hash', async () => {
+test('a flow is exported with the conversations that it was shown, and replays with the same hash', async () => {
   const w = await conversations()
   const flow = await flowOf(w)
   const here = await replayed(w, flow)
@@ -110,7 +110,7 @@ test('secrets are gone, the same one has the same mark everywhere, and what is l
   expect((await replayed(w, flow, await imported(text))).hash).toBe(there.hash)
 })
 
-test('a file that is damaged, changed, newer or no export at all is refused before anything is written, and so is a log that is not empty', async () => {
+test('a damaged, changed or newer file is refused before anything is written, and so is a full log', async () => {
   const w = await conversations()
   const { text } = await exported(w, await flowOf(w))
   const [first = '', ...rest] = text.trimEnd().split('\n')

@@ -27,7 +27,7 @@ test('a busy session queues what was accepted for it, and the record says so unt
   expect((await w.events('turn.ended')).map(({ event }) => event.output)).toEqual(['did first', 'did second'])
 })
 
-test('accept takes the oldest, the newest, an id, or else a place in the list from 1; what is not there is said', async () => {
+test('accept takes the oldest, the newest, an id, or a place in the list from 1', async () => {
   const w = await mailWorld()
   const [b, c] = [await w.open('coder'), await w.open('coder')]
   for (const id of ['one', '2', 'three', 'four', 'five'])
@@ -115,7 +115,7 @@ test('deleting a session makes dead letters of what waits for it, and tells who 
   })
 })
 
-test('a child that a call made gets mail while the call is pending; what it left unread dies, found by looking', async () => {
+test('a child that a call made gets mail while the call is pending; what it left unread dies', async () => {
   const w = await mailWorld({
     agents: {
       planner: {
@@ -148,7 +148,7 @@ test('a child that a call made gets mail while the call is pending; what it left
   ).toMatchObject({ code: 'session_unknown' })
 })
 
-test('what is declined is not accepted any more, and its sender is told; a queued one that is cancelled counts as declined', async () => {
+test('what is declined is not accepted any more, and its sender learns of it', async () => {
   const w = await mailWorld({
     agents: {
       coder: {
@@ -177,7 +177,7 @@ test('what is declined is not accepted any more, and its sender is told; a queue
   expect(await w.exchange.mail.message(as(x), 'b')).toMatchObject({ status: 'declined' })
 })
 
-test('a client outside has an inbox: what agents write to it waits until it is fetched, and opens no turn', async () => {
+test('a client outside has an inbox: mail waits there until it is fetched, and opens no turn', async () => {
   const w = await mailWorld()
   const [x, a] = [await w.open('external'), await w.open('planner')]
   expect(await w.use(a, 'send_agent_message', { sessionId: x, message: 'done' })).toMatchObject({

@@ -5,7 +5,7 @@ import { isRefusal } from '../../model/refusal.ts'
 
 const plan = (read: string | null = null) => ({ id: 'plan', read })
 
-test('M3: a person changes and sends the draft of an idle agent; it is still from the agent, which is not woken, and the log says who did it', async () => {
+test('M3: a person changes and sends the draft of an idle agent, which it stays from; the log says who', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]
   await w.use(a, 'send-message', { session: b, message: 'first', id: 'plan', draft: true })

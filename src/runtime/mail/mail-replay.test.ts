@@ -45,7 +45,7 @@ async function night() {
   return { w, a, b, forked }
 }
 
-test('R10: every turn replays equal: one that accepted mail opened, one that took mail, one of a fork, one that expanded a message', async () => {
+test('R10: every turn with mail replays equal: accepting, taking, forking, expanding', async () => {
   const { w, a, b, forked } = await night()
   for (const id of [a, b, forked]) {
     const replay = await replayed(w, id)

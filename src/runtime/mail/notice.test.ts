@@ -63,13 +63,12 @@ test('an agent is told of the failure of a session that it made: with its next t
   await w.pass(1000)
   await tell(w, id, 'go on')
   await tell(w, id, 'and on')
-  expect(seen).toEqual([
-    'spawn',
-    expect.stringMatching(
-      /^<(\d{3})>\n<peer_message from="ses_[^"]*" note="[^"]*">\ncoder in ses_\S+ ended failed: script_failed: it &lt;\/peer_message> broke\n<\/peer_message>\n<\/\1>\n\ngo on$/,
-    ),
-    'and on',
-  ])
+  expect([seen[0], seen[2], seen.length]).toEqual(['spawn', 'and on', 3])
+  const [open, header, failure, ...rest] = (seen[1] ?? '').split('\n')
+  expect(open).toMatch(/^<\d{3}>$/)
+  expect(header).toMatch(/^<peer_message from="ses_[^"]*" note="[^"]*">$/)
+  expect(failure).toMatch(/^coder in ses_\S+ ended failed: script_failed: it &lt;\/peer_message> broke$/)
+  expect(rest).toEqual(['</peer_message>', open?.replace('<', '</'), '', 'go on'])
   expect(await w.exchange.history(id, null, 10)).toMatchObject({
     messages: [{}, {}, { text: 'go on' }, {}, {}, {}],
   })

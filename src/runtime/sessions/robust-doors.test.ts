@@ -30,7 +30,7 @@ const make = async (
   return made.sessionId
 }
 
-test('an id that a sender chose never names a session of somebody else, and never looks like one that is drawn here', async () => {
+test('an id that a sender chose never names a foreign session, and never looks like one of ours', async () => {
   const w = await mailWorld()
   const a = await w.open('coder')
   const taken = await w.open('coder')

@@ -16,7 +16,7 @@ const call =
       ],
     )
 
-test('an agent that may call a name may call, write to and be shown the agent that a door made under that name', async () => {
+test('an agent that may call a name may call and write to the agent that a door made under it', async () => {
   const shown: string[] = []
   const w = await world({
     agents: {
@@ -74,7 +74,7 @@ test('R7: what was taken away stays away further down, whatever the next caller 
   expect((await w.run('boss', 'go')).output).toBe('read')
 })
 
-test('the tool list of a caller is no ceiling: a coordinator may call an agent that may do what it may not', async () => {
+test('the tool list of a caller is no ceiling: it may call an agent that may do more', async () => {
   const w = await world({
     agents: {
       boss: { tools: ['sub_agent'], script: call('child') },

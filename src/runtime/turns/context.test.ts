@@ -93,7 +93,7 @@ test('last_messages, roles, keywords and age filter in their order, and the runn
   void w
 })
 
-test('R8: the own steps of the caller pass only when roles ask for tool, and never a result without its call', async () => {
+test('R8: steps of the caller pass only when roles ask for tool, and never a result without its call', async () => {
   const { ask } = await conversation(['alpha'])
   await ask({ context: { last_messages: 2 } })
   expect((await ask({ context: { last_messages: 2 } })).history.every(({ steps }) => steps === null)).toBe(
@@ -119,7 +119,7 @@ test('R8: messages are dropped whole, oldest first, within the token budget, and
   expect(dropped).toBe(4)
 })
 
-test('a context that is over its budget without any message is refused with the numbers, and zero is zero', async () => {
+test('a context over its budget without any message is refused with the numbers, and zero is zero', async () => {
   const { w, raw } = await conversation([])
   await raw({ max_context_tokens: 5 })
   await raw({ max_context_tokens: 0 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countWords, entry, memorySteps, toolSpec, turnInput } from '../../../test/kits/turns.ts'
+import { entry, memorySteps, turnInput } from '../../../test/kits/turns.ts'
 import { boundaryFor, framePeer } from '../../model/frame.ts'
 import { ProviderFault } from '../kernel/faults.ts'
 import { usageEstimator } from './estimate-usage.ts'
@@ -16,13 +16,16 @@ import {
 const estimate = usageEstimator(() => 0)
 
 const usage = { input: 10, output: 5, estimated: false }
+
 const say = (text: string): LoopAnswer => ({ text, toolCalls: [], usage, finish: 'stop' })
+
 const call = (...names: string[]): LoopAnswer => ({
   text: '',
   toolCalls: names.map((name, index) => ({ id: `${name}-${index}`, name, input: { index } })),
   usage,
   finish: 'tool-calls',
 })
+
 const never = new AbortController().signal
 
 /** Answers in order, and keeps what it was asked. */
@@ -82,7 +85,7 @@ describe('runLoop', () => {
     })
   })
 
-  it('runs the tools of one answer at the same time, records them in order, and gives the results back in order', async () => {
+  it('runs the tools of one answer at the same time, and records and returns them in order', async () => {
     const gate = Promise.withResolvers<void>()
     let running = 0
     const slow = async () => {
@@ -275,47 +278,5 @@ describe('runLoop', () => {
     ])
     const framed = ask.asked[0]?.messages[2]
     expect(framed?.role === 'user' ? framed.text.match(/<\/peer_message>/g) : null).toHaveLength(1)
-  })
-})
-
-describe('usageEstimator', () => {
-  it('counts each message of a turn once, also over many requests', () => {
-    const counted: string[] = []
-    const estimate = usageEstimator((text) => {
-      counted.push(text)
-      return countWords(text)
-    })
-    const messages: LoopMessage[] = [{ role: 'user', text: 'one two' }]
-    const request: ModelRequest = {
-      system: 'be good',
-      messages,
-      tools: [toolSpec('a')],
-      maxOutputTokens: null,
-      iteration: 1,
-      idempotencyKey: 'k',
-    }
-    const first = estimate(request, 'three', [])
-    messages.push(
-      { role: 'assistant', text: 'three', toolCalls: [] },
-      { role: 'tool', id: '1', name: 'a', ok: true, value: 'four five six' },
-    )
-    const second = estimate(request, '', [{ id: '2', name: 'a', input: { q: 1 } }])
-    expect(second.input - first.input).toBe(4)
-    expect(first).toMatchObject({ output: 1, estimated: true })
-    expect(second.output).toBeGreaterThan(0)
-    expect(counted.filter((text) => text === 'one two' || text === 'be good')).toHaveLength(2)
-  })
-
-  it('takes the count of an entry from the log', () => {
-    const estimate = usageEstimator(countWords)
-    const request: ModelRequest = {
-      system: '',
-      messages: [{ role: 'user', text: 'one two', tokens: 77 }],
-      tools: [],
-      maxOutputTokens: null,
-      iteration: 1,
-      idempotencyKey: 'k',
-    }
-    expect(estimate(request, '', []).input).toBe(77)
   })
 })

@@ -52,7 +52,7 @@ test('a tool under ask waits for a person, who is told who asks, for what, on wh
   expect(await w.exchange.questions()).toEqual([])
 })
 
-test('the first answer counts, a second one learns what it was; a no tells the model so, and the tool does not run', async () => {
+test('the first answer counts; after a no the tool does not run, and the model is told', async () => {
   const w = await world({ agents: { coder: careful }, tools: [danger], asks: true })
   const run = w.ask('coder', 'x')
   await w.rest()

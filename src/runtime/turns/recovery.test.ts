@@ -77,7 +77,7 @@ test('R10: after the death of a node another takes the turn over and goes on fro
   void run
 })
 
-test('a write that was announced and has no result is not repeated: the model is told that it may have run', async () => {
+test('an announced write without a result is not repeated: the model learns that it may have run', async () => {
   const effects: string[] = []
   let hang = true
   const risky: Tool = {
@@ -101,7 +101,7 @@ test('a write that was announced and has no result is not repeated: the model is
   expect(ended?.event.output).toContain('may have run')
 })
 
-test('R6: a node that comes back from a freeze cannot commit anything for a turn that another has taken over', async () => {
+test('R6: a node that comes back from a freeze commits nothing for a turn that another took over', async () => {
   const asked: string[] = []
   const release: (() => void)[] = []
   const gate = (): Promise<void> => new Promise((resolve) => release.push(resolve))
@@ -127,7 +127,7 @@ test('R6: a node that comes back from a freeze cannot commit anything for a turn
   expect(w.faults).toEqual([])
 })
 
-test('a caller whose node died gets the answer of its child when it is run again, and the call is not made twice', async () => {
+test("a caller whose node died gets its child's answer when it runs again, without a second call", async () => {
   let slow = true
   const child: ScriptedFunction = async (turn) => {
     if (slow) await new Promise(() => undefined)
@@ -151,7 +151,7 @@ test('a caller whose node died gets the answer of its child when it is run again
   expect(roots.map(({ event }) => event.output)).toEqual(['got child done'])
 })
 
-test('R4: a call whose node died ends at its deadline by the sweep of another, with what its recorded steps said', async () => {
+test('R4: a call whose node died ends at its deadline, with what its recorded steps said', async () => {
   const child: ScriptedFunction = async (turn) => {
     await turn.think('first')
     await turn.think('second')

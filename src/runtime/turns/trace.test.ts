@@ -32,7 +32,7 @@ const agents = {
 }
 const incoming = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-test('without an exporter the incoming trace is handed on as it came, down the tree; without one nothing is', async () => {
+test('without an exporter the incoming trace is handed down the tree as it came', async () => {
   const w = await world({ agents, tools: [outside] })
   const made = await w.exchange.createSession(
     { kind: 'user' },

@@ -1,0 +1,46 @@
+import { usageEstimator } from './estimate-usage.ts'
+import { describe, expect, it } from 'vitest'
+import { countWords, toolSpec } from '../../../test/kits/turns.ts'
+import { type LoopMessage, type ModelRequest } from './loop.ts'
+
+describe('usageEstimator', () => {
+  it('counts each message of a turn once, also over many requests', () => {
+    const counted: string[] = []
+    const estimate = usageEstimator((text) => {
+      counted.push(text)
+      return countWords(text)
+    })
+    const messages: LoopMessage[] = [{ role: 'user', text: 'one two' }]
+    const request: ModelRequest = {
+      system: 'be good',
+      messages,
+      tools: [toolSpec('a')],
+      maxOutputTokens: null,
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    const first = estimate(request, 'three', [])
+    messages.push(
+      { role: 'assistant', text: 'three', toolCalls: [] },
+      { role: 'tool', id: '1', name: 'a', ok: true, value: 'four five six' },
+    )
+    const second = estimate(request, '', [{ id: '2', name: 'a', input: { q: 1 } }])
+    expect(second.input - first.input).toBe(4)
+    expect(first).toMatchObject({ output: 1, estimated: true })
+    expect(second.output).toBeGreaterThan(0)
+    expect(counted.filter((text) => text === 'one two' || text === 'be good')).toHaveLength(2)
+  })
+
+  it('takes the count of an entry from the log', () => {
+    const estimate = usageEstimator(countWords)
+    const request: ModelRequest = {
+      system: '',
+      messages: [{ role: 'user', text: 'one two', tokens: 77 }],
+      tools: [],
+      maxOutputTokens: null,
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    expect(estimate(request, '', []).input).toBe(77)
+  })
+})

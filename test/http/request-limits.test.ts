@@ -1,0 +1,92 @@
+/** Requests that are too many, too large or broken, and what every answer carries. */
+import { describe, expect, test } from 'vitest'
+import { mintSessionToken } from '../../src/server/identity.ts'
+import { listen, serve } from '../kits/http.ts'
+import { readRefusal, talkTo } from '../kits/refused.ts'
+
+describe('limits', () => {
+  test('too many requests of one client are refused with when to come back, and others are not', async () => {
+    const { get, secret, open } = await serve({ limits: { requestsPerMinute: 5 } })
+    const headers = { authorization: `Bearer ${mintSessionToken(secret, await open('external'))}` }
+    for (let n = 0; n < 5; n += 1) expect((await get('/health')).status).toBe(200)
+    const refused = await get('/health')
+    expect(readRefusal(refused)).toEqual([429, 'rate_limited'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await get('/api/agents', headers)).status).toBe(200)
+  })
+
+  test('a body that is too large, broken or of another length is refused in the one shape', async () => {
+    const { url, post } = await serve({ limits: { bodyBytesMax: 1000 } })
+    expect(readRefusal(await post('/api/sessions', { cwd: 'x'.repeat(2000) }))).toEqual([413, 'too_large'])
+    expect(readRefusal(await post('/api/sessions', '{"cwd":'))).toEqual([400, 'bad_input'])
+    expect(readRefusal(await post('/api/sessions', '[]'))).toEqual([400, 'bad_input'])
+    expect(readRefusal(await post('/api/sessions', '{"cwd":"/tmp","__proto__":{"agent":"echo"}}'))).toEqual([
+      400,
+      'bad_input',
+    ])
+    expect(
+      (
+        await post(
+          '/api/calls',
+          '{"agent":"echo","task":"x","input":{"deep":{"__proto__":{"isAdmin":true}}}}',
+        )
+      ).body.error,
+    ).toMatchObject({ code: 'bad_input', field: 'body' })
+    const latin1 = await fetch(`${url}/api/calls`, {
+      method: 'POST',
+      body: Buffer.from('{"agent":"echo","task":"caf\xe9"}', 'latin1'),
+    })
+    expect([latin1.status, ((await latin1.json()) as { error: { message: string } }).error.message]).toEqual([
+      400,
+      expect.stringContaining('not UTF-8'),
+    ])
+    const chunked = await fetch(`${url}/api/sessions`, {
+      method: 'POST',
+      body: new Blob(['"', 'x'.repeat(5000), '"']).stream(),
+      duplex: 'half',
+    } as RequestInit)
+    expect([chunked.status, ((await chunked.json()) as { error: { code: string } }).error.code]).toEqual([
+      413,
+      'too_large',
+    ])
+  })
+
+  test('what is not HTTP, comes too slowly, or has too much in its headers is answered in the one shape', async () => {
+    const { server } = await serve({ limits: { headersMsMax: 50 } })
+    const talk = (text: string): Promise<string> => talkTo(server.port, text)
+    expect(await talk('nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
+    expect(
+      await talk(`GET / HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
+    ).toMatch(/^HTTP\/1\.1 431 [\s\S]*"code":"headers_too_large"/)
+    expect(await talk('GET / HTTP/1.1\r\nhost: ')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/)
+  })
+
+  test('every answer has the headers that keep it in its place', async () => {
+    const { get } = await serve()
+    for (const path of ['/api/agents', '/api/nothing', '/', '/docs', '/health']) {
+      const { headers } = await get(path)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+      expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+      expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+      expect(headers.get('permissions-policy')).toContain('camera=()')
+      expect(headers.get('x-powered-by')).toBeNull()
+      expect(headers.get('server')).toBeNull()
+    }
+    expect((await get('/api/agents')).headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('no token is ever logged', async () => {
+    const { get, url, logged, secret, open } = await serve({ auth: 'tokens', token: 'hunter2hunter2' })
+    const session = mintSessionToken(secret, await open('external'))
+    await get('/api/agents?token=hunter2hunter2', { authorization: 'Bearer hunter2hunter2' })
+    await get('/api/agents', { 'x-tieline-session-token': session })
+    await get('/nothing;token=hunter2hunter2?token=hunter2hunter2')
+    await get('/api/agents', { origin: 'http://evil.example', authorization: 'Bearer hunter2hunter2' })
+    await (await listen(url, '?token=hunter2hunter2')).close()
+    expect(logged.length).toBeGreaterThan(3)
+    expect(JSON.stringify(logged)).not.toContain('hunter2')
+    expect(JSON.stringify(logged)).not.toContain(session)
+  })
+})
