@@ -52,7 +52,7 @@ import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import { systemIds } from './runtime/kernel/system-ids.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
-import { transactionsOf } from './store/transactions.ts'
+import { readTransactions } from './store/log-row.ts'
 import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { doorTools, standardTools } from './tools/standard.ts'
@@ -353,7 +353,7 @@ const logOf = (store: SqliteStore, clock: Clock, ports: () => Promise<ReplayPort
     const explanation = await explainStall(store, id, clock.now())
     return { ...explanation, text: explanationText(explanation) }
   },
-  export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
+  export: (id) => exportLog(store, readTransactions(store.db), { id, version, env: process.env }),
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]

@@ -79,8 +79,6 @@ export type Activation = {
 export type TurnFacts = { turn: TurnRow; session: SessionRow }
 
 export type OpenFacts = {
-  /** A call with this id already, from an earlier try of the same request. */
-  known: boolean
   caller: TurnFacts
   /** Those that the caller blocks on: what goes on in the background is none of them. */
   openCalls: number

@@ -14,7 +14,6 @@ import {
   ended,
   keysOf,
   opened,
-  refused,
   rested,
   running,
   sent,
@@ -233,14 +232,6 @@ function opening(fresh: Fresh): void {
       callsLastMinute: 0,
       oldestCallAt: null,
     })
-  })
-
-  test('a call that was opened or refused before is known', async () => {
-    const { store } = await fresh()
-    await append(store, ...running('a'), ...called('a', 'b'), refused('ses_a', 'turn_a', 'call_no'))
-    expect((await openFacts(store, 'call_b', 'turn_a', null))?.known).toBe(true)
-    expect((await openFacts(store, 'call_no', 'turn_a', null))?.known).toBe(true)
-    expect((await openFacts(store, 'call_new', 'turn_a', null))?.known).toBe(false)
   })
 
   test('R11: the target shows how many inputs wait for it', async () => {

@@ -83,7 +83,6 @@ export function permitted(): Case {
       context: { tokens: 100 },
     },
     facts: {
-      known: false,
       caller: { turn: turnRow(), session: sessionRow() },
       openCalls: 9,
       descendants: 99,

@@ -152,7 +152,6 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
         }
   const rate = refusal?.code === 'rate_limited' ? refusal : null
   return {
-    known: false,
     caller: {
       turn: {
         ...row,
