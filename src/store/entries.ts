@@ -72,7 +72,6 @@ type Statements = ReturnType<typeof statementsFor>
 type Plan = {
   /** Where its entries stand, newest first. */
   segments: readonly Segment[]
-  total: number
   user: boolean
   assistant: boolean
   /** Entries with steps pass too. One that passes for them alone leaves its text behind. */
@@ -89,17 +88,12 @@ type Plan = {
   newestAt: number
 }
 
-function makePlan(
-  segments: readonly Segment[],
-  total: number,
-  { filter, now, tokensMax }: EntrySelect,
-): Plan {
+function makePlan(segments: readonly Segment[], { filter, now, tokensMax }: EntrySelect): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
   // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
   const lower = keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null
   return {
     segments,
-    total,
     lastMax,
     tokensMax,
     user: roles?.includes('user') ?? true,
@@ -259,7 +253,7 @@ function* selectInSlices(
 ): Generator<undefined, EntryPage> {
   const sql = statementsFor(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
-  const plan = makePlan(listSegments(db, session, total), total, select)
+  const plan = makePlan(listSegments(db, session, total), select)
   const dropped = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
   const entries: Entry[] = []
   const walk = startWalk(db, sql, plan, entries)
