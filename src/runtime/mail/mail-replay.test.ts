@@ -59,7 +59,11 @@ test('R10: every turn replays equal: one that accepted mail opened, one that too
 
 test('a fork is exported with what it shares, and replays from the file', async () => {
   const { w, forked } = await night()
-  const { text } = await exportLog(w.store, readTransactions(w.store.db), { id: forked, version: '0', env: {} })
+  const { text } = await exportLog(w.store, readTransactions(w.store.db), {
+    id: forked,
+    version: '0',
+    env: {},
+  })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
   await importLog(readExport(text), {
