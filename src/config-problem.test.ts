@@ -39,11 +39,13 @@ test.each([
   ],
   [
     '[providers.x]\nkind = "openai-compatible"',
-    'providers.x.baseURL: nothing was given, but the URL of the server, such as "http://127.0.0.1:11434/v1", is needed.',
+    'providers.x.baseURL: nothing was given, but the URL of the server, ' +
+      'such as "http://127.0.0.1:11434/v1", is needed.',
   ],
   [
     '[agents."a b"]\n',
-    'agents.a b: this name is not right: letters, digits, "_", "-" and ".", at most 64, starting with a letter or digit are needed.',
+    'agents.a b: this name is not right: letters, digits, "_", "-" and ".", at most 64, ' +
+      'starting with a letter or digit are needed.',
   ],
   ['[agents.a]\ntools = "read"', 'agents.a.tools: "read" was given, but a list is needed.'],
   ['[agents.a]\ntools = ["read", 1]', 'agents.a.tools[1]: 1 was given, but a text is needed.'],
@@ -91,7 +93,8 @@ test.each(['acp', 'opencode', 'a2a'])(
   async (driver) => {
     const message = await loadProblems(`[agents.claude]\ndriver = "${driver}"\ncommand = ["npx"]`)
     expect(message).toBe(
-      `${join(cwd, 'tieline.toml')}: agents.claude.driver: this version does not have the driver "${driver}" yet; it has model, scripted, host.`,
+      `${join(cwd, 'tieline.toml')}: agents.claude.driver: this version does not have the driver ` +
+        `"${driver}" yet; it has model, scripted, host.`,
     )
   },
 )

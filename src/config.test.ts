@@ -101,7 +101,7 @@ test('the documented example is read as it stands, without a warning', async () 
   })
 })
 
-test("the working directory comes before the user's configuration directory, and XDG_CONFIG_HOME before ~/.config", async () => {
+test("the working directory comes before the user's own, and XDG_CONFIG_HOME before ~/.config", async () => {
   await writeFile(join(home, '.config', 'tieline', 'tieline.json'), '{ "server": { "port": 1 } }')
   expect((await load()).config.server.port).toBe(1)
   await writeFile(join(root, 'xdg', 'tieline', 'tieline.toml'), 'server.port = 2')

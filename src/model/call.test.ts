@@ -168,7 +168,7 @@ test('where two rules are broken, the one that is documented first is the refusa
   }
 })
 
-test('R11: a call that would make one more session than the flow may is refused, after the open calls and before the rate', () => {
+test('R11: a call that makes one session too many is refused, after the open calls and before the rate', () => {
   const full = withFacts(withRequest(permitted(), { fresh: true, session: 'ses_new' }), {
     descendants: 100,
     target: null,

@@ -201,7 +201,7 @@ const next: Record<MessageStatus, readonly MessageStatus[]> = {
   dead: [],
 }
 
-test('M1–M5: whatever comes in whatever order, no message is lost, doubled, accepted twice, changed by another, or answered by whom it was not for', () => {
+test('M1–M5: in any order, no message is lost, doubled, accepted twice, or changed or answered by another', () => {
   fc.assert(
     fc.property(acts, (chosen) => {
       const post = new Post()

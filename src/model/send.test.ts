@@ -217,7 +217,7 @@ const broken: [string, string, (one: Case) => Case][] = [
 
 test.each(broken)('%s: %s', (code, _why, change) => expect(judge(change(allowed()))).toMatchObject({ code }))
 
-test('a reply to whoever made the sender needs no leave and adds no depth, also at the limit; but it needs a live turn', () => {
+test("a reply to the sender's maker needs no permission and adds no depth; but it needs a live turn", () => {
   const deep = sender(facts(allowed(), { callback: true }), {
     grant: { ...grantOf(allowed()), depth: 5, authority: { tools: ['read'], nested: false } },
   })

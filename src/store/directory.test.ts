@@ -113,11 +113,14 @@ test('a second opener in the same process is refused, and the directory is free 
   await second.close()
 })
 
-test('a log of the first format is brought to the present one, with whoever waits and what was written down', async () => {
+test('a log of the first format is brought to the present one, with its waits and what was traced', async () => {
   const { directory, file } = scratch()
   const db = new DatabaseSync(file)
   db.exec(
-    `${migrations[0] ?? ''}; insert into log_sessions values ('ses_a', 1); insert into waits values ('ses_a', 'ses_b', 'turn_a', 5); insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]'); pragma application_id = ${applicationId}; pragma user_version = 1`,
+    `${migrations[0] ?? ''}; insert into log_sessions values ('ses_a', 1);
+    insert into waits values ('ses_a', 'ses_b', 'turn_a', 5);
+    insert into log values (1, 0, '[{"type":"step.started","session":"ses_a","turn":null,"key":"k"}]');
+    pragma application_id = ${applicationId}; pragma user_version = 1`,
   )
   db.close()
   const store = sqliteStore({ directory, now })
@@ -134,14 +137,11 @@ test('a log of the first format is brought to the present one, with whoever wait
 test('a log of a newer version is refused with both versions, and left as it is', async () => {
   const { directory, file } = await filled()
   withPragma(file, `pragma user_version = ${migrations.length + 1}`)
-  expect(refusalOf(directory)).toMatch(
-    new RegExp(
-      `newer Tieline \\(its format is ${migrations.length + 1}, this one knows ${migrations.length}\\)\\. Update Tieline`,
-    ),
-  )
+  const formats = `its format is ${migrations.length + 1}, this one knows ${migrations.length}`
+  expect(refusalOf(directory)).toContain(`newer Tieline (${formats}). Update Tieline`)
 })
 
-test('a log of a newer version whose last process was killed is refused and left as it is, write-ahead log included', async () => {
+test('a log of a newer version whose last process was killed is left as it is, write-ahead log included', async () => {
   const { directory, file } = await killed()
   const db = new DatabaseSync(file)
   db.exec(`pragma user_version = ${migrations.length + 1}`)
@@ -201,7 +201,7 @@ test('a log with flipped bytes in the middle is refused, and left as it is', asy
   expect(refusalOf(directory)).toMatch(/damaged|cannot be read/)
 })
 
-test('a log with flipped bytes whose last process was killed is refused and left as it is, write-ahead log included', async () => {
+test('a log with flipped bytes whose last process was killed is left as it is, write-ahead log included', async () => {
   const filledOnce = await filled()
   const store = sqliteStore({ directory: filledOnce.directory, now })
   await append(store, created('ses_b'))

@@ -69,7 +69,7 @@ test('an age bounds the search, and what is older counts as too old', () => {
   expect(countDropped(page)).toEqual({ age: 399, keywords: 600 })
 })
 
-test('a keyword too short for the index is looked for in the newest two thousand, and the rest is said to be unsearched', () => {
+test('a keyword too short for the index is searched in the newest two thousand; the rest is unsearched', () => {
   const db = makeHistory(many(5000, { 41: 'qz', 4000: 'Qz' }))
   const page = select(db, { keywords: ['qz'] })
   expect(numbers(page)).toEqual([4000])

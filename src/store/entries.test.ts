@@ -74,7 +74,7 @@ test('the filters apply in the order age, roles, keywords, last, budget, and eac
   expect(page.total).toBe(8)
 })
 
-test('the last messages are the last that passed the other filters, and everything older counts as dropped by it', () => {
+test('the last messages are the last that passed the other filters; all older ones count as dropped', () => {
   const page = select(makeHistory(said), { roles: ['user'], keywords: ['deploy'], last_messages: 2 })
   expect(numbers(page)).toEqual([5, 7])
   expect(countDropped(page)).toEqual({ roles: 2, last: 4 })

@@ -146,7 +146,7 @@ test('tries get rarer up to five seconds, and a store that fails again at once i
   expect(pauses.at(-1)).toBe(5000)
 })
 
-test('a log that is moved away while it is in use is noticed before anybody is told yes, and is not made anew', async () => {
+test('a log that is moved away while in use is noticed before the next yes, and not made again', async () => {
   const directory = scratch()
   const { store, later } = opened(directory)
   onTestFinished(() => store.close())

@@ -63,7 +63,7 @@ test('R10: whatever happens, the live views are the fold of the log, and a rebui
   )
 })
 
-test('R7: a turn with a budget counts what its running calls hold and its stopped ones used, on all levels', async () => {
+test('R7: a turn with a budget counts what its running calls hold and its stopped ones used', async () => {
   await fc.assert(
     fc.asyncProperty(acts, async (chosen) => {
       const store = memory()

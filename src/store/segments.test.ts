@@ -19,13 +19,15 @@ function fresh(): DatabaseSync {
 
 function makeSession(db: DatabaseSync, id: string, from: { session: string; entries: number } | null): void {
   db.prepare(
-    `insert into sessions (id, agent, kind, cwd, title, created_at, fork_of, fork_n) values (?, 'a', 'persistent', '/', '', 0, ?, ?)`,
+    `insert into sessions (id, agent, kind, cwd, title, created_at, fork_of, fork_n)
+      values (?, 'a', 'persistent', '/', '', 0, ?, ?)`,
   ).run(id, from?.session ?? null, from?.entries ?? 0)
 }
 
 function say(db: DatabaseSync, session: string, said: readonly Said[], first: number): void {
   const insert = db.prepare(
-    'insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps) values (?, ?, ?, ?, ?, 1, null, ?, ?)',
+    `insert into entries (session, n, role, at, text, tokens, sender, turn, has_steps)
+      values (?, ?, ?, ?, ?, 1, null, ?, ?)`,
   )
   said.forEach(({ text, at, steps }, index) => {
     const n = first + index

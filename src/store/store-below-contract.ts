@@ -63,7 +63,7 @@ function waiting(fresh: Fresh): void {
     expect(await path(store, 'turn_a', 'ses_b')).toBeNull()
   })
 
-  test('R5: where two turns of a session wait for one, each has its own edge, and the end of one leaves the other', async () => {
+  test('R5: two turns of a session that wait for one have an edge each, and end one by one', async () => {
     const { store } = await fresh()
     for (const name of ['a', 'b']) await append(store, ...running(name))
     await append(
@@ -172,7 +172,7 @@ const held = async (store: Store, turn: TurnId): Promise<number | undefined> =>
   (await store.turn(turn))?.tokensBelow
 
 function tokens(fresh: Fresh): void {
-  test('R7: a call holds its tokens until its turn has stopped, then what it used stays, with all below it', async () => {
+  test('R7: a call holds its tokens until its turn has stopped; then what it and those below used stays', async () => {
     const { store } = await fresh()
     await append(
       store,
@@ -228,7 +228,7 @@ function returnedTokens(fresh: Fresh): void {
     expect(await held(store, 'turn_a')).toBe(0)
   })
 
-  test('R7: what a never started call held is given back on all levels when its caller ends in the same transaction', async () => {
+  test('R7: what a never started call held is given back on all levels when its caller ends with it', async () => {
     const { store } = await fresh()
     await append(
       store,

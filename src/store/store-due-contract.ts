@@ -36,7 +36,7 @@ function due(fresh: Fresh): void {
       opened({ from: 'ses_a', in: 'turn_a', call: `call_${name}`, to: `ses_${name}`, deadline }),
     ] as const
 
-  test('R4: a pending call is due at its deadline and not before, the oldest first, and no more once it has ended', async () => {
+  test('R4: a pending call is due from its deadline on, the oldest first, until it has ended', async () => {
     const { store } = await fresh()
     await append(
       store,
@@ -110,7 +110,7 @@ function dueTurns(fresh: Fresh): void {
     expect((await store.due(0, 10)).sessions).toEqual(['ses_a'])
   })
 
-  test('R4: a running turn is due at its own deadline, also after it was told to stop, and not once it has ended', async () => {
+  test('R4: a running turn is due from its own deadline on, cancelled or not, until it has ended', async () => {
     const { store } = await fresh()
     const sessions: SessionId[] = ['ses_a', 'ses_b']
     for (const session of sessions)

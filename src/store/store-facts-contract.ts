@@ -208,7 +208,7 @@ function opening(fresh: Fresh): void {
 }
 
 function openingKeys(fresh: Fresh): void {
-  test('R11: calls of the last minute are counted over the flow, whoever asks, and leave the count when they are a minute old', async () => {
+  test('R11: calls of the last minute are counted over the whole flow, until they are a minute old', async () => {
     const { store, clock } = await fresh()
     const start = clock.now()
     await append(store, ...running('a'), ...called('a', 'b'))
