@@ -29,9 +29,7 @@ type WrittenAgent = {
   script?: unknown
 }
 
-/**
- * Values below these keys may be secrets that somebody put into the wrong place, so they are never repeated.
- */
+/** Values below these keys may be misplaced secrets, so they are never repeated. */
 const secretKeys: ReadonlySet<PropertyKey> = new Set(['apiKeyEnv', 'env', 'headers', 'args'])
 
 const keyPath = (path: readonly PropertyKey[]): string =>
@@ -167,10 +165,7 @@ function shown(given: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }
 
-/**
- * An agent whose driver is not here gets that one problem: its other keys belong to a schema that this
- * version does not have.
- */
+/** An agent whose driver is missing gets that one problem: this version has no schema for its other keys. */
 export function withoutAbsentDrivers(raw: unknown): { rest: unknown; problems: string[] } {
   if (!isTable(raw) || !isTable(raw['agents'])) return { rest: raw, problems: [] }
   const problems: string[] = []

@@ -40,10 +40,7 @@ const ProviderName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, "_", "-" and "."')
 
-/**
- * An agent as it is written: without its name, with the two older spellings, and with the rules of a scripted
- * one, which its driver reads.
- */
+/** An agent as it is written: without its name, with two older spellings and the script for its driver. */
 const AgentEntry = Agent.omit({ name: true }).extend({
   allowSubAgentCalls: z.boolean().optional(),
   maxDepth: z.number().int().min(0).optional(),
@@ -244,10 +241,7 @@ function makeAgent(name: string, entry: AgentEntry): Agent {
   })
 }
 
-/**
- * The environment wins over the file. Directories of the file are relative to it, those of the environment to
- * the working directory.
- */
+/** The environment wins over the file; its directories are relative to `cwd`, those of the file to the file. */
 function withEnvironment(config: Config, base: string, { cwd, env, home }: ConfigSource): Config {
   const port = nonEmpty(env['TIELINE_PORT'])
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))

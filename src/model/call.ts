@@ -224,10 +224,7 @@ function grantCall(
   return { grant, deadline: now + Math.max(0, timeoutMs) }
 }
 
-/**
- * What a call holds of its caller's budget: what was asked for or configured, else half of what is left (or
- * what it needs to begin), so that siblings can run too.
- */
+/** What a call holds of its caller's budget: by default half of what is left, so that siblings can run too. */
 function reserve(wanted: number | undefined, left: number | null, needed: number): number | null {
   if (left === null) return wanted ?? null
   return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))

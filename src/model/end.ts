@@ -113,9 +113,7 @@ export function endCall(
   return goesOn ? events : [...events, ...stopTurn(turn, outcome, cause)]
 }
 
-/**
- * A turn is told to stop. Its call and everything below end now; the turn itself when its driver has stopped.
- */
+/** Its call and everything below end now; the turn itself ends when its driver has stopped. */
 export function cancelTurn(
   { turn }: TurnFacts,
   below: readonly BelowRow[],

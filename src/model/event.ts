@@ -66,19 +66,14 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/**
- * What a session was told since its last turn, given to the turn that this opens; `upTo` is the number of the
- * last of them.
- */
+/** Notices since the session's last turn, for the turn that this opens; `upTo` is the number of the last. */
 export const Notices = z.strictObject({
   upTo: z.number().int(),
   texts: z.array(z.strictObject({ about: z.string(), text: z.string() })),
 })
 export type Notices = z.infer<typeof Notices>
 
-/**
- * Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back.
- */
+/** Whom a draft is for: an existing session, a new one, or a fork of the sender's some messages back. */
 export const MailTarget = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('session'), session: SessionId }),
   z.strictObject({ kind: z.literal('new') }),
@@ -90,10 +85,7 @@ const threeDigits = z.string().regex(/^\d{3}$/)
 /** Of the frames in the prompt that this opens; left out by 0.1.0, whose frames had none. */
 const boundary = threeDigits.optional()
 
-/**
- * A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing
- * else.
- */
+/** A message as it was sent. It never changes, so that it can be delivered from this alone. */
 const letter = {
   message: MessageId,
   flow: FlowId,

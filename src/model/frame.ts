@@ -21,10 +21,7 @@ export type Boundary = string | null
 const boundaries = 900
 export const boundaryFrom = (number: number): string => String(100 + (number % boundaries))
 
-/**
- * For what has no recorded boundary of its own: the same at every time, so that a provider's cache of the
- * conversation holds.
- */
+/** For what has no recorded boundary: always the same, so that a provider's cache of the conversation holds. */
 export function boundaryFor(...names: readonly (string | number)[]): string {
   let sum = 0
   for (const char of fingerprint(names.join('\n'))) sum = (sum * 31 + char.charCodeAt(0)) % 1_000_003

@@ -25,10 +25,7 @@ export const sameMessage = (a: MessageId, b: MessageId): boolean => idSuffix(a) 
 /** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
 export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(idSuffix(id))
 
-/**
- * When a message was written or changed: the clock counts milliseconds; the number of the event makes the
- * rest, so that what happened later is later.
- */
+/** A time in nanoseconds: the number of the event makes the last digits, so that later events are later. */
 export const millisToNanos = (at: Millis, seq: number): string =>
   (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
 
@@ -70,9 +67,7 @@ export function changeable(known: MessageRow, author: SessionId | 'user'): Refus
   return known.status === 'draft' ? null : { code: 'message_already_sent', message: known.id }
 }
 
-/**
- * Begins a draft, or changes one. The same act again, or a change that changes nothing, records nothing (M5).
- */
+/** Begins a draft, or changes one. The same act again, or a change of nothing, records nothing (M5). */
 export function draftMessage(known: MessageFacts | null, author: Author, draft: Draft): Event[] | Refusal {
   const place = {
     session: author.session,
@@ -253,10 +248,7 @@ export function taken(known: MessageRow): Refusal {
 
 export type Which = { kind: 'oldest' } | { kind: 'newest' } | { kind: 'named'; name: string }
 
-/**
- * One of those that wait, which come oldest first: by place, or by a name that may be an id and is otherwise
- * a number that counts from 1.
- */
+/** Picks from those that wait, oldest first: by place, by id, or else by a number that counts from 1. */
 export function pickWaiting<M extends MessageRow>(waiting: readonly M[], which: Which): M | null {
   if (which.kind === 'oldest') return waiting[0] ?? null
   if (which.kind === 'newest') return waiting.at(-1) ?? null

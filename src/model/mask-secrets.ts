@@ -94,10 +94,7 @@ function withMarks(text: string, places: readonly Found[]): string {
 
 type Holder = object & { [name: string]: unknown }
 
-/**
- * Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has
- * the list's name.
- */
+/** Values can be nested deeper than the stack, so both walks keep a list. Items have the list's name. */
 function holdsAnywhere(
   value: object,
   field: string,

@@ -14,10 +14,7 @@ const lineMin = 16
 
 export function privateKey(): ProbeSet {
   const run = new Run('armour')
-  /**
-   * The next end at or after a place, looked for once: keys that are only begun must not each search the
-   * whole text.
-   */
+  /** The next end at or after a place, looked for once: keys that only begin must not search again. */
   let close = -1
   let number = 0
   const probe = (look: Look, at: number): Found | null => {
@@ -52,10 +49,7 @@ function afterLabel(text: string, from: number): number {
     : -1
 }
 
-/**
- * Lines of base64, with line breaks as they are or escaped between them. They have no dash, so another key
- * does not begin inside.
- */
+/** Lines of base64, with plain or escaped breaks between them. Without a dash, no other key begins inside. */
 function endOfLines(text: string, from: number): number {
   let [last, at] = [from, from]
   while (at < text.length) {

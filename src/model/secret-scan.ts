@@ -96,10 +96,7 @@ const pairAt = (bytes: Uint8Array, at: number): number =>
 const hashAt = (bytes: Uint8Array, at: number): number =>
   nextHash(nextHash(byteAt(bytes, at - 2), byteAt(bytes, at - 1)), byteAt(bytes, at))
 
-/**
- * The next place that is worth a look, or the end. Calls nothing that stays a call, so that the compiler
- * keeps everything in registers.
- */
+/** The next place that is worth a look, or the end. Calls only what the compiler inlines. */
 function nextHit(
   bytes: Uint8Array,
   worth: Uint8Array,

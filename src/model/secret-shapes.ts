@@ -28,9 +28,7 @@ const shape = (
   more: Pick<TokenShape, 'lengthMax' | 'needs' | 'keepsPrefix'> = {},
 ): TokenShape => ({ prefixes: prefixes.split(' '), alphabet, lengthMin, ...more })
 
-/**
- * Minima are below the real lengths where the prefix alone is distinctive: a token that was cut is still one.
- */
+/** Minima are below the real lengths where the prefix is distinctive: a token that was cut is still one. */
 export const tokenShapes: readonly TokenShape[] = [
   shape('Tieline session and turn', 'tls_ tlt_', 'dotted', 45),
   shape('Tieline server', 'tlu_', 'base64url', 40),
@@ -95,10 +93,7 @@ export const tokenShapes: readonly TokenShape[] = [
 const fieldWords =
   '(?:api|access|account|private)[-_]?keys?|token|secret|passwd|password|passphrase|authorization|cookie|' +
   'credentials?'
-/**
- * `apiKey`, `x-api-key`, `access_token`, `Authorization`, `client_secret`, `set-cookie` and the like; not
- * `tokens`, `tokenCount` or `keyboard`.
- */
+/** `apiKey`, `x-api-key`, `access_token`, `client_secret` and the like; not `tokens` or `keyboard`. */
 const secretField = new RegExp(`(^|[-_.\\s]|[a-z](?=[A-Z]))(${fieldWords})$`, 'i')
 const secretVariable = /(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PAT|CREDENTIALS?|COOKIE)(_|$)/i
 /** Say where a key is, or what it is called. */
@@ -118,10 +113,7 @@ export const isAssignedName = (name: string): boolean =>
 export const isOwnId = (text: string): boolean =>
   text.length <= nameMax && /^(?:ses|turn|call|flow|msg|node)_[\w-]+$/.test(text)
 
-/**
- * Values of variables that are named like keys. A plain word is none: it stands in too many texts for another
- * reason, and guessing it needs no log.
- */
+/** Values of variables that are named like keys. A plain word is none: it stands in too many texts. */
 export function secretValues(env: Env): string[] {
   return Object.entries(env).flatMap(([name, value]) => {
     const known = value?.trim() ?? ''

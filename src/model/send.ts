@@ -41,10 +41,7 @@ export type SendRequest = {
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
   reply?: boolean
-  /**
-   * A person sends what the sender drafted: its turn may be over, and the pace is the person's. What the
-   * sender may not do stays so.
-   */
+  /** A person sends what the sender drafted: its turn may be over, but its permissions stay. */
   released?: boolean
   /** By which it is sent, for refusals. */
   tool?: string
@@ -82,10 +79,7 @@ function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
   return checkRunning(sender.turn) ?? (isLate ? { code: 'call_ended', why: deadlinePassed } : null)
 }
 
-/**
- * One that was deleted hears nothing. A session that is not run takes mail only, and one that a call made
- * takes that only while the call is pending.
- */
+/** One that is not run takes only mail, and one that a call made only while that call is pending. */
 function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
   const target = getTarget(request, facts)
   if (target === null || target.archived === 'deleted' || !takes(target, request, facts))
@@ -164,10 +158,7 @@ const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
     ? { code: 'session_busy', session: request.target }
     : null
 
-/**
- * Nobody blocks on a message, so a new path begins with it; ceiling, depth and tokens are the sender's or
- * less (R7).
- */
+/** Nobody blocks on a message, so a new path begins; all else is the sender's or less (R7). */
 function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): Grant | Refusal {
   const agent = request.targetAgent as Agent
   const { sender } = facts

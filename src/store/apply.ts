@@ -80,9 +80,7 @@ type Batch = {
   started: Map<string, EventOf<'turn.started'>>
   ended: Map<string, { event: EventOf<'call.ended'>; seq: number }>
   turnsEnded: Set<string>
-  /**
-   * Only calls with a budget hold tokens; without one the log says who used what, and no row has to change.
-   */
+  /** Only calls with a budget hold tokens; without one, no row has to change. */
   tokens: Map<string, { below: number; settles: boolean }>
 }
 
@@ -241,10 +239,7 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
   if (!made) writes.revive.run(target)
 }
 
-/**
- * A call that ends before its turn started gives its tokens back at once; one whose turn runs does so when
- * that has stopped (R7).
- */
+/** R7: a call that ends before its turn started gives its tokens back at once, others when it has stopped. */
 function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batch: Batch): void {
   const turn = toTurnId(event.call)
   // Written together with its turn's end.

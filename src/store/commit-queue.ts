@@ -157,10 +157,7 @@ export class CommitQueue {
     setImmediate(() => this.#schedule())
   }
 
-  /**
-   * The disk failed: what was decided in this group may not be kept, so everything is rejected. The next
-   * work tries again, after a pause.
-   */
+  /** The disk failed: this group may be lost, so all is rejected. The next work tries again after a pause. */
   #failGroup(cause: unknown, jobs: readonly Job[]): void {
     const fault = this.outage.begin(cause instanceof AppendFault ? cause.cause : cause)
     this.#jobs = []
@@ -173,9 +170,7 @@ export class CommitQueue {
     for (const job of jobs) job.reject(fault)
   }
 
-  /**
-   * After a fault: a new connection, if the disk takes what is written. The log itself says how far it came.
-   */
+  /** After a fault: a new connection, if the disk takes what is written. The log says how far it came. */
   #recover(): number {
     if (this.outage.isOver()) return this.seq
     const { file, onDamage } = this.#files

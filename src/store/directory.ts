@@ -24,10 +24,7 @@ export function ownDirectory(path: string): { file: string; release(): void } {
   return { file: join(path, 'tieline.db'), release: () => lock.close() }
 }
 
-/**
- * One level at a time: Node's own way to make parents too never ends where a file system makes none, such as
- * /proc.
- */
+/** One level at a time: Node's own `recursive` never ends where a file system makes none, such as /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) throw new Error('it is a file')
@@ -87,10 +84,7 @@ function checkHeader(file: string): void {
     throw new StoreFault(`${file} is damaged or is not a Tieline log. ${leftAlone}`)
 }
 
-/**
- * Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is:
- * it is looked at through a connection that cannot write.
- */
+/** Opens and migrates. A file that is newer, damaged or another program's is only read, and left as it is. */
 export function openDatabase(file: string): DatabaseSync {
   if (file === ':memory:') return migrate(new DatabaseSync(file))
   checkHeader(file)
@@ -106,10 +100,7 @@ export function openDatabase(file: string): DatabaseSync {
   }
 }
 
-/**
- * What cannot be written says nothing about the log itself: nobody should move a good one away because the
- * disk is full.
- */
+/** A place that cannot be written says nothing about the log: a full disk is no reason to move it away. */
 export function placeFault(file: string, cause: unknown): unknown {
   if (!isAboutPlace(cause)) return cause
   const { reason, cure } = faultWords(cause, freeBytesAt(dirname(file)))
@@ -145,10 +136,7 @@ const readNumber = (db: DatabaseSync, pragma: 'application_id' | 'user_version')
 const settings = `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000;
   pragma cache_size = -65536; pragma temp_store = memory`
 
-/**
- * Opens a log that this process has opened before. One of another format has taken its place, and is not
- * touched.
- */
+/** Opens a log that this process opened before. One of another format has replaced it, and is not touched. */
 export function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {

@@ -24,10 +24,7 @@ const primaryCode = (cause: unknown): number | null => {
   return typeof code === 'number' ? code & 0xff : null
 }
 
-/**
- * SQLite's extended codes for what it could not write, make longer, or have made durable. Others of this kind
- * are about reading.
- */
+/** SQLite's extended codes for failed writes, extensions and syncs. Others of this kind are about reading. */
 const writing = new Set([778, 1034, 1290, 1546, 4618, 4874, 5386])
 /** Below this a fault of writing is most likely one of space, whatever it is called. */
 const scarceBytes = 256 * 1024
@@ -77,10 +74,7 @@ export const isAboutPlace = (cause: unknown): boolean => {
   )
 }
 
-/**
- * SQLite's primary codes for what is wrong with the data rather than with the disk: too big, constraint,
- * mismatch.
- */
+/** SQLite's primary codes for faults of the data, not of the disk: too big, constraint, mismatch. */
 const dataFaults: ReadonlySet<number> = new Set([18, 19, 20])
 
 export function isDiskFault(cause: unknown): boolean {
@@ -119,10 +113,7 @@ export function freeWords(directory: string, free = freeBytesAt(directory)): str
   return free === null ? '' : `; ${(free / 1_000_000).toFixed(1)} MB are free there`
 }
 
-/**
- * Which file a path names, so that a file that was moved or replaced underneath is noticed. Null where there
- * is none.
- */
+/** Which file a path names, so that a replaced file is noticed. Null where there is none. */
 export function fileIdentity(path: string): string | null {
   try {
     const found = statSync(path, { throwIfNoEntry: false })

@@ -20,15 +20,9 @@ import { findSegment, listSegments, type Segment } from './segments.ts'
 const readEntriesMin = 64
 /** So many it reads where the index cannot help, or names entries in vain. Then it gives up, and says so. */
 const readEntriesMax = 2000
-/**
- * It may go on as long as one in so many passes: then reading is faster than asking, and the effort is for
- * what is passed.
- */
+/** It goes on while one in so many passes: then reading is faster than asking the index. */
 const readsPerPassed = 16
-/**
- * An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a
- * whole history of them would seem to fit.
- */
+/** What an entry that passes for its steps alone counts as, or a whole history of them would seem to fit. */
 const stepTokensMin = 4
 
 /** Longer texts are read one by one. */
@@ -82,9 +76,7 @@ type Plan = {
   lastMax: number
   tokensMax: number
   oldestAt: number
-  /**
-   * An entry that lies further ahead was written before the wall clock was set back: nobody knows its age.
-   */
+  /** An entry further ahead is from before the wall clock was set back: its age is unknown. */
   newestAt: number
 }
 
@@ -106,10 +98,7 @@ function makePlan(segments: readonly Segment[], { filter, now, tokensMax }: Entr
   }
 }
 
-/**
- * Rows that may pass, newest first. What it leaves out counts under `skipped`, as that is when the next row,
- * or none, is given.
- */
+/** Rows that may pass, newest first. Those left out before the next row count under `skipped`. */
 type Walk = { rows: Iterable<Row>; skipped: 'roles' | 'keywords' | 'unsearched' }
 
 function startWalk(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
@@ -124,10 +113,7 @@ function startWalk(db: DatabaseSync, sql: Statements, plan: Plan, passed: readon
   return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, segments), skipped: 'roles' }
 }
 
-/**
- * Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never
- * more than what was needed.
- */
+/** Reads in pages that grow: never more than twice of what is needed, at half the cost of single rows. */
 function* newestFirst(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
   let size = pageEntriesMin
   for (const { session, first, last } of segments) {
@@ -139,10 +125,7 @@ function* newestFirst(statement: StatementSync, segments: readonly Segment[]): G
   }
 }
 
-/**
- * Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that
- * might have matched.
- */
+/** Reads the newest entries, then those that the index names. `giveUp` comes before it leaves any out. */
 function* search(
   db: DatabaseSync,
   sql: Statements,
@@ -217,10 +200,7 @@ function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' 
   return tokens >= plan.tokensMax ? 'budget' : null // E3
 }
 
-/**
- * The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves
- * out count under `keywords`, whatever their role.
- */
+/** The entries that pass, and how many were dropped for which reason. */
 export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
   const selecting = selectInSlices(db, session, select)
   for (;;) {
@@ -229,10 +209,7 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   }
 }
 
-/**
- * The same, but it lets others run after every slice: entries never change, so nothing that happens in
- * between is missed.
- */
+/** The same, but others run after every slice: entries never change, so nothing is missed. */
 export async function selectEntriesGently(
   db: DatabaseSync,
   session: string,

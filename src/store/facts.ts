@@ -13,10 +13,7 @@ import { sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from '.
 /** What a transaction reads with. `held` null is the global key. */
 export type Reading = { sql: FactStatements; now: Millis; held: ReadonlySet<string> | null }
 
-/**
- * A minute on both sides: after the wall clock was set back, what lies an hour ahead did not happen in the
- * last minute.
- */
+/** On both sides: after the wall clock was set back, what lies an hour ahead is not of the last minute. */
 const minuteMs = 60_000
 
 const turnWidth = turnColumns.length
@@ -90,10 +87,7 @@ function questionFacts(reading: Reading, id: string): QuestionFacts | null {
   }
 }
 
-/**
- * A message is guarded by its own key, and while it waits by that of its receiver as well: whatever moves it
- * then stands on that timeline.
- */
+/** A message is guarded by its own key, and while it waits by its receiver's as well. */
 function messageFacts(reading: Reading, id: MessageId): MessageFacts | null {
   const facts = readMessage(reading.sql.mail, id)
   if (facts === null || !isWaiting(facts) || reading.held?.has(`session:${facts.to ?? ''}`) !== true)

@@ -18,10 +18,7 @@ import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
 import { prepareOnce } from './rows.ts'
 
-/**
- * Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at
- * once.
- */
+/** Merging is done here, a little with every chunk; FTS5 on its own would sometimes do much at once. */
 export const keywordSchema = `
 create table keyword_sessions (
   number integer primary key, session text not null unique, entries integer not null,
@@ -49,10 +46,7 @@ const textUnitsMax = 16_384
 const chunkEntries = 32
 /** Shorter conversations are read faster than they are looked up, and most are shorter. */
 const unindexedEntriesMax = 256
-/**
- * A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it
- * all.
- */
+/** A conversation that becomes long is indexed over a few turns, not in one transaction. */
 const chunksPerCallMax = 2
 /** As many pages are merged as keep pace with what is added. */
 const gramCharactersPerMergedPage = 400
@@ -91,10 +85,7 @@ const statementsFor = prepareOnce((db) => ({
   ),
 }))
 
-/**
- * One code unit becomes one that FTS5 takes for part of a token, whatever stands beside it. Some become the
- * same, which K1 allows.
- */
+/** Maps each code unit to one that FTS5 takes for part of a token. Some become the same, which K1 allows. */
 function fold(lower: string): string {
   return lower.replace(/[^a-z0-9\x80-\ud7ff\ue000-\uffff]/g, (unit) => {
     const code = unit.charCodeAt(0)
@@ -134,9 +125,7 @@ function listGrams(prefix: string, text: string): string {
   return grams
 }
 
-/**
- * What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise some of its grams.
- */
+/** The query for one folded keyword: its beginning where it is short, otherwise some of its grams. */
 function makeQuery(prefix: string, keyword: string): string {
   if (keyword.length < gramUnits) return `"${prefix}${keyword}"*`
   return `(${chooseStarts(keyword)
@@ -144,10 +133,7 @@ function makeQuery(prefix: string, keyword: string): string {
     .join(' AND ')})`
 }
 
-/**
- * Two grams cover a keyword of up to two; of a longer one those are taken whose characters look rare, since
- * the time goes into long lists.
- */
+/** Two grams cover a short keyword; of a longer one the rarest are taken, since time goes into long lists. */
 function chooseStarts(keyword: string): number[] {
   const lastStart = keyword.length - gramUnits
   if (lastStart <= gramUnits) return lastStart === 0 ? [0] : [0, lastStart]
@@ -175,10 +161,7 @@ export function indexedEntries(db: DatabaseSync, session: string, count: number)
   return (statementsFor(db).session.get(session) as SessionRow | undefined)?.entries ?? 0
 }
 
-/**
- * Numbers of indexed entries below `before` that may contain one of the lower-cased keywords, newest first.
- * Keywords that are too short are not looked for.
- */
+/** Indexed entries below `before` that may contain one of the lower-cased keywords, newest first. */
 export function* findEntries(
   db: DatabaseSync,
   session: string,

@@ -38,10 +38,7 @@ export function viewsEqual(db: DatabaseSync): { equal: boolean; difference: stri
   }
 }
 
-/**
- * A database with all tables and nothing in them, on disk where it gets too large for memory, and gone when
- * it is closed. A transaction is open in it.
- */
+/** An empty database in an open transaction, on disk where it gets large, and gone when it is closed. */
 export function emptyDatabase(): DatabaseSync {
   const db = new DatabaseSync('')
   for (const step of migrations) db.exec(step)

@@ -17,10 +17,7 @@ export const turnColumns = (
 export const sessionColumns =
   'id agent kind parent cwd title created_at archived entries summary summary_entries model'.split(' ')
 
-/**
- * A session's entries are numbered without gaps, so the last number is their count; those of a fork go on
- * where what it shares ends.
- */
+/** Entries are numbered without gaps, so the last number is their count; a fork continues the numbers. */
 const counted = (alias: string): string =>
   `coalesce((select max(n) from entries where session = ${alias}.id), ${alias}.fork_n)`
 
@@ -46,10 +43,7 @@ export function parseGrants(db: DatabaseSync): Grants {
   }
 }
 
-/**
- * A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when somebody asks
- * for it.
- */
+/** A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when it is read. */
 export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
   const id = raw[from] as TurnId
   const openedSeq = raw[from + 16] as number

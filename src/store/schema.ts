@@ -131,10 +131,7 @@ insert into notices
   from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
 `
 
-/**
- * Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add
- * another.
- */
+/** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
 
 /** What `rebuild` empties and folds again. */

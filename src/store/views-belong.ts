@@ -16,10 +16,7 @@ const spreadRows = 64
 /** A larger row takes longer to parse than a look is worth. */
 const rowBytesMax = 65_536
 
-/**
- * What does not fit, in words; null where nothing was found. Rows that cannot be read are told to those who
- * watch the connection.
- */
+/** What does not fit, in words; null where nothing was found. Damaged rows go to the watcher. */
 export function viewsProblem(db: DatabaseSync): string | null {
   const last = findLastSeq(db)
   const { ahead } = db

@@ -170,10 +170,7 @@ const listValues = (row: ToolRow) => [
 
 const digestRow = (row: ToolRow): number => digestText(String(row.id), JSON.stringify(listValues(row)))
 
-/**
- * AgentFS counts whole seconds. Its own functions ask the system's clock; the times here are those of the
- * log, so that a rebuilt row is the same.
- */
+/** AgentFS counts whole seconds. Times are those of the log, so that a rebuilt row is the same. */
 const seconds = (at: number): number => Math.floor(at / 1000)
 
 async function applyTool(

@@ -11,10 +11,7 @@ import type { Store } from '../runtime/kernel/ports.ts'
 import { readJson, writeWhole } from './mail-files.ts'
 import { isFileName } from './mail-storage.ts'
 
-/**
- * `sessions` holds how far each place must have read at least; a place that has read less is an old copy. -1
- * means that the place must be rebuilt.
- */
+/** `sessions` says how far each place must have read at least; -1 means that it must be rebuilt. */
 const MailCursor = z.strictObject({
   storage: z.string(),
   seq: z.number().int().min(0),

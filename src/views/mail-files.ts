@@ -60,9 +60,7 @@ export function mailFiles(directory: string): MailStorage {
   }
 }
 
-/**
- * The state comes last: after a crash in between it does not match the files, and the folder is rebuilt.
- */
+/** The state comes last: after a crash it does not match the files, and the folder is rebuilt. */
 async function apply(folder: string, log: string, { seq, fresh, messages }: PlaceChange): Promise<void> {
   if (fresh) await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })

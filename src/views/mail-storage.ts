@@ -33,20 +33,14 @@ export type PlaceChange = {
 export type MailStorage = {
   /** It has a log of its own for uses of tools. */
   readonly tools: boolean
-  /**
-   * Up to where a session's place has read this log; null where it is missing, damaged, changed by somebody
-   * else or of another log.
-   */
+  /** Up to where a place has read this log; null where it is missing, damaged, changed or another log's. */
   check(session: SessionId, log: string): Promise<number | null>
   /** Calls for one session come one after the other. */
   apply(session: SessionId, log: string, change: PlaceChange): Promise<void>
   close(): Promise<void>
 }
 
-/**
- * What a place says about itself. `sum` is that of its messages' digests, so that one message changes it
- * without the others being read.
- */
+/** What a place says about itself. `sum` adds up digests, so that one message changes it alone. */
 export const PlaceState = z.object({
   log: z.string(),
   seq: z.number().int(),

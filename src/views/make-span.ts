@@ -22,10 +22,7 @@ import { messageText, outputText, type Content } from './telemetry-content.ts'
 /** Where a turn or call stands in its trace. */
 export type Place = { traceId: string; parentId: string | null; remoteParent: boolean; sampled: boolean }
 
-/**
- * Only what its span will say is kept, not the events: a task may be long, and a turn may be open for an
- * hour.
- */
+/** Only what its span will say, not the events: a task may be long, and a turn open for an hour. */
 export type OpenTurn = {
   place: Place
   agent: string

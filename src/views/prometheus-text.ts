@@ -5,9 +5,7 @@ type Metric = { text(): string }
 type Counter = Metric & { add(labels: Labels, by?: number): void }
 type Histogram = Metric & { observe(labels: Labels, value: number): void }
 
-/**
- * R11: further label sets are dropped. Bound names that others choose before you use them as labels.
- */
+/** R11: further label sets are dropped. Bound names that others choose before you use them as labels. */
 const seriesMax = 5000
 
 const escapeLabel = (value: string): string =>
@@ -16,10 +14,7 @@ const renderLabels = (labels: Labels): string => {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
-/**
- * Identifies a series within one metric, where all series have the same labels. Counting happens with every
- * event, so escaping waits until the metrics are read.
- */
+/** Identifies a series of one metric. Escaping waits until the metrics are read. */
 const makeKey = (labels: Labels): string => {
   let key = ''
   for (const name in labels) key += `${labels[name]}\n`
