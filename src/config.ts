@@ -1,7 +1,4 @@
-/**
- * The configuration: found, read, checked as a whole, and completed from the environment. Every problem is
- * told at once, each with its key.
- */
+/** The configuration: found, read, checked as a whole and completed. All problems are reported at once. */
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'

@@ -1,6 +1,4 @@
-/**
- * JSON values, and their canonical text: sorted keys, so that equal values have equal text on every machine.
- */
+/** JSON values, and their canonical text: sorted keys, so that equal values have equal text. */
 import { z } from 'zod'
 
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }

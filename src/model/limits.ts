@@ -1,7 +1,4 @@
-/**
- * Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped by
- * whoever takes them.
- */
+/** Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped. */
 import { z } from 'zod'
 
 const count = (value: number) => z.number().int().min(0).default(value)

@@ -1,7 +1,4 @@
-/**
- * An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to
- * do next.
- */
+/** An expected no: a value, in one closed union. `explain` tells the calling model what to do next. */
 import { z } from 'zod'
 import { jsonHead } from './json-head.ts'
 import { preview } from './text.ts'

@@ -1,7 +1,4 @@
-/**
- * Private keys in their armour: `-----BEGIN … PRIVATE KEY-----`, lines of base64, and the end, which is
- * missing where a text was cut.
- */
+/** Private keys between `-----BEGIN … PRIVATE KEY-----` and their end, which is missing in a cut text. */
 import type { Found, ProbeSet } from './secret-probes.ts'
 import { isDigitCode, isLetterCode, Run, type Look } from './secret-runs.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Folds messages into their view. A message that has a row keeps it from draft to answer; its texts stay in
- * the log, where `*_seq` says.
- */
+/** Folds messages into their view. A row stays from draft to answer; the texts stay in the log, at `*_seq`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { EventOf, MailTarget } from '../model/event.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'

@@ -1,7 +1,4 @@
-/**
- * Folds events into the views, in the transaction that appends them (R10). Each row is guarded by the key of
- * the session it belongs to.
- */
+/** Folds events into the views, in the transaction that appends them (R10), under their sessions' keys. */
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event, EventOf, EventType, OpeningMessage } from '../model/event.ts'

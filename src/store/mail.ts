@@ -1,6 +1,4 @@
-/**
- * Messages as the rules and the lists see them: the row says where one is in its life, the log has its texts.
- */
+/** Messages as rules and lists see them: the row says where one is in its life, the log has its texts. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'

@@ -1,7 +1,4 @@
-/**
- * Derives the views of a log again, while nobody else uses it. All in one transaction: a crash in the middle
- * leaves them as they were.
- */
+/** Derives the views of a log again, in one transaction: after a crash they are as they were. */
 import type { DatabaseSync } from 'node:sqlite'
 import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'

@@ -1,7 +1,4 @@
-/**
- * The tables. The log is the truth; every other table is a view folded from it in the same transaction, but
- * for `nodes`, which are leases.
- */
+/** The tables. The log is the truth; all others are views folded from it, but for `nodes`, which are leases. */
 
 import { keywordSchema } from './keyword-index.ts'
 

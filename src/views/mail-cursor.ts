@@ -1,7 +1,4 @@
-/**
- * How far a view of mail has read the log, beside its data: one small file per log, since several logs may
- * share a directory.
- */
+/** How far a view of mail has read the log: one small file per log, since logs may share a directory. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -51,14 +51,8 @@ export const PlaceState = z.object({
 })
 export type PlaceState = z.infer<typeof PlaceState>
 
-export const emptyPlace = (log: string): PlaceState => ({
-  log,
-  seq: -1,
-  count: 0,
-  sum: 0,
-  tools: 0,
-  toolSum: 0,
-})
+const nothing = { seq: -1, count: 0, sum: 0, tools: 0, toolSum: 0 }
+export const emptyPlace = (log: string): PlaceState => ({ log, ...nothing })
 
 const modulus = 2 ** 48
 /** 48 bits, so that sums stay whole numbers. */
@@ -66,6 +60,13 @@ export const digestText = (name: string, text: string): number =>
   createHash('sha256').update(name).update('\0').update(text).digest().readUIntBE(0, 6)
 export const addDigest = (sum: number, digest: number): number => (sum + digest) % modulus
 export const subtractDigest = (sum: number, digest: number): number => (sum - digest + modulus) % modulus
+
+/** Counts a message that was written, in place of what was there before. */
+export function countMessage(state: PlaceState, name: string, before: string | null, text: string): void {
+  state.count += before === null ? 1 : 0
+  const rest = before === null ? state.sum : subtractDigest(state.sum, digestText(name, before))
+  state.sum = addDigest(rest, digestText(name, text))
+}
 
 /** Null for what is no state of this log, or of a place that was not finished. */
 export function parseState(value: unknown, log: string): PlaceState | null {

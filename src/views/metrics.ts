@@ -1,7 +1,4 @@
-/**
- * What happens, as numbers: counted from the events of the log, and read by Prometheus at `/metrics`. They
- * begin at zero with the process, as Prometheus expects.
- */
+/** Numbers for Prometheus, counted from the events of the log. They begin at zero with the process. */
 import type { Event, EventOf, EventType, OpeningMessage, StoredEvent } from '../model/event.ts'
 import { toTurnId, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
