@@ -84,7 +84,7 @@ const raiseNotice = (session: SessionId, about: string, text: string): Event => 
   text,
 })
 
-/** The parent of a session is told when it fails: nobody else waits for it. */
+/** The parent of a session hears when it fails: nobody else waits for it. */
 function failureNotice(
   { grant }: TurnRow,
   { id, parent, kind }: TurnFacts['session'],

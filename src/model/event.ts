@@ -99,7 +99,7 @@ const letter = {
   text: z.string(),
   boundary,
   tokens: z.number().int(),
-  /** Whoever sent it waits no longer than this. */
+  /** The sender waits no longer than this. */
   deadline: z.number().nullable(),
   /** W3C traceparent of the request. */
   trace: z.string().nullable(),
@@ -172,7 +172,7 @@ export const Event = z.discriminatedUnion('type', [
     inReplyTo: MessageId.nullable(),
     text: z.string(),
     how: z.enum(['written', 'elaborated', 'iterated']),
-    /** What the expansion was told beyond the text. */
+    /** What the expansion was given beyond the text. */
     instructions: z.string().nullable(),
     /** Why the text stayed as it was. */
     note: z.string().nullable(),
@@ -189,7 +189,7 @@ export const Event = z.discriminatedUnion('type', [
   event('message.sent', { ...letter, use: ToolAsk.optional() }),
   /** `by` is null for the user. */
   event('message.accepted', { message: MessageId, by: sessionOrNull, act: actOrNull, from: sessionOrNull }),
-  /** It reached its receiver: as a turn of its own (`opens`), or handed to whoever accepted it. */
+  /** It reached its receiver: as a turn of its own (`opens`), or handed to the one who accepted it. */
   event('message.delivered', { ...letter, opens: z.boolean() }),
   event('message.answered', { message: MessageId, reply: MessageId, from: sessionOrNull }),
   event('message.declined', { message: MessageId, by: sessionOrNull, from: sessionOrNull }),

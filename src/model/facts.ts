@@ -45,7 +45,7 @@ export type TurnRow = {
   node: NodeId | null
   epoch: number
   deadline: Millis
-  /** Told to stop, and how it will have ended when its driver has. */
+  /** How it will have ended when its driver has stopped; null while it may go on. */
   stopping: Outcome | null
   openedAt: Millis
   openedSeq: number

@@ -48,7 +48,7 @@ export const Refusal = z.discriminatedUnion('code', [
     reason: text,
     /** What a person must do about it. */
     cure: text,
-    /** What is left on that disk; null where it cannot be told. */
+    /** What is left on that disk; null where it is not known. */
     freeBytes: number.nullable(),
     retryInMs: number,
   }),

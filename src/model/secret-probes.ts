@@ -54,17 +54,17 @@ const endsPassword = buildTable(':/@"\'[]\\')
 export function addressPassword(): ProbeSet {
   const probe: Probe = ({ text, strict }, at) => {
     if (text.charCodeAt(at + 1) !== 47) return null
-    const user = endOf(text, at + 2, userMax, endsUser)
+    const user = findEnd(text, at + 2, userMax, endsUser)
     if (text.charCodeAt(user) !== 58) return null
     const start = user + 1
-    const end = endOf(text, start, passwordMax, endsPassword)
+    const end = findEnd(text, start, passwordMax, endsPassword)
     if (text.charCodeAt(end) !== 64 || end - start < (strict ? 3 : 8)) return null
     return strict || isMixed(text, start, end) ? { start, end } : null
   }
   return { pairs: [':/'], probe }
 }
 
-function endOf(text: string, from: number, max: number, ends: Uint8Array): number {
+function findEnd(text: string, from: number, max: number, ends: Uint8Array): number {
   const limit = Math.min(text.length, from + max)
   let at = from
   for (; at < limit; at += 1) {

@@ -1,6 +1,6 @@
 /**
- * Runs of characters of one alphabet, each read once. Whoever asks for the end of a run from inside of it is
- * answered from memory.
+ * Runs of characters of one alphabet, each read once. A question for the end of a run from inside
+ * of it is answered from memory.
  * Starts are asked for from left to right, so all reading together is linear in the text, whatever the text
  * repeats.
  */

@@ -26,7 +26,7 @@ import { tokenShapes, type TokenShape } from './secret-shapes.ts'
 /** The places of secrets in a text, in order and apart from each other; null where there are none. */
 export type Scan = (text: string) => readonly Found[] | null
 
-const pairOf = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
+const encodePair = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
 /** No secret is shorter, so shorter texts have none. */
 export const textMin = 8
 /**
@@ -153,7 +153,7 @@ function probeTable(): ProbeTable {
   }
   const byPair = new Map<number, Probe[]>()
   const put = (pair: string, probe: Probe): void =>
-    void byPair.set(pairOf(pair), [...(byPair.get(pairOf(pair)) ?? []), probe])
+    void byPair.set(encodePair(pair), [...(byPair.get(encodePair(pair)) ?? []), probe])
   for (const shape of tokenShapes)
     for (const prefix of shape.prefixes) {
       const offset = rarestPair(prefix)

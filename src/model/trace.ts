@@ -1,6 +1,6 @@
 /**
  * W3C trace context: reading and writing `traceparent`, and ids for spans that are known before the span is.
- * Ids are hashes of ours: whoever knows a turn can name its span, in any process and before it has ended, so
+ * Ids are hashes of ours: code that knows a turn can name its span, in any process and before it has ended, so
  * nothing has to be handed around or kept.
  */
 import { hash } from 'node:crypto'

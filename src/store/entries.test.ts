@@ -180,7 +180,7 @@ const saidEntry = fc.record({
   gap: fc.nat(3),
   steps: fc.boolean(),
 })
-const filterOf = fc.record(
+const anyFilter = fc.record(
   {
     last_messages: fc.nat(12),
     max_age_seconds: fc.nat(40).map((tenths) => tenths / 10),
@@ -208,7 +208,7 @@ describe('against the rules without shortcuts', () => {
     fc.assert(
       fc.property(
         fc.array(saidEntry, { maxLength: 60 }),
-        filterOf,
+        anyFilter,
         fc.nat(60),
         (entries, filter, tokensMax) => {
           const said = aged(entries)
@@ -233,7 +233,7 @@ describe('against the rules without shortcuts', () => {
     const said = aged(fc.sample(saidEntry, { numRuns: 1500, seed: 7 }))
     const db = makeHistory(said)
     fc.assert(
-      fc.property(filterOf, fc.nat(3000), (filter, tokensMax) => {
+      fc.property(anyFilter, fc.nat(3000), (filter, tokensMax) => {
         const request: EntrySelect = { filter, now: said.at(-1)?.at ?? 0, tokensMax }
         const page = selectEntries(db, 'ses_a', request)
         expect(numbers(page)).toEqual(reference(said, request).passed)

@@ -5,7 +5,7 @@
  */
 
 export type KeywordMatcher = {
-  /** Pauses (by yielding) after every so many units, so that whoever drives it can let others run. */
+  /** Pauses (by yielding) after every so many units, so that its caller can let others run. */
   search(text: string): Generator<undefined, boolean>
 }
 

@@ -1,6 +1,6 @@
 /**
  * One row of the log, as the events that it holds: what was decided together stands together. A row that
- * cannot be read is never skipped silently: whoever watches the connection learns which one it is.
+ * cannot be read is never skipped silently: the watcher of the connection learns which one it is.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'

@@ -61,30 +61,24 @@ function findToolChange({ seq, at, event }: StoredEvent): ToolChange | null {
     startedAt,
     ended: null,
   })
-  switch (event.type) {
-    case 'step.started':
-    case 'step.ended': {
-      if (event.kind !== 'tool') return null
-      const key = `${event.turn ?? ''}:${event.key}`
-      if (event.type === 'step.started') return change(key, event.name, event.input)
-      const { ok, output } = event
-      const text = ok || typeof output !== 'string' ? JSON.stringify(output) : output
-      return { ...change(key, event.name, event.input, event.startedAt), ended: { ok, text, at } }
-    }
-    case 'call.opened': {
-      const { target: session, task, input = null } = event
-      return change(event.call, event.tool, { agent: event.grant.agent, session, task, input })
-    }
-    case 'call.refused': {
-      const asked = change(event.call, event.tool, { agent: event.agent, task: event.task })
-      return { ...asked, ended: { ok: false, text: explain(event.refusal), at } }
-    }
-    case 'call.ended': {
-      const ok = event.outcome === 'completed'
-      const text = ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`
-      return { ...change(event.call, 'call', null, event.openedAt), ended: { ok, text, at } }
-    }
-    default:
-      return null
+  if (event.type === 'step.started' || event.type === 'step.ended') {
+    if (event.kind !== 'tool') return null
+    const key = `${event.turn ?? ''}:${event.key}`
+    if (event.type === 'step.started') return change(key, event.name, event.input)
+    const { ok, output } = event
+    const text = ok || typeof output !== 'string' ? JSON.stringify(output) : output
+    return { ...change(key, event.name, event.input, event.startedAt), ended: { ok, text, at } }
   }
+  if (event.type === 'call.opened') {
+    const { target: session, task, grant } = event
+    return change(event.call, event.tool, { agent: grant.agent, session, task, input: event.input ?? null })
+  }
+  if (event.type === 'call.refused') {
+    const asked = change(event.call, event.tool, { agent: event.agent, task: event.task })
+    return { ...asked, ended: { ok: false, text: explain(event.refusal), at } }
+  }
+  if (event.type !== 'call.ended') return null
+  const ok = event.outcome === 'completed'
+  const text = ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`
+  return { ...change(event.call, 'call', null, event.openedAt), ended: { ok, text, at } }
 }
