@@ -86,6 +86,7 @@ export function applyAll(
   writes: Writes,
   { seq: last, at }: { seq: number; at: Millis },
   events: readonly Event[],
+  sessions: ReadonlySet<string> = new Set(events.map(({ session }) => session)),
 ): void {
   const batch: Batch = {
     at,
@@ -95,20 +96,21 @@ export function applyAll(
     turnsEnded: new Set(),
     tokens: new Map(),
   }
-  const before = last - events.length
-  const sessions = new Set<string>()
-  for (const [index, event] of events.entries()) {
-    sessions.add(event.session)
+  const first = last - events.length + 1
+  let seq = first
+  for (const event of events) {
     if (event.type === 'session.created' && event.kind === 'ephemeral') batch.made.add(event.session)
     else if (event.type === 'turn.started' && event.turn !== null) batch.started.set(event.turn, event)
-    else if (event.type === 'call.ended')
-      batch.ended.set(toTurnId(event.call), { event, seq: before + index + 1 })
+    else if (event.type === 'call.ended') batch.ended.set(toTurnId(event.call), { event, seq })
     else if (event.type === 'turn.ended' && event.turn !== null) batch.turnsEnded.add(event.turn)
+    seq += 1
   }
   for (const session of sessions) writes.timeline.run(session, last)
-  for (const [index, event] of events.entries()) {
+  seq = first
+  for (const event of events) {
     const fold = folds[event.type] as Fold<EventType>
-    fold(writes, event, before + index + 1, batch)
+    fold(writes, event, seq, batch)
+    seq += 1
   }
   for (const [turn, { below, settles }] of batch.tokens)
     if (below !== 0) addTokens(writes, turn, below, settles)
@@ -202,14 +204,14 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   },
 }
 
-type Start = [state: 'running' | 'queued', node: string | null, epoch: number, deadline: number]
+type Start = { state: 'running' | 'queued'; node: string | null; epoch: number; until: number }
 
 /** A turn that starts in the transaction that opens it is written as running at once. */
-function takeStart(batch: Batch, turn: string, deadline = 0): Start {
+function takeStart(batch: Batch, turn: string, until = 0): Start {
   const started = batch.started.get(turn)
-  if (started === undefined) return ['queued', null, 0, deadline]
+  if (started === undefined) return { state: 'queued', node: null, epoch: 0, until }
   batch.started.delete(turn)
-  return ['running', started.node, started.epoch, started.deadline]
+  return { state: 'running', node: started.node, epoch: started.epoch, until: started.deadline }
 }
 
 /** A message brings back a session that was only put away; one that waits in the inbox has no turn yet. */
@@ -218,8 +220,8 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
   writes.revive.run(session)
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
-  const [state, ...rest] = takeStart(batch, turn, event.deadline ?? 0)
-  writes.message.run(turn, session, flow, state, 1, batch.at, seq, ...rest)
+  const { state, node, epoch, until } = takeStart(batch, turn, event.deadline ?? 0)
+  writes.message.run(turn, session, flow, state, 1, batch.at, seq, node, epoch, until)
 }
 
 function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, batch: Batch): void {
@@ -228,9 +230,9 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
   const id = toTurnId(event.call)
   const held = event.grant.tokensMax ?? 0
   const made = batch.made.has(target)
-  const [state, ...rest] = takeStart(batch, id)
+  const { state, node, epoch, until } = takeStart(batch, id)
   const call = [session, turn, 1, event.background ? 1 : 0, deadline, key, made ? 1 : 0, held]
-  writes.call.run(id, target, flow, state, 1, batch.at, seq, ...rest, ...call)
+  writes.call.run(id, target, flow, state, 1, batch.at, seq, node, epoch, until, ...call)
   if (notices !== undefined) writes.giveNotices.run(target, notices.upTo)
   if (held > 0) add(batch, turn, held)
   if (!made) writes.revive.run(target)

@@ -217,7 +217,7 @@ export class CommitQueue {
     try {
       this.seq += events.length
       this.writer.log.run(this.seq, at, text)
-      applyAll(this.writer.writes, { seq: this.seq, at }, events)
+      applyAll(this.writer.writes, { seq: this.seq, at }, events, sessions)
     } catch (cause) {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
