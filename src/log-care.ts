@@ -1,6 +1,7 @@
 /** Looking after a log that nothing runs on: whether it is whole, and its views anew. */
-import { checkLog, type LogCheck, type Watched } from './store/check-log.ts'
+import { checkLog, type LogCheck } from './store/check-log.ts'
 import { rebuildLog, type LogRebuild, type RebuildOptions } from './store/rebuild-log.ts'
+import type { Watched } from './store/rebuild.ts'
 
 export type LogCare = {
   check(file: string, watched?: Watched): Promise<LogCheck>

@@ -1,4 +1,5 @@
 /** Looking at what was recorded, while agents run or when nothing does. */
+import { readTransactions } from './store/log-row.ts'
 import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub } from './adapters/host/hub.ts'
@@ -16,7 +17,6 @@ import { systemClock } from './runtime/kernel/system-clock.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
-import { transactionsOf } from './store/transactions.ts'
 import { version } from './version.ts'
 
 export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & {
@@ -95,7 +95,7 @@ export const presentLog = (
     const explanation = await explainStall(store, id, clock.now())
     return { ...explanation, text: explanationText(explanation) }
   },
-  export: (id) => exportLog(store, transactionsOf(store.db), { id, version, env: process.env }),
+  export: (id) => exportLog(store, readTransactions(store.db), { id, version, env: process.env }),
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]

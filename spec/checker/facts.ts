@@ -200,7 +200,6 @@ export function openFacts(
   ).length
   const path = kind === 'kept' ? waitPath(state, agent, getSession(state, caller)) : null
   return {
-    known: false,
     caller: turnFacts(options, state, caller),
     openCalls: 0,
     descendants: 0,

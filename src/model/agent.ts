@@ -41,10 +41,7 @@ export const Agent = z.strictObject({
   tools: z.array(z.string().min(1)).default([]),
   ask: z.array(z.string().min(1)).default([]),
   allowSubAgentCalls: z.boolean().default(false),
-  /**
-   * Names as calls use them: an agent's own, or its title where a door made it. A configuration can name only
-   * those that it has.
-   */
+  /** Names as calls use them: an agent's own, or its title where a door made it. */
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
   limits: AgentLimits.default({}),

@@ -16,7 +16,7 @@ const all = ['*']
 const down = (hops: readonly { allowed: string[] | null; nested: boolean }[]): Authority =>
   hops.reduce((authority, at) => shrink(authority, at.allowed, at.nested), fullAuthority)
 
-test('R7: along every chain of calls, a callee may use a tool exactly if each allowed_tools on the path allows it', () => {
+test('R7: along every chain, a callee may use a tool exactly if each allowed_tools on the path allows it', () => {
   fc.assert(
     fc.property(fc.array(hop, { maxLength: 5 }), name, (hops, tool) => {
       expect(mayUse(down(hops), all, tool)).toBe(

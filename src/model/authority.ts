@@ -18,10 +18,7 @@ export const matchesTool = (pattern: string, name: string): boolean =>
 export const allowsTool = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matchesTool(pattern, name))
 
-/**
- * The ceiling for a callee: the caller's, met with what this call allows. Wildcards are kept where they say
- * the same.
- */
+/** The ceiling for a callee: the caller's, met with what this call allows. */
 export function shrink(
   authority: Authority,
   allowedTools: readonly string[] | null,
@@ -41,10 +38,7 @@ function meet(ceiling: readonly string[] | null, allowed: readonly string[] | nu
 const coveredBy = (patterns: readonly string[], pattern: string): boolean =>
   patterns.some((wide) => covers(wide, pattern))
 
-/**
- * Whether everything that `pattern` allows is allowed by `wide`: an exact name never covers a wildcard that
- * begins with it.
- */
+/** Whether `wide` allows all that `pattern` does: an exact name never covers a wildcard that begins with it. */
 const covers = (wide: string, pattern: string): boolean =>
   wide === pattern || (wide.endsWith('*') && pattern.startsWith(wide.slice(0, -1)))
 

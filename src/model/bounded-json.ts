@@ -20,10 +20,7 @@ export type JsonLimits = { bytesMax: number; depthMax: number; valuesMax: number
  */
 export const inletLimits: JsonLimits = { bytesMax: 4 * 1024 * 1024, depthMax: 100, valuesMax: 50_000 }
 
-/**
- * For what one Tieline writes and another reads, where foreign JSON stands inside of our own frames and
- * lists.
- */
+/** For what one Tieline writes and another reads: our own frames and lists with foreign JSON inside. */
 export const ownLimits: JsonLimits = { bytesMax: 64 * 1024 * 1024, depthMax: 200, valuesMax: 2_000_000 }
 
 const quote = 0x22
@@ -31,10 +28,7 @@ const comma = 0x2c
 const backslash = 0x5c
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/**
- * `field` is what the refusal names; a value that is too deep or too wide inside of an object is named by its
- * own key there.
- */
+/** `field` is what the refusal names, or the key of the object in it that is too deep or too wide. */
 export function parseJson(
   text: string,
   field: string,
@@ -104,10 +98,7 @@ export function findExcess(
   return null
 }
 
-/**
- * The quote that ends the string which begins at `start`, or -1. Every run of backslashes is looked at once:
- * it ends at the quote that was found.
- */
+/** The quote that ends the string at `start`, or -1. Every run of backslashes is looked at once. */
 function stringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let escapes = 0

@@ -7,10 +7,7 @@ export class LineTooLong extends Error {
 
 const lineFeed = 0x0a
 
-/**
- * The returned function is given each piece as it comes, and throws where a line is too long; nothing that
- * follows can be trusted then.
- */
+/** Takes each piece as it comes. Throws where a line is too long; trust nothing that follows. */
 export function boundedLines(bytesMax: number, take: (line: string) => void): (piece: Uint8Array) => void {
   let waiting: Uint8Array[] = []
   let bytes = 0

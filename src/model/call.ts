@@ -12,15 +12,17 @@
  *  7. not its own task, word for word                             task_repeated
  *  8. no ring of waits across roots (R5)                          call_deadlock
  *  9. bounds (R11)                                                too_many_calls, too_many_descendants,
- *  rate_limited, queue_full
- * 10. what the child receives fits (R8)                           context_too_large, or bad_input for a path
- * outside or an output_schema that cannot be used
+ *                                                                 rate_limited, queue_full
+ * 10. what the child receives fits (R8)                           context_too_large; bad_input for a path
+ *                                                                 outside or an unusable output_schema
  * 11. tokens (R7)                                                 budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { shrink } from './authority.ts'
 import type { Grant, Hop } from './event.ts'
 import type { OpenFacts } from './facts.ts'
+import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from './hop.ts'
+import { checkRunning, deadlinePassed } from './hop.ts'
 import type { Millis, SessionId } from './id.ts'
 import {
   iterationsDefault,
@@ -89,59 +91,45 @@ export function openCall(request: OpenRequest, facts: OpenFacts, world: OpenWorl
   )
 }
 
-export const deadlinePassed = 'your deadline has passed'
-
 /** R3, R6: a turn calls out only while somebody still waits for it. */
 function liveness({ caller: { turn } }: OpenFacts, { now }: OpenWorld): Refusal | null {
-  if (turn.state !== 'running') return { code: 'call_ended', why: 'your turn has ended' }
-  if (turn.stopping !== null) return { code: 'call_ended', why: 'your turn was cancelled' }
-  if (turn.call !== null && !turn.call.pending)
-    return {
-      code: 'call_ended',
-      why: `the call that started your turn ended (${turn.call.outcome ?? 'unknown'})`,
-    }
-  if (callerDeadline(turn) <= now) return { code: 'call_ended', why: deadlinePassed }
-  return null
+  const stopped = checkRunning(turn)
+  if (stopped !== null) return stopped
+  if (turn.call?.pending === false) {
+    const why = `the call that started your turn ended (${turn.call.outcome ?? 'unknown'})`
+    return { code: 'call_ended', why }
+  }
+  return callerDeadline(turn) <= now ? { code: 'call_ended', why: deadlinePassed } : null
 }
 
 const callerDeadline = (turn: OpenFacts['caller']['turn']): Millis =>
   turn.call === null ? turn.deadline : Math.min(turn.deadline, turn.call.deadline)
 
 function permission(
-  request: OpenRequest,
+  { tool, targetAgent, targetName }: OpenRequest,
   { caller: { turn } }: OpenFacts,
   { callerAgent }: OpenWorld,
 ): Refusal | null {
-  if (!turn.grant.authority.nested)
-    return {
-      code: 'tool_disabled',
-      tool: request.tool,
-      why: 'this call was made with allow_nested_calls: false',
-    }
+  const nested = checkNested(turn, tool)
+  if (nested !== null) return nested
+  const agent = callerAgent.name
   if (!callerAgent.allowSubAgentCalls)
-    return { code: 'not_allowed', agent: callerAgent.name, what: 'call other agents', allowed: [] }
-  const target = request.targetAgent?.name ?? request.targetName
-  // `subagent` without a configured agent runs the caller's own definition, which needs no leave of its own.
-  if (request.tool === 'subagent' && target === callerAgent.name) return null
-  if (!mayCallAgent(callerAgent, request.targetAgent ?? { name: target }))
-    return {
-      code: 'not_allowed',
-      agent: callerAgent.name,
-      what: `call ${target}`,
-      allowed: callerAgent.mayCall ?? [],
-    }
-  return null
+    return { code: 'not_allowed', agent, what: 'call other agents', allowed: [] }
+  const target = targetAgent?.name ?? targetName
+  // `subagent` without a configured agent runs the caller's own definition, which needs no permission.
+  if (tool === 'subagent' && target === agent) return null
+  return mayCallAgent(callerAgent, targetAgent ?? { name: target })
+    ? null
+    : { code: 'not_allowed', agent, what: `call ${target}`, allowed: callerAgent.mayCall ?? [] }
 }
 
-function existence(request: OpenRequest, facts: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
-  if (request.bySession && (facts.target?.session ?? null) === null)
-    return { code: 'session_unknown', session: request.session }
+function existence(request: OpenRequest, { target }: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
+  const unknown: Refusal = { code: 'session_unknown', session: request.session }
+  const session = target?.session ?? null
+  if (request.bySession && session === null) return unknown
   if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents)
   if (request.fresh) return null
-  if (facts.target === null || facts.target.session === null || facts.target.session.archived === 'deleted')
-    return { code: 'session_unknown', session: request.session }
-  if (facts.target.session.kind !== 'persistent') return { code: 'session_unknown', session: request.session }
-  return null
+  return session?.kind === 'persistent' && session.archived !== 'deleted' ? null : unknown
 }
 
 function sizes(request: OpenRequest, { limits }: OpenWorld): Refusal | null {
@@ -166,24 +154,16 @@ function cycles(request: OpenRequest, { caller: { turn } }: OpenFacts): Refusal 
 
 /** R7: within the server's, the caller's and the tool's own limit. */
 function depths(
-  request: OpenRequest,
+  { tool }: OpenRequest,
   { caller: { turn } }: OpenFacts,
   { callerAgent, limits }: OpenWorld,
 ): Refusal | null {
   const depth = turn.grant.depth + 1
-  if (depth > limits.depthMax)
-    return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
-  if (depth > callerAgent.maxDepth)
-    return { code: 'call_too_deep', depth, depthMax: callerAgent.maxDepth, limit: callerAgent.name }
-  if (request.tool === 'subagent' && turn.grant.subagentDepth + 1 > subagentDepthMax) {
-    return {
-      code: 'call_too_deep',
-      depth: turn.grant.subagentDepth + 1,
-      depthMax: subagentDepthMax,
-      limit: 'subagent',
-    }
-  }
-  return null
+  return (
+    checkDepth(depth, limits.depthMax, 'the server') ??
+    checkDepth(depth, callerAgent.maxDepth, callerAgent.name) ??
+    (tool === 'subagent' ? checkDepth(turn.grant.subagentDepth + 1, subagentDepthMax, tool) : null)
+  )
 }
 
 function repetition(
@@ -200,37 +180,22 @@ function deadlock(request: OpenRequest, { caller, target }: OpenFacts): Refusal 
   return {
     code: 'call_deadlock',
     path: [{ session: caller.session.id, agent: caller.session.agent }, ...target.waitPath].map(
-      (hop) => `${hop.agent} (${hop.session})`,
+      ({ agent, session }) => `${agent} (${session})`,
     ),
   }
 }
 
 function bounds(request: OpenRequest, facts: OpenFacts, { limits, now }: OpenWorld): Refusal | null {
+  const rate = { count: facts.callsLastMinute, perMinute: limits.callsPerMinute }
   if (!request.background && facts.openCalls >= limits.callsPerCallerMax)
     return { code: 'too_many_calls', open: facts.openCalls, openMax: limits.callsPerCallerMax }
-  if (request.fresh && facts.descendants >= limits.descendantsPerFlowMax)
-    return {
-      code: 'too_many_descendants',
-      created: facts.descendants,
-      createdMax: limits.descendantsPerFlowMax,
-    }
-  if (facts.callsLastMinute >= limits.callsPerMinute) {
-    return {
-      code: 'rate_limited',
-      what: 'calls',
-      perMinute: limits.callsPerMinute,
-      retryInMs: Math.min(60_000, Math.max(1, (facts.oldestCallAt ?? now) + 60_000 - now)),
-    }
-  }
-  if (facts.target !== null && facts.target.queued >= limits.queuedPerSessionMax) {
-    return {
-      code: 'queue_full',
-      session: request.session,
-      queued: facts.target.queued,
-      queuedMax: limits.queuedPerSessionMax,
-    }
-  }
-  return null
+  return (
+    (request.fresh ? checkDescendants(facts.descendants, limits) : null) ??
+    checkRate('calls', rate, facts.oldestCallAt, now) ??
+    (facts.target === null
+      ? null
+      : checkQueue(request.session, facts.target.queued, limits.queuedPerSessionMax))
+  )
 }
 
 /** R7: everything of the callee lies within its caller's. */
@@ -259,10 +224,7 @@ function grantCall(
   return { grant, deadline: now + Math.max(0, timeoutMs) }
 }
 
-/**
- * What a call holds of its caller's budget: what was asked for or configured, else half of what is left (or
- * what it needs to begin), so that siblings can run too.
- */
+/** What a call holds of its caller's budget: by default half of what is left, so that siblings can run too. */
 function reserve(wanted: number | undefined, left: number | null, needed: number): number | null {
   if (left === null) return wanted ?? null
   return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))

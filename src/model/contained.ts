@@ -2,9 +2,8 @@ import { jsonHead } from './json-head.ts'
 
 /**
  * Listeners of sockets, streams, timers and workers run on an empty stack: what they throw would end the
- * process.
- * A contained one hands its fault to whoever owns the connection, which then ends that connection and nothing
- * else.
+ * process. A contained one hands its fault to the owner of the connection, which ends that connection and
+ * nothing else.
  */
 export function contained<Given extends unknown[]>(
   broke: (fault: unknown) => void,
@@ -56,6 +55,7 @@ export const faultMessage = (fault: unknown): string =>
 export function faultText(fault: unknown): string {
   if (!(fault instanceof Error)) return jsonHead(fault)
   const text = fault.stack ?? fault.message
-  if (fault.cause === undefined) return text
-  return `${text}\ncaused by: ${fault.cause instanceof Error ? (fault.cause.stack ?? fault.cause.message) : jsonHead(fault.cause)}`
+  const { cause } = fault
+  if (cause === undefined) return text
+  return `${text}\ncaused by: ${cause instanceof Error ? (cause.stack ?? cause.message) : jsonHead(cause)}`
 }

@@ -1,7 +1,4 @@
-/**
- * What a child sees of its caller. R8: within its token budget, and never the caller's private steps unless
- * asked for.
- */
+/** What a child sees of its caller. R8: within its token budget, and without private steps unless asked for. */
 import { z } from 'zod'
 import { keywordsMax, keywordUnitsMax } from './limits.ts'
 

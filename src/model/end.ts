@@ -9,18 +9,7 @@ import { callsBelow, type Millis, type SessionId, type TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
 import { cutBytes } from './text.ts'
 
-export type TurnResult = {
-  outcome: Outcome
-  output: string
-  error: string | null
-  iterations: number
-  toolCalls: readonly string[]
-  tokensUsed: number
-  tokensBelow: number
-  entry: EventOf<'turn.ended'>['entry']
-}
-
-/** What a turn has said and used so far, where somebody here knows it. */
+/** What a turn has said and used so far, where this process knows it. */
 export type Progress = {
   output: string
   tokensUsed: number
@@ -28,6 +17,7 @@ export type Progress = {
   toolCalls: readonly string[]
   iterations: number
 }
+export type TurnResult = Progress & Pick<EventOf<'turn.ended'>, 'outcome' | 'error' | 'entry'>
 export type ProgressOf = (turn: TurnId) => Progress | undefined
 
 /**
@@ -44,90 +34,66 @@ export function endTurn(
   limits: Limits,
   heir: SessionId | null = null,
 ): Event[] {
+  const { outcome, error, toolCalls, entry, ...used } = result
+  const world = { progressOf, now, limits }
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must
   // be able to read it.
   const output =
     session.kind === 'external' ? result.output : cutBytes(result.output, limits.resultBytesMax).text
-  const waiter = turn.grant.path.at(-1)?.session
   const events: Event[] = [
-    // R5: whoever acts through the session of its calls waits for that session while a turn of it runs, and
-    // no longer.
-    ...(waiter === undefined || turn.session !== callsBelow(waiter)
-      ? []
-      : [
-          {
-            type: 'wait.ended' as const,
-            session: waiter,
-            turn: turn.id,
-            target: turn.session,
-            reason: 'the tool has answered',
-          },
-        ]),
-    ...endBelow(below, `the turn that made it ended (${result.outcome})`, progressOf, now, limits),
+    ...endOwnWait(turn),
+    ...endBelow(below, `the turn that made it ended (${outcome})`, world),
     {
       type: 'turn.ended',
       session: turn.session,
       turn: turn.id,
-      outcome: result.outcome,
+      outcome,
       output: turn.call === null ? output : '',
-      error: result.error,
-      tokensUsed: result.tokensUsed,
-      tokensBelow: result.tokensBelow,
-      iterations: result.iterations,
-      toolCalls: [...result.toolCalls],
-      entry: session.kind === 'persistent' ? result.entry : null,
+      error,
+      tokensUsed: used.tokensUsed,
+      tokensBelow: used.tokensBelow,
+      iterations: used.iterations,
+      toolCalls: [...toolCalls],
+      entry: session.kind === 'persistent' ? entry : null,
     },
   ]
   if (turn.call === null) return [...events, ...failureNotice(turn, session, result)]
   if (turn.call.pending)
-    return [
-      ...events,
-      callEnded(
-        turn,
-        result.outcome,
-        result.error === null ? [] : [result.error],
-        'answered',
-        { ...result },
-        now,
-        limits,
-      ),
-    ]
+    return [...events, callEnded(turn, outcome, error === null ? [] : [error], 'answered', result, world)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was
   // cancelled on purpose does not.
-  if (turn.call.outcome === 'timed_out' && result.outcome === 'completed' && session.kind === 'persistent') {
-    events.push({
-      type: 'notice.raised',
-      session: heir ?? turn.call.caller,
-      turn: null,
-      about: turn.call.id,
-      text: `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}`,
-    })
+  if (turn.call.outcome === 'timed_out' && outcome === 'completed' && session.kind === 'persistent') {
+    const text = `${turn.grant.agent} finished after the deadline of ${turn.call.id}:\n${output}`
+    events.push(raiseNotice(heir ?? turn.call.caller, turn.call.id, text))
   }
   return events
 }
 
-/** Whoever made a session is told when it fails: nobody else waits for it. */
+/** R5: a session that acts through the session of its calls waits for that one while a turn of it runs. */
+function endOwnWait({ id, session, grant }: TurnRow): Event[] {
+  const waiter = grant.path.at(-1)?.session
+  if (waiter === undefined || session !== callsBelow(waiter)) return []
+  return [{ type: 'wait.ended', session: waiter, turn: id, target: session, reason: 'the tool has answered' }]
+}
+
+const raiseNotice = (session: SessionId, about: string, text: string): Event => ({
+  type: 'notice.raised',
+  session,
+  turn: null,
+  about,
+  text,
+})
+
+/** The parent of a session hears when it fails: nobody else waits for it. */
 function failureNotice(
-  turn: TurnRow,
-  session: TurnFacts['session'],
+  { grant }: TurnRow,
+  { id, parent, kind }: TurnFacts['session'],
   { outcome, error }: TurnResult,
 ): Event[] {
-  if (
-    session.parent === null ||
-    session.kind !== 'persistent' ||
-    outcome === 'completed' ||
-    outcome === 'cancelled'
-  )
+  if (parent === null || kind !== 'persistent' || outcome === 'completed' || outcome === 'cancelled')
     return []
-  return [
-    {
-      type: 'notice.raised',
-      session: session.parent,
-      turn: null,
-      about: session.id,
-      text: `${turn.grant.agent} in ${session.id} ended ${outcome}: ${error ?? 'no reason was given'}`,
-    },
-  ]
+  const text = `${grant.agent} in ${id} ended ${outcome}: ${error ?? 'no reason was given'}`
+  return [raiseNotice(parent, id, text)]
 }
 
 /** Deadline, cancel or loss: the call ends now, whatever its turn is doing. */
@@ -142,21 +108,14 @@ export function endCall(
   limits: Limits,
 ): Event[] {
   if (turn.call === null || !turn.call.pending) return [] // R3
-  const events: Event[] = [
-    ...endBelow(below, `the call above it ended (${outcome})`, progressOf, now, limits),
-    callEnded(turn, outcome, [error], cause, progressOf(turn.id), now, limits),
-  ]
+  const events = endPending(turn, below, outcome, error, cause, { progressOf, now, limits })
   const goesOn = outcome === 'timed_out' && session.kind === 'persistent'
-  if (turn.state === 'running' && turn.stopping === null && !goesOn)
-    events.push({ type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome, cause })
-  return events
+  return goesOn ? events : [...events, ...stopTurn(turn, outcome, cause)]
 }
 
-/**
- * A turn is told to stop. Its call and everything below end now; the turn itself when its driver has stopped.
- */
+/** Its call and everything below end now; the turn itself ends when its driver has stopped. */
 export function cancelTurn(
-  facts: TurnFacts,
+  { turn }: TurnFacts,
   below: readonly BelowRow[],
   outcome: 'cancelled' | 'timed_out',
   cause: string,
@@ -164,19 +123,37 @@ export function cancelTurn(
   now: Millis,
   limits: Limits,
 ): Event[] {
-  const { turn } = facts
   if (turn.state === 'ended' || turn.stopping !== null) return []
-  const ended: Event[] =
+  const world = { progressOf, now, limits }
+  const ended =
     turn.call?.pending === true
-      ? [
-          ...endBelow(below, `the call above it ended (${outcome})`, progressOf, now, limits),
-          callEnded(turn, outcome, [`${outcome}: ${cause}`], cause, progressOf(turn.id), now, limits),
-        ]
-      : endBelow(below, `the turn that made it was stopped (${outcome})`, progressOf, now, limits)
-  if (turn.state === 'running')
-    return [...ended, { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome, cause }]
+      ? endPending(turn, below, outcome, `${outcome}: ${cause}`, cause, world)
+      : endBelow(below, `the turn that made it was stopped (${outcome})`, world)
+  if (turn.state === 'running') return [...ended, ...stopTurn(turn, outcome, cause)]
   return turn.call === null ? [...ended, neverRan(turn, outcome, cause)] : ended
 }
+
+/** What an ending is made of besides its turn. */
+type World = { progressOf: ProgressOf; now: Millis; limits: Limits }
+
+/** The pending call of a turn ends, and everything below it. */
+const endPending = (
+  turn: TurnRow,
+  below: readonly BelowRow[],
+  outcome: Outcome,
+  error: string,
+  cause: string,
+  world: World,
+): Event[] => [
+  ...endBelow(below, `the call above it ended (${outcome})`, world),
+  callEnded(turn, outcome, [error], cause, world.progressOf(turn.id), world),
+]
+
+/** Nothing where it does not run, or is stopping already. */
+const stopTurn = ({ id, session, state, stopping }: TurnRow, outcome: Outcome, cause: string): Event[] =>
+  state === 'running' && stopping === null
+    ? [{ type: 'turn.cancelled', session, turn: id, outcome, cause }]
+    : []
 
 const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
   type: 'turn.ended',
@@ -192,25 +169,13 @@ const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
   entry: null,
 })
 
-function endBelow(
-  below: readonly BelowRow[],
-  why: string,
-  progressOf: ProgressOf,
-  now: Millis,
-  limits: Limits,
-): Event[] {
-  return below.flatMap(({ turn }): Event[] => {
-    const ended =
-      turn.call?.pending === true
-        ? [callEnded(turn, 'cancelled', [why], why, progressOf(turn.id), now, limits)]
-        : [] // R3
-    if (turn.state !== 'running' || turn.stopping !== null) return ended
-    return [
-      ...ended,
-      { type: 'turn.cancelled', session: turn.session, turn: turn.id, outcome: 'cancelled', cause: why },
-    ]
-  })
-}
+const endBelow = (below: readonly BelowRow[], why: string, world: World): Event[] =>
+  below.flatMap(({ turn }): Event[] => [
+    ...(turn.call?.pending === true // R3
+      ? [callEnded(turn, 'cancelled', [why], why, world.progressOf(turn.id), world)]
+      : []),
+    ...stopTurn(turn, 'cancelled', why),
+  ])
 
 function callEnded(
   turn: TurnRow,
@@ -218,8 +183,7 @@ function callEnded(
   errors: string[],
   cause: string,
   progress: Progress | undefined,
-  now: Millis,
-  limits: Limits,
+  { now, limits }: World,
 ): Event {
   const call = turn.call
   if (call === null) throw new Error(`${turn.id} serves no call`)

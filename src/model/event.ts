@@ -1,13 +1,15 @@
-/**
- * Everything that happens. The log is the truth (R10): sessions, turns, calls and conversations are folds of
- * these.
- */
+/** Everything that happens. The log of these events is the truth (R10); all else is folded from it. */
 import { z } from 'zod'
 import { Authority } from './authority.ts'
 import { Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
 import { Refusal } from './refusal.ts'
+
+const count = z.number().int().min(0)
+/** The id that an act gave itself: tried again, it has no second effect. */
+const actOrNull = z.string().nullable()
+const sessionOrNull = SessionId.nullable()
 
 export const Outcome = z.enum([
   'completed',
@@ -44,18 +46,14 @@ export type AgentDefinition = z.infer<typeof AgentDefinition>
 export const StepKind = z.enum(['model', 'tool', 'summary'])
 export type StepKind = z.infer<typeof StepKind>
 
-export const Usage = z.strictObject({
-  input: z.number().int().min(0),
-  output: z.number().int().min(0),
-  estimated: z.boolean(),
-})
+export const Usage = z.strictObject({ input: count, output: count, estimated: z.boolean() })
 export type Usage = z.infer<typeof Usage>
 
 /** One hop of a call path, root first. */
 export const Hop = z.strictObject({ session: SessionId, agent: z.string() })
 export type Hop = z.infer<typeof Hop>
 
-/** What was decided about a turn when its input was accepted; it never changes afterwards. */
+/** What was decided about a turn when its input was accepted; it never changes. */
 export const Grant = z.strictObject({
   agent: z.string(),
   depth: z.number().int(),
@@ -68,36 +66,26 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/**
- * What a session was told since its last turn, given to the turn that this opens; `upTo` is the number of the
- * last of them.
- */
+/** Notices since the session's last turn, for the turn that this opens; `upTo` is the number of the last. */
 export const Notices = z.strictObject({
   upTo: z.number().int(),
   texts: z.array(z.strictObject({ about: z.string(), text: z.string() })),
 })
 export type Notices = z.infer<typeof Notices>
 
-/**
- * Whom a draft is for: a session that is there, a new one, or a fork of the sender's so many messages back.
- */
+/** Whom a draft is for: an existing session, a new one, or a fork of the sender's some messages back. */
 export const MailTarget = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('session'), session: SessionId }),
   z.strictObject({ kind: z.literal('new') }),
-  z.strictObject({ kind: z.literal('fork'), back: z.number().int().min(0) }),
+  z.strictObject({ kind: z.literal('fork'), back: count }),
 ])
 export type MailTarget = z.infer<typeof MailTarget>
 
+const threeDigits = z.string().regex(/^\d{3}$/)
 /** Of the frames in the prompt that this opens; left out by 0.1.0, whose frames had none. */
-const boundary = z
-  .string()
-  .regex(/^\d{3}$/)
-  .optional()
+const boundary = threeDigits.optional()
 
-/**
- * A message as it was sent. It never changes afterwards, so that whoever delivers it later needs nothing
- * else.
- */
+/** A message as it was sent. It never changes, so that it can be delivered from this alone. */
 const letter = {
   message: MessageId,
   flow: FlowId,
@@ -111,7 +99,7 @@ const letter = {
   text: z.string(),
   boundary,
   tokens: z.number().int(),
-  /** Whoever sent it waits no longer than this. */
+  /** The sender waits no longer than this. */
   deadline: z.number().nullable(),
   /** W3C traceparent of the request. */
   trace: z.string().nullable(),
@@ -120,6 +108,19 @@ const letter = {
   /** A person sent what a session had drafted; left out where its sender did. */
   releasedBy: z.literal('user').optional(),
 }
+
+/** What the conversation of a persistent session gains with a turn: entry `n` asked, `n + 1` answered. */
+const Exchange = z.strictObject({
+  n: z.number().int(),
+  asked: z.string(),
+  askedTokens: z.number().int(),
+  from: z.string().nullable(),
+  startedAt: z.number(),
+  answered: z.string(),
+  answeredTokens: z.number().int(),
+})
+
+const step = { kind: StepKind, name: z.string(), key: z.string(), input: Json }
 
 /** A tool and what it was given. */
 export const ToolAsk = z.strictObject({ tool: z.string(), input: Json })
@@ -138,7 +139,7 @@ export const Event = z.discriminatedUnion('type', [
   event('session.created', {
     agent: z.string(),
     kind: SessionKind,
-    parent: SessionId.nullable(),
+    parent: sessionOrNull,
     cwd: z.string(),
     title: z.string(),
     /** Instead of the agent's own. */
@@ -146,30 +147,24 @@ export const Event = z.discriminatedUnion('type', [
     /** Of the turn that spawned it; null where a user, a call or a client made it. */
     flow: FlowId.nullable(),
   }),
-  event('session.adopted', { parent: SessionId.nullable() }),
+  event('session.adopted', { parent: sessionOrNull }),
   event('session.renamed', { title: z.string() }),
   event('session.archived', { cause: z.enum(['idle', 'deleted']) }),
-  event('session.cancelled', {
-    /** The act's own id: tried again, also much later, it ends these turns and no others. */
-    act: z.string(),
-    turns: z.array(TurnId),
-  }),
+  /** `act` is the act's own id: tried again, also much later, it ends these turns and no others. */
+  event('session.cancelled', { act: z.string(), turns: z.array(TurnId) }),
   event('session.claimed', { node: NodeId, epoch: z.number().int() }),
-  /** Shares the first `entries` of another conversation; what is said later, in either, is not shared. */
-  event('session.forked', {
-    from: SessionId,
-    entries: z.number().int().min(0),
-    /** How many messages before its newest. */
-    back: z.number().int().min(0),
-  }),
+  /**
+   * Shares the first `entries` of another conversation, up to `back` messages before its newest; what is said
+   * later, in either, is not shared.
+   */
+  event('session.forked', { from: SessionId, entries: count, back: count }),
   event('message.drafted', {
     message: MessageId,
     target: MailTarget,
     source: MessageSource,
     inReplyTo: MessageId.nullable(),
     text: z.string(),
-    /** The act's own id: tried again, it changes nothing. */
-    act: z.string().nullable(),
+    act: actOrNull,
   }),
   event('message.revised', {
     message: MessageId,
@@ -177,37 +172,28 @@ export const Event = z.discriminatedUnion('type', [
     inReplyTo: MessageId.nullable(),
     text: z.string(),
     how: z.enum(['written', 'elaborated', 'iterated']),
-    /** What the expansion was told beyond the text. */
+    /** What the expansion was given beyond the text. */
     instructions: z.string().nullable(),
     /** Why the text stayed as it was. */
     note: z.string().nullable(),
-    act: z.string().nullable(),
+    act: actOrNull,
     /** A person changed what a session had drafted; left out where its owner did. */
     revisedBy: z.literal('user').optional(),
     /** The turn that had written it, whose authority it keeps. */
     writtenIn: TurnId.nullable().optional(),
   }),
-  /** With a turn it has opened that turn; without one it waits in the inbox of its session. */
-  event('message.sent', {
-    ...letter,
-    /**
-     * What a client outside asked for in a turn of its own, whole, so that another process can go on with it.
-     */
-    use: ToolAsk.optional(),
-  }),
-  event('message.accepted', {
-    message: MessageId,
-    /** Null for the user. */
-    by: SessionId.nullable(),
-    /** The act's own id: tried again, it takes no second message. */
-    act: z.string().nullable(),
-    from: SessionId.nullable(),
-  }),
-  /** It reached its receiver: as a turn of its own (`opens`), or handed to whoever accepted it. */
+  /**
+   * With a turn it has opened that turn; without one it waits in the inbox of its session. `use` is what a
+   * client outside asked for in a turn of its own, whole, so that another process can go on with it.
+   */
+  event('message.sent', { ...letter, use: ToolAsk.optional() }),
+  /** `by` is null for the user. */
+  event('message.accepted', { message: MessageId, by: sessionOrNull, act: actOrNull, from: sessionOrNull }),
+  /** It reached its receiver: as a turn of its own (`opens`), or handed to the one who accepted it. */
   event('message.delivered', { ...letter, opens: z.boolean() }),
-  event('message.answered', { message: MessageId, reply: MessageId, from: SessionId.nullable() }),
-  event('message.declined', { message: MessageId, by: SessionId.nullable(), from: SessionId.nullable() }),
-  event('message.died', { message: MessageId, from: SessionId.nullable(), cause: z.string() }),
+  event('message.answered', { message: MessageId, reply: MessageId, from: sessionOrNull }),
+  event('message.declined', { message: MessageId, by: sessionOrNull, from: sessionOrNull }),
+  event('message.died', { message: MessageId, from: sessionOrNull, cause: z.string() }),
   event('turn.started', { node: NodeId, epoch: z.number().int(), deadline: z.number() }),
   /** Its node stops in good order: the next one goes on with it. */
   event('turn.suspended', { node: NodeId, epoch: z.number().int() }),
@@ -221,28 +207,11 @@ export const Event = z.discriminatedUnion('type', [
     tokensBelow: z.number().int(),
     iterations: z.number().int(),
     toolCalls: z.array(z.string()),
-    /**
-     * What the conversation of a persistent session gains: entry `n` asked, entry `n + 1` answered. Null for
-     * an ephemeral one.
-     */
-    entry: z
-      .strictObject({
-        n: z.number().int(),
-        asked: z.string(),
-        askedTokens: z.number().int(),
-        from: z.string().nullable(),
-        startedAt: z.number(),
-        answered: z.string(),
-        answeredTokens: z.number().int(),
-      })
-      .nullable(),
+    entry: Exchange.nullable(),
   }),
-  event('step.started', { kind: StepKind, name: z.string(), key: z.string(), input: Json }),
+  event('step.started', step),
   event('step.ended', {
-    kind: StepKind,
-    name: z.string(),
-    key: z.string(),
-    input: Json,
+    ...step,
     ok: z.boolean(),
     output: Json,
     usage: Usage.nullable(),
@@ -306,12 +275,8 @@ export const Event = z.discriminatedUnion('type', [
     flow: FlowId,
     deadline: z.number(),
   }),
-  event('question.answered', {
-    question: z.string(),
-    answer: Answer,
-    /** Who said so, or why nobody did. */
-    by: z.string(),
-  }),
+  /** `by` is who answered, or why nobody did. */
+  event('question.answered', { question: z.string(), answer: Answer, by: z.string() }),
   event('notice.raised', { about: z.string(), text: z.string() }),
 ])
 export type Event = z.infer<typeof Event>

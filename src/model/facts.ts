@@ -45,7 +45,7 @@ export type TurnRow = {
   node: NodeId | null
   epoch: number
   deadline: Millis
-  /** Told to stop, and how it will have ended when its driver has. */
+  /** How it will have ended when its driver has stopped; null while it may go on. */
   stopping: Outcome | null
   openedAt: Millis
   openedSeq: number
@@ -79,8 +79,6 @@ export type Activation = {
 export type TurnFacts = { turn: TurnRow; session: SessionRow }
 
 export type OpenFacts = {
-  /** A call with this id already, from an earlier try of the same request. */
-  known: boolean
   caller: TurnFacts
   /** Those that the caller blocks on: what goes on in the background is none of them. */
   openCalls: number
@@ -111,10 +109,7 @@ export type SendFacts = {
   oldestMessageAt: Millis | null
   /** When the user spoke last in this flow. */
   flowStartedAt: Millis
-  /**
-   * Messages that wait in the target's inbox, and whether a call of the target's own is pending; only asked
-   * for where it would wait there.
-   */
+  /** Messages in the target's inbox, and whether a call of its own is pending; asked for where this one waits. */
   waiting?: number
   pending?: boolean
 }
@@ -162,10 +157,7 @@ export type MessageRow = {
   draftAct: string | null
 }
 
-/**
- * What is known of a session where only its mail matters: whether a call that it serves is pending, and how
- * much waits for it or is kept by it.
- */
+/** A session as far as its mail goes: whether a call to it is pending, how much waits for it, its drafts. */
 export type MailFacts = { session: SessionRow | null; pending: boolean; waiting: number; drafts: number }
 
 /** A message with what stands only in the log. */
@@ -175,9 +167,7 @@ export type MessageFacts = MessageRow & {
   initial: string
   text: string
   target: MailTarget
-  /**
-   * The turn in which its owner wrote it as it is, or as it was before a person changed it; only of a draft.
-   */
+  /** The turn in which its owner wrote it, before a person changed it; only of a draft. */
   writtenIn: TurnId | null
   /** Null while it is a draft. */
   sent: EventOf<'message.sent'> | null

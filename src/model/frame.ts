@@ -21,10 +21,7 @@ export type Boundary = string | null
 const boundaries = 900
 export const boundaryFrom = (number: number): string => String(100 + (number % boundaries))
 
-/**
- * For what has no recorded boundary of its own: the same at every time, so that a provider's cache of the
- * conversation holds.
- */
+/** For what has no recorded boundary: always the same, so that a provider's cache of the conversation holds. */
 export function boundaryFor(...names: readonly (string | number)[]): string {
   let sum = 0
   for (const char of fingerprint(names.join('\n'))) sum = (sum * 31 + char.charCodeAt(0)) % 1_000_003
@@ -39,7 +36,7 @@ const asCompared = (word: string): string =>
 
 /** Words by their characters: one step for each character of a text. */
 type Words = { next: Map<string, Words>; whole: boolean }
-function wordsOf(words: readonly string[]): Words {
+function buildWords(words: readonly string[]): Words {
   const root: Words = { next: new Map(), whole: false }
   for (const word of words) {
     let at = root
@@ -62,9 +59,9 @@ const marks = [
   '[From the applet',
   '[Earlier messages are left out',
 ]
-const known = wordsOf(marks)
+const known = buildWords(marks)
 /** Labels of a call count at the beginning of a line only: they are words that a text may well have. */
-const labels = wordsOf(['Task:', 'Input:'])
+const labels = buildWords(['Task:', 'Input:'])
 
 /** Where the look-alike begins and ends, in units; `opens` is the length of its first character. */
 type Found = { from: number; to: number; opens: number; label: boolean }
@@ -82,7 +79,7 @@ export function disarm(
   boundary: Boundary,
   { labels: withLabels = false, more = [] }: Disarming = {},
 ): string {
-  const own = wordsOf([...(boundary === null ? [] : [`<${boundary}>`, `</${boundary}>`]), ...more])
+  const own = buildWords([...(boundary === null ? [] : [`<${boundary}>`, `</${boundary}>`]), ...more])
   let out = ''
   let kept = 0
   for (const { from, to, opens, label } of lookAlikesIn(text, own, withLabels)) {
@@ -98,22 +95,18 @@ const entity = (text: string, at: number): string =>
 
 /** What a character may begin: looked up for every one, so that most cost next to nothing. */
 const [other, bracket, newLine, unseen, letter] = [1, 2, 3, 4, 5]
+const kindsBySkeleton = new Map([
+  ...['<', '['].map((skeleton) => [skeleton, bracket] as const),
+  ...['', ' '].map((skeleton) => [skeleton, unseen] as const),
+  ...['t', 'i'].map((skeleton) => [skeleton, letter] as const),
+  ['\n', newLine],
+])
 const kinds = new Uint8Array(0x10000)
-function kindOf(point: number): number {
+function findKind(point: number): number {
   const known = point < kinds.length ? (kinds[point] ?? 0) : 0
   if (known !== 0) return known
   const skeleton = toSkeleton(point)
-  const isLetter = skeleton === 't' || skeleton === 'i'
-  const kind =
-    skeleton === '<' || skeleton === '['
-      ? bracket
-      : skeleton === '\n'
-        ? newLine
-        : skeleton === '' || skeleton === ' '
-          ? unseen
-          : isLetter
-            ? letter
-            : other
+  const kind = kindsBySkeleton.get(skeleton) ?? other
   if (point < kinds.length) kinds[point] = kind
   return kind
 }
@@ -123,7 +116,7 @@ function lookAlikesIn(text: string, own: Words, withLabels: boolean): Found[] {
   let lineStart = false
   for (let at = 0; at < text.length;) {
     const point = text.codePointAt(at) ?? 0
-    const kind = kindOf(point)
+    const kind = findKind(point)
     const units = point > 0xffff ? 2 : 1
     if (kind === bracket) {
       const end = endOfMark(text, at, known, own)
@@ -138,7 +131,10 @@ function lookAlikesIn(text: string, own: Words, withLabels: boolean): Found[] {
   return found
 }
 
-/** F4: a mark has its bracket, and a label its place, only once, so no character is looked at for more than a few of them. */
+/**
+ * F4: a mark has its bracket, and a label its place, only once, so no character is looked at for more than a
+ * few of them.
+ */
 function endOfMark(
   text: string,
   from: number,
@@ -163,7 +159,7 @@ function endOfMark(
   return null
 }
 
-/** A name of ours or of others inside of a mark: one line, no brackets or quotes of any kind, nothing unseen. */
+/** A name inside of a mark: one line, no brackets or quotes of any kind, nothing unseen. */
 export function nameInMark(name: string): string {
   let out = ''
   let points = 0
@@ -188,7 +184,9 @@ export function frameCall(
   attachment: string | null,
 ): string {
   const parts = (text: (part: string) => string): string =>
-    `Task: ${text(task)}${input === null ? '' : `\nInput: ${text(input)}`}${attachment === null ? '' : `\n${text(attachment)}`}`
+    `Task: ${text(task)}` +
+    (input === null ? '' : `\nInput: ${text(input)}`) +
+    (attachment === null ? '' : `\n${text(attachment)}`)
   if (boundary === null) return `[Called by: ${caller}]\n${parts((part) => part)}`
   return framed(
     boundary,
@@ -212,7 +210,8 @@ export function framePeer(
   }
   const attribute = (name: string, value: string | null | undefined): string =>
     value == null ? '' : ` ${name}="${nameInMark(value)}"`
-  const head = `<peer_message${attribute('id', id)}${attribute('from', from)}${attribute('in-reply-to', inReplyTo)} note="${note}">`
+  const names = attribute('id', id) + attribute('from', from) + attribute('in-reply-to', inReplyTo)
+  const head = `<peer_message${names} note="${note}">`
   return framed(boundary, `${head}\n${disarm(text, boundary)}\n</peer_message>`)
 }
 
@@ -245,11 +244,11 @@ export function frameDraft(boundary: Boundary, text: string): string {
 const stepMarks = ['<steps>', '</steps>']
 
 /** What a turn did, before what it said. Tools gave these results, so they may say anything. */
-export const frameSteps = (boundary: Boundary, steps: string, text: string): string =>
-  (boundary === null
-    ? `<steps>\n${steps}\n</steps>\n${text}`
-    : `<steps>\n${disarm(steps, boundary, { more: stepMarks })}\n</steps>\n${disarm(text, boundary, { more: stepMarks })}`
-  ).trim()
+export function frameSteps(boundary: Boundary, steps: string, text: string): string {
+  const safe = (part: string): string =>
+    boundary === null ? part : disarm(part, boundary, { more: stepMarks })
+  return `<steps>\n${safe(steps)}\n</steps>\n${safe(text)}`.trim()
+}
 
 /** A foreign description in a sentence of ours: one line, without marks. */
 export const inOneLine = (text: string): string =>

@@ -1,7 +1,4 @@
-/**
- * Ids carry their kind and sort by time. The turn that serves `call_X` is `turn_X`: one row, one suffix, no
- * second index.
- */
+/** Ids carry their kind and sort by time. The turn of `call_X` is `turn_X`: one row, no second index. */
 import { z } from 'zod'
 
 const id = <K extends string>(kind: K) =>

@@ -1,7 +1,4 @@
-/**
- * The beginning of a value's JSON, for words about it. It is total: whatever the value is, it costs little
- * and throws nothing.
- */
+/** The beginning of a value's JSON, for messages about it. It costs little and never throws. */
 const unitsMax = 400
 const levelsMax = 8
 

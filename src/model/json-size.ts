@@ -2,10 +2,7 @@
 
 export type JsonBounds = { bytesMax: number; depthMax: number }
 
-/**
- * Which bound the value exceeds; null if none. Stops as soon as it knows, so that it costs at most
- * `bytesMax`.
- */
+/** Which bound the value exceeds; null if none. Stops as soon as it knows. */
 export function exceededBound(value: unknown, { bytesMax, depthMax }: JsonBounds): keyof JsonBounds | null {
   const open: { value: unknown; depth: number }[] = [{ value, depth: 0 }]
   let bytes = 0

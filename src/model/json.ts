@@ -1,28 +1,17 @@
-/**
- * JSON values, and their canonical text: sorted keys, so that equal values have equal text on every machine.
- */
+/** JSON values, and their canonical text: sorted keys, so that equal values have equal text. */
 import { z } from 'zod'
 
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-/**
- * A little more than `parseJson` takes from others, and less than what is read of our own log: values of
- * programs inside this process come through here too.
- */
+/** More than `parseJson` takes from others, less than what is read of our own log. */
 const levelsMax = 150
 
-/**
- * Zod's own `z.json()` recurses, and takes a tenth of a second for what one request may hold. This one does
- * neither.
- */
+/** Zod's own `z.json()` recurses, and takes a tenth of a second for a large request. This one does neither. */
 export const Json = z
   .unknown()
   .refine(isJson, `JSON with at most ${levelsMax} levels`) as unknown as z.ZodType<Json>
 
-/**
- * Level by level, without recursion. A value that contains itself is as deep as it is looked at, and so is
- * none.
- */
+/** Level by level, without recursion. A value that contains itself is too deep, and so is none. */
 export function isJson(value: unknown): value is Json {
   let level: unknown[] = [value]
   for (let levels = 0; level.length > 0; levels += 1) {

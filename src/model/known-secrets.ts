@@ -23,13 +23,13 @@ export type KnownSecrets = {
 
 export function knownSecrets(values: readonly string[]): KnownSecrets {
   const pieces = new Map<number, Piece[]>()
-  for (const secret of new Set(values.filter(isWorthHiding).flatMap(formsOf))) {
+  for (const secret of new Set(values.filter(isWorthHiding).flatMap(listForms))) {
     const length = Math.max(partMin, Math.ceil(secret.length / 2))
     for (const piece of [
       { text: secret.slice(0, length), secret, isTail: false },
       { text: secret.slice(-length), secret, isTail: true },
     ]) {
-      const hash = hashOf(piece.text)
+      const hash = hashEnd(piece.text)
       pieces.set(hash, [...(pieces.get(hash) ?? []), piece])
     }
   }
@@ -56,13 +56,13 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
 }
 
 /** As it is written in JSON and in an address, where that is something else. */
-const formsOf = (value: string): string[] => [
+const listForms = (value: string): string[] => [
   value,
   JSON.stringify(value).slice(1, -1),
   encodeURIComponent(value.toWellFormed()),
 ]
 
-const hashOf = (text: string): number =>
+const hashEnd = (text: string): number =>
   [3, 2, 1].reduce((hash, back) => nextHash(hash, text.charCodeAt(text.length - back)), 0)
 
 function forwards(text: string, { secret }: Piece, start: number, from: number): Found {

@@ -1,7 +1,4 @@
-/**
- * Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped by
- * whoever takes them.
- */
+/** Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped. */
 import { z } from 'zod'
 
 const count = (value: number) => z.number().int().min(0).default(value)
@@ -11,9 +8,7 @@ export const Limits = z.strictObject({
   callsPerCallerMax: count(10),
   queuedPerSessionMax: count(100),
   descendantsPerFlowMax: count(100),
-  /**
-   * Agents that doors made and nobody deleted. Each is in memory, and costs a little of every list of agents.
-   */
+  /** Agents that doors made. Each is in memory, and costs a little of every list of agents. */
   agentsMadeMax: count(1000),
   callsPerMinute: count(120),
   messagesPerMinute: count(20),
@@ -36,10 +31,7 @@ export type Limits = z.infer<typeof Limits>
 
 export const limitsDefault: Limits = Limits.parse({})
 
-/**
- * R11: of an agent that a door makes, in UTF-16 units. A prompt of so many bytes is twice what a call passes
- * by default.
- */
+/** R11: of an agent that a door makes, in UTF-16 units; the prompt in bytes. */
 export const agentTitleMax = 200
 export const agentDescriptionMax = 2000
 export const agentToolsMax = 200
@@ -48,10 +40,7 @@ export const agentPromptBytesMax = 32 * 1024
 export const historyTokensMax = 32_000
 /** R11: messages that may wait in one inbox. */
 export const inboxMax = 1000
-/**
- * R11: notices that are kept for a session until a turn has them, how many one turn is given, and how much of
- * each.
- */
+/** R11: notices kept for a session until a turn has them, how many one turn is given, how much of each. */
 export const noticesKeptMax = 100
 export const noticesShownMax = 10
 export const noticePointsMax = 2000

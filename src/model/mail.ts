@@ -7,8 +7,8 @@
  * M2: It is accepted once. Who comes later learns who was first.
  * M3: Only its owner changes a draft, and the user, who owns them all; it stays its owner's, whatever it was
  * before stays in the log, and so does who changed it.
- * M4: A reply answers what was addressed to the replier and has reached it, and goes to whoever wrote that.
- * M5: One id is one message, whoever tries again.
+ * M4: A reply answers what was addressed to the replier and has reached it, and goes to its writer.
+ * M5: One id is one message, however often it is tried.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
  */
 import type { Event, EventOf, MailTarget, MessageSource, Notices } from './event.ts'
@@ -22,13 +22,10 @@ export const userSession: SessionId = 'ses_user'
 /** `msg_x` and `x` are one id: a message and its turn share what follows. */
 export const idSuffix = (id: MessageId): string => (id.startsWith('msg_') ? id.slice(4) : id)
 export const sameMessage = (a: MessageId, b: MessageId): boolean => idSuffix(a) === idSuffix(b)
-/** Ids that are drawn here have one form: whoever chose one could take the place of the next. */
+/** Ids that are drawn here have one form: a chosen one could take the place of the next. */
 export const looksDrawn = (id: string): boolean => /^\d{21}$/.test(idSuffix(id))
 
-/**
- * When a message was written or changed: the clock counts milliseconds; the number of the event makes the
- * rest, so that what happened later is later.
- */
+/** A time in nanoseconds: the number of the event makes the last digits, so that later events are later. */
 export const millisToNanos = (at: Millis, seq: number): string =>
   (BigInt(Math.floor(at)) * 1_000_000n + BigInt(seq % 1_000_000)).toString()
 
@@ -70,9 +67,7 @@ export function changeable(known: MessageRow, author: SessionId | 'user'): Refus
   return known.status === 'draft' ? null : { code: 'message_already_sent', message: known.id }
 }
 
-/**
- * Begins a draft, or changes one. The same act again, or a change that changes nothing, records nothing (M5).
- */
+/** Begins a draft, or changes one. The same act again, or a change of nothing, records nothing (M5). */
 export function draftMessage(known: MessageFacts | null, author: Author, draft: Draft): Event[] | Refusal {
   const place = {
     session: author.session,
@@ -198,7 +193,7 @@ export function acceptMessage(
   ]
 }
 
-/** What waits may be declined by whoever may accept it, a draft by its owner. The sender is told. */
+/** What waits may be declined by those who may accept it, a draft by its owner. The sender is notified. */
 export function declineMessage(known: MessageRow, by: SessionId | null): Event[] | Refusal {
   // Declined before: tried again, it is what it was, and who did it is on record.
   if (known.status === 'declined') return []
@@ -209,11 +204,11 @@ export function declineMessage(known: MessageRow, by: SessionId | null): Event[]
   if (!isWaiting(known) || known.to === null) return taken(known)
   return [
     { type: 'message.declined', session: known.to, turn: null, message: known.id, by, from: known.from },
-    ...told(known, `Message ${known.id} to ${known.to} was declined by ${by ?? 'the user'}.`),
+    ...notifySender(known, `Message ${known.id} to ${known.to} was declined by ${by ?? 'the user'}.`),
   ]
 }
 
-/** Their receiver is gone: they are dead letters, and whoever wrote them is told. */
+/** Their receiver is gone: they are dead letters, and their senders are notified. */
 export const buryMessages = (waiting: readonly MessageRow[], cause: string): Event[] =>
   waiting.filter(isWaiting).flatMap((known): Event[] => [
     {
@@ -224,13 +219,13 @@ export const buryMessages = (waiting: readonly MessageRow[], cause: string): Eve
       from: known.from,
       cause,
     },
-    ...told(known, `Message ${known.id} to ${known.to ?? 'nobody'} was not read: ${cause}.`),
+    ...notifySender(known, `Message ${known.id} to ${known.to ?? 'nobody'} was not read: ${cause}.`),
   ])
 
-const told = ({ from, id }: MessageRow, text: string): Event[] =>
+const notifySender = ({ from, id }: MessageRow, text: string): Event[] =>
   from === null ? [] : [{ type: 'notice.raised', session: from, turn: null, about: id, text }]
 
-const becameOf: Record<MessageStatus, string> = {
+const fates: Record<MessageStatus, string> = {
   draft: 'kept as a draft',
   buffered: 'buffered',
   ready: 'ready',
@@ -248,15 +243,12 @@ export function taken(known: MessageRow): Refusal {
     known.acceptedBy === 'user'
       ? 'the user'
       : (known.acceptedBy ?? (known.status === 'dead' ? 'nobody' : (known.to ?? 'nobody')))
-  return { code: 'message_taken', message: known.id, how: becameOf[known.status], by }
+  return { code: 'message_taken', message: known.id, how: fates[known.status], by }
 }
 
 export type Which = { kind: 'oldest' } | { kind: 'newest' } | { kind: 'named'; name: string }
 
-/**
- * One of those that wait, which come oldest first: by place, or by a name that may be an id and is otherwise
- * a number that counts from 1.
- */
+/** Picks from those that wait, oldest first: by place, by id, or else by a number that counts from 1. */
 export function pickWaiting<M extends MessageRow>(waiting: readonly M[], which: Which): M | null {
   if (which.kind === 'oldest') return waiting[0] ?? null
   if (which.kind === 'newest') return waiting.at(-1) ?? null

@@ -23,7 +23,7 @@ export type Masker = {
 export type MaskOptions = {
   /** For what leaves the machine: better one too many. */
   strict?: boolean
-  /** Is told every secret that is masked. */
+  /** Called with every secret that is masked. */
   onSecret?: (secret: string) => void
 }
 
@@ -65,7 +65,7 @@ export function createMasker(
     value: (value, field = '') => {
       if (typeof value === 'string') return masked(value, field) as typeof value
       if (value === null || typeof value !== 'object') return value
-      return holdsAnywhere(value, field, holds, []) ? copyOf(value, field, masked) : value
+      return holdsAnywhere(value, field, holds, []) ? copyMasked(value, field, masked) : value
     },
     isClean: (value, field, clean) => {
       if (typeof value === 'string') return !holds(value, field, clean)
@@ -94,10 +94,7 @@ function withMarks(text: string, places: readonly Found[]): string {
 
 type Holder = object & { [name: string]: unknown }
 
-/**
- * Values can be nested deeper than the stack, so both walks keep a list of their own. What is in a list has
- * the list's name.
- */
+/** Values can be nested deeper than the stack, so both walks keep a list. Items have the list's name. */
 function holdsAnywhere(
   value: object,
   field: string,
@@ -127,7 +124,7 @@ function holdsAnywhere(
   return false
 }
 
-function copyOf<T extends object>(
+function copyMasked<T extends object>(
   value: T,
   field: string,
   masked: (text: string, field: string) => string,

@@ -1,4 +1,4 @@
-/** Which events open a turn. Apart from their shapes, so that whoever only folds events needs no schema. */
+/** Which events open a turn. Apart from their shapes, so that code that only folds events needs no schema. */
 import type { Event, OpeningMessage } from './event.ts'
 import type { TurnId } from './id.ts'
 

@@ -66,8 +66,9 @@ test('every code has a sample here, and every sample is a refusal', () => {
 })
 
 /** What tells a model how to go on: something to do, or what could be used instead. */
-const advice =
-  /\b(?:Correct|Do|Read|Send|Ask|Tell|Go on|Use|Check|List|Stop|Finish|Answer|Wait|Try|Shorten|Hand on|Call|Known agents: \w|Allowed: \w)/
+const acts =
+  'Correct|Do|Read|Send|Ask|Tell|Go on|Use|Check|List|Stop|Finish|Answer|Wait|Try|Shorten|Hand on|Call'
+const advice = new RegExp(`\\b(?:${acts}|Known agents: \\w|Allowed: \\w)`)
 
 test.each(all.map((refusal) => [refusal.code, refusal] as const))(
   '%s says in whole sentences what happened and what to do next',

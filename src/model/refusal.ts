@@ -1,106 +1,56 @@
-/**
- * An expected no: a value, in one closed union. `explain` tells the calling model what happened and what to
- * do next.
- */
+/** An expected no: a value, in one closed union. `explain` tells the calling model what to do next. */
 import { z } from 'zod'
 import { jsonHead } from './json-head.ts'
 import { preview } from './text.ts'
 
-const path = z.array(z.string())
+const [text, texts, number] = [z.string(), z.array(z.string()), z.number()]
+
+const refusal = <C extends string, S extends z.ZodRawShape>(code: C, shape: S) =>
+  z.strictObject({ code: z.literal(code), ...shape })
 
 export const Refusal = z.discriminatedUnion('code', [
-  z.strictObject({
-    code: z.literal('bad_input'),
-    field: z.string(),
-    given: z.string(),
-    expected: z.string(),
-  }),
-  z.strictObject({ code: z.literal('self_call'), agent: z.string() }),
-  z.strictObject({ code: z.literal('reply_not_addressed'), message: z.string() }),
-  z.strictObject({ code: z.literal('not_authenticated') }),
-  z.strictObject({
-    code: z.literal('not_allowed'),
-    agent: z.string(),
-    what: z.string(),
-    allowed: z.array(z.string()),
-  }),
-  z.strictObject({ code: z.literal('tool_disabled'), tool: z.string(), why: z.string() }),
-  z.strictObject({ code: z.literal('message_not_yours'), message: z.string() }),
-  z.strictObject({ code: z.literal('agent_unknown'), agent: z.string(), known: z.array(z.string()) }),
-  z.strictObject({ code: z.literal('session_unknown'), session: z.string() }),
-  z.strictObject({ code: z.literal('message_unknown'), message: z.string() }),
-  z.strictObject({ code: z.literal('call_unknown'), call: z.string() }),
-  z.strictObject({ code: z.literal('question_unknown'), question: z.string() }),
-  z.strictObject({
-    code: z.literal('question_answered'),
-    question: z.string(),
-    answer: z.string(),
-    by: z.string(),
-  }),
-  z.strictObject({
-    code: z.literal('session_ambiguous'),
-    session: z.string(),
-    candidates: z.array(z.string()),
-  }),
-  z.strictObject({ code: z.literal('session_busy'), session: z.string() }),
-  z.strictObject({ code: z.literal('call_cycle'), path }),
-  z.strictObject({ code: z.literal('call_deadlock'), path }),
-  z.strictObject({
-    code: z.literal('call_too_deep'),
-    depth: z.number(),
-    depthMax: z.number(),
-    limit: z.string(),
-  }),
-  z.strictObject({ code: z.literal('call_ended'), why: z.string() }),
-  z.strictObject({ code: z.literal('task_repeated'), agent: z.string() }),
-  z.strictObject({ code: z.literal('message_already_sent'), message: z.string() }),
-  z.strictObject({ code: z.literal('message_changed'), message: z.string() }),
-  z.strictObject({
-    code: z.literal('message_taken'),
-    message: z.string(),
-    /** What became of it. */
-    how: z.string(),
-    by: z.string(),
-  }),
-  z.strictObject({ code: z.literal('flow_expired'), ageSeconds: z.number(), ageSecondsMax: z.number() }),
-  z.strictObject({
-    code: z.literal('too_large'),
-    field: z.string(),
-    bytes: z.number(),
-    bytesMax: z.number(),
-  }),
-  z.strictObject({
-    code: z.literal('context_too_large'),
-    tokens: z.number(),
-    tokensMax: z.number(),
-    parts: z.record(z.string(), z.number()),
-  }),
-  z.strictObject({ code: z.literal('output_invalid'), problems: z.array(z.string()) }),
-  z.strictObject({ code: z.literal('too_many_calls'), open: z.number(), openMax: z.number() }),
-  z.strictObject({
-    code: z.literal('queue_full'),
-    session: z.string(),
-    queued: z.number(),
-    queuedMax: z.number(),
-  }),
-  z.strictObject({ code: z.literal('too_many_descendants'), created: z.number(), createdMax: z.number() }),
-  z.strictObject({ code: z.literal('too_many_agents'), made: z.number(), madeMax: z.number() }),
-  z.strictObject({
-    code: z.literal('rate_limited'),
-    what: z.string(),
-    perMinute: z.number(),
-    retryInMs: z.number(),
-  }),
-  z.strictObject({ code: z.literal('budget_exhausted'), needed: z.number(), left: z.number() }),
-  z.strictObject({
-    code: z.literal('store_unavailable'),
-    path: z.string(),
-    reason: z.string(),
+  refusal('bad_input', { field: text, given: text, expected: text }),
+  refusal('self_call', { agent: text }),
+  refusal('reply_not_addressed', { message: text }),
+  refusal('not_authenticated', {}),
+  refusal('not_allowed', { agent: text, what: text, allowed: texts }),
+  refusal('tool_disabled', { tool: text, why: text }),
+  refusal('message_not_yours', { message: text }),
+  refusal('agent_unknown', { agent: text, known: texts }),
+  refusal('session_unknown', { session: text }),
+  refusal('message_unknown', { message: text }),
+  refusal('call_unknown', { call: text }),
+  refusal('question_unknown', { question: text }),
+  refusal('question_answered', { question: text, answer: text, by: text }),
+  refusal('session_ambiguous', { session: text, candidates: texts }),
+  refusal('session_busy', { session: text }),
+  refusal('call_cycle', { path: texts }),
+  refusal('call_deadlock', { path: texts }),
+  refusal('call_too_deep', { depth: number, depthMax: number, limit: text }),
+  refusal('call_ended', { why: text }),
+  refusal('task_repeated', { agent: text }),
+  refusal('message_already_sent', { message: text }),
+  refusal('message_changed', { message: text }),
+  /** `how` is what became of it. */
+  refusal('message_taken', { message: text, how: text, by: text }),
+  refusal('flow_expired', { ageSeconds: number, ageSecondsMax: number }),
+  refusal('too_large', { field: text, bytes: number, bytesMax: number }),
+  refusal('context_too_large', { tokens: number, tokensMax: number, parts: z.record(text, number) }),
+  refusal('output_invalid', { problems: texts }),
+  refusal('too_many_calls', { open: number, openMax: number }),
+  refusal('queue_full', { session: text, queued: number, queuedMax: number }),
+  refusal('too_many_descendants', { created: number, createdMax: number }),
+  refusal('too_many_agents', { made: number, madeMax: number }),
+  refusal('rate_limited', { what: text, perMinute: number, retryInMs: number }),
+  refusal('budget_exhausted', { needed: number, left: number }),
+  refusal('store_unavailable', {
+    path: text,
+    reason: text,
     /** What a person must do about it. */
-    cure: z.string(),
-    /** What is left on that disk; null where it cannot be told. */
-    freeBytes: z.number().nullable(),
-    retryInMs: z.number(),
+    cure: text,
+    /** What is left on that disk; null where it is not known. */
+    freeBytes: number.nullable(),
+    retryInMs: number,
   }),
 ])
 export type Refusal = z.infer<typeof Refusal>
@@ -119,15 +69,23 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
   self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
   reply_not_addressed: (r) =>
-    `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. Send a new message instead.`,
+    `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. ` +
+    'Send a new message instead.',
   not_authenticated: () => 'A valid token is needed. Ask the user for one.',
   not_allowed: (r) =>
-    `${r.agent} may not ${r.what}. ${r.allowed.length > 0 ? `Allowed: ${few(r.allowed)}.` : 'Do the work yourself, or tell the user that the configuration forbids it.'}`,
+    `${r.agent} may not ${r.what}. ` +
+    (r.allowed.length > 0
+      ? `Allowed: ${few(r.allowed)}.`
+      : 'Do the work yourself, or tell the user that the configuration forbids it.'),
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
   message_not_yours: (r) =>
-    `Message ${r.message} belongs to another session. Only its owner can change it. Send a message of your own instead.`,
+    `Message ${r.message} belongs to another session. Only its owner can change it. ` +
+    'Send a message of your own instead.',
   agent_unknown: (r) =>
-    `There is no agent "${r.agent}". ${r.known.length > 0 ? `Known agents: ${few(r.known)}.` : 'No agents are configured. Do the work yourself, or tell the user.'}`,
+    `There is no agent "${r.agent}". ` +
+    (r.known.length > 0
+      ? `Known agents: ${few(r.known)}.`
+      : 'No agents are configured. Do the work yourself, or tell the user.'),
   session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
@@ -138,49 +96,59 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   session_ambiguous: (r) => `"${r.session}" fits several sessions: ${few(r.candidates)}. Use a whole id.`,
   session_busy: (r) => `Session ${r.session} is busy. Send without delivery "now" to queue, or try later.`,
   call_cycle: (r) =>
-    `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. Answer with what you have instead; your caller gets it.`,
+    `This call would come back to an agent that is waiting for it: ${r.path.join(' -> ')}. ` +
+    'Answer with what you have instead; your caller gets it.',
   call_deadlock: (r) =>
-    `This call would wait in a ring: ${r.path.join(' -> ')}. Finish your own work first, or send a message, which does not wait.`,
+    `This call would wait in a ring: ${r.path.join(' -> ')}. ` +
+    'Finish your own work first, or send a message, which does not wait.',
   call_too_deep: (r) =>
     `This call would be ${r.depth} hops deep; ${r.limit} allows ${r.depthMax}. Do this part yourself.`,
   call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
   task_repeated: (r) =>
-    `This is the task you were given, word for word, handed on to ${r.agent}. Do it, or hand on a smaller part of it.`,
+    `This is the task you were given, word for word, handed on to ${r.agent}. ` +
+    'Do it, or hand on a smaller part of it.',
   message_already_sent: (r) => `Message ${r.message} was sent already and cannot be changed. Send a new one.`,
   message_changed: (r) =>
     `Message ${r.message} was changed after you read it. Check what it says now, and try again.`,
   message_taken: (r) =>
     `Message ${r.message} does not wait any more: it was ${r.how} by ${r.by}. List the inbox and take another.`,
   flow_expired: (r) =>
-    `The last input of a user is ${r.ageSeconds} s old; agents may write to each other for ${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
+    `The last input of a user is ${r.ageSeconds} s old; agents may write to each other for ` +
+    `${r.ageSecondsMax} s after it. Stop, and wait for the user.`,
   too_large: (r) =>
-    `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are taken. Shorten it, or put it into a file and pass the path.`,
-  context_too_large: (r) =>
-    `The child's context needs ${r.tokens} tokens (${Object.entries(r.parts)
-      .map(([part, tokens]) => `${part} ${tokens}`)
-      .join(
-        ', ',
-      )}) without any message; max_context_tokens is ${r.tokensMax}. Shorten the task or raise max_context_tokens.`,
+    `${r.field} has ${r.bytes} bytes; at most ${r.bytesMax} are taken. ` +
+    'Shorten it, or put it into a file and pass the path.',
+  context_too_large: (r) => {
+    const parts = Object.entries(r.parts).map(([part, tokens]) => `${part} ${tokens}`)
+    return (
+      `The child's context needs ${r.tokens} tokens (${parts.join(', ')}) without any message; ` +
+      `max_context_tokens is ${r.tokensMax}. Shorten the task or raise max_context_tokens.`
+    )
+  },
   output_invalid: (r) =>
-    `The output does not satisfy output_schema: ${r.problems.join('; ')}. Ask again with a simpler schema, or without one.`,
+    `The output does not satisfy output_schema: ${r.problems.join('; ')}. ` +
+    'Ask again with a simpler schema, or without one.',
   too_many_calls: (r) =>
     `${r.open} calls of yours are open; at most ${r.openMax} may be. Wait for one to end.`,
   queue_full: (r) =>
-    `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. Try later, or use another agent.`,
+    `Session ${r.session} has ${r.queued} inputs waiting; at most ${r.queuedMax} may. ` +
+    'Try later, or use another agent.',
   too_many_descendants: (r) =>
     `This request has created ${r.created} sessions; at most ${r.createdMax} are allowed. Do the rest yourself.`,
   too_many_agents: (r) =>
-    `${r.made} agents were made by API; at most ${r.madeMax} may be. Use one that is there, or delete one with DELETE /v1/agents/:id.`,
+    `${r.made} agents were made by API; at most ${r.madeMax} may be. ` +
+    'Use one that is there, or delete one with DELETE /v1/agents/:id.',
   rate_limited: (r) =>
-    `More than ${r.perMinute} ${r.what} a minute in this flow. Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
+    `More than ${r.perMinute} ${r.what} a minute in this flow. ` +
+    `Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) =>
     `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
   store_unavailable: (r) =>
-    `Nothing can be recorded now: ${r.reason} (${storeWords(r)}). ${r.cure}` +
+    `Nothing can be recorded now: ${r.reason} (${renderPlace(r)}). ${r.cure}` +
     ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,
 }
 
-const storeWords = ({ path, freeBytes }: { path: string; freeBytes: number | null }): string =>
+const renderPlace = ({ path, freeBytes }: { path: string; freeBytes: number | null }): string =>
   freeBytes === null ? path : `${path}, ${(freeBytes / 1_000_000).toFixed(1)} MB free`
 
 export function explain(refusal: Refusal): string {
@@ -227,7 +195,7 @@ export function refusalOfZod(error: z.ZodError, input: unknown, prefix = ''): Re
     )
   }
   const field = fieldName(prefix, issue.path)
-  return badInput(field === '' ? 'input' : field, at(input, issue.path), expectedOf(issue))
+  return badInput(field === '' ? 'input' : field, valueAt(input, issue.path), renderExpected(issue))
 }
 
 const fieldPartsMax = 20
@@ -242,14 +210,14 @@ const fieldName = (prefix: string, path: readonly PropertyKey[]): string =>
     .filter((part) => part !== '')
     .join('.')
 
-function expectedOf(issue: z.core.$ZodIssue): string {
+function renderExpected(issue: z.core.$ZodIssue): string {
   const expected = (issue as { expected?: unknown }).expected
   return typeof expected === 'string' && issue.code === 'invalid_type'
     ? `a value of type ${expected}`
     : issue.message.replace(/^(Invalid|Too)/, (word) => word.toLowerCase())
 }
 
-function at(input: unknown, path: readonly PropertyKey[]): unknown {
+export function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let value = input
   for (const part of path)
     value =

@@ -28,8 +28,9 @@ export const runTypes = [
 type Run = { node: NodeId; counts: boolean }
 
 export const diedTwiceError =
-  'crashed_twice: the last two times that this turn ran, the process of the server ended before the turn had recorded a step. ' +
-  'It is not started a third time, because it may be what ends the process. If something else did, send the request again.'
+  'crashed_twice: the last two times that this turn ran, the process of the server ended before the turn ' +
+  'had recorded a step. It is not started a third time, because it may be what ends the process. ' +
+  'If something else did, send the request again.'
 
 /** `events` are those of one turn, up to the moment at which `heir` takes it. */
 export function diedTwice(events: readonly Event[], heir: NodeId): boolean {

@@ -1,7 +1,4 @@
-/**
- * Private keys in their armour: `-----BEGIN … PRIVATE KEY-----`, lines of base64, and the end, which is
- * missing where a text was cut.
- */
+/** Private keys between `-----BEGIN … PRIVATE KEY-----` and their end, which is missing in a cut text. */
 import type { Found, ProbeSet } from './secret-probes.ts'
 import { isDigitCode, isLetterCode, Run, type Look } from './secret-runs.ts'
 
@@ -14,10 +11,7 @@ const lineMin = 16
 
 export function privateKey(): ProbeSet {
   const run = new Run('armour')
-  /**
-   * The next end at or after a place, looked for once: keys that are only begun must not each search the
-   * whole text.
-   */
+  /** The next end at or after a place, looked for once: keys that only begin must not search again. */
   let close = -1
   let number = 0
   const probe = (look: Look, at: number): Found | null => {
@@ -52,10 +46,7 @@ function afterLabel(text: string, from: number): number {
     : -1
 }
 
-/**
- * Lines of base64, with line breaks as they are or escaped between them. They have no dash, so another key
- * does not begin inside.
- */
+/** Lines of base64, with plain or escaped breaks between them. Without a dash, no other key begins inside. */
 function endOfLines(text: string, from: number): number {
   let [last, at] = [from, from]
   while (at < text.length) {

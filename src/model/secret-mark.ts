@@ -36,10 +36,7 @@ export function isSameButMarks(recorded: string, given: string): boolean {
 export const isAlikeButMarks = (one: string, other: string): boolean =>
   isSameButMarks(one, other) || isSameButMarks(other, one)
 
-/**
- * `indexOf` compares a long piece again at every position of a text that nearly repeats it; this one never
- * goes back (Knuth, Morris and Pratt).
- */
+/** `indexOf` is quadratic where a text nearly repeats the piece; this is linear (Knuth, Morris and Pratt). */
 function findPiece(text: string, piece: string, from: number): number {
   if (piece.length < 16) return text.indexOf(piece, from)
   const back = new Int32Array(piece.length)

@@ -79,17 +79,18 @@ function quoted(look: Look, from: number, run: Run): Found | null {
   const start = scheme < 0 ? from : scheme
   const end = run.end(look, start)
   if (end - start < (strict ? 6 : 8) || !(strict || run.isMixed(start))) return null
-  return isOwnId(text.slice(start, Math.min(end, start + nameMax + 1))) ? null : { start, end }
+  return isId(text, start, end) ? null : { start, end }
 }
 
 function assigned(look: Look, start: number, run: Run): Found | null {
   const { text, strict } = look
   const end = run.solidEnd(look, start)
   if (end - start < (strict ? 8 : 10) || !(strict || run.isMixed(start))) return null
-  return goesOn(text, end) || isOwnId(text.slice(start, Math.min(end, start + nameMax + 1)))
-    ? null
-    : { start, end }
+  return goesOn(text, end) || isId(text, start, end) ? null : { start, end }
 }
+
+const isId = (text: string, start: number, end: number): boolean =>
+  isOwnId(text.slice(start, Math.min(end, start + nameMax + 1)))
 
 /** Padding may follow. */
 function plain(look: Look, start: number, run: Run): Found | null {
@@ -97,12 +98,7 @@ function plain(look: Look, start: number, run: Run): Found | null {
   const last = run.end(look, start)
   if (last - start < (strict ? 8 : 16)) return null
   const random = run.isMixed(start) && (run.changesOften(start) || last - start >= shareMin)
-  if (
-    !(strict || random) ||
-    goesOn(text, last) ||
-    isOwnId(text.slice(start, Math.min(last, start + nameMax + 1)))
-  )
-    return null
+  if (!(strict || random) || goesOn(text, last) || isId(text, start, last)) return null
   let end = last
   while (end < last + 2 && text.charCodeAt(end) === equals) end += 1
   return { start, end }

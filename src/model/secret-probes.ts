@@ -18,10 +18,7 @@ export const mayBegin = ({ text, from }: Look, at: number): boolean =>
 const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
 const dot = 46
 
-/**
- * Three parts with dots between them, the first two of which are JSON in base64; whatever follows belongs to
- * it.
- */
+/** Three parts with dots between them, the first two JSON in base64; what follows belongs to it. */
 export function jsonWebToken(): ProbeSet {
   const [head, body, seal, whole] = [
     new Run('base64url'),
@@ -57,17 +54,17 @@ const endsPassword = buildTable(':/@"\'[]\\')
 export function addressPassword(): ProbeSet {
   const probe: Probe = ({ text, strict }, at) => {
     if (text.charCodeAt(at + 1) !== 47) return null
-    const user = endOf(text, at + 2, userMax, endsUser)
+    const user = findEnd(text, at + 2, userMax, endsUser)
     if (text.charCodeAt(user) !== 58) return null
     const start = user + 1
-    const end = endOf(text, start, passwordMax, endsPassword)
+    const end = findEnd(text, start, passwordMax, endsPassword)
     if (text.charCodeAt(end) !== 64 || end - start < (strict ? 3 : 8)) return null
     return strict || isMixed(text, start, end) ? { start, end } : null
   }
   return { pairs: [':/'], probe }
 }
 
-function endOf(text: string, from: number, max: number, ends: Uint8Array): number {
+function findEnd(text: string, from: number, max: number, ends: Uint8Array): number {
   const limit = Math.min(text.length, from + max)
   let at = from
   for (; at < limit; at += 1) {
@@ -132,10 +129,7 @@ export function telegramToken(): ProbeSet {
 const isUrlSafe = (code: number): boolean =>
   isLetterCode(code) || isDigitCode(code) || code === 45 || code === 95
 
-/**
- * Three parts with dots between them: a number in base64, a time of six characters, a seal. The two dots are
- * looked at first.
- */
+/** Three parts with dots between them: a number in base64, a time of six characters, a seal. */
 export function discordToken(): ProbeSet {
   const run = new Run('base64url')
   const probe: Probe = (look, at) => {

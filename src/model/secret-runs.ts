@@ -1,6 +1,6 @@
 /**
- * Runs of characters of one alphabet, each read once. Whoever asks for the end of a run from inside of it is
- * answered from memory.
+ * Runs of characters of one alphabet, each read once. A question for the end of a run from inside
+ * of it is answered from memory.
  * Starts are asked for from left to right, so all reading together is linear in the text, whatever the text
  * repeats.
  */
@@ -9,10 +9,7 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const digits = '0123456789'
 const quotes = '"\'`'
 
-/**
- * The characters of tokens. `value` is what may stand between quotes; it is the only one with characters
- * beyond ASCII.
- */
+/** The characters of tokens. `value` is what may stand between quotes, also beyond ASCII. */
 const alphabets = {
   hex: `${digits}abcdefABCDEF`,
   upper: `${digits}${letters.slice(0, 26)}`,
@@ -79,10 +76,7 @@ export class Run {
     this.#beyond = alphabet === 'value'
   }
 
-  /**
-   * The end of the run that `at` is in; `at` itself where there is none, and where the run that was read last
-   * begins later.
-   */
+  /** The end of the run that `at` is in; `at` itself where there is none, or the last run begins later. */
   end({ text, number }: Look, at: number): number {
     if (at >= this.#end || number !== this.#number) {
       this.#number = number
@@ -99,10 +93,7 @@ export class Run {
   /** These are about the part of the latest run from `at` on. */
   hasDigit = (at: number): boolean => this.#lastDigit >= at
   isMixed = (at: number): boolean => this.#lastDigit >= at && this.#lastLetter >= at
-  /**
-   * Has a long piece of letters and digits that begins at `at` or later: made by chance, unlike words with
-   * dashes and a year.
-   */
+  /** Has a long piece of letters and digits: made by chance, unlike words with dashes and a year. */
   hasChunk = (at: number): boolean => this.#lastChunk >= at
   /** Letters and digits take turns at least four times: made by chance, unlike a name with a number. */
   changesOften = (at: number): boolean => this.#fourthChange > at
@@ -135,10 +126,7 @@ export class Run {
   }
 }
 
-/**
- * Whether something may begin here: after no letter or digit, but for one that is the end of an escape, as in
- * `\n`, `\u003d` or `%3D`.
- */
+/** Whether a token may begin here: not after a letter or digit, but after an escape such as `\n` or `%3D`. */
 export function begins(text: string, at: number): boolean {
   if (at === 0) return true
   const before = text.charCodeAt(at - 1)

@@ -86,12 +86,12 @@ describe('the work is linear in the text, whatever is repeated', () => {
       ['', '.'],
       ['-----BEGIN PRIVATE KEY-----\n', '1'],
     ] as const) {
-      const textOf = (size: number): string =>
+      const makeText = (size: number): string =>
         head + of.repeat(Math.ceil(size / of.length)) + tail.repeat(size / 4)
       // What is quadratic takes seconds for the longest; what takes a few milliseconds is not, and its
       // doublings would measure only noise.
-      if (bestMs(textOf(sizes[3]), 1, work) < 25) continue
-      const [a, b, c, d] = sizes.map((size) => bestMs(textOf(size), 5, work)) as [
+      if (bestMs(makeText(sizes[3]), 1, work) < 25) continue
+      const [a, b, c, d] = sizes.map((size) => bestMs(makeText(size), 5, work)) as [
         number,
         number,
         number,

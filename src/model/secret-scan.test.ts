@@ -122,7 +122,7 @@ test.each([
 ])('left alone: %s', (text) => expect(masker.text(text)).toBe(text))
 
 /** Chance with a seed: the same texts every time. */
-function chanceOf(seed: number): (below: number) => number {
+function createChance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -178,7 +178,7 @@ const harmless = [
 ]
 
 test('masking twice is masking once, and depends on nothing but the text', () => {
-  const draw = chanceOf(7)
+  const draw = createChance(7)
   const other = createMasker([])
   for (let round = 0; round < 4000; round += 1) {
     const text = Array.from({ length: 1 + draw(9) }, () =>
@@ -195,7 +195,7 @@ test('masking twice is masking once, and depends on nothing but the text', () =>
 })
 
 test('a token among harmless text is masked to its last character, and the text around it stays', () => {
-  const draw = chanceOf(11)
+  const draw = createChance(11)
   for (let round = 0; round < 2000; round += 1) {
     const { token } = bare[draw(bare.length)] as { token: string }
     const [before, after] = [

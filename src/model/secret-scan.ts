@@ -26,7 +26,7 @@ import { tokenShapes, type TokenShape } from './secret-shapes.ts'
 /** The places of secrets in a text, in order and apart from each other; null where there are none. */
 export type Scan = (text: string) => readonly Found[] | null
 
-const pairOf = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
+const encodePair = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
 /** No secret is shorter, so shorter texts have none. */
 export const textMin = 8
 /**
@@ -96,10 +96,7 @@ const pairAt = (bytes: Uint8Array, at: number): number =>
 const hashAt = (bytes: Uint8Array, at: number): number =>
   nextHash(nextHash(byteAt(bytes, at - 2), byteAt(bytes, at - 1)), byteAt(bytes, at))
 
-/**
- * The next place that is worth a look, or the end. Calls nothing that stays a call, so that the compiler
- * keeps everything in registers.
- */
+/** The next place that is worth a look, or the end. Calls only what the compiler inlines. */
 function nextHit(
   bytes: Uint8Array,
   worth: Uint8Array,
@@ -156,7 +153,7 @@ function probeTable(): ProbeTable {
   }
   const byPair = new Map<number, Probe[]>()
   const put = (pair: string, probe: Probe): void =>
-    void byPair.set(pairOf(pair), [...(byPair.get(pairOf(pair)) ?? []), probe])
+    void byPair.set(encodePair(pair), [...(byPair.get(encodePair(pair)) ?? []), probe])
   for (const shape of tokenShapes)
     for (const prefix of shape.prefixes) {
       const offset = rarestPair(prefix)

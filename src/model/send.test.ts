@@ -60,7 +60,7 @@ const sender = (one: Case, more: Partial<ReturnType<typeof turnRow>>): Case => (
   },
 })
 const facts = (one: Case, more: Partial<SendFacts>): Case => ({ ...one, facts: { ...one.facts, ...more } })
-const grantOf = (one: Case) => {
+const getGrant = (one: Case) => {
   const { turn } = one.facts.sender ?? {}
   if (turn === undefined) throw new Error('a sender is needed')
   return turn.grant
@@ -118,7 +118,7 @@ const broken: [string, string, (one: Case) => Case][] = [
   [
     'tool_disabled',
     'the sender was called without nested calls',
-    (one) => sender(one, { grant: { ...grantOf(one), authority: { tools: null, nested: false } } }),
+    (one) => sender(one, { grant: { ...getGrant(one), authority: { tools: null, nested: false } } }),
   ],
   [
     'not_allowed',
@@ -142,7 +142,7 @@ const broken: [string, string, (one: Case) => Case][] = [
   [
     'call_too_deep',
     'the server’s depth is used up',
-    (one) => sender(one, { grant: { ...grantOf(one), depth: 5 } }),
+    (one) => sender(one, { grant: { ...getGrant(one), depth: 5 } }),
   ],
   [
     'call_too_deep',
@@ -211,15 +211,15 @@ const broken: [string, string, (one: Case) => Case][] = [
   [
     'budget_exhausted',
     'no tokens are left',
-    (one) => sender(one, { grant: { ...grantOf(one), tokensMax: 10 }, tokensUsed: 10 }),
+    (one) => sender(one, { grant: { ...getGrant(one), tokensMax: 10 }, tokensUsed: 10 }),
   ],
 ]
 
 test.each(broken)('%s: %s', (code, _why, change) => expect(judge(change(allowed()))).toMatchObject({ code }))
 
-test('a reply to whoever made the sender needs no leave and adds no depth, also at the limit; but it needs a live turn', () => {
+test("a reply to the sender's maker needs no permission and adds no depth; but it needs a live turn", () => {
   const deep = sender(facts(allowed(), { callback: true }), {
-    grant: { ...grantOf(allowed()), depth: 5, authority: { tools: ['read'], nested: false } },
+    grant: { ...getGrant(allowed()), depth: 5, authority: { tools: ['read'], nested: false } },
   })
   const mute = {
     ...deep,
@@ -258,7 +258,7 @@ test('R7: whatever is granted lies within the sender: depth, tokens, tools', () 
       (depth, tokensMax, tokensUsed, tools, callback) => {
         const one = sender(facts(allowed(), { callback }), {
           tokensUsed,
-          grant: { ...grantOf(allowed()), depth, tokensMax, authority: { tools, nested: true } },
+          grant: { ...getGrant(allowed()), depth, tokensMax, authority: { tools, nested: true } },
         })
         const granted = judge(one)
         if (isRefusal(granted)) return

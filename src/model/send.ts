@@ -6,12 +6,12 @@
  *  1. the sender's turn is live, unless a person releases it      call_ended
  *  2. the target exists, and takes this: a turn or mail           session_unknown, agent_unknown
  *  3. not to itself                                               self_call
- *  4. the sender may send at all, and to this agent; to whoever made it, and to whoever wrote to it, it
- *  always may    tool_disabled, not_allowed
- *  5. depth: a hop like a call's, but not to whoever made it (R7) call_too_deep
+ *  4. the sender may send at all, and to this agent; it may       tool_disabled, not_allowed
+ *     always send to its maker, and answer what was sent to it
+ *  5. depth: a hop like a call's, but not to its maker (R7)       call_too_deep
  *  6. not its own task, word for word                             task_repeated
  *  7. bounds (R11)                                                flow_expired, rate_limited,
- *  too_many_descendants, queue_full
+ *                                                                 too_many_descendants, queue_full
  *  8. not now, if it must be now                                  session_busy
  *  9. tokens (R7)                                                 budget_exhausted
  */
@@ -19,6 +19,8 @@ import { mayCallAgent, type Agent } from './agent.ts'
 import { fullAuthority } from './authority.ts'
 import type { Grant } from './event.ts'
 import type { SendFacts, SessionRow, TurnFacts } from './facts.ts'
+import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from './hop.ts'
+import { checkRunning, deadlinePassed } from './hop.ts'
 import type { Millis, SessionId } from './id.ts'
 import { inboxMax, iterationsDefault, iterationsMax, type Limits } from './limits.ts'
 import { agentUnknown, type Refusal } from './refusal.ts'
@@ -39,10 +41,7 @@ export type SendRequest = {
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
   reply?: boolean
-  /**
-   * A person sends what the sender drafted: its turn may be over, and the pace is the person's. What the
-   * sender may not do stays so.
-   */
+  /** A person sends what the sender drafted: its turn may be over, but its permissions stay. */
   released?: boolean
   /** By which it is sent, for refusals. */
   tool?: string
@@ -71,22 +70,18 @@ export function openMessage(request: SendRequest, facts: SendFacts, world: SendW
   )
 }
 
-const targetOf = (request: SendRequest, facts: SendFacts): SessionRow | null =>
+const getTarget = (request: SendRequest, facts: SendFacts): SessionRow | null =>
   request.fresh ?? facts.target.session
 
 function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
   if (sender === null) return null
-  if (sender.turn.state !== 'running') return { code: 'call_ended', why: 'your turn has ended' }
-  if (sender.turn.stopping !== null) return { code: 'call_ended', why: 'your turn was cancelled' }
-  return sender.turn.deadline <= now ? { code: 'call_ended', why: 'your deadline has passed' } : null
+  const isLate = sender.turn.deadline <= now
+  return checkRunning(sender.turn) ?? (isLate ? { code: 'call_ended', why: deadlinePassed } : null)
 }
 
-/**
- * One that was deleted hears nothing. A session that is not run takes mail only, and one that a call made
- * takes that only while the call is pending.
- */
+/** One that is not run takes only mail, and one that a call made only while that call is pending. */
 function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
-  const target = targetOf(request, facts)
+  const target = getTarget(request, facts)
   if (target === null || target.archived === 'deleted' || !takes(target, request, facts))
     return { code: 'session_unknown', session: request.target }
   return request.targetAgent === undefined ? agentUnknown(target.agent, knownAgents) : null
@@ -102,43 +97,34 @@ function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
 }
 
 function permission(
-  request: SendRequest,
+  { targetAgent, tool = 'send_agent_message', reply = false }: SendRequest,
   { sender, callback }: SendFacts,
   { senderAgent }: SendWorld,
 ): Refusal | null {
-  if (senderAgent === null || callback || request.reply === true) return null
-  if (sender !== null && !sender.turn.grant.authority.nested)
-    return {
-      code: 'tool_disabled',
-      tool: request.tool ?? 'send_agent_message',
-      why: 'this call was made with allow_nested_calls: false',
-    }
-  const target = request.targetAgent?.name ?? ''
+  if (senderAgent === null || callback || reply) return null
+  const nested = sender === null ? null : checkNested(sender.turn, tool)
+  if (nested !== null) return nested
+  const [agent, target] = [senderAgent.name, targetAgent?.name ?? '']
   if (!senderAgent.allowSubAgentCalls)
-    return { code: 'not_allowed', agent: senderAgent.name, what: 'write to other agents', allowed: [] }
-  return mayCallAgent(senderAgent, request.targetAgent ?? { name: target })
+    return { code: 'not_allowed', agent, what: 'write to other agents', allowed: [] }
+  return mayCallAgent(senderAgent, targetAgent ?? { name: target })
     ? null
-    : {
-        code: 'not_allowed',
-        agent: senderAgent.name,
-        what: `write to ${target}`,
-        allowed: senderAgent.mayCall ?? [],
-      }
+    : { code: 'not_allowed', agent, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
 }
 
 /** A user's own turn is 0; a client outside is like one, so what it sends is 1. */
-function depthOf({ sender, callback }: SendFacts, client: SessionId | null): number {
+function countHops({ sender, callback }: SendFacts, client: SessionId | null): number {
   if (sender === null) return client === null ? 0 : 1
   return sender.turn.grant.depth + (callback ? 0 : 1)
 }
 
 function depths(facts: SendFacts, { senderAgent, limits }: SendWorld): Refusal | null {
-  const depth = depthOf(facts, null)
   if (facts.callback || facts.sender === null) return null
-  if (depth > limits.depthMax)
-    return { code: 'call_too_deep', depth, depthMax: limits.depthMax, limit: 'the server' }
-  const own = senderAgent?.maxDepth ?? limits.depthMax
-  return depth > own ? { code: 'call_too_deep', depth, depthMax: own, limit: senderAgent?.name ?? '' } : null
+  const depth = countHops(facts, null)
+  return (
+    checkDepth(depth, limits.depthMax, 'the server') ??
+    checkDepth(depth, senderAgent?.maxDepth ?? limits.depthMax, senderAgent?.name ?? '')
+  )
 }
 
 function repetition(
@@ -152,38 +138,19 @@ function repetition(
 }
 
 function bounds(request: SendRequest, facts: SendFacts, { limits, now }: SendWorld): Refusal | null {
-  const { sender, target } = facts
-  if (sender !== null && request.released !== true) {
+  if (facts.sender !== null && request.released !== true) {
     const ageSeconds = Math.floor((now - facts.flowStartedAt) / 1000)
     if (ageSeconds > limits.messageAgeSeconds)
       return { code: 'flow_expired', ageSeconds, ageSecondsMax: limits.messageAgeSeconds }
-    if (facts.messagesLastMinute >= limits.messagesPerMinute) {
-      return {
-        code: 'rate_limited',
-        what: 'messages',
-        perMinute: limits.messagesPerMinute,
-        retryInMs: Math.min(60_000, Math.max(1, (facts.oldestMessageAt ?? now) + 60_000 - now)),
-      }
-    }
-    if (request.fresh !== null && facts.descendants >= limits.descendantsPerFlowMax)
-      return {
-        code: 'too_many_descendants',
-        created: facts.descendants,
-        createdMax: limits.descendantsPerFlowMax,
-      }
+    const rate = { count: facts.messagesLastMinute, perMinute: limits.messagesPerMinute }
+    const refused =
+      checkRate('messages', rate, facts.oldestMessageAt, now) ??
+      (request.fresh === null ? null : checkDescendants(facts.descendants, limits))
+    if (refused !== null) return refused
   }
-  if (request.inbox === true)
-    return (facts.waiting ?? 0) >= inboxMax
-      ? { code: 'queue_full', session: request.target, queued: facts.waiting ?? 0, queuedMax: inboxMax }
-      : null
-  return target.queued >= limits.queuedPerSessionMax
-    ? {
-        code: 'queue_full',
-        session: request.target,
-        queued: target.queued,
-        queuedMax: limits.queuedPerSessionMax,
-      }
-    : null
+  return request.inbox === true
+    ? checkQueue(request.target, facts.waiting ?? 0, inboxMax)
+    : checkQueue(request.target, facts.target.queued, limits.queuedPerSessionMax)
 }
 
 const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
@@ -191,15 +158,12 @@ const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
     ? { code: 'session_busy', session: request.target }
     : null
 
-/**
- * Nobody blocks on a message, so a new path begins with it; ceiling, depth and tokens are the sender's or
- * less (R7).
- */
+/** Nobody blocks on a message, so a new path begins; all else is the sender's or less (R7). */
 function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): Grant | Refusal {
   const agent = request.targetAgent as Agent
   const { sender } = facts
   // Nobody runs on what only waits to be fetched.
-  const isRun = targetOf(request, facts)?.kind === 'persistent'
+  const isRun = getTarget(request, facts)?.kind === 'persistent'
   const tokensMax = !isRun
     ? null
     : sender === null || request.released === true
@@ -209,7 +173,7 @@ function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): G
     return { code: 'budget_exhausted', needed: 1, left: 0 }
   return {
     agent: agent.name,
-    depth: depthOf(facts, request.client),
+    depth: countHops(facts, request.client),
     subagentDepth: sender?.turn.grant.subagentDepth ?? 0,
     path: [{ session: request.target, agent: agent.name }],
     authority: sender?.turn.grant.authority ?? fullAuthority,
@@ -247,17 +211,10 @@ export function openSession(
     taskHash: '',
     maxTokens: undefined,
   }
-  const many = facts.sender !== null && facts.descendants >= world.limits.descendantsPerFlowMax
   return (
     liveness(facts, world) ??
     permission(asked, facts, world) ??
     depths(facts, world) ??
-    (many
-      ? {
-          code: 'too_many_descendants',
-          created: facts.descendants,
-          createdMax: world.limits.descendantsPerFlowMax,
-        }
-      : null)
+    (facts.sender === null ? null : checkDescendants(facts.descendants, world.limits))
   )
 }

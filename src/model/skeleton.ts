@@ -8,17 +8,11 @@
 const lineBreaks = '\n\r\v\f\u0085\u2028\u2029\u001c\u001d\u001e'
 /** U+2800 is an empty braille cell: it prints nothing, but Unicode does not call it a space. */
 const blank = /[\p{White_Space}\u2800]/u
-/**
- * Controls, formats (bidi, zero width, soft hyphen, tags), selectors, marks on other letters, private use,
- * halves of pairs.
- */
+/** Controls, formats (bidi, zero width, soft hyphen), selectors, marks on letters, private use, half pairs. */
 const unseen = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{M}]/u
 const digit = /\p{Nd}/u
 
-/**
- * Look-alikes that Unicode's own compatibility forms do not lead to ASCII, by the character that they look
- * like.
- */
+/** Look-alikes that Unicode's compatibility forms do not lead to ASCII, by what they look like. */
 const lookAlikes: Record<string, string> = {
   '<': '‹˂ᐸ≺⋖⟨〈〈⧼❮❰❬⦑﹤＜◁◂◃◄',
   '>': '›˃ᐳ≻⋗⟩〉〉⧽❯❱❭⦒﹥＞▷▸▹►',
@@ -55,9 +49,7 @@ const table = new Map<string, string>()
 for (const [plain, others] of Object.entries(lookAlikes))
   for (const other of others) if (!table.has(other)) table.set(other, plain)
 
-/**
- * Breaks are "\n", other blanks " ", unseen characters "", and everything that looks like no ASCII is "\0".
- */
+/** Breaks are "\n", other blanks " ", unseen characters "", and what looks like no ASCII is "\0". */
 function computeSkeleton(point: number): string {
   const char = String.fromCodePoint(point)
   if (lineBreaks.includes(char)) return '\n'

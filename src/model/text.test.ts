@@ -87,7 +87,7 @@ const oneEach: CountTokens = (of) => points(of).length
 const perWord: CountTokens = (of) => of.split(/\s+/).filter((word) => word !== '').length
 
 /** Head, hint and tail; the hint is on a line of its own. */
-function partsOf(cut: string): { head: string; tail: string } {
+function splitCut(cut: string): { head: string; tail: string } {
   const at = cut.indexOf(`\n${hint}\n`)
   expect(at).toBeGreaterThanOrEqual(0)
   return { head: cut.slice(0, at), tail: cut.slice(at + hint.length + 2) }
@@ -115,7 +115,7 @@ test('a cut in tokens keeps head and tail of whole code points, and says what is
       (whole, tokensMax) => {
         const cut = cutTokens(whole, tokensMax, oneEach, hint)
         fc.pre(cut.truncated)
-        const { head, tail } = partsOf(cut.text)
+        const { head, tail } = splitCut(cut.text)
         expect([isHead(head, whole), isTail(tail, whole)]).toEqual([true, true])
         expect(head.length + tail.length).toBeLessThan(whole.length)
       },
@@ -164,7 +164,7 @@ test('R8: a small budget is kept too, down to none', () => {
 test('most of a cut is its head, and the end of the text is kept', () => {
   const whole = Array.from({ length: 1000 }, (_, n) => `word${n}`).join(' ')
   const cut = cutTokens(whole, 100, perWord, hint)
-  const { head, tail } = partsOf(cut.text)
+  const { head, tail } = splitCut(cut.text)
   expect(cut.truncated).toBe(true)
   expect(whole.endsWith(tail)).toBe(true)
   expect(tail.length).toBeGreaterThan(0)

@@ -40,10 +40,7 @@ export function cutBytes(text: string, bytes: number): { text: string; truncated
   return { text: buffer.toString('utf8', 0, end), truncated: true }
 }
 
-/**
- * `gently` counts a long text in slices, between which others run, and the next count of the same text is at
- * hand. Left out where counting takes no time.
- */
+/** `gently` counts a long text in slices, between which others run. Left out where counting takes no time. */
 export type CountTokens = { (text: string): number; gently?: (text: string) => Promise<number> }
 
 /** Longer texts are counted gently where that is possible: hostile ones take some microseconds a unit. */
@@ -54,10 +51,7 @@ export const countGently = (count: CountTokens, text: string): number | Promise<
 
 export type Cut = { text: string; truncated: boolean }
 
-/**
- * Head and tail of `text` within `tokensMax`, with a line between them that says what is missing and how to
- * read it.
- */
+/** Head and tail of `text` within `tokensMax`; a line between them says what is missing and how to read it. */
 export function cutTokens(text: string, tokensMax: number, count: CountTokens, hint: string): Cut {
   const cutting = cutInParts(text, tokensMax, hint)
   let step = cutting.next()
@@ -105,10 +99,7 @@ function* cutInParts(text: string, tokensMax: number, hint: string): Counting<Cu
   return { text: yield* head(tokensMax), truncated: true }
 }
 
-/**
- * Texts are counted in parts of this many units as long as it is not clear whether they fit, so that a long
- * one costs no more than what is kept of it.
- */
+/** Texts are counted in parts of so many units, so that a long one costs no more than what is kept of it. */
 const partUnits = 256
 /** So many tokens at most does a cut add. */
 const tokensPerCut = 3
@@ -123,10 +114,7 @@ function* fitsWhole(text: string, tokensMax: number): Counting<boolean> {
   return (yield text) <= tokensMax
 }
 
-/**
- * The longest cut that fits: whole parts as long as they do, then a binary search in the next one. `rest` is
- * a cut without what was counted before.
- */
+/** The longest cut that fits: whole parts, then a binary search. `rest` is a cut without what was counted. */
 function* longest(
   cut: (units: number) => string,
   rest: (part: string, from: number) => string,

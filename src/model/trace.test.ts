@@ -112,7 +112,7 @@ describe('what a turn hands on', () => {
   })
 })
 
-test('a share of the traces is kept, always the same ones; what was decided elsewhere wins where it is followed', () => {
+test('a share of the traces is kept, always the same ones; a decision from elsewhere wins where followed', () => {
   const traces = Array.from({ length: 1000 }, (_, index) => parseTrace(`flow_${index}`, null))
   const kept = traces.filter((trace) => isSampled(trace, { follow: true, ratio: 0.25 })).length
   expect(kept).toBeGreaterThan(180)

@@ -1,6 +1,6 @@
 /**
  * W3C trace context: reading and writing `traceparent`, and ids for spans that are known before the span is.
- * Ids are hashes of ours: whoever knows a turn can name its span, in any process and before it has ended, so
+ * Ids are hashes of ours: code that knows a turn can name its span, in any process and before it has ended, so
  * nothing has to be handed around or kept.
  */
 import { hash } from 'node:crypto'
@@ -11,10 +11,7 @@ export type TraceContext = { traceId: string; spanId: string; sampled: boolean }
 /** Later versions may add fields after these, and 00 may not. */
 const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/**
- * Null for what is not one: whoever sent it is then not part of the trace, which is no reason to refuse the
- * request.
- */
+/** Null for what is not one: the sender is then not part of the trace, and the request is served. */
 export function parseTraceparent(text: string | null | undefined): TraceContext | null {
   const match = text == null || text.length > 512 ? null : traceparent.exec(text.trim())
   if (match === null) return null

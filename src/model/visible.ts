@@ -4,10 +4,7 @@
  * the reading direction are shown as what they are; tabs and line breaks stay.
  */
 
-/**
- * C0 but tab and line feed, DEL, C1, line and paragraph separators, and what embeds, overrides or isolates a
- * direction.
- */
+/** C0 but tab and line feed, DEL, C1, separators, and what embeds, overrides or isolates a direction. */
 const acting = /\r\n|[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu
 const pictures = 0x2400
 const deletePicture = '\u2421'
@@ -22,10 +19,7 @@ function shownAs(char: string): string {
   return code === 0x7f ? deletePicture : `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`
 }
 
-/**
- * JSON of which no character acts, and which says exactly the same: what JSON leaves as it is, is escaped
- * too.
- */
+/** JSON of which no character acts, and which says the same: what JSON leaves as it is, is escaped too. */
 export const visibleJson = (value: unknown): string =>
   (JSON.stringify(value) ?? 'null').replaceAll(
     acting,

@@ -20,7 +20,7 @@ import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
-import { type HttpLimits, keepAliveMs } from './http.ts'
+import { createApp, mount, socketRoute } from './http-app.ts'
 
 const headerBytesMax = 16 * 1024
 
@@ -157,3 +157,34 @@ function answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
     () => socket.destroy(),
   )
 }
+export type HttpLimits = {
+  bodyBytesMax: number
+  /** Of one client: an address and who it is. */
+  requestsPerMinute: number
+  /** Event streams and sockets at once. */
+  listenersMax: number
+  /** What a listener may be behind, once it is up to date, before it is dropped. */
+  bufferedBytesMax: number
+  /** What all listeners together may not have taken; beyond it, those that hold most are dropped. */
+  bufferedBytesTotalMax: number
+  connectionsMax: number
+  /** Until a request has come as a whole, and until its headers have. */
+  requestMsMax: number
+  headersMsMax: number
+  /** Streams get a comment each beat, sockets a ping each second one. */
+  beatMs: number
+}
+
+export const httpLimitsDefault: HttpLimits = {
+  bodyBytesMax: 1024 * 1024,
+  requestsPerMinute: 6000,
+  listenersMax: 2000,
+  bufferedBytesMax: 1024 * 1024,
+  bufferedBytesTotalMax: 128 * 1024 * 1024,
+  connectionsMax: 10_000,
+  requestMsMax: 30_000,
+  headersMsMax: 10_000,
+  beatMs: 15_000,
+}
+
+export const keepAliveMs = 72_000

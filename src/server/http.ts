@@ -17,44 +17,14 @@ import { inUrl, isLoopback } from './host-guard.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { type LogSink } from './log-sink.ts'
 import { type App, type Deps } from './route.ts'
-import { createApp, mount, socketRoute } from './http-app.ts'
+import { createApp, mount, socketRoute, httpLimitsDefault } from './http-app.ts'
+import { type HttpLimits } from './http-app.ts'
 
 /**
  * Other protocols mount themselves with this, in a scope of their own. Their routes need a token too, unless
  * their `config` says `public: true`; `identity` says who a request is.
  */
 export type Door = (app: FastifyInstance, identity: Identity) => Promise<void>
-
-export type HttpLimits = {
-  bodyBytesMax: number
-  /** Of one client: an address and who it is. */
-  requestsPerMinute: number
-  /** Event streams and sockets at once. */
-  listenersMax: number
-  /** What a listener may be behind, once it is up to date, before it is dropped. */
-  bufferedBytesMax: number
-  /** What all listeners together may not have taken; beyond it, those that hold most are dropped. */
-  bufferedBytesTotalMax: number
-  connectionsMax: number
-  /** Until a request has come as a whole, and until its headers have. */
-  requestMsMax: number
-  headersMsMax: number
-  /** Streams get a comment each beat, sockets a ping each second one. */
-  beatMs: number
-}
-
-export const httpLimitsDefault: HttpLimits = {
-  bodyBytesMax: 1024 * 1024,
-  requestsPerMinute: 6000,
-  listenersMax: 2000,
-  bufferedBytesMax: 1024 * 1024,
-  bufferedBytesTotalMax: 128 * 1024 * 1024,
-  connectionsMax: 10_000,
-  requestMsMax: 30_000,
-  headersMsMax: 10_000,
-  beatMs: 15_000,
-}
-
 export type HttpOptions = {
   desks: Desks
   clock: Clock
@@ -89,8 +59,6 @@ export type HttpServer = {
   app: FastifyInstance
   close(): Promise<void>
 }
-
-export const keepAliveMs = 72_000
 const partingMs = 1000
 
 export async function startHttp(options: HttpOptions): Promise<HttpServer> {

@@ -60,7 +60,7 @@ test('opened and refused calls, pending and over, come in the order of their beg
   expect((await all(store, 'ses_three', 10)).names).toEqual(['three'])
 })
 
-test('those of a session that called long ago are found page by page, without looking through everything at once', async () => {
+test('calls of a session that called long ago are found page by page, never in one long search', async () => {
   const store = fresh()
   await append(store, ...running('a'), ...running('b'))
   await call(store, 'a', 'first')

@@ -6,8 +6,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'
 import { Event } from '../model/event.ts'
-import { eventsIn, flowOfRow, type LogRow } from './log-row.ts'
-import { differences, emptyDatabase, folder, logRows } from './rebuild.ts'
+import { applyAll, prepareWrites, type Writes } from './apply.ts'
+import { findFlow, numberEvents, parseEvents, type LogRow } from './log-row.ts'
+import { differences, emptyDatabase, visitRows, type Watched } from './rebuild.ts'
 
 export type LogProblem = {
   what: 'file' | 'row' | 'numbering' | 'views'
@@ -28,64 +29,118 @@ export type LogCheck = {
   viewsCompared: boolean
 }
 
-export type Watched = { onProgress?: (done: number, total: number) => void; signal?: AbortSignal }
-
 const problemsMax = 100
-const rowsBetweenLooks = 500
 const shownMax = 300
 
 export async function checkLog(file: string, watched: Watched = {}): Promise<LogCheck> {
   const db = new DatabaseSync(file, { readOnly: true })
+  const folded = emptyDatabase()
   try {
     db.exec('begin')
-    return await check(db, watched)
+    return await new Check(db, folded).run(watched)
   } finally {
+    folded.close()
     db.close()
   }
 }
 
-async function check(db: DatabaseSync, watched: Watched): Promise<LogCheck> {
-  const found = { problems: [] as LogProblem[], total: 0 }
-  const tell = (problem: LogProblem): void => {
-    found.total += 1
-    if (found.problems.length < problemsMax)
-      found.problems.push({ ...problem, says: problem.says.slice(0, shownMax) })
+class Check {
+  readonly #db: DatabaseSync
+  readonly #folded: DatabaseSync
+  readonly #writes: Writes
+  readonly #problems: LogProblem[] = []
+  #problemsTotal = 0
+  #rows = 0
+  #events = 0
+  /** The number of the last event; null after a row of which nobody knows how many it holds. */
+  #last: number | null = 0
+  /** Whether all of it could be read and folded. */
+  #whole = true
+
+  constructor(db: DatabaseSync, folded: DatabaseSync) {
+    this.#db = db
+    this.#folded = folded
+    this.#writes = prepareWrites(folded)
   }
-  for (const said of integrity(db)) tell({ what: 'file', row: null, flow: null, says: said })
-  const folded = emptyDatabase()
-  try {
-    const seen = { rows: 0, events: 0, whole: true }
+
+  async run(watched: Watched): Promise<LogCheck> {
+    for (const said of checkFile(this.#db)) this.#add('file', said)
     try {
-      await checkRows(db, folded, seen, tell, watched)
-      if (seen.whole)
-        for (const says of differences(db, folded)) tell({ what: 'views', row: null, flow: null, says })
+      await visitRows(this.#db, watched, (row) => this.#visit(row))
+      if (this.#whole) for (const says of differences(this.#db, this.#folded)) this.#add('views', says)
     } catch (error) {
       if ((error as { errcode?: unknown }).errcode === undefined) throw error
       // SQLite cannot read on: what is left is not known.
-      seen.whole = false
-      tell({
-        what: 'file',
-        row: null,
-        flow: null,
-        says: `the file could not be read to its end: ${(error as Error).message}`,
-      })
+      this.#whole = false
+      this.#add('file', `the file could not be read to its end: ${(error as Error).message}`)
     }
-    const { rows, events, whole } = seen
     return {
-      ok: found.total === 0,
-      rows,
-      events,
-      problems: found.problems,
-      problemsTotal: found.total,
-      viewsCompared: whole,
+      ok: this.#problemsTotal === 0,
+      rows: this.#rows,
+      events: this.#events,
+      problems: this.#problems,
+      problemsTotal: this.#problemsTotal,
+      viewsCompared: this.#whole,
     }
-  } finally {
-    folded.close()
+  }
+
+  #add(what: LogProblem['what'], says: string, row: number | null = null): void {
+    this.#problemsTotal += 1
+    if (this.#problems.length >= problemsMax) return
+    const flow = row === null ? null : findFlow(this.#db, row)
+    this.#problems.push({ what, row, flow, says: says.slice(0, shownMax) })
+  }
+
+  #visit(row: LogRow): void {
+    this.#rows += 1
+    const events = this.#parse(row)
+    if (events === null) this.#whole = false
+    else {
+      const first = row.seq - events.length + 1
+      if (this.#last !== null && first !== this.#last + 1)
+        this.#add(
+          'numbering',
+          `its events are numbered ${first} to ${row.seq}, but the row before ends with ${this.#last}`,
+          row.seq,
+        )
+      if (this.#whole) this.#fold(row, events)
+      this.#events += events.length
+    }
+    this.#last = events === null ? null : row.seq
+  }
+
+  /** Null where it cannot be read. A row with an unknown event counts as read: its numbering still holds. */
+  #parse(row: LogRow): Event[] | null {
+    try {
+      const events = parseEvents(row)
+      for (const { seq, event } of numberEvents(row, events)) {
+        const issue = Event.safeParse(event).error?.issues[0]
+        if (issue === undefined) continue
+        const problem = `${issue.path.map(String).join('.')}: ${issue.message}`
+        this.#add('row', `event ${seq} is not one that this version knows: ${problem}`, row.seq)
+      }
+      return events
+    } catch (error) {
+      if (!(error instanceof DamagedRow)) throw error
+      this.#add('row', error.message, row.seq)
+      return null
+    }
+  }
+
+  /** After a row that cannot be folded, the rest cannot be compared. */
+  #fold(row: LogRow, events: readonly Event[]): void {
+    try {
+      applyAll(this.#writes, row, events)
+    } catch (error) {
+      this.#whole = false
+      const said = error instanceof Error ? error.message : String(error)
+      this.#add('row', `what it says does not follow from the rows before: ${said}`, row.seq)
+    }
   }
 }
 
 /** SQLite's own check of the pages and of every index. */
-function integrity(db: DatabaseSync): string[] {
+function checkFile(db: DatabaseSync): string[] {
   try {
     return db
       .prepare(`pragma integrity_check(${problemsMax})`)
@@ -94,104 +149,5 @@ function integrity(db: DatabaseSync): string[] {
       .filter((said) => said !== 'ok')
   } catch (error) {
     return [`SQLite could not check the file: ${error instanceof Error ? error.message : String(error)}`]
-  }
-}
-
-type Tell = (problem: LogProblem) => void
-type Seen = {
-  rows: number
-  events: number
-  /** Whether all of it could be read and folded. */
-  whole: boolean
-}
-
-async function checkRows(
-  db: DatabaseSync,
-  folded: DatabaseSync,
-  seen: Seen,
-  tell: Tell,
-  { onProgress, signal }: Watched,
-): Promise<void> {
-  const { total } = db.prepare('select count(*) as total from log').get() as { total: number }
-  const fold = folder(folded)
-  /** The number of the last event; null after a row of which nobody knows how many it holds. */
-  let last: number | null = 0
-  for (const row of logRows(db)) {
-    const events = checkRow(db, row, tell)
-    if (events === null) seen.whole = false
-    else {
-      if (last !== null && row.seq !== last + events.length)
-        tell({
-          what: 'numbering',
-          row: row.seq,
-          flow: flowOfRow(db, row.seq),
-          says:
-            `its events are numbered ${row.seq - events.length + 1} to ${row.seq}, ` +
-            `but the row before ends with ${last}`,
-        })
-      if (seen.whole) seen.whole = folds(db, row, events, fold, tell)
-      seen.events += events.length
-    }
-    last = events === null ? null : row.seq
-    seen.rows += 1
-    if (seen.rows % rowsBetweenLooks !== 0) continue
-    onProgress?.(seen.rows, total)
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    signal?.throwIfAborted()
-  }
-  onProgress?.(seen.rows, total)
-}
-
-/**
- * Null where it cannot be read. One that holds an event which is not known is read all the same: its
- * numbering still counts.
- */
-function checkRow(db: DatabaseSync, row: LogRow, tell: Tell): Event[] | null {
-  try {
-    const events = eventsIn(row.seq, row.events)
-    for (const [index, event] of events.entries()) {
-      const parsed = Event.safeParse(event)
-      if (!parsed.success)
-        tell({
-          what: 'row',
-          row: row.seq,
-          flow: flowOfRow(db, row.seq),
-          says:
-            `event ${row.seq - events.length + index + 1} is not one that this version knows: ` +
-            `${firstIssue(parsed.error)}`,
-        })
-    }
-    return events
-  } catch (error) {
-    if (!(error instanceof DamagedRow)) throw error
-    tell({ what: 'row', row: row.seq, flow: flowOfRow(db, row.seq), says: error.message })
-    return null
-  }
-}
-
-const firstIssue = ({ issues }: { issues: readonly { path: PropertyKey[]; message: string }[] }): string =>
-  `${issues[0]?.path.map(String).join('.') ?? ''}: ${issues[0]?.message ?? ''}`
-
-/** False where the fold itself says no: what comes after it cannot be compared any more. */
-function folds(
-  db: DatabaseSync,
-  row: LogRow,
-  events: readonly Event[],
-  fold: ReturnType<typeof folder>,
-  tell: Tell,
-): boolean {
-  try {
-    fold(row, events)
-    return true
-  } catch (error) {
-    tell({
-      what: 'row',
-      row: row.seq,
-      flow: flowOfRow(db, row.seq),
-      says:
-        `what it says does not follow from the rows before: ` +
-        `${error instanceof Error ? error.message : String(error)}`,
-    })
-    return false
   }
 }

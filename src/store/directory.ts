@@ -11,9 +11,7 @@ import { applicationId, migrations } from './schema.ts'
 /** The store cannot be used; the message says what to do. Nothing was changed on disk. */
 export class StoreFault extends Error {}
 
-export type Directory = { file: string; release(): void }
-
-export function ownDirectory(path: string): Directory {
+export function ownDirectory(path: string): { file: string; release(): void } {
   try {
     makeDirectory(resolve(path))
   } catch (cause) {
@@ -26,10 +24,7 @@ export function ownDirectory(path: string): Directory {
   return { file: join(path, 'tieline.db'), release: () => lock.close() }
 }
 
-/**
- * One level at a time: Node's own way to make parents too never ends where a file system makes none, such as
- * /proc.
- */
+/** One level at a time: Node's own `recursive` never ends where a file system makes none, such as /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) throw new Error('it is a file')
@@ -38,6 +33,8 @@ function makeDirectory(path: string): void {
   if (dirname(path) !== path) makeDirectory(dirname(path))
   mkdirSync(path, { mode: 0o700 })
 }
+
+const leftAlone = 'It was left as it is: move it away, or restore it from a copy.'
 
 /** SQLite's result code for a file that is none of its own. */
 const notADatabase = 26
@@ -51,7 +48,8 @@ function lockFile(file: string, path: string): DatabaseSync {
     lock.close()
     if ((cause as { errcode?: number }).errcode !== notADatabase) {
       throw new StoreFault(
-        `${path} is in use by another Tieline process. Connect to that one, end it, or choose another data directory.`,
+        `${path} is in use by another Tieline process. ` +
+          'Connect to that one, end it, or choose another data directory.',
         { cause },
       )
     }
@@ -66,7 +64,8 @@ function openLock(file: string, path: string): DatabaseSync {
     return new DatabaseSync(file)
   } catch (cause) {
     throw new StoreFault(
-      `${path} cannot be written to (${(cause as Error).message}${freeWords(path)}). Choose another data directory, make room, or change its permissions.`,
+      `${path} cannot be written to (${(cause as Error).message}${freeWords(path)}). ` +
+        'Choose another data directory, make room, or change its permissions.',
       { cause },
     )
   }
@@ -82,15 +81,10 @@ function checkHeader(file: string): void {
   // An empty file is a fresh one, unless what was written to it is still waiting beside it.
   if (size === 0 && !existsSync(`${file}-wal`)) return
   if (size < 100 || header.toString('latin1', 0, 15) !== 'SQLite format 3')
-    throw new StoreFault(
-      `${file} is damaged or is not a Tieline log. It was left as it is: move it away, or restore it from a copy.`,
-    )
+    throw new StoreFault(`${file} is damaged or is not a Tieline log. ${leftAlone}`)
 }
 
-/**
- * Opens and migrates. A file of a newer version, of another program, or one that is damaged is left as it is:
- * it is looked at through a connection that cannot write.
- */
+/** Opens and migrates. A file that is newer, damaged or another program's is only read, and left as it is. */
 export function openDatabase(file: string): DatabaseSync {
   if (file === ':memory:') return migrate(new DatabaseSync(file))
   checkHeader(file)
@@ -100,16 +94,13 @@ export function openDatabase(file: string): DatabaseSync {
   } catch (cause) {
     if (cause instanceof StoreFault || isAboutPlace(cause)) throw placeFault(file, cause)
     throw new StoreFault(
-      `${file} cannot be read as a Tieline log (${(cause as Error).message}). It was left as it is: move it away, or restore it from a copy.`,
+      `${file} cannot be read as a Tieline log (${(cause as Error).message}). ${leftAlone}`,
       { cause },
     )
   }
 }
 
-/**
- * What cannot be written says nothing about the log itself: nobody should move a good one away because the
- * disk is full.
- */
+/** A place that cannot be written says nothing about the log: a full disk is no reason to move it away. */
 export function placeFault(file: string, cause: unknown): unknown {
   if (!isAboutPlace(cause)) return cause
   const { reason, cure } = faultWords(cause, freeBytesAt(dirname(file)))
@@ -122,39 +113,34 @@ export function placeFault(file: string, cause: unknown): unknown {
 function inspect(file: string): void {
   const db = new DatabaseSync(file, { readOnly: true })
   try {
-    const owner = numberOf(db, 'application_id')
-    const version = numberOf(db, 'user_version')
+    const owner = readNumber(db, 'application_id')
+    const version = readNumber(db, 'user_version')
     const tables = (db.prepare('select count(*) as n from sqlite_schema').get() as { n: number }).n
     if (owner !== applicationId && (tables > 0 || owner !== 0 || version !== 0))
       throw new StoreFault(`${file} is a database of another program. Choose another data directory.`)
     if (version > migrations.length)
       throw new StoreFault(
-        `${file} was written by a newer Tieline (its format is ${version}, this one knows ${migrations.length}). Update Tieline; the file was left as it is.`,
+        `${file} was written by a newer Tieline (its format is ${version}, this one knows ` +
+          `${migrations.length}). Update Tieline; the file was left as it is.`,
       )
     const damage = (db.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
-    if (damage !== 'ok')
-      throw new StoreFault(
-        `${file} is damaged (${damage}). It was left as it is: move it away, or restore it from a copy.`,
-      )
+    if (damage !== 'ok') throw new StoreFault(`${file} is damaged (${damage}). ${leftAlone}`)
   } finally {
     db.close()
   }
 }
 
-const numberOf = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number =>
+const readNumber = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number =>
   (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
 
-const settings =
-  'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000; pragma cache_size = -65536; pragma temp_store = memory'
+const settings = `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000;
+  pragma cache_size = -65536; pragma temp_store = memory`
 
-/**
- * Opens a log that this process has opened before. One of another format has taken its place, and is not
- * touched.
- */
+/** Opens a log that this process opened before. One of another format has replaced it, and is not touched. */
 export function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    if (numberOf(db, 'user_version') !== migrations.length)
+    if (readNumber(db, 'user_version') !== migrations.length)
       throw new FileGone('the log was replaced by one of another format')
     db.exec(settings)
     return db
@@ -166,7 +152,7 @@ export function connect(file: string): DatabaseSync {
 
 function migrate(db: DatabaseSync): DatabaseSync {
   db.exec(settings)
-  const version = numberOf(db, 'user_version')
+  const version = readNumber(db, 'user_version')
   if (version === migrations.length) return db
   db.exec('begin immediate')
   for (const step of migrations.slice(version)) db.exec(step)

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 export class FileGone extends Error {}
 
 /** Whether waiting can help: a damaged file, and one that was replaced, need a person and a restart. */
-export type FaultWords = { reason: string; cure: string; passes: boolean }
+type FaultWords = { reason: string; cure: string; passes: boolean }
 
 const codes = {
   busy: 5,
@@ -24,10 +24,7 @@ const primaryCode = (cause: unknown): number | null => {
   return typeof code === 'number' ? code & 0xff : null
 }
 
-/**
- * SQLite's extended codes for what it could not write, make longer, or have made durable. Others of this kind
- * are about reading.
- */
+/** SQLite's extended codes for failed writes, extensions and syncs. Others of this kind are about reading. */
 const writing = new Set([778, 1034, 1290, 1546, 4618, 4874, 5386])
 /** Below this a fault of writing is most likely one of space, whatever it is called. */
 const scarceBytes = 256 * 1024
@@ -38,7 +35,7 @@ export function faultWords(cause: unknown, freeBytes: number | null = null): Fau
   const passing = (reason: string, cure: string): FaultWords => ({ reason, cure, passes: true })
   if (cause instanceof FileGone)
     return passing(said, 'Move the file back, or restart the server to use what is there now.')
-  const code = primaryCode(cause) ?? codeOfSystem(cause) ?? codes.io
+  const code = primaryCode(cause) ?? systemCode(cause) ?? codes.io
   switch (code === codes.io && freeBytes !== null && freeBytes < scarceBytes ? codes.full : code) {
     case codes.full:
       return passing('the disk is full', 'Free some space on it.')
@@ -77,8 +74,16 @@ export const isAboutPlace = (cause: unknown): boolean => {
   )
 }
 
+/** SQLite's primary codes for faults of the data, not of the disk: too big, constraint, mismatch. */
+const dataFaults: ReadonlySet<number> = new Set([18, 19, 20])
+
+export function isDiskFault(cause: unknown): boolean {
+  const code = primaryCode(cause)
+  return code !== null && !dataFaults.has(code)
+}
+
 /** The same kinds, as Node's own file functions say them. */
-function codeOfSystem(cause: unknown): number | null {
+function systemCode(cause: unknown): number | null {
   switch ((cause as { code?: unknown } | null)?.code) {
     case 'ENOSPC':
       return codes.full
@@ -108,10 +113,7 @@ export function freeWords(directory: string, free = freeBytesAt(directory)): str
   return free === null ? '' : `; ${(free / 1_000_000).toFixed(1)} MB are free there`
 }
 
-/**
- * Which file a path names, so that a file that was moved or replaced underneath is noticed. Null where there
- * is none.
- */
+/** Which file a path names, so that a replaced file is noticed. Null where there is none. */
 export function fileIdentity(path: string): string | null {
   try {
     const found = statSync(path, { throwIfNoEntry: false })
@@ -124,9 +126,8 @@ export function fileIdentity(path: string): string | null {
 const probeBytes = 1024 * 1024
 
 /**
- * Writes a file as large as an ordinary group of commits, and takes it away again. A few free bytes would let
- * the smallest commit through and the next one not,
- * so that the store would come and go.
+ * Writes a file as large as an ordinary group of commits, and removes it again. A few free bytes would let
+ * the smallest commit through and the next one not, so that the store would come and go.
  */
 export function probeDisk(file: string): void {
   const path = join(dirname(file), 'space.probe')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { append, created, ended, said, sent, started, testClock } from '../../test/kits/store.ts'
 import { sqliteStore } from './sqlite.ts'
 
-test('max_age_seconds: after the wall clock was set back, what lies further ahead than the age allows does not count as new', async () => {
+test('max_age_seconds: after the wall clock was set back, what lies too far ahead does not count as new', async () => {
   const clock = testClock(100_000_000)
   const store = sqliteStore({ directory: ':memory:', now: clock.now })
   await append(store, created('ses_a'))

@@ -13,23 +13,16 @@ import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/kernel/store-port.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
+import { arrays, entryAt, entryColumns, prepareOnce, type RawArray } from './rows.ts'
 import { findSegment, listSegments, type Segment } from './segments.ts'
-
-export type DropReason = 'age' | 'roles' | 'keywords' | 'last' | 'budget' | 'unsearched'
 
 /** So many of the newest entries a search reads before it asks the index. */
 const readEntriesMin = 64
 /** So many it reads where the index cannot help, or names entries in vain. Then it gives up, and says so. */
 const readEntriesMax = 2000
-/**
- * It may go on as long as one in so many passes: then reading is faster than asking, and the effort is for
- * what is passed.
- */
+/** It goes on while one in so many passes: then reading is faster than asking the index. */
 const readsPerPassed = 16
-/**
- * An entry that passes for its steps alone needs at least so many, though they are counted elsewhere: or a
- * whole history of them would seem to fit.
- */
+/** What an entry that passes for its steps alone counts as, or a whole history of them would seem to fit. */
 const stepTokensMin = 4
 
 /** Longer texts are read one by one. */
@@ -43,60 +36,36 @@ const pageEntriesMin = 16
 const pageEntriesMax = 128
 
 /** `text` null: it is long, and read only where it is needed. */
-type Row = {
-  n: number
-  role: 'user' | 'assistant'
-  at: number
-  text: string | null
-  tokens: number
-  sender: string | null
-  turn: string
-  has_steps: number
-}
-type RawRow = [
-  Row['n'],
-  Row['role'],
-  Row['at'],
-  Row['text'],
-  Row['tokens'],
-  Row['sender'],
-  Row['turn'],
-  Row['has_steps'],
-]
+type Row = Omit<Entry, 'text'> & { text: string | null }
 
-function prepare(db: DatabaseSync) {
-  // A page of long texts would be read at once, whatever comes of it.
-  const row = `select n, role, at, iif(octet_length(text) <= ${textBytesAtOnceMax}, text, null), tokens, sender, turn, has_steps from entries`
-  const statements = {
+const statementsFor = prepareOnce((db) => {
+  const columns = entryColumns.replace(
+    'e.text',
+    // A page of long texts would be read at once, whatever comes of it.
+    `iif(octet_length(e.text) <= ${textBytesAtOnceMax}, e.text, null)`,
+  )
+  const select = (rest: string): StatementSync =>
+    arrays(db.prepare(`select ${columns} from entries e ${rest}`))
+  return {
     total: db.prepare(
-      'select n from entries where session = ?1 union all select fork_n from sessions where id = ?1 order by n desc limit 1',
+      `select n from entries where session = ?1
+        union all select fork_n from sessions where id = ?1 order by n desc limit 1`,
     ),
     at: db.prepare('select at from entries where session = ? and n = ?'),
     text: db.prepare('select text from entries where session = ? and n = ?'),
-    one: db.prepare(`${row} where session = ? and n = ?`),
-    all: db.prepare(`${row} where session = ? and n < ? order by n desc limit +?`),
-    stepped: db.prepare(
-      `${row} indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?`,
+    one: select('where session = ? and n = ?'),
+    all: select('where session = ? and n < ? order by n desc limit +?'),
+    stepped: select(
+      'indexed by entries_steps where session = ? and has_steps = 1 and n < ? order by n desc limit +?',
     ),
-  } satisfies Record<string, StatementSync>
-  for (const statement of [statements.one, statements.all, statements.stepped])
-    statement.setReturnArrays(true)
-  return statements
-}
-type Statements = ReturnType<typeof prepare>
-
-const prepared = new WeakMap<DatabaseSync, Statements>()
-function statementsOf(db: DatabaseSync): Statements {
-  let statements = prepared.get(db)
-  if (statements === undefined) prepared.set(db, (statements = prepare(db)))
-  return statements
-}
+  }
+})
+type Statements = ReturnType<typeof statementsFor>
 
 /** A selection with what can be said about it before anything is read. */
 type Plan = {
   /** Where its entries stand, newest first. */
   segments: readonly Segment[]
-  total: number
   user: boolean
   assistant: boolean
   /** Entries with steps pass too. One that passes for them alone leaves its text behind. */
@@ -107,19 +76,16 @@ type Plan = {
   lastMax: number
   tokensMax: number
   oldestAt: number
-  /**
-   * An entry that lies further ahead was written before the wall clock was set back: nobody knows its age.
-   */
+  /** An entry further ahead is from before the wall clock was set back: its age is unknown. */
   newestAt: number
 }
 
-function planOf(segments: readonly Segment[], total: number, { filter, now, tokensMax }: EntrySelect): Plan {
+function makePlan(segments: readonly Segment[], { filter, now, tokensMax }: EntrySelect): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
   // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
   const lower = keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null
   return {
     segments,
-    total,
     lastMax,
     tokensMax,
     user: roles?.includes('user') ?? true,
@@ -132,13 +98,10 @@ function planOf(segments: readonly Segment[], total: number, { filter, now, toke
   }
 }
 
-/**
- * Rows that may pass, newest first. What it leaves out counts under `skipped`, as that is when the next row,
- * or none, is given.
- */
-type Walk = { rows: Iterable<Row>; skipped: DropReason }
+/** Rows that may pass, newest first. Those left out before the next row count under `skipped`. */
+type Walk = { rows: Iterable<Row>; skipped: 'roles' | 'keywords' | 'unsearched' }
 
-function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
+function startWalk(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly Entry[]): Walk {
   const { segments, user, assistant, tool, keywords } = plan
   if (!user && !assistant && !tool) return { rows: [], skipped: 'roles' }
   if (keywords?.length === 0) return { rows: [], skipped: 'keywords' }
@@ -150,36 +113,19 @@ function walkOf(db: DatabaseSync, sql: Statements, plan: Plan, passed: readonly 
   return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, segments), skipped: 'roles' }
 }
 
-const rowOf = ([n, role, at, text, tokens, sender, turn, has_steps]: RawRow): Row => ({
-  n,
-  role,
-  at,
-  text,
-  tokens,
-  sender,
-  turn,
-  has_steps,
-})
-
-/**
- * Reads in pages that grow: a page costs half of its rows one by one, and what was read too much is never
- * more than what was needed.
- */
+/** Reads in pages that grow: never more than twice of what is needed, at half the cost of single rows. */
 function* newestFirst(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
   let size = pageEntriesMin
   for (const { session, first, last } of segments) {
     for (let before = last + 1; before > first; size = Math.min(size * 2, pageEntriesMax)) {
-      const page = statement.all(session, before, size) as unknown[] as RawRow[]
-      for (const raw of page) yield rowOf(raw)
-      before = page.length < size ? first : (page.at(-1)?.[0] ?? first)
+      const page = (statement.all(session, before, size) as unknown[] as RawArray[]).map(entryAt)
+      yield* page
+      before = page.length < size ? first : (page.at(-1)?.n ?? first)
     }
   }
 }
 
-/**
- * Reads the newest entries, then those that the index names. Calls `giveUp` before it leaves out entries that
- * might have matched.
- */
+/** Reads the newest entries, then those that the index names. `giveUp` comes before it leaves any out. */
 function* search(
   db: DatabaseSync,
   sql: Statements,
@@ -214,7 +160,7 @@ function* search(
     for (const n of findEntries(db, session, before, keywords, kinds)) {
       if (vain === readEntriesMax) return giveUp()
       const passedBefore = passed.length
-      yield rowOf(sql.one.get(session, n) as unknown as RawRow)
+      yield entryAt(sql.one.get(session, n) as unknown as RawArray)
       vain = passed.length > passedBefore ? 0 : vain + 1
     }
   }
@@ -224,30 +170,14 @@ const isSpoken = (plan: Plan, row: Row): boolean => (row.role === 'user' ? plan.
 
 /** Why nothing of a row may be passed on; null if it may. */
 function* sift(sql: Statements, plan: Plan, row: Row): Generator<undefined, 'roles' | 'keywords' | null> {
-  if (!isSpoken(plan, row) && !(plan.tool && row.has_steps === 1)) return 'roles'
-  return plan.matcher === null || (yield* plan.matcher.search(textOf(sql, plan, row))) ? null : 'keywords'
+  if (!isSpoken(plan, row) && !(plan.tool && row.hasSteps)) return 'roles'
+  return plan.matcher === null || (yield* plan.matcher.search(readText(sql, plan, row))) ? null : 'keywords'
 }
 
-function textOf(sql: Statements, plan: Plan, row: Row): string {
-  row.text ??= (
-    sql.text.get(findSegment(plan.segments, row.n)?.session ?? '', row.n) as { text: string }
-  ).text
+function readText(sql: Statements, plan: Plan, row: Row): string {
+  const { n } = row
+  row.text ??= (sql.text.get(findSegment(plan.segments, n)?.session ?? '', n) as { text: string }).text
   return row.text
-}
-
-function entryOf(sql: Statements, plan: Plan, row: Row): Entry {
-  const [text, tokens] = isSpoken(plan, row) ? [textOf(sql, plan, row), row.tokens] : ['', 0]
-  return {
-    n: row.n,
-    role: row.role,
-    at: row.at,
-    text,
-    tokens,
-    from: row.sender,
-    turn: row.turn,
-    hasSteps: row.has_steps === 1,
-    steps: null,
-  }
 }
 
 /** The newest of the first `count` entries that is too old, or 0: times never fall as numbers rise. */
@@ -270,10 +200,7 @@ function fullFor(plan: Plan, passed: number, tokens: number): 'last' | 'budget' 
   return tokens >= plan.tokensMax ? 'budget' : null // E3
 }
 
-/**
- * The entries that pass, and how many were dropped for which reason. Entries that the keyword index leaves
- * out count under `keywords`, whatever their role.
- */
+/** The entries that pass, and how many were dropped for which reason. */
 export function selectEntries(db: DatabaseSync, session: string, select: EntrySelect): EntryPage {
   const selecting = selectInSlices(db, session, select)
   for (;;) {
@@ -282,10 +209,7 @@ export function selectEntries(db: DatabaseSync, session: string, select: EntrySe
   }
 }
 
-/**
- * The same, but it lets others run after every slice: entries never change, so nothing that happens in
- * between is missed.
- */
+/** The same, but others run after every slice: entries never change, so nothing is missed. */
 export async function selectEntriesGently(
   db: DatabaseSync,
   session: string,
@@ -304,19 +228,12 @@ function* selectInSlices(
   session: string,
   select: EntrySelect,
 ): Generator<undefined, EntryPage> {
-  const sql = statementsOf(db)
+  const sql = statementsFor(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
-  const plan = planOf(listSegments(db, session, total), total, select)
-  const dropped: Record<DropReason, number> = {
-    age: 0,
-    roles: 0,
-    keywords: 0,
-    last: 0,
-    budget: 0,
-    unsearched: 0,
-  }
+  const plan = makePlan(listSegments(db, session, total), select)
+  const dropped = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
   const entries: Entry[] = []
-  const walk = walkOf(db, sql, plan, entries)
+  const walk = startWalk(db, sql, plan, entries)
   let tokens = 0
   let units = 0
   /** The first so many entries are not accounted for yet. */
@@ -340,7 +257,8 @@ function* selectInSlices(
     tokens += isSpoken(plan, row) ? row.tokens : stepTokensMin
     full = tokens > plan.tokensMax ? 'budget' : null // E2
     if (full !== null) break
-    entries.push(entryOf(sql, plan, row))
+    const isWhole = isSpoken(plan, row)
+    entries.push({ ...row, ...(isWhole ? { text: readText(sql, plan, row) } : { text: '', tokens: 0 }) })
     left -= 1
     full = fullFor(plan, entries.length, tokens)
     if (full !== null) break

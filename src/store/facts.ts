@@ -1,145 +1,83 @@
 /** Facts for the rules: one statement each, and only within the keys that the transaction holds. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Notices } from '../model/event.ts'
-import type {
-  Activation,
-  BelowRow,
-  Hop,
-  MailFacts,
-  MessageFacts,
-  MessageRow,
-  OpenFacts,
-  QuestionFacts,
-  SendFacts,
-  SessionFacts,
-  TurnFacts,
-} from '../model/facts.ts'
-import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { Event, Notices } from '../model/event.ts'
+import type { Activation, BelowRow, Hop, MessageFacts, OpenFacts } from '../model/facts.ts'
+import type { QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
+import type { MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { noticesShownMax } from '../model/limits.ts'
 import { isWaiting, idSuffix } from '../model/mail.ts'
-import { NeedsKeys, type Key, type Tx } from '../runtime/kernel/store-port.ts'
-import { acceptedWith, readCounts, readMessage, prepareMail, waitingIn } from './mail.ts'
-import {
-  arrays,
-  parseGrants,
-  selected,
-  sessionAt,
-  sessionColumns,
-  turnAt,
-  turnColumns,
-  type RawArray,
-} from './rows.ts'
+import { type Key, NeedsKeys, type Tx } from '../runtime/kernel/store-port.ts'
+import type { FactStatements } from './fact-statements.ts'
+import { acceptedWith, readCounts, readMessage, waitingIn } from './mail.ts'
+import { type RawArray, sessionAt, sessionColumns, turnAt, turnColumns } from './rows.ts'
 
-const turn = selected('t', turnColumns)
-const session = selected('s', sessionColumns)
+/** What a transaction reads with. `held` null is the global key. */
+export type Reading = { sql: FactStatements; now: Millis; held: ReadonlySet<string> | null }
 
-/**
- * Every session that `start` waits for, directly or not, with the one it was reached from. Waits are pending
- * blocking calls and waits for a session.
- */
-const reach = `with recursive reach(session, via) as (
-    select ?1, null
-    union select t.session, r.session from reach r join turns t on t.pending = 1 and t.caller = r.session where t.background = 0
-    union select w.target, r.session from reach r join waits w on w.waiter = r.session where w.until > ?2)
-  select r.session as session, r.via as via, s.agent as agent from reach r cross join sessions s on s.id = r.session`
-
-/**
- * A minute on both sides: after the wall clock was set back, what lies an hour ahead did not happen in the
- * last minute.
- */
+/** On both sides: after the wall clock was set back, what lies an hour ahead is not of the last minute. */
 const minuteMs = 60_000
 
 const turnWidth = turnColumns.length
 const sessionWidth = sessionColumns.length
 
-export function prepareFacts(db: DatabaseSync) {
-  const grants = parseGrants(db)
-  const prepare = (sql: string): StatementSync => arrays(db.prepare(sql))
+/** The facts that one work may read, and where its events wait until it returns. */
+export function createTx(reading: Reading, events: Event[]): Tx {
+  const { sql } = reading
+  const needSession = (id: string): void => need(reading, [`session:${id}`])
   return {
-    grants,
-    turn: prepare(
-      `select ${turn}, ${session} from turns t join sessions s on s.id = t.session where t.id = ?`,
-    ),
-    activation: prepare(
-      'select session, state, node, epoch, stopping, pending, outcome, tokens_used, tokens_below from turns where id = ?',
-    ),
-    session: prepare(`select ${session},
-        (select until from nodes where id = t.node),
-        (select count(*) from turns where live = 1 and session = s.id and state = 'queued'), ${turn}, ${selected('q', turnColumns)}
-      from sessions s
-      left join turns t on t.live = 1 and t.session = s.id and t.state = 'running'
-      left join turns q on q.id = (select id from turns where live = 1 and session = s.id and state = 'queued' order by opened_seq limit 1)
-      where s.id = ?`),
-    open: prepare(`select ${turn}, ${session},
-        (select count(*) from turns where pending = 1 and caller = t.session and background = 0),
-        coalesce((select sum(made) from turns where flow = t.flow and caller is not null), 0) + (select count(*) from sessions where flow = t.flow),
-        (select count(*) from turns where flow = t.flow and opened_at > ?2 and opened_at < ?5 and caller is not null),
-        (select min(opened_at) from turns where flow = t.flow and opened_at > ?2 and opened_at < ?5 and caller is not null),
-        exists (select 1 from turns where id = ?3) or exists (select 1 from refused where call = ?4)
-      from turns t join sessions s on s.id = t.session where t.id = ?1`),
-    send: prepare(`select
-        coalesce((select sum(made) from turns where flow = ?1 and caller is not null), 0) + (select count(*) from sessions where flow = ?1),
-        (select count(*) from messages where flow = ?1 and sent_at > ?2 and sent_at < ?5 and flow is not null),
-        (select min(sent_at) from messages where flow = ?1 and sent_at > ?2 and sent_at < ?5 and flow is not null),
-        max((select opened_at from turns where id = 'turn_' || substr(?1, 6)), coalesce((select max(accepted_at) from messages where flow = ?1 and accepted_by = 'user'), 0)),
-        exists (with recursive up(id) as (
-          select parent from sessions where id = ?3 union select s.parent from up join sessions s on s.id = up.id where s.parent is not null)
-          select 1 from up where id = ?4)`),
-    target: prepare(
-      `select ${session}, (select count(*) from turns where live = 1 and session = s.id and state = 'queued') from sessions s where s.id = ?`,
-    ),
-    notices: prepare('select seq, about, text from notices where session = ? order by seq desc limit +?'),
-    traced: prepare('select ended from traced where session = ? and key = ?'),
-    question: prepare(
-      'select q.turn, t.session, q.answer, q.answered_by, t.state from questions q join turns t on t.id = q.turn where q.id = ?',
-    ),
-    reach: db.prepare(reach),
-    mail: prepareMail(db),
-    below: prepare(`with recursive below(id, session) as (
-        select id, session from turns where pending = 1 and caller = ?1 and caller_turn = ?2
-        union select t.id, t.session from below b join turns t on t.pending = 1 and t.caller = b.session and t.caller_turn = b.id)
-      select ${turn}, s.kind from below b join turns t on t.id = b.id join sessions s on s.id = t.session`),
+    now: reading.now,
+    turn: async (id) => turnFacts(reading, id),
+    activation: async (id) => activationFacts(reading, id),
+    session: async (id) => sessionFacts(reading, id),
+    open: async (query) => openFacts(reading, query),
+    send: async (query) => sendFacts(reading, query),
+    question: async (id) => questionFacts(reading, id),
+    notices: async (session) => noticeFacts(reading, session),
+    async traced(session, key) {
+      needSession(session)
+      const raw = sql.traced.get(session, key) as RawArray | undefined
+      return raw === undefined ? null : raw[0] === 1 ? 'ended' : 'begun'
+    },
+    message: async (id) => messageFacts(reading, id),
+    async inbox(id, ask) {
+      needSession(id)
+      return waitingIn(sql.mail, id, ask)
+    },
+    async accepted(act) {
+      const facts = acceptedWith(sql.mail, act)
+      if (facts !== null) need(reading, [`message:${idSuffix(facts.id)}`])
+      return facts
+    },
+    async mail(id) {
+      needSession(id)
+      return readCounts(sql.mail, id)
+    },
+    below: async (turn) => belowFacts(reading, turn),
+    append: (...more) => {
+      events.push(...more)
+    },
   }
 }
-export type FactStatements = ReturnType<typeof prepareFacts>
 
-/** The newest that no turn was given, oldest first; null where there are none. */
-export function noticeFacts(
-  statements: FactStatements,
-  session: SessionId,
-  held: ReadonlySet<string> | null,
-): Notices | null {
-  need(held, [`session:${session}`])
-  const rows = statements.notices.all(session, noticesShownMax) as unknown as RawArray[]
+/** Throws NeedsKeys for what is missing. */
+export function need({ held }: Pick<Reading, 'held'>, keys: readonly Key[]): void {
+  if (held === null || keys.every((key) => held.has(key))) return
+  throw new NeedsKeys(keys.filter((key) => !held.has(key)))
+}
+
+/** The newest notices that no turn was given, oldest first; null where there are none. */
+function noticeFacts(reading: Reading, session: SessionId): Notices | null {
+  need(reading, [`session:${session}`])
+  const rows = reading.sql.notices.all(session, noticesShownMax) as unknown as RawArray[]
   const [newest] = rows
-  return newest === undefined
-    ? null
-    : {
-        upTo: newest[0] as number,
-        texts: rows.toReversed().map(([, about, text]) => ({ about: about as string, text: text as string })),
-      }
+  if (newest === undefined) return null
+  const texts = rows.toReversed().map(([, about, text]) => ({ about: about as string, text: text as string }))
+  return { upTo: newest[0] as number, texts }
 }
 
-/** What a program outside has written down of one use of a tool. */
-export function tracedFacts(
-  statements: FactStatements,
-  session: SessionId,
-  key: string,
-  held: ReadonlySet<string> | null,
-): 'begun' | 'ended' | null {
-  need(held, [`session:${session}`])
-  const raw = statements.traced.get(session, key) as RawArray | undefined
-  return raw === undefined ? null : raw[0] === 1 ? 'ended' : 'begun'
-}
-
-export function questionFacts(
-  statements: FactStatements,
-  id: string,
-  held: ReadonlySet<string> | null,
-): QuestionFacts | null {
-  const raw = statements.question.get(id) as RawArray | undefined
+function questionFacts(reading: Reading, id: string): QuestionFacts | null {
+  const raw = reading.sql.question.get(id) as RawArray | undefined
   if (raw === undefined) return null
-  need(held, [`session:${raw[1] as string}`])
+  need(reading, [`session:${raw[1] as string}`])
   return {
     turn: raw[0] as TurnId,
     session: raw[1] as SessionId,
@@ -149,76 +87,26 @@ export function questionFacts(
   }
 }
 
-/**
- * A message is guarded by its own key, and while it waits by that of its receiver as well: whatever moves it
- * then stands on that timeline.
- */
-export function messageFacts(
-  { mail }: FactStatements,
-  id: MessageId,
-  held: ReadonlySet<string> | null,
-): MessageFacts | null {
-  const facts = readMessage(mail, id)
-  if (facts === null || !isWaiting(facts) || held?.has(`session:${facts.to ?? ''}`) !== true)
-    need(held, [`message:${idSuffix(id)}`])
+/** A message is guarded by its own key, and while it waits by its receiver's as well. */
+function messageFacts(reading: Reading, id: MessageId): MessageFacts | null {
+  const facts = readMessage(reading.sql.mail, id)
+  if (facts === null || !isWaiting(facts) || reading.held?.has(`session:${facts.to ?? ''}`) !== true)
+    need(reading, [`message:${idSuffix(id)}`])
   return facts
 }
 
-export function inboxFacts(
-  { mail }: FactStatements,
-  id: SessionId,
-  ask: Parameters<Tx['inbox']>[1],
-  held: ReadonlySet<string> | null,
-): MessageRow[] {
-  need(held, [`session:${id}`])
-  return waitingIn(mail, id, ask)
-}
-
-export function acceptedFacts(
-  { mail }: FactStatements,
-  act: string,
-  held: ReadonlySet<string> | null,
-): MessageFacts | null {
-  const facts = acceptedWith(mail, act)
-  if (facts !== null) need(held, [`message:${idSuffix(facts.id)}`])
-  return facts
-}
-
-export function mailFacts(
-  { mail }: FactStatements,
-  id: SessionId,
-  held: ReadonlySet<string> | null,
-): MailFacts {
-  need(held, [`session:${id}`])
-  return readCounts(mail, id)
-}
-
-/** Throws NeedsKeys for what is missing. */
-export function need(held: ReadonlySet<string> | null, keys: readonly Key[]): void {
-  if (held === null || keys.every((key) => held.has(key))) return
-  throw new NeedsKeys(keys.filter((key) => !held.has(key)))
-}
-
-export function turnFacts(
-  statements: FactStatements,
-  id: TurnId,
-  held: ReadonlySet<string> | null,
-): TurnFacts | null {
-  const raw = statements.turn.get(id) as RawArray | undefined
+export function turnFacts(reading: Reading, id: TurnId): TurnFacts | null {
+  const raw = reading.sql.turn.get(id) as RawArray | undefined
   if (raw === undefined) return null
-  const row = turnAt(raw, 0, statements.grants)
-  need(held, [`session:${row.session}`])
-  return { turn: row, session: sessionAt(raw, turnWidth) }
+  const turn = turnAt(raw, 0, reading.sql.grants)
+  need(reading, [`session:${turn.session}`])
+  return { turn, session: sessionAt(raw, turnWidth) }
 }
 
-export function activationFacts(
-  statements: FactStatements,
-  id: TurnId,
-  held: ReadonlySet<string> | null,
-): Activation | null {
-  const raw = statements.activation.get(id) as RawArray | undefined
+function activationFacts(reading: Reading, id: TurnId): Activation | null {
+  const raw = reading.sql.activation.get(id) as RawArray | undefined
   if (raw === undefined) return null
-  need(held, [`session:${raw[0] as string}`])
+  need(reading, [`session:${raw[0] as string}`])
   return {
     state: raw[1] as Activation['state'],
     node: raw[2] as Activation['node'],
@@ -231,75 +119,54 @@ export function activationFacts(
   }
 }
 
-export function sessionFacts(
-  statements: FactStatements,
-  id: SessionId,
-  now: Millis,
-  held: ReadonlySet<string> | null,
-): SessionFacts {
-  need(held, [`session:${id}`])
-  const raw = statements.session.get(id) as RawArray | undefined
+export function sessionFacts(reading: Reading, id: SessionId): SessionFacts {
+  need(reading, [`session:${id}`])
+  const { sql, now } = reading
+  const raw = sql.session.get(id) as RawArray | undefined
   if (raw === undefined) return { session: null, running: null, runnerAlive: false, queued: 0, next: null }
   const [running, next] = [sessionWidth + 2, sessionWidth + 2 + turnWidth]
   return {
     session: sessionAt(raw, 0),
-    running: raw[running] === null ? null : turnAt(raw, running, statements.grants),
+    running: raw[running] === null ? null : turnAt(raw, running, sql.grants),
     runnerAlive: ((raw[sessionWidth] ?? 0) as number) > now,
     queued: raw[sessionWidth + 1] as number,
-    next: raw[next] === null ? null : turnAt(raw, next, statements.grants),
+    next: raw[next] === null ? null : turnAt(raw, next, sql.grants),
   }
 }
 
-export function openFacts(
-  statements: FactStatements,
-  query: { call: CallId; callerTurn: TurnId; target: SessionId | null },
-  now: Millis,
-  held: ReadonlySet<string> | null,
+function openFacts(
+  reading: Reading,
+  { call, callerTurn, target }: Parameters<Tx['open']>[0],
 ): OpenFacts | null {
-  const raw = statements.open.get(
-    query.callerTurn,
-    now - minuteMs,
-    `turn_${query.call.slice(5)}`,
-    query.call,
-    now + minuteMs,
-  ) as RawArray | undefined
+  const { sql, now } = reading
+  const raw = sql.open.get(callerTurn, now - minuteMs, now + minuteMs) as RawArray | undefined
   if (raw === undefined) return null
-  const caller = { turn: turnAt(raw, 0, statements.grants), session: sessionAt(raw, turnWidth) }
-  need(held, [`session:${caller.turn.session}`, `flow:${caller.turn.flow}`, `call:${query.call}`])
+  const caller = { turn: turnAt(raw, 0, sql.grants), session: sessionAt(raw, turnWidth) }
+  need(reading, [`session:${caller.turn.session}`, `flow:${caller.turn.flow}`, `call:${call}`])
   const at = turnWidth + sessionWidth
   return {
-    known: raw[at + 4] === 1,
     caller,
     openCalls: raw[at] as number,
     descendants: raw[at + 1] as number,
     callsLastMinute: raw[at + 2] as number,
     oldestCallAt: raw[at + 3] as number | null,
-    target:
-      query.target === null ? null : targetFacts(statements, query.target, caller.turn.session, now, held),
+    target: target === null ? null : targetFacts(reading, target, caller.turn.session),
   }
 }
 
 /** `flow` is the sender's, or that of the message itself where no turn sends it. */
-export function sendFacts(
-  statements: FactStatements,
-  query: { senderTurn: TurnId | null; flow: string; target: SessionId },
-  now: Millis,
-  held: ReadonlySet<string> | null,
+function sendFacts(
+  reading: Reading,
+  { senderTurn, flow: own, target: id }: Parameters<Tx['send']>[0],
 ): SendFacts {
-  const sender = query.senderTurn === null ? null : turnFacts(statements, query.senderTurn, held)
-  const flow = sender?.turn.flow ?? query.flow
-  need(held, [`flow:${flow}`])
-  const target = sessionFacts(statements, query.target, now, held)
-  const raw = statements.send.get(
-    flow,
-    now - minuteMs,
-    sender?.session.id ?? '',
-    query.target,
-    now + minuteMs,
-  ) as unknown as RawArray
-  const onPath =
-    sender !== null &&
-    sender.turn.grant.path.some((hop, index, path) => index < path.length - 1 && hop.session === query.target)
+  const { sql, now } = reading
+  const sender = senderTurn === null ? null : turnFacts(reading, senderTurn)
+  const flow = sender?.turn.flow ?? own
+  need(reading, [`flow:${flow}`])
+  const target = sessionFacts(reading, id)
+  const from = sender?.session.id ?? ''
+  const raw = sql.send.get(flow, now - minuteMs, now + minuteMs, from, id) as unknown as RawArray
+  const onPath = sender?.turn.grant.path.slice(0, -1).some((hop) => hop.session === id) ?? false
   return {
     sender,
     target,
@@ -312,42 +179,25 @@ export function sendFacts(
 }
 
 function targetFacts(
-  statements: FactStatements,
+  reading: Reading,
   target: SessionId,
   caller: SessionId,
-  now: Millis,
-  held: ReadonlySet<string> | null,
 ): NonNullable<OpenFacts['target']> {
-  need(held, [`session:${target}`])
-  const raw = statements.target.get(target) as RawArray | undefined
+  need(reading, [`session:${target}`])
+  const raw = reading.sql.target.get(target) as RawArray | undefined
   if (raw === undefined) return { session: null, queued: 0, waitPath: null }
-  return {
-    session: sessionAt(raw, 0),
-    queued: raw[sessionWidth] as number,
-    waitPath: waitPath(statements, target, caller, now, held),
-  }
+  const waitPath = findWaitPath(reading, target, caller)
+  return { session: sessionAt(raw, 0), queued: raw[sessionWidth] as number, waitPath }
 }
 
-/**
- * R5 depends on every session that was looked at, also where no path was found: all their keys are needed.
- */
-function waitPath(
-  statements: FactStatements,
-  from: SessionId,
-  to: SessionId,
-  now: Millis,
-  held: ReadonlySet<string> | null,
-): Hop[] | null {
-  const rows = statements.reach.all(from, now) as {
-    session: SessionId
-    via: SessionId | null
-    agent: string
-  }[]
-  need(
-    held,
-    rows.map((row): Key => `session:${row.session}`),
-  )
-  const first = new Map<SessionId, { via: SessionId | null; agent: string }>()
+type Reached = { session: SessionId; via: SessionId | null; agent: string }
+
+/** R5 depends on every session that was looked at, also where no path was found: all keys are needed. */
+function findWaitPath(reading: Reading, from: SessionId, to: SessionId): Hop[] | null {
+  const rows = reading.sql.reach.all(from, reading.now) as Reached[]
+  const keys = rows.map((row): Key => `session:${row.session}`)
+  need(reading, keys)
+  const first = new Map<SessionId, Reached>()
   for (const row of rows) if (!first.has(row.session)) first.set(row.session, row)
   if (!first.has(to)) return null
   const path: Hop[] = []
@@ -356,20 +206,16 @@ function waitPath(
   return path
 }
 
-export function belowFacts(
-  statements: FactStatements,
-  caller: SessionId,
-  id: TurnId,
-  held: ReadonlySet<string> | null,
-): BelowRow[] {
-  const rows = statements.below.all(caller, id) as unknown as RawArray[]
+function belowFacts(reading: Reading, id: TurnId): BelowRow[] {
+  const { sql } = reading
+  const caller = turnFacts(reading, id)?.turn.session
+  if (caller === undefined) return []
+  const rows = sql.below.all(caller, id) as unknown as RawArray[]
   const below = rows.map((raw) => ({
-    turn: turnAt(raw, 0, statements.grants),
+    turn: turnAt(raw, 0, sql.grants),
     sessionKind: raw[turnWidth] as BelowRow['sessionKind'],
   }))
-  need(
-    held,
-    below.map(({ turn: row }): Key => `session:${row.session}`),
-  )
+  const keys = below.map(({ turn }): Key => `session:${turn.session}`)
+  need(reading, keys)
   return below
 }

@@ -12,13 +12,13 @@ export function collectHints(
   const started = new Set<string | null>()
   for (const event of events) if (event.type === 'turn.started') started.add(event.turn)
   for (const event of events) {
-    const hint = hintOf(event, started)
+    const hint = makeHint(event, started)
     if (hint !== null) hints.push(hint)
   }
   hints.push({ kind: 'appended', events, first, at })
 }
 
-function hintOf(event: Event, started: ReadonlySet<string | null>): Hint | null {
+function makeHint(event: Event, started: ReadonlySet<string | null>): Hint | null {
   if (event.type === 'call.ended') return { kind: 'call.ended', call: event.call, event }
   if (event.type === 'call.opened')
     return started.has(toTurnId(event.call)) ? null : { kind: 'turn.queued', session: event.target }

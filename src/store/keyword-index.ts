@@ -15,15 +15,17 @@
  * K3: It is a view: the same entries, appended in the same order, make the same index.
  */
 import assert from 'node:assert/strict'
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { prepareOnce } from './rows.ts'
 
-/**
- * Merging is done here, a little with every chunk, because FTS5 on its own would now and then do much at
- * once.
- */
+/** Merging is done here, a little with every chunk; FTS5 on its own would sometimes do much at once. */
 export const keywordSchema = `
-create table keyword_sessions (number integer primary key, session text not null unique, entries integer not null, long_texts integer not null) strict;
-create virtual table keyword_grams using fts5 (grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-'");
+create table keyword_sessions (
+  number integer primary key, session text not null unique, entries integer not null,
+  long_texts integer not null
+) strict;
+create virtual table keyword_grams using fts5 (
+  grams, content = '', detail = none, columnsize = 0, tokenize = "ascii tokenchars '_-'");
 insert into keyword_grams (keyword_grams, rank) values ('automerge', 0), ('crisismerge', 64), ('pgsz', 2000);
 `
 
@@ -44,10 +46,7 @@ const textUnitsMax = 16_384
 const chunkEntries = 32
 /** Shorter conversations are read faster than they are looked up, and most are shorter. */
 const unindexedEntriesMax = 256
-/**
- * A conversation that becomes long is caught up with over a few turns, so that no transaction has to do it
- * all.
- */
+/** A conversation that becomes long is indexed over a few turns, not in one transaction. */
 const chunksPerCallMax = 2
 /** As many pages are merged as keep pace with what is added. */
 const gramCharactersPerMergedPage = 400
@@ -61,42 +60,32 @@ const entriesMax = 2 ** 24
 export type Kind = 'user' | 'assistant'
 /** They end a conversation's number, so that no prefix begins another. */
 const marks = { user: '_', assistant: '-' } as const satisfies Record<Kind, string>
-const prefixOf = (number: number, kind: Kind): string => number.toString(36) + marks[kind]
+const makePrefix = (number: number, kind: Kind): string => number.toString(36) + marks[kind]
 /** Not a gram: those of one unit are not indexed. */
 const longText = '_'
 
 type SessionRow = { number: number; entries: number; long_texts: number }
 type TextRow = { n: number; role: Kind; text: string }
 
-function prepare(db: DatabaseSync) {
-  return {
-    session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
-    /** What a fork shares is indexed where it was written. */
-    open: db.prepare(
-      'insert into keyword_sessions (session, entries, long_texts) values (?1, coalesce((select fork_n from sessions where id = ?1), 0), 0) returning number, entries, long_texts',
-    ),
-    indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
-    texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
-    add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
-    merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
-    match: db.prepare(
-      'select rowid as document from keyword_grams where keyword_grams match ? and rowid < ? order by rowid desc limit ?',
-    ),
-  } satisfies Record<string, StatementSync>
-}
-type Statements = ReturnType<typeof prepare>
+const statementsFor = prepareOnce((db) => ({
+  session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
+  /** What a fork shares is indexed where it was written. */
+  open: db.prepare(
+    `insert into keyword_sessions (session, entries, long_texts)
+      values (?1, coalesce((select fork_n from sessions where id = ?1), 0), 0)
+      returning number, entries, long_texts`,
+  ),
+  indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
+  texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
+  add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
+  merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
+  match: db.prepare(
+    `select rowid as document from keyword_grams where keyword_grams match ? and rowid < ?
+      order by rowid desc limit ?`,
+  ),
+}))
 
-const prepared = new WeakMap<DatabaseSync, Statements>()
-function statementsOf(db: DatabaseSync): Statements {
-  let statements = prepared.get(db)
-  if (statements === undefined) prepared.set(db, (statements = prepare(db)))
-  return statements
-}
-
-/**
- * One code unit becomes one that FTS5 takes for part of a token, whatever stands beside it. Some become the
- * same, which K1 allows.
- */
+/** Maps each code unit to one that FTS5 takes for part of a token. Some become the same, which K1 allows. */
 function fold(lower: string): string {
   return lower.replace(/[^a-z0-9\x80-\ud7ff\ue000-\uffff]/g, (unit) => {
     const code = unit.charCodeAt(0)
@@ -109,13 +98,13 @@ function fold(lower: string): string {
 export function indexEntries(db: DatabaseSync, session: string, count: number): void {
   if (count <= unindexedEntriesMax) return
   assert(count < entriesMax, 'a conversation has too many entries')
-  const sql = statementsOf(db)
+  const sql = statementsFor(db)
   const row = (sql.session.get(session) ?? sql.open.get(session)) as SessionRow
   for (let chunks = 0; chunks < chunksPerCallMax && row.entries + chunkEntries <= count; chunks += 1) {
     const entries = sql.texts.all(session, row.entries + 1, row.entries + chunkEntries) as TextRow[]
     let added = 0
     for (const { n, role, text } of entries) {
-      const grams = gramsOf(prefixOf(row.number, role), text)
+      const grams = listGrams(makePrefix(row.number, role), text)
       sql.add.run(row.number * entriesMax + n, grams)
       added += grams.length
       if (text.length > textUnitsMax) row.long_texts += 1
@@ -126,7 +115,7 @@ export function indexEntries(db: DatabaseSync, session: string, count: number): 
   }
 }
 
-function gramsOf(prefix: string, text: string): string {
+function listGrams(prefix: string, text: string): string {
   if (text.length > textUnitsMax) return `${prefix}${longText} `
   const folded = fold(text.toLowerCase())
   let grams = ''
@@ -136,25 +125,20 @@ function gramsOf(prefix: string, text: string): string {
   return grams
 }
 
-/**
- * What FTS5 is asked for one folded keyword: its beginning where it is short, otherwise some of its grams.
- */
-function queryOf(prefix: string, keyword: string): string {
+/** The query for one folded keyword: its beginning where it is short, otherwise some of its grams. */
+function makeQuery(prefix: string, keyword: string): string {
   if (keyword.length < gramUnits) return `"${prefix}${keyword}"*`
-  return `(${startsOf(keyword)
+  return `(${chooseStarts(keyword)
     .map((start) => `"${prefix}${keyword.slice(start, start + gramUnits)}"`)
     .join(' AND ')})`
 }
 
-/**
- * Two grams cover a keyword of up to two; of a longer one those are taken whose characters look rare, since
- * the time goes into long lists.
- */
-function startsOf(keyword: string): number[] {
+/** Two grams cover a short keyword; of a longer one the rarest are taken, since time goes into long lists. */
+function chooseStarts(keyword: string): number[] {
   const lastStart = keyword.length - gramUnits
   if (lastStart <= gramUnits) return lastStart === 0 ? [0] : [0, lastStart]
   const rarity = Array.from({ length: lastStart + 1 }, (_, start) =>
-    rarityOf(keyword.slice(start, start + gramUnits)),
+    rateRarity(keyword.slice(start, start + gramUnits)),
   )
   const starts = rarity.map((_, start) => start).sort((a, b) => (rarity[b] ?? 0) - (rarity[a] ?? 0) || a - b)
   const chosen: number[] = []
@@ -165,7 +149,7 @@ function startsOf(keyword: string): number[] {
   return chosen
 }
 
-const rarityOf = (gram: string): number => {
+const rateRarity = (gram: string): number => {
   let rarity = 0
   for (const unit of gram) rarity += '_etaoinsr'.includes(unit) ? 0 : 'hldcumfpg'.includes(unit) ? 1 : 2
   return rarity
@@ -174,13 +158,10 @@ const rarityOf = (gram: string): number => {
 /** How many entries of a session of `count` are indexed: always its first. */
 export function indexedEntries(db: DatabaseSync, session: string, count: number): number {
   if (count <= unindexedEntriesMax) return 0
-  return (statementsOf(db).session.get(session) as SessionRow | undefined)?.entries ?? 0
+  return (statementsFor(db).session.get(session) as SessionRow | undefined)?.entries ?? 0
 }
 
-/**
- * Numbers of indexed entries below `before` that may contain one of the lower-cased keywords, newest first.
- * Keywords that are too short are not looked for.
- */
+/** Indexed entries below `before` that may contain one of the lower-cased keywords, newest first. */
 export function* findEntries(
   db: DatabaseSync,
   session: string,
@@ -188,12 +169,12 @@ export function* findEntries(
   keywords: readonly string[],
   kinds: readonly Kind[],
 ): Generator<number> {
-  const sql = statementsOf(db)
+  const sql = statementsFor(db)
   const row = sql.session.get(session) as SessionRow | undefined
   const folded = keywords.filter((keyword) => keyword.length >= keywordUnitsMin).map(fold)
   if (row === undefined || folded.length === 0) return
-  const prefixes = kinds.map((kind) => prefixOf(row.number, kind))
-  const queries = prefixes.flatMap((prefix) => folded.map((keyword) => queryOf(prefix, keyword)))
+  const prefixes = kinds.map((kind) => makePrefix(row.number, kind))
+  const queries = prefixes.flatMap((prefix) => folded.map((keyword) => makeQuery(prefix, keyword)))
   if (row.long_texts > 0) queries.push(...prefixes.map((prefix) => `"${prefix}${longText}"`))
   const first = row.number * entriesMax
   const query = queries.join(' OR ')

@@ -5,14 +5,11 @@
  */
 
 export type KeywordMatcher = {
-  /** Pauses (by yielding) after every so many units, so that whoever drives it can let others run. */
+  /** Pauses (by yielding) after every so many units, so that its caller can let others run. */
   search(text: string): Generator<undefined, boolean>
 }
 
-/**
- * Below this product of sizes, looking for one keyword after another is faster than the automaton, whatever
- * the text is.
- */
+/** Below this product of sizes, searching one keyword after another is faster than the automaton. */
 const plainWorkMax = 400_000
 const unitsPerPause = 32_768
 
@@ -36,10 +33,7 @@ export function keywordMatcher(keywords: readonly string[]): KeywordMatcher {
   }
 }
 
-/**
- * Aho and Corasick's: a trie of the keywords, and for every node the longest proper suffix that is a node
- * too. Node 0 is the root.
- */
+/** Aho–Corasick: a trie, and for every node the longest proper suffix that is a node. Node 0 is the root. */
 type Automaton = {
   next: Map<number, number>
   fails: readonly number[]

@@ -3,85 +3,109 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Answer, StoredEvent } from '../model/event.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
-import { readableEvents } from './log-row.ts'
+import { prepareFindEvent } from './log-row.ts'
 import { mailLists } from './mail.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const session = selected('s', sessionColumns)
 
-const listed = `${session},
-  exists (select 1 from turns where live = 1 and session = s.id),
-  max(s.created_at, coalesce((select at from entries where session = s.id order by n desc limit 1), 0), coalesce((select max(opened_at) from turns where live = 1 and session = s.id), 0)),
-  (select archived from sessions p where p.id = s.parent),
-  (select turn from entries where session = s.id order by n desc limit 1),
-  coalesce((select waiting from inboxes where session = s.id), 0)`
+const isLive = 'exists (select 1 from turns where live = 1 and session = s.id)'
+const newestEntry = (column: string): string =>
+  `(select ${column} from entries where session = s.id order by n desc limit 1)`
 
 /**
- * `ses_calls-…` is where a session that a connected program runs makes its calls (`runtime/sessions/client-turn.ts`):
- * nobody writes to it, so it is no answer to anybody.
+ * `ses_calls-…` is where a session that a connected program runs makes its calls
+ * (`runtime/sessions/client-turn.ts`): nobody writes to it, so it is in no list.
  */
+const isListed = `s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*'`
+
 function prepareAll(db: DatabaseSync) {
   return {
-    sessions: arrays(
-      db.prepare(`select ${listed} from sessions s indexed by sessions_listed
-      where s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*' and (s.created_at, s.id) < (?1, ?2) and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5) and (s.archived is null or ?6 = 1)
-        and (?7 is null or ?7 = exists (select 1 from turns where live = 1 and session = s.id))
-      order by s.created_at desc, s.id desc limit +?8`),
-    ),
-    like: db.prepare(
-      `select s.id as id from sessions s indexed by sessions_listed where s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*' and s.created_at >= 0 and instr(s.id, ?1) > 0 order by s.created_at desc limit +?2`,
-    ),
-    children: arrays(
-      db.prepare(
-        `select ${session} from sessions s where s.parent = ? and s.parent is not null and s.kind <> 'ephemeral' order by s.id`,
-      ),
-    ),
-    resting:
-      db.prepare(`select s.id as id from sessions s indexed by sessions_parent where s.parent > '' and s.parent is not null and s.kind <> 'ephemeral' and s.kind = 'persistent' and s.archived is null and s.created_at < ?1
-        and coalesce((select at from entries where session = s.id order by n desc limit 1), 0) < ?1
-        and not exists (select 1 from turns where live = 1 and session = s.id)
-        and not exists (select 1 from inboxes where session = s.id and waiting > 0) and not exists (select 1 from messages where state = 'draft' and owner = s.id)
-        and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null and c.kind <> 'ephemeral' and c.kind = 'persistent' and c.archived is null)
-      limit +?2`),
+    ...prepareSessions(db),
+    ...prepareCalls(db),
     agents: db.prepare(
-      `select a.id as id, a.seq as seq, a.created_at as at, a.deleted as deleted from agents a where a.id > '' order by a.id`,
+      `select a.seq as seq, a.created_at as at, a.deleted as deleted
+        from agents a where a.id > '' order by a.id`,
     ),
     questions: db.prepare(
-      `select q.seq as seq from questions q indexed by questions_open join turns t on t.id = q.turn where q.answer is null and q.id > '' and t.state = 'running' order by q.id`,
+      `select q.seq as seq from questions q indexed by questions_open join turns t on t.id = q.turn
+        where q.answer is null and q.id > '' and t.state = 'running' order by q.id`,
     ),
     question: db.prepare('select seq, answer, answered_by from questions where id = ?'),
     counts: db.prepare(
-      `select (select count(*) from turns where pending = 1 and caller > '') as open_calls, (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`,
+      `select (select count(*) from turns where pending = 1 and caller > '') as openCalls,
+        (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`,
     ),
-    waits:
-      db.prepare(`select t.caller as waiter, t.session as target, t.id as turn, t.opened_at as since, t.call_deadline as until, a.agent as waiter_agent, b.agent as target_agent
-      from turns t indexed by turns_pending join sessions a on a.id = t.caller join sessions b on b.id = t.session where t.pending = 1 and t.caller > '' and t.background = 0
-      union all select w.waiter, w.target, null, null, max(w.until), a.agent, b.agent from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
-    calls: db.prepare(`select c.id as id, c.seq as seq, c.ended as ended, c.used as used from (
-        select t.id as id, t.opened_seq as seq, case t.pending when 0 then t.ended_seq end as ended, case t.state when 'ended' then t.tokens_used + t.tokens_below else 0 end as used, t.caller as caller, t.session as target from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1 order by t.opened_seq desc limit ?4) c
-      where ?2 is null or c.caller = ?2 or c.target = ?2 or c.caller = ?3 limit +?5`),
-    refusals: db.prepare(
-      `select r.seq as seq, r.flow as flow from (select x.seq as seq, x.flow as flow, x.caller as caller from refused x where x.seq < ?1 order by x.seq desc limit ?4) r where ?2 is null or r.caller = ?2 or r.caller = ?3 limit +?5`,
-    ),
-    callsFloor: db.prepare(
-      'select t.opened_seq as seq from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1 order by t.opened_seq desc limit 1 offset ?2',
-    ),
-    refusalsFloor: db.prepare(
-      'select x.seq as seq from refused x where x.seq < ?1 order by x.seq desc limit 1 offset ?2',
-    ),
+    waits: db.prepare(`select t.caller as waiter, a.agent as waiterAgent, t.session as target,
+        b.agent as targetAgent, 'call_' || substr(t.id, 6) as call, t.opened_at as since,
+        t.call_deadline as until
+      from turns t indexed by turns_pending join sessions a on a.id = t.caller
+        join sessions b on b.id = t.session
+      where t.pending = 1 and t.caller > '' and t.background = 0
+      union all select w.waiter, a.agent, w.target, b.agent, null, 0, max(w.until)
+      from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target
+      where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
     notices: db.prepare('select about, text from notices where session = ? order by seq desc limit +?'),
-    log: db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1'),
+  }
+}
+
+const prepareSessions = (db: DatabaseSync) => ({
+  sessions: arrays(
+    db.prepare(`select ${session}, ${isLive},
+        max(s.created_at, coalesce(${newestEntry('at')}, 0),
+          coalesce((select max(opened_at) from turns where live = 1 and session = s.id), 0)),
+        (select archived from sessions p where p.id = s.parent), ${newestEntry('turn')},
+        coalesce((select waiting from inboxes where session = s.id), 0)
+      from sessions s indexed by sessions_listed
+      where ${isListed} and (s.created_at, s.id) < (?1, ?2)
+        and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5)
+        and (s.archived is null or ?6 = 1) and (?7 is null or ?7 = ${isLive})
+      order by s.created_at desc, s.id desc limit +?8`),
+  ),
+  like: db.prepare(
+    `select s.id as id from sessions s indexed by sessions_listed
+      where ${isListed} and s.created_at >= 0 and instr(s.id, ?1) > 0
+      order by s.created_at desc limit +?2`,
+  ),
+  children: arrays(
+    db.prepare(
+      `select ${session} from sessions s
+        where s.parent = ? and s.parent is not null and s.kind <> 'ephemeral' order by s.id`,
+    ),
+  ),
+  resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent
+    where s.parent > '' and s.parent is not null and s.kind <> 'ephemeral' and s.kind = 'persistent'
+      and s.archived is null and s.created_at < ?1 and coalesce(${newestEntry('at')}, 0) < ?1
+      and not ${isLive}
+      and not exists (select 1 from inboxes where session = s.id and waiting > 0)
+      and not exists (select 1 from messages where state = 'draft' and owner = s.id)
+      and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null
+        and c.kind <> 'ephemeral' and c.kind = 'persistent' and c.archived is null)
+    limit +?2`),
+})
+
+/** Each page looks through the newest ?4 calls, and the newest ?4 refusals, below ?1. */
+function prepareCalls(db: DatabaseSync) {
+  const calls = `from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1
+    order by t.opened_seq desc limit`
+  const refusals = 'from refused x where x.seq < ?1 order by x.seq desc limit'
+  return {
+    calls: db.prepare(`select c.seq as seq, c.ended as ended, c.used as used from (
+        select t.opened_seq as seq, case t.pending when 0 then t.ended_seq end as ended,
+          case t.state when 'ended' then t.tokens_used + t.tokens_below else 0 end as used,
+          t.caller as caller, t.session as target ${calls} ?4) c
+      where ?2 is null or c.caller = ?2 or c.target = ?2 or c.caller = ?3 limit +?5`),
+    refusals: db.prepare(`select r.seq as seq, r.flow as flow
+      from (select x.seq as seq, x.flow as flow, x.caller as caller ${refusals} ?4) r
+      where ?2 is null or r.caller = ?2 or r.caller = ?3 limit +?5`),
+    callsFloor: db.prepare(`select t.opened_seq as seq ${calls} 1 offset ?2`),
+    refusalsFloor: db.prepare(`select x.seq as seq ${refusals} 1 offset ?2`),
   }
 }
 
 export function prepareLists(db: DatabaseSync): Lists {
   const statements = prepareAll(db)
-  const eventAt = (seq: number): StoredEvent | null => {
-    const row = statements.log.get(seq) as { seq: number; at: number; events: string } | undefined
-    const events = row === undefined ? [] : readableEvents(db, row.seq, row.events)
-    const event = row === undefined ? undefined : events[seq - row.seq + events.length - 1]
-    return row === undefined || event === undefined ? null : { seq, at: row.at, event }
-  }
+  const eventAt = prepareFindEvent(db)
   return {
     listing: async (ask, limit) =>
       (
@@ -95,7 +119,7 @@ export function prepareLists(db: DatabaseSync): Lists {
           ask.active === undefined ? null : ask.active ? 1 : 0,
           limit,
         ) as unknown as RawArray[]
-      ).map(listingOf),
+      ).map(toListing),
     sessionsLike: async (part, limit) =>
       (statements.like.all(part, limit) as { id: SessionId }[]).map(({ id }) => id),
     children: async (parent) =>
@@ -122,20 +146,14 @@ export function prepareLists(db: DatabaseSync): Lists {
       const asked = row === undefined ? null : eventAt(row.seq)
       return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
     },
-    calls: async (ask, limit) => callPage(statements, eventAt, ask, limit),
+    calls: async (ask, limit) => readCalls(statements, eventAt, ask, limit),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])
-        .map(({ about, text }) => ({ about, text }))
+        .map((notice) => ({ ...notice }))
         .toReversed(),
     mail: mailLists(db),
-    async counts() {
-      const { open_calls: openCalls, queued } = statements.counts.get() as {
-        open_calls: number
-        queued: number
-      }
-      return { openCalls, queued }
-    },
-    waits: async (at) => (statements.waits.all(at) as RawWait[]).map(waitOf),
+    counts: async () => ({ ...(statements.counts.get() as Awaited<ReturnType<Lists['counts']>>) }),
+    waits: async (at) => (statements.waits.all(at) as WaitRow[]).map((wait) => ({ ...wait })),
   }
 }
 
@@ -146,8 +164,8 @@ const lookedThroughMax = 5000
  * What was opened and what was refused, newest first. A page for a session may be short where others called
  * much: `next` goes on below what was looked through.
  */
-function callPage(
-  statements: ReturnType<typeof prepareAll>,
+function readCalls(
+  statements: ReturnType<typeof prepareCalls>,
   eventAt: (seq: number) => StoredEvent | null,
   { session: of, before }: CallsAsk,
   limit: number,
@@ -158,61 +176,28 @@ function callPage(
     (floor) => (floor.get(from, lookedThroughMax - 1) as { seq: number } | undefined)?.seq ?? 0,
   )
   const floor = of === null ? 0 : Math.max(...floors)
-  const opened = (
-    statements.calls.all(...filter) as { seq: number; ended: number | null; used: number }[]
-  ).map((row) => ({ ...row, flow: null }))
-  const refused = (statements.refusals.all(...filter) as { seq: number; flow: string }[]).map((row) => ({
-    ...row,
-    ended: null,
-    used: 0,
-  }))
-  const rows = [...opened, ...refused]
+  const found = [...statements.calls.all(...filter), ...statements.refusals.all(...filter)] as RawCall[]
+  const rows = found
     .filter(({ seq }) => seq >= floor)
     .sort((a, b) => b.seq - a.seq)
     .slice(0, limit)
-  const calls = rows.flatMap(({ seq, ended, used, flow }): CallPage['calls'] => {
-    const [first, last] = [eventAt(seq), ended === null ? null : eventAt(ended)]
-    return first === null
-      ? []
-      : [
-          {
-            first,
-            ended: last?.event.type === 'call.ended' ? last.event : null,
-            used,
-            flow: flow as FlowId | null,
-          },
-        ]
+  const calls = rows.flatMap(({ seq, ended = null, used = 0, flow = null }): CallPage['calls'] => {
+    const [first, last] = [eventAt(seq), ended === null ? null : eventAt(ended)?.event]
+    return first === null ? [] : [{ first, ended: last?.type === 'call.ended' ? last : null, used, flow }]
   })
   return { calls, next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : floor > 0 ? floor : null }
 }
 
+/** A refusal has a flow; a call has used tokens, and has ended or not. */
+type RawCall = { seq: number; ended?: number | null; used?: number; flow?: FlowId }
+
 const width = sessionColumns.length
 
-const listingOf = (raw: RawArray): SessionListing => ({
+const toListing = (raw: RawArray): SessionListing => ({
   row: sessionAt(raw, 0),
   active: raw[width] === 1,
   updatedAt: raw[width + 1] as number,
   parentArchived: (raw[width + 2] ?? null) !== null,
   lastTurn: raw[width + 3] as TurnId | null,
   buffered: raw[width + 4] as number,
-})
-
-type RawWait = {
-  waiter: SessionId
-  target: SessionId
-  turn: string | null
-  since: number | null
-  until: number
-  waiter_agent: string
-  target_agent: string
-}
-
-const waitOf = (raw: RawWait): WaitRow => ({
-  waiter: raw.waiter,
-  waiterAgent: raw.waiter_agent,
-  target: raw.target,
-  targetAgent: raw.target_agent,
-  call: raw.turn === null ? null : `call_${raw.turn.slice(5)}`,
-  since: raw.since ?? 0,
-  until: raw.until,
 })

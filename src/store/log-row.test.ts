@@ -62,7 +62,7 @@ test('the flow of a row is named where the views know it', async () => {
   )
 })
 
-test('a turn that ran when its node died, and whose beginning cannot be read, is not claimed again every second; others go on', async () => {
+test('a turn of a dead node whose beginning cannot be read is not claimed every second; others go on', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-row-'))
   removeLater(directory)
   const clock = virtualClock()

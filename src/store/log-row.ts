@@ -1,60 +1,60 @@
 /**
- * One row of the log, as the events that it holds. A row that cannot be read is never passed over in silence:
- * those who watch a connection are told which it is.
+ * One row of the log, as the events that it holds: what was decided together stands together. A row that
+ * cannot be read is never skipped silently: the watcher of the connection learns which one it is.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'
-import type { Event } from '../model/event.ts'
+import type { Event, StoredEvent } from '../model/event.ts'
 
 export type LogRow = { seq: number; at: number; events: string }
+type OnDamage = (fault: DamagedRow) => void
 
 const shownMax = 60
 
-/** Throws a DamagedRow. That it is a list is all that is looked at: this is on the way of every read. */
-export function eventsIn(seq: number, text: string, flow: string | null = null): Event[] {
+/** Throws a DamagedRow. Only checks that it is a list, because every read comes through here. */
+export function parseEvents({ seq, events }: LogRow, flow: string | null = null): Event[] {
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = JSON.parse(events)
   } catch (cause) {
     throw new DamagedRow(seq, 'it is not JSON', flow, { cause })
   }
-  if (!Array.isArray(parsed) || parsed.length === 0)
-    throw new DamagedRow(
-      seq,
-      `it is not a list of events, but ${JSON.stringify(parsed).slice(0, shownMax)}`,
-      flow,
-    )
-  return parsed as Event[]
+  if (Array.isArray(parsed) && parsed.length > 0) return parsed as Event[]
+  const shown = JSON.stringify(parsed).slice(0, shownMax)
+  throw new DamagedRow(seq, `it is not a list of events, but ${shown}`, flow)
 }
 
-const watchers = new WeakMap<DatabaseSync, (fault: DamagedRow) => void>()
+/** `seq` of a row is the number of its last event. */
+export const numberEvents = ({ seq, at }: Omit<LogRow, 'events'>, events: readonly Event[]): StoredEvent[] =>
+  events.map((event, index) => ({ seq: seq - events.length + index + 1, at, event }))
 
-export const watchRows = (db: DatabaseSync, told: (fault: DamagedRow) => void): void =>
-  void watchers.set(db, told)
+const watchers = new WeakMap<DatabaseSync, OnDamage>()
+
+export const watchRows = (db: DatabaseSync, onDamage: OnDamage): void => void watchers.set(db, onDamage)
 
 /** The events of a row, or none where it cannot be read. */
-export function readableEvents(db: DatabaseSync, seq: number, text: string): Event[] {
+export function readEvents(db: DatabaseSync, row: LogRow): Event[] {
   try {
-    return eventsIn(seq, text)
+    return parseEvents(row)
   } catch {
-    const told = watchers.get(db)
-    if (told !== undefined) tellOf(db, seq, text, told)
+    const onDamage = watchers.get(db)
+    if (onDamage !== undefined) reportDamage(db, row, onDamage)
     return []
   }
 }
 
-/** Looking for whose it is costs a search, which only a damaged row is worth. */
-function tellOf(db: DatabaseSync, seq: number, text: string, told: (fault: DamagedRow) => void): void {
+/** Finding out whose row it is costs a search, which only a damaged row is worth. */
+function reportDamage(db: DatabaseSync, row: LogRow, onDamage: OnDamage): void {
   try {
-    eventsIn(seq, text, flowOfRow(db, seq))
+    parseEvents(row, findFlow(db, row.seq))
   } catch (fault) {
-    if (fault instanceof DamagedRow) told(fault)
+    if (fault instanceof DamagedRow) onDamage(fault)
     else throw fault
   }
 }
 
 /** As far as the views know it: the turn that was opened last in one of its sessions. */
-export function flowOfRow(db: DatabaseSync, seq: number): string | null {
+export function findFlow(db: DatabaseSync, seq: number): string | null {
   const row = db
     .prepare(
       `select flow from turns where opened_seq <= ?1
@@ -62,4 +62,32 @@ export function flowOfRow(db: DatabaseSync, seq: number): string | null {
     )
     .get(seq)
   return (row?.['flow'] as string | undefined) ?? null
+}
+
+/** Looks up one event by its number. */
+export function prepareFindEvent(
+  db: DatabaseSync,
+  read = (row: LogRow): Event[] => readEvents(db, row),
+): (seq: number) => StoredEvent | null {
+  const statement = db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1')
+  return (seq) => {
+    const row = statement.get(seq) as LogRow | undefined
+    if (row === undefined) return null
+    const events = read(row)
+    const event = events[seq - row.seq + events.length - 1]
+    return event === undefined ? null : { seq, at: row.at, event }
+  }
+}
+
+export const findLastSeq = (db: DatabaseSync): number =>
+  (db.prepare('select max(seq) as seq from log').get() as { seq: number | null }).seq ?? 0
+
+export const listRows = (db: DatabaseSync): Iterable<LogRow> =>
+  db
+    .prepare('select seq, at, events from log order by seq')
+    .iterate() as Iterable<unknown> as Iterable<LogRow>
+
+/** The log as it was written, so that another store folds it to the same views. */
+export function* readTransactions(db: DatabaseSync): Generator<{ at: number; events: StoredEvent[] }> {
+  for (const row of listRows(db)) yield { at: row.at, events: numberEvents(row, parseEvents(row)) }
 }

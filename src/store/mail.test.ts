@@ -61,7 +61,7 @@ test('an inbox is oldest first or newest first, of replies or not, and has no mo
   ])
 })
 
-test('a message is found by either spelling of its id, and a user’s own words by the turn that they are', async () => {
+test('a message is found by either spelling of its id, and a user’s own words by their turn', async () => {
   const store = memory()
   await append(store, ...running('a'), mailed('ses_b', 'ses_a', 'msg_1'))
   expect([
@@ -106,7 +106,7 @@ test('one that opened a turn is as far as its turn; a turn that never began has 
   expect((await store.lists.mail.message('m2'))?.status).toBe('declined')
 })
 
-test('a thread has everything above and below a message, and nothing else; one that goes in a circle ends', async () => {
+test('a thread has everything above and below a message, and nothing else; a circle ends too', async () => {
   const store = memory()
   const letters = [
     ['a', null],

@@ -1,6 +1,4 @@
-/**
- * Messages as the rules and the lists see them: the row says where one is in its life, the log has its texts.
- */
+/** Messages as rules and lists see them: the row says where one is in its life, the log has its texts. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
@@ -8,61 +6,51 @@ import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { idSuffix, userSession } from '../model/mail.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
 import type { Tx } from '../runtime/kernel/store-port.ts'
-import { readableEvents } from './log-row.ts'
+import { prepareFindEvent } from './log-row.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
-const columns = [
-  'id',
-  'name',
-  'state',
-  'owner',
-  'sender',
-  'receiver',
-  'in_reply_to',
-  'created_at',
-  'created_seq',
-  'updated_at',
-  'updated_seq',
-  'text_seq',
-  'sent_seq',
-  'accepted_at',
-  'accepted_seq',
-  'accepted_by',
-  'draft_act',
-  'turn',
-  'answered',
-  'revisions',
-]
-  .map((name) => `m.${name}`)
-  .join(', ')
+const columns = (
+  'id name state owner sender receiver in_reply_to created_at created_seq updated_at updated_seq text_seq ' +
+  'sent_seq accepted_at accepted_seq accepted_by draft_act turn answered revisions'
+).split(' ')
+const width = columns.length
 /** A message that opened a turn is as far as its turn is; and what it answers is named as that was. */
-const row = `select ${columns}, t.state, t.epoch, (select name from messages r where r.id = m.in_reply_to) from messages m left join turns t on t.id = m.turn`
-/** Of a thread; whoever needs more of it than that reads the log. */
+const row = `select ${selected('m', columns)}, t.state, t.epoch,
+    (select name from messages r where r.id = m.in_reply_to)
+  from messages m left join turns t on t.id = m.turn`
+/** Read the log for more of a thread than this. */
 const threadMax = 10_000
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   const inbox = (order: 'asc' | 'desc') =>
     prepare(
-      `${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null)) order by m.sent_seq ${order} limit +?3`,
+      `${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null))
+        order by m.sent_seq ${order} limit +?3`,
     )
   return {
-    db,
-    log: prepare('select seq, events from log where seq >= ? order by seq limit 1'),
+    findEvent: prepareFindEvent(db),
     one: prepare(`${row} where m.id = ?`),
     byAct: prepare(`${row} where m.accept_act = ?1 and m.accept_act is not null`),
     /** Of a user's own words, which are only a turn. */
     turn: prepare('select session, state, epoch, opened_at, opened_seq from turns where id = ?'),
     oldest: inbox('asc'),
     newest: inbox('desc'),
-    counts:
-      prepare(`select coalesce((select waiting from inboxes where session = ?1), 0), (select count(*) from messages where state = 'draft' and owner = ?1),
-      exists (select 1 from turns where live = 1 and session = ?1 and pending = 1), ${selected('s', sessionColumns)} from (select ?1 as id) x left join sessions s on s.id = x.id`),
+    counts: prepare(`select coalesce((select waiting from inboxes where session = ?1), 0),
+        (select count(*) from messages where state = 'draft' and owner = ?1),
+        exists (select 1 from turns where live = 1 and session = ?1 and pending = 1),
+        ${selected('s', sessionColumns)}
+      from (select ?1 as id) x left join sessions s on s.id = x.id`),
   }
 }
-export type MailStatements = ReturnType<typeof prepareMail>
+type MailStatements = ReturnType<typeof prepareMail>
 
-function statusOf(state: string, answered: boolean, turnState: string | null, epoch: number): MessageStatus {
+function findStatus(
+  state: string,
+  answered: boolean,
+  turnState: string | null,
+  epoch: number,
+): MessageStatus {
   if (state !== 'opened' && state !== 'handed') return state as MessageStatus
   if (state === 'opened' && turnState === 'queued') return 'queued'
   // Its turn was cancelled before it began.
@@ -70,16 +58,13 @@ function statusOf(state: string, answered: boolean, turnState: string | null, ep
   return answered ? 'answered' : 'delivered'
 }
 
-const width = 20
-
-type Seqs = { text: number; sent: number | null }
-type Read = { row: MessageRow; seqs: Seqs }
+type Read = { row: MessageRow; textSeq: number; sentSeq: number | null }
 
 function read(raw: RawArray): Read {
   return {
     row: {
       id: raw[1] as MessageId,
-      status: statusOf(
+      status: findStatus(
         raw[2] as string,
         raw[18] === 1,
         raw[width] as string | null,
@@ -100,22 +85,21 @@ function read(raw: RawArray): Read {
       revisions: raw[19] as number,
       draftAct: raw[16] as string | null,
     },
-    seqs: { text: raw[11] as number, sent: raw[12] as number | null },
+    textSeq: raw[11] as number,
+    sentSeq: raw[12] as number | null,
   }
 }
 
-export const waitingIn = (
-  statements: MailStatements,
-  session: SessionId,
-  { replies, newest, limit }: Parameters<Tx['inbox']>[1],
-): MessageRow[] =>
-  (
-    (newest ? statements.newest : statements.oldest).all(
-      session,
-      replies === null ? null : replies ? 1 : 0,
-      limit,
-    ) as unknown as RawArray[]
-  ).map((raw) => read(raw).row)
+type InboxAsk = Parameters<Tx['inbox']>[1]
+
+function listWaiting(statements: MailStatements, session: SessionId, ask: InboxAsk): RawArray[] {
+  const replies = ask.replies === null ? null : Number(ask.replies)
+  const statement = ask.newest ? statements.newest : statements.oldest
+  return statement.all(session, replies, ask.limit) as unknown as RawArray[]
+}
+
+export const waitingIn = (statements: MailStatements, session: SessionId, ask: InboxAsk): MessageRow[] =>
+  listWaiting(statements, session, ask).map((raw) => read(raw).row)
 
 export function readCounts(statements: MailStatements, session: SessionId): MailFacts {
   const raw = statements.counts.get(session) as unknown as RawArray
@@ -130,50 +114,44 @@ export function readCounts(statements: MailStatements, session: SessionId): Mail
 /** By either spelling of its id. */
 export function readMessage(statements: MailStatements, id: MessageId): MessageFacts | null {
   const raw = statements.one.get(idSuffix(id)) as RawArray | undefined
-  return raw === undefined ? wordsOf(statements, id) : factsOf(statements, read(raw))
+  return raw === undefined ? readWords(statements, id) : readFacts(statements, read(raw))
 }
 
 export function acceptedWith(statements: MailStatements, act: string): MessageFacts | null {
   const raw = statements.byAct.get(act) as RawArray | undefined
-  return raw === undefined ? null : factsOf(statements, read(raw))
+  return raw === undefined ? null : readFacts(statements, read(raw))
 }
 
-function factsOf(statements: MailStatements, { row: known, seqs }: Read): MessageFacts {
-  const last = eventAt(statements, seqs.text)
+function readFacts({ findEvent }: MailStatements, { row: known, textSeq, sentSeq }: Read): MessageFacts {
+  const last = findEvent(textSeq)?.event
   // Most messages were never drafts: one event has it all.
-  const first = known.createdSeq === seqs.text ? last : eventAt(statements, known.createdSeq)
-  const sent = seqs.sent === null ? null : seqs.sent === seqs.text ? last : eventAt(statements, seqs.sent)
+  const [first, sent] = [known.createdSeq, sentSeq].map((seq) =>
+    seq === textSeq ? last : seq === null ? undefined : findEvent(seq)?.event,
+  )
   const written = (event: Event | undefined): string =>
     event !== undefined && 'text' in event ? event.text : ''
+  const draft = last?.type === 'message.drafted' || last?.type === 'message.revised' ? last : null
   return {
     ...known,
     initial: written(first),
     text: written(last),
     source: first !== undefined && 'source' in first ? first.source : 'agent',
     sent: sent?.type === 'message.sent' ? sent : null,
-    target:
-      last?.type === 'message.drafted' || last?.type === 'message.revised'
-        ? last.target
-        : { kind: 'session', session: known.to ?? known.owner },
-    writtenIn:
-      last?.type === 'message.drafted'
-        ? last.turn
-        : last?.type === 'message.revised'
-          ? (last.turn ?? last.writtenIn ?? null)
-          : null,
+    target: draft?.target ?? { kind: 'session', session: known.to ?? known.owner },
+    writtenIn: draft?.turn ?? (draft?.type === 'message.revised' ? (draft.writtenIn ?? null) : null),
   }
 }
 
 /** What a user said to a session without any mail: the message is its turn. */
-function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null {
+function readWords(statements: MailStatements, id: MessageId): MessageFacts | null {
   const turn: TurnId = `turn_${idSuffix(id)}`
   const raw = statements.turn.get(turn) as RawArray | undefined
-  const sent = raw === undefined ? undefined : eventAt(statements, raw[4] as number)
+  const sent = raw === undefined ? undefined : statements.findEvent(raw[4] as number)?.event
   if (raw === undefined || sent?.type !== 'message.sent') return null
   const [to, at, seq] = [raw[0] as SessionId, raw[3] as number, raw[4] as number]
   return {
     id: sent.message,
-    status: statusOf('opened', false, raw[1] as string, raw[2] as number),
+    status: findStatus('opened', false, raw[1] as string, raw[2] as number),
     owner: userSession,
     from: sent.from,
     to,
@@ -197,32 +175,28 @@ function wordsOf(statements: MailStatements, id: MessageId): MessageFacts | null
   }
 }
 
-function eventAt(statements: MailStatements, seq: number): Event | undefined {
-  const raw = statements.log.get(seq) as RawArray | undefined
-  const events = raw === undefined ? [] : readableEvents(statements.db, raw[0] as number, raw[1] as string)
-  return events[seq - ((raw?.[0] ?? 0) as number) + events.length - 1]
-}
-
 function prepareMailLists(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
+  const newest = (where: string) =>
+    prepare(`${row} where ${where} and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`)
   return {
-    drafts: prepare(
-      `${row} where m.state = 'draft' and m.owner = ?1 and m.updated_seq < ?2 order by m.updated_seq desc limit +?3`,
-    ),
-    allDrafts: prepare(
-      `${row} where m.state = 'draft' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`,
-    ),
-    dead: prepare(
-      `${row} where m.state = 'dead' and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`,
-    ),
+    drafts: newest(`m.state = 'draft' and m.owner = ?3`),
+    allDrafts: newest(`m.state = 'draft'`),
+    dead: newest(`m.state = 'dead'`),
     thread: prepare(`with recursive
-        up(id, above) as (select id, in_reply_to from messages where id = ?1 union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
-        down(id) as (select id from up where above is null or not exists (select 1 from messages where id = up.above)
-          union select r.id from down join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
+        up(id, above) as (
+          select id, in_reply_to from messages where id = ?1
+          union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
+        down(id) as (
+          select id from up where above is null or not exists (select 1 from messages where id = up.above)
+          union select r.id from down
+            join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
       ${row} where m.id in (select id from down) and m.created_seq > ?2`),
     /** Mail for sessions that a call made, and that have nothing live any more. */
     stranded: prepare(
-      `select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > '' and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1) limit +?`,
+      `select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > ''
+        and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1)
+        limit +?`,
     ),
   }
 }
@@ -230,23 +204,16 @@ function prepareMailLists(db: DatabaseSync) {
 export function mailLists(db: DatabaseSync): Lists['mail'] {
   const statements = { ...prepareMail(db), ...prepareMailLists(db) }
   const all = (raws: unknown): MessageFacts[] =>
-    (raws as RawArray[]).map((raw) => factsOf(statements, read(raw)))
+    (raws as RawArray[]).map((raw) => readFacts(statements, read(raw)))
   return {
     message: async (id) => readMessage(statements, id),
-    inbox: async (session, { replies, newest, limit }) =>
-      all(
-        (newest ? statements.newest : statements.oldest).all(
-          session,
-          replies === null ? null : replies ? 1 : 0,
-          limit,
-        ),
-      ),
+    inbox: async (session, ask) => all(listWaiting(statements, session, ask)),
     counts: async (session) => readCounts(statements, session),
     drafts: async (owner, before, limit) =>
       all(
         owner === null
           ? statements.allDrafts.all(before ?? Number.MAX_SAFE_INTEGER, limit)
-          : statements.drafts.all(owner, before ?? Number.MAX_SAFE_INTEGER, limit),
+          : statements.drafts.all(before ?? Number.MAX_SAFE_INTEGER, limit, owner),
       ),
     // Texts are read for those of the page only.
     thread: async (id, after, limit) =>
@@ -254,7 +221,7 @@ export function mailLists(db: DatabaseSync): Lists['mail'] {
         .map(read)
         .toSorted((a, b) => a.row.createdSeq - b.row.createdSeq)
         .slice(0, limit)
-        .map((one) => factsOf(statements, one)),
+        .map((one) => readFacts(statements, one)),
     dead: async (before, limit) => all(statements.dead.all(before ?? Number.MAX_SAFE_INTEGER, limit)),
     stranded: async (limit) =>
       (statements.stranded.all(limit) as unknown as RawArray[]).map((raw) => raw[0] as SessionId),

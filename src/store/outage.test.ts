@@ -29,7 +29,7 @@ function scratch(): string {
   return directory
 }
 
-const refusalOf = async (work: Promise<unknown>): Promise<StoreUnavailable['refusal']> =>
+const catchRefusal = async (work: Promise<unknown>): Promise<StoreUnavailable['refusal']> =>
   work.then(
     () => Promise.reject(new Error('it was acknowledged')),
     (fault: unknown) => {
@@ -55,7 +55,7 @@ test.skipIf(!hasSmallDisks)(
         append(store, created('ses_small')),
         append(store, sent('ses_kept', 'turn_1', { text: large })),
         append(store, created('ses_behind')),
-      ].map(refusalOf),
+      ].map(catchRefusal),
     )
     for (const refusal of refusals)
       expect(refusal).toMatchObject({
@@ -69,8 +69,8 @@ test.skipIf(!hasSmallDisks)(
     expect(await sessionsIn(store)).toEqual(['ses_kept'])
     // A try that fails is not told again, and the next comes later.
     later()
-    await refusalOf(append(store, created('ses_still')))
-    await refusalOf(append(store, created('ses_still')))
+    await catchRefusal(append(store, created('ses_still')))
+    await catchRefusal(append(store, created('ses_still')))
     expect(told).toEqual(['unavailable'])
     disk.empty()
     later()
@@ -91,10 +91,10 @@ test.skipIf(!hasSmallDisks)(
     disk.atEnd(() => store.close())
     await append(store, created('ses_kept'))
     disk.fill(300_000)
-    await refusalOf(append(store, sent('ses_kept', 'turn_1', { text: large })))
+    await catchRefusal(append(store, sent('ses_kept', 'turn_1', { text: large })))
     for (let round = 0; round < 3; round += 1) {
       later()
-      await refusalOf(append(store, created('ses_small')))
+      await catchRefusal(append(store, created('ses_small')))
     }
     expect(told).toEqual(['unavailable'])
     disk.empty()
@@ -111,7 +111,7 @@ test('where the pages run out the group is refused as a whole, and the next try 
   store.db.exec(`pragma max_page_count = ${pages + 2}`)
   const refusals = await Promise.all(
     [append(store, created('ses_before')), append(store, sent('ses_kept', 'turn_1', { text: large }))].map(
-      refusalOf,
+      catchRefusal,
     ),
   )
   expect(refusals.map(({ reason }) => reason)).toEqual(['the disk is full', 'the disk is full'])
@@ -132,7 +132,8 @@ test('tries get rarer up to five seconds, and a store that fails again at once i
   const pauses: number[] = []
   const fail = async (): Promise<void> =>
     void pauses.push(
-      (await refusalOf(append(store, created('ses_a'), sent('ses_a', 'turn_1', { text: large })))).retryInMs,
+      (await catchRefusal(append(store, created('ses_a'), sent('ses_a', 'turn_1', { text: large }))))
+        .retryInMs,
     )
   for (let round = 0; round < 8; round += 1) {
     await fail()
@@ -146,18 +147,18 @@ test('tries get rarer up to five seconds, and a store that fails again at once i
   expect(pauses.at(-1)).toBe(5000)
 })
 
-test('a log that is moved away while it is in use is noticed before anybody is told yes, and is not made anew', async () => {
+test('a log that is moved away while in use is noticed before the next yes, and not made again', async () => {
   const directory = scratch()
   const { store, later } = opened(directory)
   onTestFinished(() => store.close())
   await append(store, created('ses_kept'))
   const [file, away] = [join(directory, 'tieline.db'), join(directory, 'away.db')]
   renameSync(file, away)
-  expect((await refusalOf(append(store, created('ses_nowhere')))).reason).toContain(
+  expect((await catchRefusal(append(store, created('ses_nowhere')))).reason).toContain(
     'deleted, moved or replaced',
   )
   later()
-  await refusalOf(append(store, created('ses_nowhere')))
+  await catchRefusal(append(store, created('ses_nowhere')))
   expect(existsSync(file)).toBe(false)
   renameSync(away, file)
   later()
@@ -173,7 +174,7 @@ test('the file that commits go to first is deleted while it is in use: nobody is
   onTestFinished(() => store.close())
   await append(store, created('ses_kept'))
   rmSync(join(directory, 'tieline.db-wal'))
-  expect((await refusalOf(append(store, created('ses_nowhere')))).reason).toContain('-wal')
+  expect((await catchRefusal(append(store, created('ses_nowhere')))).reason).toContain('-wal')
 })
 
 test.skipIf(!hasSmallDisks)(

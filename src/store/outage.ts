@@ -15,24 +15,18 @@ const goesOn = 'The server then goes on by itself.'
 
 export type Outage = {
   health(): StoreHealth
-  /** Notes a fault, and returns what those whom it hit are told. */
+  /** Notes a fault, and returns the error for the works that it hit. */
   begin(cause: unknown): StoreUnavailable
-  /** What is told meanwhile. Null where it is time to try again, or there is no outage. */
+  /** The error meanwhile. Null where it is time to try again, or there is no outage. */
   refusal(): StoreUnavailable | null
   isOver(): boolean
   end(): void
 }
 
-export type OutageClock = {
-  /** For the record. */
-  now: () => Millis
-  /** For the pauses. */
-  elapsed: () => Millis
-}
-
+/** `now` is for the record, `elapsed` for the pauses. */
 export function trackOutage(
   file: string,
-  { now, elapsed }: OutageClock,
+  { now, elapsed }: { now: () => Millis; elapsed: () => Millis },
   onChange: (health: StoreHealth) => void,
 ): Outage {
   let current: { since: Millis; fault: StoreUnavailable; retryAt: Millis } | null = null

@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { prepareWrites } from './apply.ts'
 import { selectEntries } from './entries.ts'
-import { prepareFacts } from './facts.ts'
+import { prepareFacts } from './fact-statements.ts'
 import { prepareLists } from './lists.ts'
 import { prepareReads } from './reads.ts'
 import { migrations } from './schema.ts'
@@ -26,7 +26,7 @@ function watched(): Watched {
  * Steps of a plan that read a whole table or index. A scan of a list in the statement, of a common table
  * expression or of a search index reads only what it must.
  */
-function scansOf(db: DatabaseSync, sql: string): string[] {
+function findScans(db: DatabaseSync, sql: string): string[] {
   const tables = new Set(
     db
       .prepare(`select name from sqlite_schema where type = 'table' and sql not like 'create virtual%'`)
@@ -59,7 +59,7 @@ test.each(Object.keys(prepareAll))('R11: no statement of the %s reads a whole ta
   prepareAll[name]?.(db)
   const texts = [...db.texts]
   expect(texts.length).toBeGreaterThan(3)
-  expect(texts.flatMap((sql) => scansOf(db, sql).map((scan) => `${scan}: ${sql}`))).toEqual([])
+  expect(texts.flatMap((sql) => findScans(db, sql).map((scan) => `${scan}: ${sql}`))).toEqual([])
 })
 
 test('R11: none of them sorts more than it must, but by a plan that is named here', () => {
@@ -80,11 +80,11 @@ test.each([
   'select count(*) from sessions',
   `select * from turns where session = 'a'`,
   'select s.id from nodes n join sessions s on s.agent = n.id',
-])('and a statement that scans is found: %s', (sql) => expect(scansOf(watched(), sql)).not.toEqual([]))
+])('and a statement that scans is found: %s', (sql) => expect(findScans(watched(), sql)).not.toEqual([]))
 
 test.each([
   'select value from json_each(?)',
   'with recursive c(n) as (select 1 union select n + 1 from c where n < 9) select n from c',
   'select 1',
   'select * from turns where id = ?',
-])('and one that does not is left alone: %s', (sql) => expect(scansOf(watched(), sql)).toEqual([]))
+])('and one that does not is left alone: %s', (sql) => expect(findScans(watched(), sql)).toEqual([]))

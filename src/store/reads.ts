@@ -1,90 +1,78 @@
 /** Reads outside transactions: the log, single rows, and what is due. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { StoredEvent } from '../model/event.ts'
-import type { SessionRow, TurnRow } from '../model/facts.ts'
-import type { CallId, Millis, SessionId, TurnId } from '../model/id.ts'
+import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
 import type { Due, EventFilter, Store } from '../runtime/kernel/store-port.ts'
-import { readableEvents, type LogRow } from './log-row.ts'
+import { type LogRow, numberEvents, prepareFindEvent, readEvents } from './log-row.ts'
 import { listSegments } from './segments.ts'
-import {
-  arrays,
-  entryOfRaw,
-  parseGrants,
-  selected,
-  sessionAt,
-  sessionColumns,
-  turnAt,
-  turnColumns,
-  type Raw,
-  type RawArray,
-} from './rows.ts'
+import { arrays, entryAt, entryColumns, parseGrants, selected } from './rows.ts'
+import { sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
 const session = selected('s', sessionColumns)
+const leaseGone = 'not exists (select 1 from nodes n where n.id = t.node and n.until > ?1)'
 
 function prepareAll(db: DatabaseSync) {
+  const turns = (where: string): StatementSync =>
+    arrays(db.prepare(`select ${turn} from turns t where ${where}`))
   return {
     refused: db.prepare('select seq from refused where call = ?'),
-    last: db.prepare('select max(seq) as seq from log'),
     log: db.prepare('select seq, at, events from log where seq > ? order by seq limit +?'),
-    logOf: db.prepare(
-      'select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq where x.session = ? and x.seq > ? order by x.seq limit +?',
+    timeline: db.prepare(
+      `select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq
+        where x.session = ? and x.seq > ? order by x.seq limit +?`,
     ),
     session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
     sessions: arrays(
-      db.prepare(
-        `select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1) and (?2 is null or s.kind = ?2) order by s.id desc limit +?3`,
-      ),
+      db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1)
+        and (?2 is null or s.kind = ?2) order by s.id desc limit +?3`),
     ),
-    byFlow: arrays(
-      db.prepare(
-        `select ${turn} from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null) or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null) order by t.opened_at, t.id limit +?2`,
-      ),
-    ),
-    bySession: arrays(
-      db.prepare(`select ${turn} from turns t where t.live = 1 and t.session = ? order by t.id limit +?`),
-    ),
-    byCaller: arrays(
-      db.prepare(
-        `select ${turn} from turns t where t.pending = 1 and t.caller = (select session from turns where id = ?1) and t.caller_turn = ?1 order by t.id limit +?2`,
-      ),
-    ),
-    entries: db.prepare(
-      'select e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps from json_each(?2) x cross join entries e on e.session = ?1 and e.n = x.value order by x.key',
+    byFlow: turns(`t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null)
+        or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null)
+      order by t.opened_at, t.id limit +?2`),
+    bySession: turns('t.live = 1 and t.session = ? order by t.id limit +?'),
+    byCaller: turns(`t.pending = 1 and t.caller = (select session from turns where id = ?1)
+      and t.caller_turn = ?1 order by t.id limit +?2`),
+    entries: arrays(
+      db.prepare(`select ${entryColumns} from json_each(?2) x
+        cross join entries e on e.session = ?1 and e.n = x.value order by x.key`),
     ),
     overdueCalls: db.prepare(
       `select id from turns where live = 1 and session > '' and pending = 1 and call_deadline <= ? limit +?`,
     ),
-    waiting:
-      db.prepare(`select distinct q.session as session from turns q where q.live = 1 and q.session > ?1 and q.state = 'queued'
-      and not exists (select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running') order by q.session limit +?2`),
-    orphaned: db.prepare(
-      `select distinct t.session as session from turns t where t.live = 1 and t.session > ?3 and t.state = 'running' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) order by t.session limit +?2`,
-    ),
-    lost: db.prepare(
-      `select t.id as id from turns t join sessions s on s.id = t.session where t.live = 1 and t.session > '' and t.state = 'running' and s.kind = 'external' and not exists (select 1 from nodes n where n.id = t.node and n.until > ?1) limit +?2`,
-    ),
+    waiting: db.prepare(`select distinct q.session as id from turns q
+      where q.live = 1 and q.session > ?1 and q.state = 'queued' and not exists (
+        select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running')
+      order by q.session limit +?2`),
+    orphaned: db.prepare(`select distinct t.session as id from turns t
+      where t.live = 1 and t.session > ?3 and t.state = 'running' and ${leaseGone}
+      order by t.session limit +?2`),
+    lost: db.prepare(`select t.id as id from turns t join sessions s on s.id = t.session
+      where t.live = 1 and t.session > '' and t.state = 'running' and s.kind = 'external' and ${leaseGone}
+      limit +?2`),
     overdueTurns: db.prepare(
       `select id from turns where live = 1 and session > '' and state = 'running' and deadline <= ? limit +?`,
     ),
   }
 }
+type Statements = ReturnType<typeof prepareAll>
+type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'event' | 'refused' | 'read'
 
-export function prepareReads(db: DatabaseSync) {
+export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
   const statements = prepareAll(db)
   const grants = parseGrants(db)
+  const findEvent = prepareFindEvent(db)
   return {
-    lastSeq: (): number => (statements.last.get() as { seq: number | null }).seq ?? 0,
-    session(id: SessionId): SessionRow | null {
+    async session(id) {
       const raw = statements.session.get(id) as RawArray | undefined
       return raw === undefined ? null : sessionAt(raw, 0)
     },
-    sessions: (filter: Parameters<Store['sessions']>[0], limit: number): SessionRow[] =>
-      (
-        statements.sessions.all(filter.agent ?? null, filter.kind ?? null, limit) as unknown as RawArray[]
-      ).map((raw) => sessionAt(raw, 0)),
-    turns(filter: Parameters<Store['turns']>[0], limit: number): TurnRow[] {
+    async sessions({ agent = null, kind = null }, limit) {
+      const rows = statements.sessions.all(agent, kind, limit) as unknown as RawArray[]
+      return rows.map((raw) => sessionAt(raw, 0))
+    },
+    async turns(filter, limit) {
       const rows =
         filter.flow !== undefined
           ? statements.byFlow.all(filter.flow, limit)
@@ -93,95 +81,71 @@ export function prepareReads(db: DatabaseSync) {
             : statements.bySession.all(filter.session ?? '', limit)
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
-    entries(id: SessionId, numbers: readonly number[]): Entry[] {
-      const segments = listSegments(
-        db,
-        id,
-        numbers.reduce((most, n) => Math.max(most, n), 0),
-      )
-      const read = (session: string, some: readonly number[]): Entry[] =>
-        (statements.entries.all(session, JSON.stringify(some)) as Raw[]).map(entryOfRaw)
-      if (segments.length <= 1) return read(segments[0]?.session ?? id, numbers)
-      const found = new Map(
-        segments
-          .flatMap(({ session, first, last }) =>
-            read(
-              session,
-              numbers.filter((n) => first <= n && n <= last),
-            ),
-          )
-          .map((entry) => [entry.n, entry]),
-      )
-      return numbers.flatMap((n) => found.get(n) ?? [])
-    },
-    due: (at: Millis, limit: number, after: SessionId | null = null): Due => ({
-      calls: (statements.overdueCalls.all(at, limit) as { id: TurnId }[]).map(
-        ({ id }): CallId => `call_${id.slice(5)}`,
-      ),
-      ...page(
-        idsOf(statements.waiting.all(after ?? '', limit)),
-        idsOf(statements.orphaned.all(at, limit, after ?? '')),
+    entriesByNumber: async (id, numbers) => readEntries(db, statements, id, numbers),
+    due: async (at, limit, after = null) => ({
+      calls: listIds<TurnId>(statements.overdueCalls, at, limit).map(toCallId),
+      ...pageSessions(
+        listIds<SessionId>(statements.waiting, after ?? '', limit),
+        listIds<SessionId>(statements.orphaned, at, limit, after ?? ''),
         limit,
       ),
-      turns: (statements.overdueTurns.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
-      lost: (statements.lost.all(at, limit) as { id: TurnId }[]).map(({ id }) => id),
+      turns: listIds<TurnId>(statements.overdueTurns, at, limit),
+      lost: listIds<TurnId>(statements.lost, at, limit),
     }),
-    event: (seq: number): StoredEvent | null => eventAt(db, statements, seq),
-    refused(call: string): StoredEvent | null {
+    event: async (seq) => findEvent(seq),
+    async refused(call) {
       const row = statements.refused.get(call) as { seq: number } | undefined
-      return row === undefined ? null : eventAt(db, statements, row.seq)
+      return row === undefined ? null : findEvent(row.seq)
     },
-    read(after: number, filter: EventFilter, limit: number): { events: StoredEvent[]; next: number } {
-      return readLog(db, after, filter, limit, (from, count) => fetch(statements, filter, from, count))
+    async read(after, filter, limit) {
+      const page = readLog(db, after, filter, limit, (from) => fetchRows(statements, filter, from, limit))
+      // Lets other work run between two pages of a long log.
+      if (page.events.length >= limit) await new Promise<void>((resolve) => setImmediate(resolve))
+      return page
     },
   }
 }
 
-const idsOf = (rows: readonly unknown[]): SessionId[] =>
-  rows.map((row) => (row as { session: SessionId }).session)
+const listIds = <Id extends string>(statement: StatementSync, ...values: (string | number)[]): Id[] =>
+  (statement.all(...values) as { id: Id }[]).map(({ id }) => id)
+
+function readEntries(
+  db: DatabaseSync,
+  statements: Statements,
+  id: SessionId,
+  numbers: readonly number[],
+): Entry[] {
+  const newest = numbers.reduce((most, n) => Math.max(most, n), 0)
+  const segments = listSegments(db, id, newest)
+  const read = (from: string, some: readonly number[]): Entry[] =>
+    (statements.entries.all(from, JSON.stringify(some)) as unknown as RawArray[]).map(entryAt)
+  if (segments.length <= 1) return read(segments[0]?.session ?? id, numbers)
+  const entries = segments.flatMap(({ session: from, first, last }) => {
+    const own = numbers.filter((n) => first <= n && n <= last)
+    return read(from, own)
+  })
+  const found = new Map(entries.map((entry) => [entry.n, entry]))
+  return numbers.flatMap((n) => found.get(n) ?? [])
+}
 
 /** The first of both, in order; where there may be more, `next` is the last of them. */
-function page(
+function pageSessions(
   waiting: readonly SessionId[],
   orphaned: readonly SessionId[],
   limit: number,
 ): Pick<Due, 'sessions' | 'next'> {
   const both = [...new Set([...waiting, ...orphaned])].sort()
   const sessions = both.slice(0, limit)
-  return {
-    sessions,
-    next:
-      waiting.length === limit || orphaned.length === limit || both.length > limit
-        ? (sessions.at(-1) ?? null)
-        : null,
-  }
+  const isMore = waiting.length === limit || orphaned.length === limit || both.length > limit
+  return { sessions, next: isMore ? (sessions.at(-1) ?? null) : null }
 }
 
-function eventAt(
-  db: DatabaseSync,
-  statements: ReturnType<typeof prepareAll>,
-  seq: number,
-): StoredEvent | null {
-  const row = statements.log.get(seq - 1, 1) as LogRow | undefined
-  return row === undefined ? null : (unpack(db, row).find((stored) => stored.seq === seq) ?? null)
-}
-
-function fetch(
-  statements: ReturnType<typeof prepareAll>,
-  filter: EventFilter,
-  from: number,
-  count: number,
-): LogRow[] {
-  if (filter.sessions === undefined) return statements.log.all(from, count) as LogRow[]
+function fetchRows(statements: Statements, { sessions }: EventFilter, from: number, count: number): LogRow[] {
+  if (sessions === undefined) return statements.log.all(from, count) as LogRow[]
   const rows = new Map<number, LogRow>()
-  for (const id of filter.sessions)
-    for (const row of statements.logOf.all(id, from, count) as LogRow[]) rows.set(row.seq, row)
+  for (const id of sessions)
+    for (const row of statements.timeline.all(id, from, count) as LogRow[]) rows.set(row.seq, row)
   return [...rows.values()].sort((a, b) => a.seq - b.seq).slice(0, count)
-}
-
-function unpack(db: DatabaseSync, row: LogRow): StoredEvent[] {
-  const events = readableEvents(db, row.seq, row.events)
-  return events.map((event, index) => ({ seq: row.seq - events.length + index + 1, at: row.at, event }))
 }
 
 /** Pages through rows until `limit` events pass; `next` is where to go on, also when nothing passed. */
@@ -190,20 +154,18 @@ function readLog(
   after: number,
   filter: EventFilter,
   limit: number,
-  rows: (from: number, count: number) => LogRow[],
+  fetch: (from: number) => LogRow[],
 ): { events: StoredEvent[]; next: number } {
   const events: StoredEvent[] = []
   const sessions = filter.sessions === undefined ? null : new Set<string>(filter.sessions)
   const types = filter.types === undefined ? null : new Set<string>(filter.types)
   let next = after
-  for (let page = rows(next, limit); page.length > 0; page = rows(next, limit)) {
+  for (let page = fetch(next); page.length > 0; page = fetch(next)) {
     for (const row of page) {
-      for (const stored of unpack(db, row)) {
+      for (const stored of numberEvents(row, readEvents(db, row))) {
         if (stored.seq <= after) continue
-        if (
-          (sessions === null || sessions.has(stored.event.session)) &&
-          (types === null || types.has(stored.event.type))
-        ) {
+        const { session: of, type } = stored.event
+        if (sessions?.has(of) !== false && types?.has(type) !== false) {
           if (events.length === limit) return { events, next: (events.at(-1) as StoredEvent).seq }
           events.push(stored)
         }

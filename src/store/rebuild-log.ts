@@ -1,20 +1,18 @@
-/**
- * Derives the views of a log anew, while nobody else uses it. All in one transaction: a crash in the middle
- * leaves them as they were.
- */
+/** Derives the views of a log again, in one transaction: after a crash they are as they were. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Watched } from './check-log.ts'
+import { applyAll, prepareWrites, type Writes } from './apply.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
-import { eventsIn, flowOfRow, type LogRow } from './log-row.ts'
-import { differences, emptyDatabase, emptyViews, folder, logRows } from './rebuild.ts'
+import { findFlow, parseEvents, type LogRow } from './log-row.ts'
+import { differences, emptyDatabase, emptyViews, visitRows, type Watched } from './rebuild.ts'
 
 export type LogRebuild = {
   rows: number
   /** The first difference of each view, before. None where there was nothing to do. */
   differed: string[]
   /** Rows that were left out, because they cannot be read or do not follow from those before. */
-  leftOut: { row: number; flow: string | null; says: string }[]
+  leftOut: LeftOut[]
 }
+type LeftOut = { row: number; flow: string | null; says: string }
 
 export type RebuildOptions = Watched & {
   directory: string
@@ -22,7 +20,6 @@ export type RebuildOptions = Watched & {
   leaveOut?: boolean
 }
 
-const rowsBetweenLooks = 500
 const leftOutMax = 1000
 
 export async function rebuildLog({
@@ -45,39 +42,36 @@ export async function rebuildLog({
   }
 }
 
-type Left = LogRebuild['leftOut']
-
 async function rebuildIn(
   db: DatabaseSync,
   leaveOut: boolean,
-  { onProgress = () => undefined, signal }: Watched,
+  { onProgress, ...watched }: Watched,
 ): Promise<LogRebuild> {
-  const { total } = db.prepare('select count(*) as total from log').get() as { total: number }
   const folded = emptyDatabase()
+  /** Folds twice: first beside the views, to know what differs and that it can be done, then in their place. */
+  const foldInto = async (to: DatabaseSync, round: 0 | 1): Promise<{ rows: number; leftOut: LeftOut[] }> => {
+    const [writes, leftOut]: [Writes, LeftOut[]] = [prepareWrites(to), []]
+    const report = (done: number, total: number) => onProgress?.(round * total + done, 2 * total)
+    const rows = await visitRows(db, { ...watched, onProgress: report }, (row) =>
+      foldRow({ from: db, to, writes }, row, leaveOut, leftOut),
+    )
+    return { rows, leftOut }
+  }
   try {
-    // Twice: first beside the views, to know what differs and that it can be done at all, then in their
-    // place.
-    const leftOut = await foldRows(db, folded, leaveOut, {
-      onProgress: (done) => onProgress(done, 2 * total),
-      ...(signal === undefined ? {} : { signal }),
-    })
+    const { rows, leftOut } = await foldInto(folded, 0)
     const differed = differences(db, folded)
-    if (differed.length > 0)
-      await replaceViews(db, leaveOut, {
-        onProgress: (done) => onProgress(total + done, 2 * total),
-        ...(signal === undefined ? {} : { signal }),
-      })
-    return { rows: total, differed, leftOut }
+    if (differed.length > 0) await replaceViews(db, () => foldInto(db, 1))
+    return { rows, differed, leftOut }
   } finally {
     folded.close()
   }
 }
 
-async function replaceViews(db: DatabaseSync, leaveOut: boolean, watched: Watched): Promise<void> {
+async function replaceViews(db: DatabaseSync, fold: () => Promise<unknown>): Promise<void> {
   db.exec('begin immediate')
   try {
     emptyViews(db)
-    await foldRows(db, db, leaveOut, watched)
+    await fold()
     db.exec('commit')
   } catch (error) {
     if (db.isTransaction) db.exec('rollback')
@@ -85,39 +79,16 @@ async function replaceViews(db: DatabaseSync, leaveOut: boolean, watched: Watche
   }
 }
 
-async function foldRows(
-  from: DatabaseSync,
-  to: DatabaseSync,
-  leaveOut: boolean,
-  { onProgress, signal }: Watched,
-): Promise<Left> {
-  const fold = folder(to)
-  const leftOut: Left = []
-  let done = 0
-  for (const row of logRows(from)) {
-    foldRow(from, to, row, fold, leaveOut, leftOut)
-    done += 1
-    if (done % rowsBetweenLooks !== 0) continue
-    onProgress?.(done, done)
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    signal?.throwIfAborted()
-  }
-  onProgress?.(done, done)
-  return leftOut
-}
-
 /** What a row that is left out had begun to change is undone. */
 function foldRow(
-  from: DatabaseSync,
-  to: DatabaseSync,
+  { from, to, writes }: { from: DatabaseSync; to: DatabaseSync; writes: Writes },
   row: LogRow,
-  fold: ReturnType<typeof folder>,
   leaveOut: boolean,
-  leftOut: Left,
+  leftOut: LeftOut[],
 ): void {
   if (leaveOut) to.exec('savepoint one_row')
   try {
-    fold(row, eventsIn(row.seq, row.events))
+    applyAll(writes, row, parseEvents(row))
     if (leaveOut) to.exec('release one_row')
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error)
@@ -128,6 +99,6 @@ function foldRow(
         { cause: error },
       )
     to.exec('rollback to one_row; release one_row')
-    leftOut.push({ row: row.seq, flow: from === to ? null : flowOfRow(from, row.seq), says })
+    leftOut.push({ row: row.seq, flow: from === to ? null : findFlow(from, row.seq), says })
   }
 }

@@ -3,10 +3,9 @@
  * with the functions that fold live.
  */
 import { DatabaseSync } from 'node:sqlite'
-import type { Event } from '../model/event.ts'
 import { applyAll, prepareWrites } from './apply.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
-import { eventsIn, type LogRow } from './log-row.ts'
+import { listRows, parseEvents, type LogRow } from './log-row.ts'
 import { migrations, viewTables } from './schema.ts'
 
 /** Empties the views and folds the log again, in one transaction: after a throw they are as they were. */
@@ -39,10 +38,7 @@ export function viewsEqual(db: DatabaseSync): { equal: boolean; difference: stri
   }
 }
 
-/**
- * A database with all tables and nothing in them, on disk where it gets too large for memory, and gone when
- * it is closed. A transaction is open in it.
- */
+/** An empty database in an open transaction, on disk where it gets large, and gone when it is closed. */
 export function emptyDatabase(): DatabaseSync {
   const db = new DatabaseSync('')
   for (const step of migrations) db.exec(step)
@@ -52,36 +48,39 @@ export function emptyDatabase(): DatabaseSync {
 
 /** The first difference of each table. */
 export const differences = (live: DatabaseSync, folded: DatabaseSync): string[] =>
-  viewTables.flatMap((table) => differenceOf(table, live, folded) ?? [])
-
-export const logRows = (db: DatabaseSync): Iterable<LogRow> =>
-  db
-    .prepare('select seq, at, events from log order by seq')
-    .iterate() as Iterable<unknown> as Iterable<LogRow>
-
-/** Folds rows one by one into a database, in order. */
-export function folder(
-  to: DatabaseSync,
-): (row: Pick<LogRow, 'seq' | 'at'>, events: readonly Event[]) => void {
-  const writes = prepareWrites(to)
-  const logSession = to.prepare('insert into log_sessions (session, seq) values (?, ?)')
-  return ({ seq, at }, events) => {
-    for (const session of new Set(events.map((event) => event.session))) logSession.run(session, seq)
-    applyAll(
-      writes,
-      events.map((event, index) => ({ event, seq: seq - events.length + index + 1 })),
-      at,
-    )
-  }
-}
+  viewTables.flatMap((table) => findDifference(table, live, folded) ?? [])
 
 function foldAll(from: DatabaseSync, to: DatabaseSync): void {
-  const fold = folder(to)
-  for (const row of logRows(from)) fold(row, eventsIn(row.seq, row.events))
+  const writes = prepareWrites(to)
+  for (const row of listRows(from)) applyAll(writes, row, parseEvents(row))
+}
+
+export type Watched = { onProgress?: (done: number, total: number) => void; signal?: AbortSignal }
+
+const rowsPerSlice = 500
+
+/** Visits every row in order. Others run between two slices, and `signal` ends it there. */
+export async function visitRows(
+  db: DatabaseSync,
+  { onProgress, signal }: Watched,
+  visit: (row: LogRow) => void,
+): Promise<number> {
+  const { total } = db.prepare('select count(*) as total from log').get() as { total: number }
+  let done = 0
+  for (const row of listRows(db)) {
+    visit(row)
+    done += 1
+    if (done % rowsPerSlice !== 0) continue
+    onProgress?.(done, total)
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    signal?.throwIfAborted()
+  }
+  onProgress?.(done, total)
+  return done
 }
 
 /** Both sides in one order, row beside row, so that neither has to be held in memory. */
-function differenceOf(table: string, live: DatabaseSync, folded: DatabaseSync): string | null {
+function findDifference(table: string, live: DatabaseSync, folded: DatabaseSync): string | null {
   const key = live
     .prepare('select name from pragma_table_info(?) where pk > 0 order by pk')
     .all(table)
@@ -95,10 +94,7 @@ function differenceOf(table: string, live: DatabaseSync, folded: DatabaseSync): 
   for (;;) {
     const [a, b] = [ours.next(), theirs.next()]
     if (a.done === true && b.done === true) return null
-    const [left, right] = [
-      a.done === true ? 'no row' : JSON.stringify(a.value),
-      b.done === true ? 'no row' : JSON.stringify(b.value),
-    ]
+    const [left, right] = [a, b].map((next) => (next.done === true ? 'no row' : JSON.stringify(next.value)))
     if (left !== right) return `${table}: the view has ${left}, the fold of the log has ${right}`
   }
 }

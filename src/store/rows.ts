@@ -5,54 +5,19 @@ import type { Entry } from '../model/context.ts'
 import type { Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
 import { toCallId, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
-import { eventsIn } from './log-row.ts'
+import { parseEvents, prepareFindEvent } from './log-row.ts'
 
-/** Columns as SQLite gives them, by name. */
-export type Raw = Record<string, string | number | null>
 /** Columns by place: the hot statements return arrays, which cost a third of objects with names. */
 export type RawArray = (string | number | null)[]
 
-export const turnColumns = [
-  'id',
-  'session',
-  'flow',
-  'state',
-  'caller',
-  'caller_turn',
-  'pending',
-  'outcome',
-  'background',
-  'call_deadline',
-  'key',
-  'node',
-  'epoch',
-  'deadline',
-  'stopping',
-  'opened_at',
-  'opened_seq',
-  'ended_seq',
-  'tokens_used',
-  'tokens_below',
-] as const
-export const sessionColumns = [
-  'id',
-  'agent',
-  'kind',
-  'parent',
-  'cwd',
-  'title',
-  'created_at',
-  'archived',
-  'entries',
-  'summary',
-  'summary_entries',
-  'model',
-] as const
+export const turnColumns = (
+  'id session flow state caller caller_turn pending outcome background call_deadline key node epoch ' +
+  'deadline stopping opened_at opened_seq ended_seq tokens_used tokens_below'
+).split(' ')
+export const sessionColumns =
+  'id agent kind parent cwd title created_at archived entries summary summary_entries model'.split(' ')
 
-/**
- * A session's entries are numbered without gaps, so the last number is their count; those of a fork go on
- * where what it shares ends.
- */
+/** Entries are numbered without gaps, so the last number is their count; a fork continues the numbers. */
 const counted = (alias: string): string =>
   `coalesce((select max(n) from entries where session = ${alias}.id), ${alias}.fork_n)`
 
@@ -64,27 +29,21 @@ export type Grants = (openedSeq: number) => Grant
 const grantsMax = 4096
 
 export function parseGrants(db: DatabaseSync): Grants {
-  const row = arrays(db.prepare('select seq, events from log where seq >= ? order by seq limit 1'))
+  const find = prepareFindEvent(db, parseEvents)
   const known = new Map<number, Grant>()
   return (openedSeq) => {
-    const grant = known.get(openedSeq) ?? grantIn(row.get(openedSeq) as RawArray | undefined, openedSeq)
+    let grant = known.get(openedSeq)
+    if (grant !== undefined) return grant
+    const event = find(openedSeq)?.event
+    assert(event !== undefined && 'grant' in event, `no turn was opened at ${openedSeq}`)
+    grant = event.grant
     if (known.size >= grantsMax) known.clear()
     known.set(openedSeq, grant)
     return grant
   }
 }
 
-function grantIn(raw: RawArray | undefined, openedSeq: number): Grant {
-  const events = raw === undefined ? [] : eventsIn(raw[0] as number, raw[1] as string)
-  const event = events[openedSeq - ((raw?.[0] ?? 0) as number) + events.length - 1]
-  assert(event !== undefined && 'grant' in event, `no turn was opened at ${openedSeq}`)
-  return event.grant
-}
-
-/**
- * A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when somebody asks
- * for it.
- */
+/** A turn from the columns of `turnColumns`, which start at `from`. Its grant is looked up when it is read. */
 export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
   const id = raw[from] as TurnId
   const openedSeq = raw[from + 16] as number
@@ -146,14 +105,27 @@ export function arrays(statement: StatementSync): StatementSync {
   return statement
 }
 
-export const entryOfRaw = (raw: Raw): Entry => ({
-  n: raw['n'] as number,
-  role: raw['role'] as Entry['role'],
-  at: raw['at'] as number,
-  text: raw['text'] as string,
-  tokens: raw['tokens'] as number,
-  from: raw['sender'] as string | null,
-  turn: raw['turn'] as string,
-  hasSteps: raw['has_steps'] === 1,
+export const entryColumns = 'e.n, e.role, e.at, e.text, e.tokens, e.sender, e.turn, e.has_steps'
+
+/** An entry from the columns of `entryColumns`. */
+export const entryAt = (raw: RawArray): Entry => ({
+  n: raw[0] as number,
+  role: raw[1] as Entry['role'],
+  at: raw[2] as number,
+  text: raw[3] as string,
+  tokens: raw[4] as number,
+  from: raw[5] as string | null,
+  turn: raw[6] as string,
+  hasSteps: raw[7] === 1,
   steps: null,
 })
+
+/** Prepares statements once for each connection. */
+export function prepareOnce<T>(prepare: (db: DatabaseSync) => T): (db: DatabaseSync) => T {
+  const prepared = new WeakMap<DatabaseSync, T>()
+  return (db) => {
+    let known = prepared.get(db)
+    if (known === undefined) prepared.set(db, (known = prepare(db)))
+    return known
+  }
+}

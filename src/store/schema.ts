@@ -1,7 +1,4 @@
-/**
- * The tables. The log is the truth; every other table is a view folded from it in the same transaction, but
- * for `nodes`, which are leases.
- */
+/** The tables. The log is the truth; all others are views folded from it, but for `nodes`, which are leases. */
 
 import { keywordSchema } from './keyword-index.ts'
 
@@ -14,28 +11,37 @@ export const applicationId = 0x5449454c
  * A row of `messages` is a draft, or a message that waited, has a sender, or answers one; a user's own words
  * to a session are only a turn. Its id is without `msg_`, like that of its turn; its texts stand in the log.
  * A row of `turns` is an input of a session and the turn that serves it; a call is a turn with a caller. What
- * was granted to it stands in the log only: whoever runs it has it in memory. Partial indexes are used only
+ * was granted to it stands in the log only: the node that runs it has it in memory. Partial indexes are used only
  * where a statement repeats their WHERE to the letter.
  */
 const first = `
 create table log (seq integer primary key, at integer not null, events text not null) strict;
-create table log_sessions (session text not null, seq integer not null, primary key (session, seq)) strict, without rowid;
+create table log_sessions (
+  session text not null, seq integer not null, primary key (session, seq)
+) strict, without rowid;
 
 create table sessions (
-  id text primary key, agent text not null, kind text not null, parent text, cwd text not null, title text not null, created_at integer not null, model text, flow text,
-  fork_of text, fork_n integer not null default 0, archived text, summary text, summary_entries integer not null default 0
+  id text primary key, agent text not null, kind text not null, parent text, cwd text not null,
+  title text not null, created_at integer not null, model text, flow text,
+  fork_of text, fork_n integer not null default 0, archived text,
+  summary text, summary_entries integer not null default 0
 ) strict, without rowid;
 create index sessions_listed on sessions (created_at, id) where kind <> 'ephemeral';
 create index sessions_parent on sessions (parent, id) where parent is not null and kind <> 'ephemeral';
 create index sessions_flow on sessions (flow) where flow is not null;
-create table agents (id text primary key, title text not null, seq integer not null, created_at integer not null, deleted integer not null default 0) strict, without rowid;
+create table agents (
+  id text primary key, title text not null, seq integer not null, created_at integer not null,
+  deleted integer not null default 0
+) strict, without rowid;
 create index agents_title on agents (title) where deleted = 0;
 
 create table turns (
   id text primary key, session text not null, flow text not null, state text not null, live integer not null,
-  caller text, caller_turn text, pending integer not null default 0, outcome text, background integer not null default 0, call_deadline integer not null default 0, key text,
+  caller text, caller_turn text, pending integer not null default 0, outcome text,
+  background integer not null default 0, call_deadline integer not null default 0, key text,
   node text, epoch integer not null default 0, deadline integer not null default 0, stopping text,
-  opened_at integer not null, opened_seq integer not null, ended_seq integer, made integer not null default 0, held integer not null default 0,
+  opened_at integer not null, opened_seq integer not null, ended_seq integer,
+  made integer not null default 0, held integer not null default 0,
   tokens_used integer not null default 0, tokens_below integer not null default 0
 ) strict, without rowid;
 create index turns_session on turns (session, state, id) where live = 1;
@@ -43,9 +49,13 @@ create index turns_pending on turns (caller, session) where pending = 1;
 create index turns_flow on turns (flow, opened_at, made) where caller is not null;
 
 create table messages (
-  id text primary key, name text not null, state text not null, waiting integer not null, fleeting integer not null default 0, owner text not null, sender text, receiver text,
-  in_reply_to text, flow text, created_at integer not null, created_seq integer not null, updated_at integer not null, updated_seq integer not null, text_seq integer not null,
-  sent_at integer, sent_seq integer, accepted_at integer, accepted_seq integer, accepted_by text, accept_act text, draft_act text, turn text, answered integer not null default 0, revisions integer not null default 0
+  id text primary key, name text not null, state text not null, waiting integer not null,
+  fleeting integer not null default 0, owner text not null, sender text, receiver text,
+  in_reply_to text, flow text, created_at integer not null, created_seq integer not null,
+  updated_at integer not null, updated_seq integer not null, text_seq integer not null,
+  sent_at integer, sent_seq integer, accepted_at integer, accepted_seq integer, accepted_by text,
+  accept_act text, draft_act text, turn text,
+  answered integer not null default 0, revisions integer not null default 0
 ) strict, without rowid;
 /* How many wait for a session: counted where they change, so that nobody counts them for every message more. */
 create table inboxes (session text primary key, waiting integer not null) strict, without rowid;
@@ -58,14 +68,24 @@ create index messages_flow on messages (flow, sent_at) where flow is not null;
 create index messages_renewed on messages (flow, accepted_at) where accepted_by = 'user';
 create index messages_act on messages (accept_act) where accept_act is not null;
 
-create table refused (call text primary key, caller text not null, caller_turn text not null, flow text not null, seq integer not null) strict, without rowid;
-create table waits (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target)) strict, without rowid;
+create table refused (
+  call text primary key, caller text not null, caller_turn text not null, flow text not null,
+  seq integer not null
+) strict, without rowid;
+create table waits (
+  waiter text not null, target text not null, turn text not null, until integer not null,
+  primary key (waiter, target)
+) strict, without rowid;
 
-create table questions (id text primary key, turn text not null, seq integer not null, deadline integer not null, answer text, answered_by text) strict, without rowid;
+create table questions (
+  id text primary key, turn text not null, seq integer not null, deadline integer not null,
+  answer text, answered_by text
+) strict, without rowid;
 create index questions_open on questions (id) where answer is null;
 
 create table entries (
-  session text not null, n integer not null, role text not null, at integer not null, text text not null, tokens integer not null, sender text, turn text not null, has_steps integer not null,
+  session text not null, n integer not null, role text not null, at integer not null, text text not null,
+  tokens integer not null, sender text, turn text not null, has_steps integer not null,
   primary key (session, n)
 ) strict, without rowid;
 create index entries_steps on entries (session, n) where has_steps = 1;
@@ -82,37 +102,37 @@ const second = `create index messages_drafted on messages (updated_seq) where st
  * given yet; the beginning of each is enough.
  */
 const third = `
-create table waits_by_turn (waiter text not null, target text not null, turn text not null, until integer not null, primary key (waiter, target, turn)) strict, without rowid;
+create table waits_by_turn (
+  waiter text not null, target text not null, turn text not null, until integer not null,
+  primary key (waiter, target, turn)
+) strict, without rowid;
 insert into waits_by_turn select waiter, target, turn, until from waits;
 drop table waits;
 alter table waits_by_turn rename to waits;
 create index turns_calls on turns (opened_seq) where caller is not null;
 create index refused_seq on refused (seq);
-create table traced (session text not null, key text not null, ended integer not null, primary key (session, key)) strict, without rowid;
-insert into traced select e.value ->> 'session', e.value ->> 'key', max(e.value ->> 'type' = 'step.ended') from log l, json_each(l.events) e
+create table traced (
+  session text not null, key text not null, ended integer not null, primary key (session, key)
+) strict, without rowid;
+insert into traced
+  select e.value ->> 'session', e.value ->> 'key', max(e.value ->> 'type' = 'step.ended')
+  from log l, json_each(l.events) e
   where e.value ->> 'type' in ('step.started', 'step.ended') and e.value ->> 'turn' is null group by 1, 2;
-create table notices (session text not null, seq integer not null, about text not null, text text not null, primary key (session, seq)) strict, without rowid;
-insert into notices select e.value ->> 'session', l.seq - json_array_length(l.events) + 1 + e.key, e.value ->> 'about', substr(e.value ->> 'text', 1, 2000) from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
+create table notices (
+  session text not null, seq integer not null, about text not null, text text not null,
+  primary key (session, seq)
+) strict, without rowid;
+insert into notices
+  select e.value ->> 'session', l.seq - json_array_length(l.events) + 1 + e.key, e.value ->> 'about',
+    substr(e.value ->> 'text', 1, 2000)
+  from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
 `
 
-/**
- * Applied in order; `user_version` counts how many a file has had. Never edit one that was released: add
- * another.
- */
+/** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables = [
-  'log_sessions',
-  'sessions',
-  'agents',
-  'turns',
-  'messages',
-  'inboxes',
-  'refused',
-  'waits',
-  'traced',
-  'notices',
-  'questions',
-  'entries',
-] as const
+export const viewTables =
+  'log_sessions sessions agents turns messages inboxes refused waits traced notices questions entries'.split(
+    ' ',
+  )

@@ -3,18 +3,17 @@
  * where they were written, and nothing that is said later, on either side, is seen on the other.
  * Only a session's own entries are ever written, so a fork cannot change what it came from.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
+import { prepareOnce } from './rows.ts'
 
 /** Entries `first` to `last` of a conversation, which a session wrote as its own. */
 export type Segment = { session: string; first: number; last: number }
 
-const statements = new WeakMap<DatabaseSync, StatementSync>()
+const forkStatement = prepareOnce((db) => db.prepare('select fork_of, fork_n from sessions where id = ?'))
 
 /** Newest first. `total` is how many entries the session has. */
 export function listSegments(db: DatabaseSync, session: string, total: number): Segment[] {
-  let statement = statements.get(db)
-  if (statement === undefined)
-    statements.set(db, (statement = db.prepare('select fork_of, fork_n from sessions where id = ?')))
+  const statement = forkStatement(db)
   const segments: Segment[] = []
   for (let at: string | null = session, last = total; at !== null && last > 0;) {
     const row = statement.get(at) as { fork_of: string | null; fork_n: number } | undefined

@@ -120,7 +120,7 @@ test('R2: what is not JSON fails the work that wanted it, and nobody else of its
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
 
-test('R2: where the disk fails at the commit, everybody is told no and the reopened log has only what was acknowledged', async () => {
+test('R2: where the disk fails at the commit, all are rejected, and the log has what was acknowledged', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-store-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   const store = sqliteStore({ directory, now: testClock().now })

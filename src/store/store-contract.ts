@@ -20,6 +20,8 @@ import {
   testClock,
   type TestClock,
 } from '../../test/kits/store.ts'
+import { belowContract } from './store-below-contract.ts'
+import { dueContract } from './store-due-contract.ts'
 import { rowsContract } from './store-rows-contract.ts'
 import { factsContract } from './store-facts-contract.ts'
 
@@ -42,11 +44,14 @@ export function storeContract(name: string, open: Open): void {
   }
   describe(`${name} as a store`, () => {
     transactions(fresh)
+    closing(fresh)
     durability(fresh)
     keys(fresh)
     hints(fresh)
     rowsContract(fresh)
+    dueContract(fresh)
     factsContract(fresh)
+    belowContract(fresh)
   })
 }
 
@@ -108,7 +113,9 @@ function transactions(fresh: Fresh): void {
     expect(await store.session('ses_b')).toBeNull()
     expect((await store.read(0, {}, 10)).events.map(({ event }) => event.session)).toEqual(['ses_a', 'ses_c'])
   })
+}
 
+function closing(fresh: Fresh): void {
   test('a work that returns a refusal without appending leaves the log as it was', async () => {
     const { store } = await fresh()
     await append(store, created('ses_a'))

@@ -9,37 +9,32 @@ import type { Event, EventOf } from '../model/event.ts'
 import { toTurnId } from '../model/id.ts'
 import { idSuffix } from '../model/mail.ts'
 import { opensTurn } from '../model/opening.ts'
-import { readableEvents, type LogRow } from './log-row.ts'
+import { findLastSeq, numberEvents, readEvents, type LogRow } from './log-row.ts'
 
 const newestRows = 32
 const spreadRows = 64
 /** A larger row takes longer to parse than a look is worth. */
 const rowBytesMax = 65_536
 
-/**
- * What does not fit, in words; null where nothing was found. Rows that cannot be read are told to those who
- * watch the connection.
- */
+/** What does not fit, in words; null where nothing was found. Damaged rows go to the watcher. */
 export function viewsProblem(db: DatabaseSync): string | null {
-  const { last } = db.prepare('select max(seq) as last from log').get() as { last: number | null }
+  const last = findLastSeq(db)
   const { ahead } = db
     .prepare('select max(opened_seq) as ahead from turns indexed by turns_calls where caller is not null')
     .get() as { ahead: number | null }
-  if ((ahead ?? 0) > (last ?? 0))
-    return `turns: a call stands at ${ahead ?? 0}, and the log ends at ${last ?? 0}`
-  if (last === null) return null
+  if ((ahead ?? 0) > last) return `turns: a call stands at ${ahead}, and the log ends at ${last}`
+  if (last === 0) return null
   const look = lookups(db)
-  for (const row of chosen(db, last)) {
-    const events = readableEvents(db, row.seq, row.events)
-    for (const [index, event] of events.entries()) {
-      const missing = look(event, row.seq - events.length + index + 1, row.seq)
+  for (const row of chooseRows(db, last)) {
+    for (const { seq, event } of numberEvents(row, readEvents(db, row))) {
+      const missing = look(event, seq, row.seq)
       if (missing !== null) return missing
     }
   }
   return null
 }
 
-function* chosen(db: DatabaseSync, last: number): Generator<LogRow> {
+function* chooseRows(db: DatabaseSync, last: number): Generator<LogRow> {
   const fits = 'octet_length(events) <= ?'
   yield* db
     .prepare(`select seq, at, events from log where ${fits} order by seq desc limit +?`)
@@ -60,18 +55,15 @@ function lookups(db: DatabaseSync): (event: Event, seq: number, row: number) => 
         ? `${table}: nothing for ${values.join(', ')}, which the log has`
         : null
   }
-  const [timeline, session, turn, ended] = [
-    has('log_sessions', 'session = ? and seq = ?'),
-    has('sessions', 'id = ?'),
-    has('turns', 'id = ? and opened_seq = ?'),
-    has('turns', `id = ? and state = 'ended'`),
-  ]
-  const [entry, refused, agent] = [
-    has('entries', 'session = ? and n = ?'),
-    has('refused', 'call = ?'),
-    has('agents', 'id = ?'),
-  ]
-  const [question, message] = [has('questions', 'id = ?'), has('messages', 'id = ?')]
+  const timeline = has('log_sessions', 'session = ? and seq = ?')
+  const session = has('sessions', 'id = ?')
+  const turn = has('turns', 'id = ? and opened_seq = ?')
+  const ended = has('turns', `id = ? and state = 'ended'`)
+  const entry = has('entries', 'session = ? and n = ?')
+  const refused = has('refused', 'call = ?')
+  const agent = has('agents', 'id = ?')
+  const question = has('questions', 'id = ?')
+  const message = has('messages', 'id = ?')
   const ends = (event: EventOf<'turn.ended'>): string | null =>
     (event.turn === null ? null : ended(event.turn)) ??
     (event.entry === null ? null : entry(event.session, event.entry.n))

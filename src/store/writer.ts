@@ -1,12 +1,54 @@
 /**
- * The connection that writes, with its statements. It is made again after a fault of the disk: what the old
- * one had begun is gone with it.
+ * What the store works on: its directory, the connection that writes, with its statements, and the one that
+ * reads. After a fault of the disk the writer is made again: what the old one had begun is gone with it.
  */
-import type { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
+import type { DamagedRow } from '../model/damaged-row.ts'
 import { prepareWrites } from './apply.ts'
-import { connect } from './directory.ts'
+import { connect, openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
 import { FileGone, fileIdentity, probeDisk } from './disk-fault.ts'
-import { prepareFacts } from './facts.ts'
+import { prepareFacts } from './fact-statements.ts'
+import { watchRows } from './log-row.ts'
+import { viewsProblem } from './views-belong.ts'
+
+export type OpenFiles = {
+  db: DatabaseSync
+  reader: DatabaseSync
+  file: LogFile | null
+  onDamage: (fault: DamagedRow) => void
+  release: () => void
+}
+
+export function openFiles(directory: string, onDamage: OpenFiles['onDamage']): OpenFiles {
+  if (directory === ':memory:') {
+    const db = openDatabase(directory)
+    watchRows(db, onDamage)
+    return { db, reader: db, file: null, onDamage, release: () => undefined }
+  }
+  const owned = ownDirectory(directory)
+  const opened: DatabaseSync[] = []
+  try {
+    const db = openDatabase(owned.file)
+    opened.push(db)
+    const reader = new DatabaseSync(owned.file, { readOnly: true })
+    opened.push(reader)
+    watchRows(db, onDamage)
+    watchRows(reader, onDamage)
+    const problem = viewsProblem(reader)
+    if (problem !== null)
+      throw new StoreFault(
+        `${owned.file}: what is derived from the log does not belong to it (${problem}). ` +
+          'Nothing was changed. Run "tieline rebuild" to derive it again, or "tieline check" to see why.',
+      )
+    // The lock says that nobody else is alive: leases of earlier processes have ended with them.
+    db.exec('update nodes set until = 0')
+    return { db, reader, file: openLogFile(owned.file), onDamage, release: () => owned.release() }
+  } catch (error) {
+    for (const one of opened) one.close()
+    owned.release()
+    throw placeFault(owned.file, error)
+  }
+}
 
 export type Writer = ReturnType<typeof createWriter>
 
@@ -17,17 +59,15 @@ export const createWriter = (db: DatabaseSync) => ({
   begin: db.prepare('begin immediate'),
   commit: db.prepare('commit'),
   log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'),
-  logSession: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
   heartbeat: db.prepare(
     'insert into nodes (id, until) values (?, ?) on conflict do update set until = excluded.until',
   ),
-  last: db.prepare('select max(seq) as seq from log'),
 })
 
 /** The file of a log and the one beside it that commits go to first, as they were when the log was opened. */
-export type LogFile = { path: string; check(): void }
+type LogFile = { path: string; check(): void }
 
-export function logFile(path: string): LogFile {
+function openLogFile(path: string): LogFile {
   const [log, ahead] = [fileIdentity(path), fileIdentity(`${path}-wal`)]
   return {
     path,
@@ -44,12 +84,13 @@ export function logFile(path: string): LogFile {
 }
 
 /** Throws while the disk does not take what is written. */
-export function reopenWriter(file: LogFile, old: Writer): Writer {
+export function reopenWriter(file: LogFile, old: Writer, onDamage: OpenFiles['onDamage']): Writer {
   file.check()
   probeDisk(file.path)
   const db = connect(file.path)
   try {
     const writer = createWriter(db)
+    watchRows(db, onDamage)
     old.db.close()
     return writer
   } catch (error) {

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { chmod, rm } from 'node:fs/promises'
 import type { AgentFS } from 'agentfs-sdk'
 import {
+  countMessage,
   digestText,
   emptyPlace,
   subtractDigest,
@@ -134,11 +135,7 @@ async function applyChange(fs: AgentFS, log: string, { seq, messages, tools }: P
     const before = await fs.fs.readFile(`${folder}/${name}`, 'utf8').catch(() => null)
     if (before === text) continue
     await fs.fs.writeFile(`${folder}/${name}`, text)
-    state.count += before === null ? 1 : 0
-    state.sum = addDigest(
-      before === null ? state.sum : subtractDigest(state.sum, digestText(name, before)),
-      digestText(name, text),
-    )
+    countMessage(state, name, before, text)
   }
   for (const change of tools) await applyTool(fs, state, change)
   await fs.kv.set(stateKey, { ...state, log, seq })
@@ -157,23 +154,15 @@ type ToolRow = {
 }
 
 /** Without the id, in the order of `rowColumns`. */
-const listValues = (row: ToolRow) => [
-  row.name,
-  row.parameters,
-  row.result,
-  row.error,
-  row.status,
-  row.started_at,
-  row.completed_at,
-  row.duration_ms,
-]
+const listValues = (row: ToolRow) =>
+  rowColumns
+    .split(', ')
+    .slice(1)
+    .map((column) => row[column as keyof ToolRow])
 
 const digestRow = (row: ToolRow): number => digestText(String(row.id), JSON.stringify(listValues(row)))
 
-/**
- * AgentFS counts whole seconds. Its own functions ask the system's clock; the times here are those of the
- * log, so that a rebuilt row is the same.
- */
+/** AgentFS counts whole seconds. Times are those of the log, so that a rebuilt row is the same. */
 const seconds = (at: number): number => Math.floor(at / 1000)
 
 async function applyTool(

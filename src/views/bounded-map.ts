@@ -1,7 +1,4 @@
-/**
- * A map that drops its oldest entry when it is full. Views track what is open, and what never ends must not
- * use memory forever (R11).
- */
+/** A map that drops its oldest entry when it is full: what never ends must not use memory forever (R11). */
 export type BoundedMap<K, V> = {
   get(key: K): V | undefined
   set(key: K, value: V): void

@@ -1,7 +1,4 @@
-/**
- * How far a view of mail has read the log, beside its data: one small file per log, since several logs may
- * share a directory.
- */
+/** How far a view of mail has read the log: one small file per log, since logs may share a directory. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,10 +8,7 @@ import type { Store } from '../runtime/kernel/store-port.ts'
 import { readJson, writeWhole } from './mail-files.ts'
 import { isFileName } from './mail-storage.ts'
 
-/**
- * `sessions` holds how far each place must have read at least; a place that has read less is an old copy. -1
- * means that the place must be rebuilt.
- */
+/** `sessions` says how far each place must have read at least; -1 means that it must be rebuilt. */
 const MailCursor = z.strictObject({
   storage: z.string(),
   seq: z.number().int().min(0),

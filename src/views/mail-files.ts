@@ -1,13 +1,10 @@
-/**
- * Mail as plain files: a folder per session that receives mail, a JSON file per message. A file is complete
- * or not there.
- */
+/** Mail as plain files: a folder per session, a JSON file per message, complete or not there. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  countMessage,
   digestText,
   emptyPlace,
-  subtractDigest,
   addDigest,
   parseState,
   type MailStorage,
@@ -27,12 +24,8 @@ export async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
-    if (
-      error instanceof SyntaxError ||
-      (error as NodeJS.ErrnoException).code === 'ENOENT' ||
-      (error as NodeJS.ErrnoException).code === 'ENOTDIR'
-    )
-      return null
+    const { code } = error as NodeJS.ErrnoException
+    if (error instanceof SyntaxError || code === 'ENOENT' || code === 'ENOTDIR') return null
     throw error
   }
 }
@@ -60,9 +53,7 @@ export function mailFiles(directory: string): MailStorage {
   }
 }
 
-/**
- * The state comes last: after a crash in between it does not match the files, and the folder is rebuilt.
- */
+/** The state comes last: after a crash it does not match the files, and the folder is rebuilt. */
 async function apply(folder: string, log: string, { seq, fresh, messages }: PlaceChange): Promise<void> {
   if (fresh) await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -72,11 +63,7 @@ async function apply(folder: string, log: string, { seq, fresh, messages }: Plac
     const before = await readFile(file, 'utf8').catch(() => null)
     if (before === text) continue
     await writeWhole(file, text)
-    state.count += before === null ? 1 : 0
-    state.sum = addDigest(
-      before === null ? state.sum : subtractDigest(state.sum, digestText(id, before)),
-      digestText(id, text),
-    )
+    countMessage(state, id, before, text)
   }
   await writeWhole(join(folder, stateFile), `${JSON.stringify({ ...state, seq })}\n`)
 }

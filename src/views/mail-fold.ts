@@ -1,6 +1,4 @@
-/**
- * Which sessions an event concerns in a view of mail: messages whose record it changes, and uses of tools.
- */
+/** Which sessions an event concerns in a view of mail: messages that it changes, and uses of tools. */
 import type { Event, EventType, StoredEvent } from '../model/event.ts'
 import type { MessageId, SessionId } from '../model/id.ts'
 import { explain } from '../model/refusal.ts'
@@ -55,56 +53,32 @@ function findMessage(event: Event): MessageId | null {
 }
 
 function findToolChange({ seq, at, event }: StoredEvent): ToolChange | null {
+  const change = (key: string, name: string, parameters: unknown, startedAt = at): ToolChange => ({
+    seq,
+    key,
+    name,
+    parameters: JSON.stringify(parameters),
+    startedAt,
+    ended: null,
+  })
   if (event.type === 'step.started' || event.type === 'step.ended') {
     if (event.kind !== 'tool') return null
-    const step = {
-      seq,
-      key: `${event.turn ?? ''}:${event.key}`,
-      name: event.name,
-      parameters: JSON.stringify(event.input),
-    }
-    if (event.type === 'step.started') return { ...step, startedAt: at, ended: null }
-    return {
-      ...step,
-      startedAt: event.startedAt,
-      ended: {
-        ok: event.ok,
-        text: event.ok || typeof event.output !== 'string' ? JSON.stringify(event.output) : event.output,
-        at,
-      },
-    }
+    const key = `${event.turn ?? ''}:${event.key}`
+    if (event.type === 'step.started') return change(key, event.name, event.input)
+    const { ok, output } = event
+    const text = ok || typeof output !== 'string' ? JSON.stringify(output) : output
+    return { ...change(key, event.name, event.input, event.startedAt), ended: { ok, text, at } }
   }
-  if (event.type === 'call.opened')
-    return {
-      seq,
-      key: event.call,
-      name: event.tool,
-      parameters: JSON.stringify({
-        agent: event.grant.agent,
-        session: event.target,
-        task: event.task,
-        input: event.input ?? null,
-      }),
-      startedAt: at,
-      ended: null,
-    }
-  if (event.type === 'call.refused')
-    return {
-      seq,
-      key: event.call,
-      name: event.tool,
-      parameters: JSON.stringify({ agent: event.agent, task: event.task }),
-      startedAt: at,
-      ended: { ok: false, text: explain(event.refusal), at },
-    }
+  if (event.type === 'call.opened') {
+    const { target: session, task, grant } = event
+    return change(event.call, event.tool, { agent: grant.agent, session, task, input: event.input ?? null })
+  }
+  if (event.type === 'call.refused') {
+    const asked = change(event.call, event.tool, { agent: event.agent, task: event.task })
+    return { ...asked, ended: { ok: false, text: explain(event.refusal), at } }
+  }
   if (event.type !== 'call.ended') return null
   const ok = event.outcome === 'completed'
-  return {
-    seq,
-    key: event.call,
-    name: 'call',
-    parameters: 'null',
-    startedAt: event.openedAt,
-    ended: { ok, text: ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`, at },
-  }
+  const text = ok ? JSON.stringify(event.output) : `${event.outcome}: ${event.cause}`
+  return { ...change(event.call, 'call', null, event.openedAt), ended: { ok, text, at } }
 }

@@ -153,9 +153,7 @@ async function updatePlace(
   return changed || reading.broken.has(session)
 }
 
-/**
- * A place that the cursor does not know, because a crash came before it was written or because it was lost.
- */
+/** A place that the cursor does not know, because of a crash or because it was lost. */
 async function findPlace(
   { storage, log, cursor, deps }: Reading,
   session: SessionId,
@@ -196,10 +194,7 @@ async function rebuild({ deps, storage, log, cursor, closing }: Reading, session
   cursor.sessions.set(session, until)
 }
 
-/**
- * Records as everybody sees them, of what is mail to this session. What a user says to a session directly is
- * a turn and no mail, until somebody answers it with mail.
- */
+/** Mail to this session. What a user says directly is a turn and no mail, until mail answers it. */
 async function renderMessages(
   { deps }: Pick<Reading, 'deps'>,
   session: SessionId,

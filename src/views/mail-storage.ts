@@ -33,20 +33,14 @@ export type PlaceChange = {
 export type MailStorage = {
   /** It has a log of its own for uses of tools. */
   readonly tools: boolean
-  /**
-   * Up to where a session's place has read this log; null where it is missing, damaged, changed by somebody
-   * else or of another log.
-   */
+  /** Up to where a place has read this log; null where it is missing, damaged, changed or another log's. */
   check(session: SessionId, log: string): Promise<number | null>
   /** Calls for one session come one after the other. */
   apply(session: SessionId, log: string, change: PlaceChange): Promise<void>
   close(): Promise<void>
 }
 
-/**
- * What a place says about itself. `sum` is that of its messages' digests, so that one message changes it
- * without the others being read.
- */
+/** What a place says about itself. `sum` adds up digests, so that one message changes it alone. */
 export const PlaceState = z.object({
   log: z.string(),
   seq: z.number().int(),
@@ -57,14 +51,8 @@ export const PlaceState = z.object({
 })
 export type PlaceState = z.infer<typeof PlaceState>
 
-export const emptyPlace = (log: string): PlaceState => ({
-  log,
-  seq: -1,
-  count: 0,
-  sum: 0,
-  tools: 0,
-  toolSum: 0,
-})
+const nothing = { seq: -1, count: 0, sum: 0, tools: 0, toolSum: 0 }
+export const emptyPlace = (log: string): PlaceState => ({ log, ...nothing })
 
 const modulus = 2 ** 48
 /** 48 bits, so that sums stay whole numbers. */
@@ -72,6 +60,13 @@ export const digestText = (name: string, text: string): number =>
   createHash('sha256').update(name).update('\0').update(text).digest().readUIntBE(0, 6)
 export const addDigest = (sum: number, digest: number): number => (sum + digest) % modulus
 export const subtractDigest = (sum: number, digest: number): number => (sum - digest + modulus) % modulus
+
+/** Counts a message that was written, in place of what was there before. */
+export function countMessage(state: PlaceState, name: string, before: string | null, text: string): void {
+  state.count += before === null ? 1 : 0
+  const rest = before === null ? state.sum : subtractDigest(state.sum, digestText(name, before))
+  state.sum = addDigest(rest, digestText(name, text))
+}
 
 /** Null for what is no state of this log, or of a place that was not finished. */
 export function parseState(value: unknown, log: string): PlaceState | null {

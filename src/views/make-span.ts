@@ -22,10 +22,7 @@ import { messageText, outputText, type Content } from './telemetry-content.ts'
 /** Where a turn or call stands in its trace. */
 export type Place = { traceId: string; parentId: string | null; remoteParent: boolean; sampled: boolean }
 
-/**
- * Only what its span will say is kept, not the events: a task may be long, and a turn may be open for an
- * hour.
- */
+/** Only what its span will say, not the events: a task may be long, and a turn open for an hour. */
 export type OpenTurn = {
   place: Place
   agent: string
@@ -99,14 +96,7 @@ export function makeStepSpan(
   endMs: Millis,
   settings: SpanSettings,
 ): Span {
-  const place = {
-    ...makeSpanIn(
-      { ...turn.place, parentId: turnSpanId(id), remoteParent: false },
-      stepSpanId(id, event.key),
-    ),
-    startMs: event.startedAt,
-    endMs,
-  }
+  const place = { ...makeSpanBelow(turn.place, id, event.key), startMs: event.startedAt, endMs }
   const about = {
     'gen_ai.conversation.id': event.session,
     'gen_ai.agent.name': settings.agent(turn.agent)?.title ?? turn.agent,
@@ -180,10 +170,7 @@ export function makeRefusedSpan(
 ): Span | null {
   if (turn === undefined || !turn.place.sampled || event.turn === null) return null
   return {
-    ...makeSpanIn(
-      { ...turn.place, parentId: turnSpanId(event.turn), remoteParent: false },
-      stepSpanId(event.turn, event.key),
-    ),
+    ...makeSpanBelow(turn.place, event.turn, event.key),
     name: `execute_tool ${event.tool}`,
     kind: 'internal',
     startMs: at,
@@ -202,9 +189,10 @@ export function makeRefusedSpan(
   }
 }
 
-const makeSpanIn = ({ traceId, parentId, remoteParent }: Place, spanId: string) => ({
+const makeSpanIn = ({ sampled: _sampled, ...place }: Place, spanId: string) => ({ ...place, spanId })
+const makeSpanBelow = ({ traceId }: Place, turn: TurnId, key: string) => ({
   traceId,
-  spanId,
-  parentId,
-  remoteParent,
+  spanId: stepSpanId(turn, key),
+  parentId: turnSpanId(turn),
+  remoteParent: false,
 })

@@ -1,9 +1,7 @@
-/**
- * What happens, as numbers: counted from the events of the log, and read by Prometheus at `/metrics`. They
- * begin at zero with the process, as Prometheus expects.
- */
-import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
+/** Numbers for Prometheus, counted from the events of the log. They begin at zero with the process. */
+import type { Event, EventOf, EventType, OpeningMessage, StoredEvent } from '../model/event.ts'
 import { toTurnId, type CallId, type Millis, type TurnId } from '../model/id.ts'
+import { opensTurn } from '../model/opening.ts'
 import type { RefusalCode } from '../model/refusal.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import { boundedMap } from './bounded-map.ts'
@@ -27,8 +25,9 @@ export type MetricsDeps = {
   /** Called when the metrics are read. */
   live: () => Live | Promise<Live>
   /** How late the event loop was lately, in milliseconds; null where it is not measured. */
-  lag?: () => { mean: number; p99: number; max: number } | null
+  lag?: () => Lag | null
 }
+type Lag = { mean: number; p99: number; max: number }
 
 export type MetricsView = {
   events(events: readonly StoredEvent[]): void
@@ -135,15 +134,15 @@ function createHandlers(meters: Meters): Handlers {
   const turns = boundedMap<TurnId, OpenTurn>(openMax)
   const calls = boundedMap<CallId, OpenCall>(openMax)
   const findAgent = (turn: TurnId | null): string => turns.get(turn ?? 'turn_')?.agent ?? unknown
+  const openTurn = (event: OpeningMessage): void => {
+    if (opensTurn(event)) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
+  }
   return {
     'message.sent': (event) => {
       meters.messages.add({ source: event.source })
-      if (event.turn !== null) turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
+      openTurn(event)
     },
-    'message.delivered': (event) => {
-      if (event.turn !== null && event.opens)
-        turns.set(event.turn, { agent: agents(event.grant.agent), startedAt: null })
-    },
+    'message.delivered': openTurn,
     'call.opened': (event) => {
       const agent = agents(event.grant.agent)
       turns.set(toTurnId(event.call), { agent, startedAt: null })
@@ -194,58 +193,32 @@ const secondsBetween = (from: Millis, to: Millis): number => Math.max(0, to - fr
 
 const renderLive = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string =>
   [
-    renderGauge('tieline_running_turns', 'Turns that run now.', [[{}, running]]),
-    renderGauge('tieline_open_calls', 'Calls that somebody waits for now.', [[{}, openCalls]]),
-    renderGauge('tieline_queued_inputs', 'Inputs that wait for their session now.', [[{}, queued]]),
-    renderGauge('tieline_websocket_clients', 'WebSocket clients that are connected now.', [[{}, webSockets]]),
-    renderGauge('tieline_store_available', 'Whether the log can be written to: 1 or 0.', [
-      [{}, storeOk ? 1 : 0],
-    ]),
+    renderGauge('tieline_running_turns', 'Turns that run now.', running),
+    renderGauge('tieline_open_calls', 'Calls that somebody waits for now.', openCalls),
+    renderGauge('tieline_queued_inputs', 'Inputs that wait for their session now.', queued),
+    renderGauge('tieline_websocket_clients', 'WebSocket clients that are connected now.', webSockets),
+    renderGauge('tieline_store_available', 'Whether the log can be written to: 1 or 0.', Number(storeOk)),
   ].join('')
 
 /** The usual names of Node processes, so that existing dashboards work. */
-function renderProcess(
-  version: string,
-  startedAt: Millis,
-  lag: { mean: number; p99: number; max: number } | null,
-): string {
-  const memory = process.memoryUsage()
+function renderProcess(version: string, startedAt: Millis, lag: Lag | null): string {
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage()
   const cpu = process.cpuUsage()
+  const start = 'When the process started counting, in seconds since 1970.'
+  const system = 'Processor time of the kernel for the process.'
+  const lags = (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, (lag?.[stat] ?? 0) / 1000] as const)
   return [
     renderGauge('tieline_info', 'The version that runs.', [[{ version, node: process.version }, 1]]),
-    renderGauge('process_start_time_seconds', 'When the process started counting, in seconds since 1970.', [
-      [{}, startedAt / 1000],
-    ]),
-    renderGauge('process_resident_memory_bytes', 'Resident memory.', [[{}, memory.rss]]),
-    renderGauge('nodejs_heap_size_used_bytes', 'Heap that is in use.', [[{}, memory.heapUsed]]),
-    renderGauge('nodejs_heap_size_total_bytes', 'Heap that is taken.', [[{}, memory.heapTotal]]),
-    renderGauge('nodejs_external_memory_bytes', 'Memory outside of the heap.', [[{}, memory.external]]),
-    renderGauge(
-      'process_cpu_user_seconds_total',
-      'Processor time of the process.',
-      [[{}, cpu.user / 1e6]],
-      'counter',
-    ),
-    renderGauge(
-      'process_cpu_system_seconds_total',
-      'Processor time of the kernel for the process.',
-      [[{}, cpu.system / 1e6]],
-      'counter',
-    ),
-    renderGauge(
-      'process_cpu_seconds_total',
-      'Processor time of both.',
-      [[{}, (cpu.user + cpu.system) / 1e6]],
-      'counter',
-    ),
-    ...(lag === null
-      ? []
-      : [
-          renderGauge(
-            'nodejs_eventloop_lag_seconds',
-            'How late the event loop was since the last look.',
-            (['mean', 'p99', 'max'] as const).map((stat) => [{ stat }, lag[stat] / 1000]),
-          ),
-        ]),
+    renderGauge('process_start_time_seconds', start, startedAt / 1000),
+    renderGauge('process_resident_memory_bytes', 'Resident memory.', rss),
+    renderGauge('nodejs_heap_size_used_bytes', 'Heap that is in use.', heapUsed),
+    renderGauge('nodejs_heap_size_total_bytes', 'Heap that is taken.', heapTotal),
+    renderGauge('nodejs_external_memory_bytes', 'Memory outside of the heap.', external),
+    renderGauge('process_cpu_user_seconds_total', 'Processor time of the process.', cpu.user / 1e6),
+    renderGauge('process_cpu_system_seconds_total', system, cpu.system / 1e6),
+    renderGauge('process_cpu_seconds_total', 'Processor time of both.', (cpu.user + cpu.system) / 1e6),
+    lag === null
+      ? ''
+      : renderGauge('nodejs_eventloop_lag_seconds', 'How late the event loop was since the last look.', lags),
   ].join('')
 }

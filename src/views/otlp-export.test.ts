@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { collector, type Collector } from '../../test/kits/collector.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import { otlpExport, type OtlpExport } from './otlp-export.ts'
@@ -95,107 +95,105 @@ test('spans are gathered, then sent in batches, and arrive as they are', async (
   expect(mine.dropped()).toBe(0)
 })
 
-describe('a collector that fails', () => {
-  test('is asked again after longer and longer pauses, and then gets everything', async () => {
-    const { out: mine, clock } = exporter()
-    out.answers.push(
-      { status: 503 },
-      { status: 502 },
-      { status: 429, headers: { 'retry-after': '7' } },
-      { status: 504 },
-    )
-    mine.add(spans(2))
-    await out.received(5)
-    await mine.close()
-    const [, first = 0, second = 0, third = 0, fourth = 0] = clock.slept
-    expect([
-      first > 700 && first <= 1000,
-      second > 1400 && second <= 2000,
-      third,
-      fourth > 5600 && fourth <= 8000,
-    ]).toEqual([true, true, 7000, true])
-    expect([out.spans.length, mine.dropped()]).toEqual([2, 0])
-  })
+test('a collector that fails is asked again after longer and longer pauses, and then gets everything', async () => {
+  const { out: mine, clock } = exporter()
+  out.answers.push(
+    { status: 503 },
+    { status: 502 },
+    { status: 429, headers: { 'retry-after': '7' } },
+    { status: 504 },
+  )
+  mine.add(spans(2))
+  await out.received(5)
+  await mine.close()
+  const [, first = 0, second = 0, third = 0, fourth = 0] = clock.slept
+  expect([
+    first > 700 && first <= 1000,
+    second > 1400 && second <= 2000,
+    third,
+    fourth > 5600 && fourth <= 8000,
+  ]).toEqual([true, true, 7000, true])
+  expect([out.spans.length, mine.dropped()]).toEqual([2, 0])
+})
 
-  test('is given up after five tries, with one warning a minute', async () => {
-    const { out: mine, warnings } = exporter()
-    out.answers.push(...Array.from({ length: 10 }, () => ({ status: 503 })))
-    mine.add(spans(2))
-    await out.received(5)
-    mine.add(spans(2))
-    await out.received(10)
-    await mine.close()
-    expect(mine.dropped()).toBe(4)
-    expect(warnings.map((text) => text.replace(/:\d+ answered/, ':<port> answered'))).toEqual([
-      'telemetry: 2 spans were not exported so far: the collector at 127.0.0.1:<port> answered 503. ' +
-        'Nothing else is affected.',
-    ])
-  })
+test('a collector that fails is given up after five tries, with one warning a minute', async () => {
+  const { out: mine, warnings } = exporter()
+  out.answers.push(...Array.from({ length: 10 }, () => ({ status: 503 })))
+  mine.add(spans(2))
+  await out.received(5)
+  mine.add(spans(2))
+  await out.received(10)
+  await mine.close()
+  expect(mine.dropped()).toBe(4)
+  expect(warnings.map((text) => text.replace(/:\d+ answered/, ':<port> answered'))).toEqual([
+    'telemetry: 2 spans were not exported so far: the collector at 127.0.0.1:<port> answered 503. ' +
+      'Nothing else is affected.',
+  ])
+})
 
-  test('and says that the request is wrong is not asked again', async () => {
-    const { out: mine } = exporter()
-    out.answers.push({ status: 400 })
-    mine.add(spans(1))
-    while (mine.dropped() === 0 && out.requests.length < 2)
-      await new Promise((resolve) => setImmediate(resolve))
-    await mine.close()
-    expect([out.requests.length, mine.dropped()]).toEqual([1, 1])
-  })
+test('a collector that fails and says that the request is wrong is not asked again', async () => {
+  const { out: mine } = exporter()
+  out.answers.push({ status: 400 })
+  mine.add(spans(1))
+  while (mine.dropped() === 0 && out.requests.length < 2)
+    await new Promise((resolve) => setImmediate(resolve))
+  await mine.close()
+  expect([out.requests.length, mine.dropped()]).toEqual([1, 1])
+})
 
-  test('by taking only a part is believed, and not asked again', async () => {
-    const { out: mine, warnings } = exporter()
-    out.answers.push({ status: 200, body: { partialSuccess: { rejectedSpans: '1', errorMessage: 'no' } } })
-    mine.add(spans(3))
-    await out.received(1)
-    await mine.close()
-    expect([out.requests.length, mine.dropped(), warnings.length]).toEqual([1, 1, 1])
-  })
+test('a collector that fails by taking only a part is believed, and not asked again', async () => {
+  const { out: mine, warnings } = exporter()
+  out.answers.push({ status: 200, body: { partialSuccess: { rejectedSpans: '1', errorMessage: 'no' } } })
+  mine.add(spans(3))
+  await out.received(1)
+  await mine.close()
+  expect([out.requests.length, mine.dropped(), warnings.length]).toEqual([1, 1, 1])
+})
 
-  test('by being gone costs spans and nothing else', async () => {
-    const gone = await collector()
-    await gone.close()
-    const { out: mine, warnings } = exporter({}, gone.url)
-    mine.add(spans(1))
-    await mine.close()
-    expect(mine.dropped()).toBe(1)
-    expect(warnings[0]).toContain('cannot be reached')
-  })
+test('a collector that fails by being gone costs spans and nothing else', async () => {
+  const gone = await collector()
+  await gone.close()
+  const { out: mine, warnings } = exporter({}, gone.url)
+  mine.add(spans(1))
+  await mine.close()
+  expect(mine.dropped()).toBe(1)
+  expect(warnings[0]).toContain('cannot be reached')
+})
 
-  test('by sending elsewhere is not followed', async () => {
-    const { out: mine } = exporter()
-    out.answers.push({ status: 302, headers: { location: `${out.url}/elsewhere` } })
-    mine.add(spans(1))
-    await out.received(1)
-    await mine.close()
-    expect(out.requests.some(({ path }) => path === '/elsewhere')).toBe(false)
-  })
+test('a collector that fails by sending elsewhere is not followed', async () => {
+  const { out: mine } = exporter()
+  out.answers.push({ status: 302, headers: { location: `${out.url}/elsewhere` } })
+  mine.add(spans(1))
+  await out.received(1)
+  await mine.close()
+  expect(out.requests.some(({ path }) => path === '/elsewhere')).toBe(false)
+})
 
-  test('by not answering holds up neither the next spans nor the end', async () => {
-    const { out: mine, clock } = exporter({
-      OTEL_BSP_MAX_QUEUE_SIZE: '5',
-      OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5',
-    })
-    out.answers.push('hang', 'hang', 'hang')
-    mine.add(spans(5))
-    await out.received(1)
-    for (let n = 0; n < 100; n += 1) mine.add(spans(3))
-    expect(mine.dropped()).toBe(295)
-    const closed = mine.close()
-    clock.expire()
-    await closed
-    expect(mine.dropped()).toBe(305)
+test('a collector that fails by not answering holds up neither the next spans nor the end', async () => {
+  const { out: mine, clock } = exporter({
+    OTEL_BSP_MAX_QUEUE_SIZE: '5',
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '5',
   })
+  out.answers.push('hang', 'hang', 'hang')
+  mine.add(spans(5))
+  await out.received(1)
+  for (let n = 0; n < 100; n += 1) mine.add(spans(3))
+  expect(mine.dropped()).toBe(295)
+  const closed = mine.close()
+  clock.expire()
+  await closed
+  expect(mine.dropped()).toBe(305)
+})
 
-  test('by not answering in time is asked again', async () => {
-    const { out: mine, clock } = exporter()
-    out.answers.push('hang')
-    mine.add(spans(1))
-    await out.received(1)
-    clock.expire()
-    await out.received(2)
-    await mine.close()
-    expect([out.spans.length, mine.dropped()]).toEqual([1, 0])
-  })
+test('a collector that fails by not answering in time is asked again', async () => {
+  const { out: mine, clock } = exporter()
+  out.answers.push('hang')
+  mine.add(spans(1))
+  await out.received(1)
+  clock.expire()
+  await out.received(2)
+  await mine.close()
+  expect([out.spans.length, mine.dropped()]).toEqual([1, 0])
 })
 
 test('nothing is taken after the end', async () => {

@@ -1,15 +1,11 @@
 /** Counters, gauges and histograms in the text format of Prometheus (version 0.0.4). */
 
-export const prometheusType = 'text/plain; version=0.0.4; charset=utf-8'
+type Labels = Readonly<Record<string, string>>
+type Metric = { text(): string }
+type Counter = Metric & { add(labels: Labels, by?: number): void }
+type Histogram = Metric & { observe(labels: Labels, value: number): void }
 
-export type Labels = Readonly<Record<string, string>>
-export type Metric = { text(): string }
-export type Counter = Metric & { add(labels: Labels, by?: number): void; get(labels: Labels): number }
-export type Histogram = Metric & { observe(labels: Labels, value: number): void }
-
-/**
- * R11: further label sets are dropped. Bound names that others choose before you use them as labels.
- */
+/** R11: further label sets are dropped. Bound names that others choose before you use them as labels. */
 const seriesMax = 5000
 
 const escapeLabel = (value: string): string =>
@@ -18,10 +14,7 @@ const renderLabels = (labels: Labels): string => {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
-/**
- * Identifies a series within one metric, where all series have the same labels. Counting happens with every
- * event, so escaping waits until the metrics are read.
- */
+/** Identifies a series of one metric. Escaping waits until the metrics are read. */
 const makeKey = (labels: Labels): string => {
   let key = ''
   for (const name in labels) key += `${labels[name]}\n`
@@ -32,6 +25,9 @@ const renderNumber = (value: number): string =>
 const renderHead = (name: string, help: string, type: string): string =>
   `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`
 
+const renderValue = (name: string, labels: Labels, value: number): string =>
+  `${name}${renderLabels(labels)} ${renderNumber(value)}\n`
+
 export function counter(name: string, help: string): Counter {
   const series = new Map<string, { labels: Labels; value: number }>()
   return {
@@ -41,12 +37,9 @@ export function counter(name: string, help: string): Counter {
       if (known !== undefined) known.value += by
       else if (series.size < seriesMax) series.set(key, { labels, value: by })
     },
-    get: (labels) => series.get(makeKey(labels))?.value ?? 0,
     text: () =>
       renderHead(name, help, 'counter') +
-      [...series.values()]
-        .map(({ labels, value }) => `${name}${renderLabels(labels)} ${renderNumber(value)}\n`)
-        .join(''),
+      Array.from(series.values(), ({ labels, value }) => renderValue(name, labels, value)).join(''),
   }
 }
 
@@ -79,27 +72,29 @@ function renderBuckets(
   bounds: readonly number[],
 ): string {
   let below = 0
-  const lines = bounds.map(
-    (bound, index) =>
-      `${name}_bucket${renderLabels({ ...labels, le: renderNumber(bound) })} ${(below += counts[index] ?? 0)}\n`,
-  )
+  const lines = bounds.map((bound, index) => {
+    below += counts[index] ?? 0
+    return renderValue(`${name}_bucket`, { ...labels, le: renderNumber(bound) }, below)
+  })
   return [
     ...lines,
-    `${name}_bucket${renderLabels({ ...labels, le: '+Inf' })} ${count}\n`,
-    `${name}_sum${renderLabels(labels)} ${renderNumber(sum)}\n`,
-    `${name}_count${renderLabels(labels)} ${count}\n`,
+    renderValue(`${name}_bucket`, { ...labels, le: '+Inf' }, count),
+    renderValue(`${name}_sum`, labels, sum),
+    renderValue(`${name}_count`, labels, count),
   ].join('')
 }
 
-/** One value as it is now. */
+/** A value as it is now, or one for each set of labels. */
 export const renderGauge = (
   name: string,
   help: string,
-  values: readonly (readonly [Labels, number])[],
-  type: 'gauge' | 'counter' = 'gauge',
+  values: number | readonly (readonly [Labels, number])[],
 ): string =>
-  renderHead(name, help, type) +
-  values.map(([labels, value]) => `${name}${renderLabels(labels)} ${renderNumber(value)}\n`).join('')
+  // Prometheus wants this ending on counters, and on nothing else.
+  renderHead(name, help, name.endsWith('_total') ? 'counter' : 'gauge') +
+  (typeof values === 'number'
+    ? renderValue(name, {}, values)
+    : values.map(([labels, value]) => renderValue(name, labels, value)).join(''))
 
 /** Keeps names apart up to a number of them; all later ones are "other". */
 export function boundedNames(namesMax: number): (name: string) => string {

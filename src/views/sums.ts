@@ -1,42 +1,11 @@
 /** What many events add up to: a piece of time, or all of it. Sums of two pieces can be added. */
 import type { Outcome } from '../model/event.ts'
 import type { Millis } from '../model/id.ts'
+import type { Latency, Numbers, TokenAmounts } from '../wire/server.ts'
 
-export type Amounts = {
-  input: number
-  output: number
-  /** Some of it was counted by us, because the provider gave no numbers. */
-  estimated: boolean
-}
-/**
- * How long something took: the quantiles are the upper bounds of the class they fall into, which is a quarter
- * wide at most; `maxMs` is exact.
- */
-export type Latency = {
-  count: number
-  medianMs: number
-  p95Ms: number
-  maxMs: number
-  sumMs: number
-  histogram: { toMs: number; count: number }[]
-}
-export type AgentSums = {
-  name: string
-  outcomes: Partial<Record<Outcome, number>>
-  tokens: Amounts
-  latency: Latency | null
-}
-export type Sums = {
-  requests: number
-  turns: number
-  calls: number
-  refused: number
-  tokens: Amounts
-  agents: AgentSums[]
-  models: ({ name: string } & Amounts)[]
-  /** Tokens that calls passed on, against all that their callers' conversations held then. */
-  context: { calls: number; passed: number; history: number }
-}
+type Amounts = TokenAmounts
+type AgentSums = Numbers['agents'][number]
+export type Sums = Omit<Numbers, 'complete' | 'upTo' | 'end' | 'from' | 'columns'>
 
 type Times = { classes: Map<number, number>; count: number; max: Millis; sum: number }
 type OfAgent = { outcomes: Map<Outcome, number>; tokens: Amounts; times: Times }
@@ -80,18 +49,17 @@ export class RunningSums {
   }
 
   addTime(agent: string, ms: Millis): void {
-    const { times } = this.#agent(agent)
-    const index = findClass(ms)
-    times.classes.set(index, (times.classes.get(index) ?? 0) + 1)
-    times.count += 1
-    times.sum += ms
-    times.max = Math.max(times.max, ms)
+    addTimes(this.#agent(agent).times, { classes: [[findClass(ms), 1]], count: 1, sum: ms, max: ms })
+  }
+
+  #model(name: string): Amounts {
+    const known = this.#models.get(name) ?? noTokens()
+    this.#models.set(name, known)
+    return known
   }
 
   addTokens(agent: string, model: string, usage: Amounts): void {
-    const ofModel = this.#models.get(model) ?? noTokens()
-    this.#models.set(model, ofModel)
-    for (const sum of [this.#tokens, this.#agent(agent).tokens, ofModel]) addTo(sum, usage)
+    for (const sum of [this.#tokens, this.#agent(agent).tokens, this.#model(model)]) addTo(sum, usage)
   }
 
   addContext(passed: number, history: number, calls = 1): void {
@@ -108,20 +76,12 @@ export class RunningSums {
     this.refused += other.refused
     this.addContext(other.context.passed, other.context.history, other.context.calls)
     addTo(this.#tokens, other.#tokens)
-    for (const [name, usage] of other.#models) {
-      const known = this.#models.get(name) ?? noTokens()
-      this.#models.set(name, known)
-      addTo(known, usage)
-    }
+    for (const [name, usage] of other.#models) addTo(this.#model(name), usage)
     for (const [name, { outcomes, tokens, times }] of other.#agents) {
       const own = this.#agent(name)
       for (const [outcome, count] of outcomes) this.addOutcome(name, outcome, count)
       addTo(own.tokens, tokens)
-      for (const [index, count] of times.classes)
-        own.times.classes.set(index, (own.times.classes.get(index) ?? 0) + count)
-      own.times.count += times.count
-      own.times.sum += times.sum
-      own.times.max = Math.max(own.times.max, times.max)
+      addTimes(own.times, times)
     }
   }
 
@@ -157,6 +117,14 @@ function addTo(sum: Amounts, { input, output, estimated }: Amounts): void {
   sum.estimated ||= estimated
 }
 
+function addTimes(sum: Times, more: Omit<Times, 'classes'> & { classes: Iterable<[number, number]> }): void {
+  for (const [index, count] of more.classes) sum.classes.set(index, (sum.classes.get(index) ?? 0) + count)
+  sum.count += more.count
+  sum.sum += more.sum
+  sum.max = Math.max(sum.max, more.max)
+}
+
+/** Quantiles are the upper bounds of the class they fall into, a quarter wide at most; `maxMs` is exact. */
 function summarizeLatency({ classes, count, max, sum }: Times): Latency | null {
   if (count === 0) return null
   const sorted = [...classes].sort(([a], [b]) => a - b)

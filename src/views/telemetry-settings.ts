@@ -1,6 +1,4 @@
-/**
- * Settings from the standard OpenTelemetry variables. Without an endpoint nothing leaves the machine.
- */
+/** Settings from the OpenTelemetry variables. Without an endpoint nothing leaves the machine. */
 import type { Sampling } from '../model/trace.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>

@@ -157,10 +157,7 @@ function placeBelow(turn: TurnId, flow: FlowId, parent: OpenTurn | undefined, sa
   return { traceId, parentId: turnSpanId(turn), remoteParent: false, sampled }
 }
 
-/**
- * A result waits for the turn's next commit, so a model's answer has ended at the latest when what it asked
- * for began.
- */
+/** A result waits for the next commit, so a model's answer ended at the latest when its first tool began. */
 function findEnd(event: EventOf<'step.ended'>, at: Millis, ahead: LookAhead): Millis {
   if (event.kind !== 'model') return at
   const next = ahead().find(

@@ -1,6 +1,4 @@
-/**
- * Traces as a view of the log: events in, spans out to the collector that the environment names, if any.
- */
+/** Traces as a view of the log: events in, spans out to the collector that the environment names. */
 import type { Agent } from '../model/agent.ts'
 import type { StoredEvent } from '../model/event.ts'
 import { createMasker } from '../model/mask-secrets.ts'

@@ -7,24 +7,17 @@ import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { toTurnId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
-import type { Store } from '../runtime/kernel/store-port.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
+import type { Store } from '../runtime/kernel/store-port.ts'
+import type { Numbers } from '../wire/server.ts'
 import { boundedMap } from './bounded-map.ts'
 import { namelessCodes } from './metrics.ts'
 import { boundedNames } from './prometheus-text.ts'
 import { RunningSums, type Sums } from './sums.ts'
 
-export type Column = { from: Millis; widthMs: Millis; calls: number; refused: number; tokens: number }
-export type Totals = Sums & {
-  /** False while older events are still being counted. */
-  complete: boolean
-  /** How far the log was counted, and where it ends. */
-  upTo: number
-  end: number
-  /** Of the first event that is counted here; null where none is. */
-  from: Millis | null
-  columns: Column[]
-}
+type Column = Numbers['columns'][number]
+/** `upTo` is how far the log was counted, `end` where it ends. */
+export type Totals = Sums & Pick<Numbers, 'complete' | 'from' | 'columns'> & { upTo: number; end: number }
 
 export type TotalsView = {
   /** Since a time, by the minute and at most a day ago; null is all. */
@@ -34,7 +27,7 @@ export type TotalsView = {
   close(): void
 }
 
-export type TotalsDeps = {
+type TotalsDeps = {
   clock: Clock
   store: Pick<Store, 'read' | 'lastSeq'>
   log: Pick<LogDesk, 'follow'>
@@ -45,7 +38,7 @@ export type TotalsDeps = {
 const namesMax = 200
 const openMax = 20_000
 const minuteMs = 60_000
-export const minutesMax = 24 * 60
+const minutesMax = 24 * 60
 const columnsMax = 48
 const agesMax = 96
 /** So much at a time: about a millisecond of work, and several of rest. */
@@ -80,12 +73,10 @@ class LogTotals implements TotalsView {
     }
     if (since === null)
       return { ...this.#all.read(), ...place, from: this.#from, columns: this.#ages.columns() }
-    const sums = new RunningSums()
     const first = Math.floor(since / minuteMs) * minuteMs
     const minutes = [...this.#minutes].filter(([at]) => at >= first)
-    for (const [, minute] of minutes) sums.add(minute)
     return {
-      ...sums.read(),
+      ...addAll(minutes.map(([, minute]) => minute)).read(),
       ...place,
       from: minutes.length === 0 ? null : Math.min(...minutes.map(([at]) => at)),
       columns: makeColumns(minutes, first, this.#deps.clock.now()),
@@ -179,7 +170,10 @@ class Ages {
   #index = (time: Millis): number => Math.max(0, Math.floor((time - (this.#first ?? time)) / this.#width))
 
   columns = (): Column[] =>
-    this.#ages.map((sums, index) => makeColumn(sums, (this.#first ?? 0) + index * this.#width, this.#width))
+    this.#ages.map(({ calls, refused, tokens }, index) => {
+      const from = (this.#first ?? 0) + index * this.#width
+      return { from, widthMs: this.#width, calls, refused, tokens }
+    })
 }
 
 function addAll(parts: readonly RunningSums[]): RunningSums {
@@ -187,14 +181,6 @@ function addAll(parts: readonly RunningSums[]): RunningSums {
   for (const part of parts) sums.add(part)
   return sums
 }
-
-const makeColumn = ({ calls, refused, tokens }: RunningSums, from: Millis, widthMs: Millis): Column => ({
-  from,
-  widthMs,
-  calls,
-  refused,
-  tokens,
-})
 
 function makeColumns(
   minutes: readonly (readonly [Millis, RunningSums])[],
@@ -208,11 +194,9 @@ function makeColumns(
   )
   for (const [at, { calls, refused, tokens }] of minutes) {
     const column = columns[Math.min(columns.length - 1, Math.floor((at - first) / widthMs))] as Column
-    Object.assign(column, {
-      calls: column.calls + calls,
-      refused: column.refused + refused,
-      tokens: column.tokens + tokens,
-    })
+    column.calls += calls
+    column.refused += refused
+    column.tokens += tokens
   }
   return columns
 }

@@ -4,6 +4,9 @@ import { fullAuthority } from '../../src/model/authority.ts'
 import type { OpenRequest, OpenWorld } from '../../src/model/call.ts'
 import type { OpenFacts, SessionRow, TurnRow } from '../../src/model/facts.ts'
 import { limitsDefault } from '../../src/model/limits.ts'
+import { openCall, type OpenDecision } from '../../src/model/call.ts'
+import type { Grant } from '../../src/model/event.ts'
+import { isRefusal, type Refusal, type RefusalCode } from '../../src/model/refusal.ts'
 
 export type Case = { request: OpenRequest; facts: OpenFacts; world: OpenWorld }
 
@@ -83,7 +86,6 @@ export function permitted(): Case {
       context: { tokens: 100 },
     },
     facts: {
-      known: false,
       caller: { turn: turnRow(), session: sessionRow() },
       openCalls: 9,
       descendants: 99,
@@ -125,3 +127,18 @@ export const withAgent = (one: Case, more: Partial<Agent>): Case => ({
   ...one,
   world: { ...one.world, callerAgent: { ...one.world.callerAgent, ...more } },
 })
+
+export const decide = ({ request, facts, world }: Case): OpenDecision => openCall(request, facts, world)
+export const codeOf = (decision: OpenDecision): RefusalCode | 'granted' =>
+  isRefusal(decision) ? decision.code : 'granted'
+
+export function granted(one: Case): { grant: Grant; deadline: number } {
+  const decision = decide(one)
+  if (isRefusal(decision)) throw new Error(`refused: ${JSON.stringify(decision)}`)
+  return decision
+}
+export function refusal(one: Case): Refusal {
+  const decision = decide(one)
+  if (!isRefusal(decision)) throw new Error('granted')
+  return decision
+}

@@ -27,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   runtime: ['model', 'wire'],
   store: [
     'src/runtime/kernel/ports.ts',
+    'src/runtime/kernel/store-port.ts',
     'src/runtime/kernel/lists-port.ts',
     'src/runtime/kernel/store-health.ts',
     'model',
@@ -37,6 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   server: ['runtime', 'model', 'wire', 'src/own-files.ts'],
   views: [
     'src/runtime/kernel/ports.ts',
+    'src/runtime/kernel/store-port.ts',
     'src/runtime/desk/desk.ts',
     'src/runtime/desk/log.ts',
     'src/runtime/desk/mail.ts',
@@ -85,6 +87,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/adapters/scripted/run-function.ts',
     'src/adapters/scripted/script.ts',
     'src/runtime/kernel/ports.ts',
+    'src/runtime/kernel/store-port.ts',
     'src/tools/answer.ts',
   ],
   'src/line.ts': ['model', 'wire', 'runtime', 'src/define.ts'],

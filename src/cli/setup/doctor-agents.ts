@@ -50,9 +50,9 @@ export function checkKeys({ config: { providers } }: Place, env: Env): Finding[]
 /** Finds what otherwise shows only at the start, such as wrong tools. Nothing is run or written. */
 export async function checkAgents({ file, config }: Place, env: Env): Promise<Finding[]> {
   if (file === null) return []
-  const { tieline } = await import('../../tieline.ts')
+  const { openLine } = await import('../../open-line.ts')
   try {
-    await (await tieline({ config: file, dataDir: ':memory:', onWarning: () => undefined })).close()
+    await (await openLine({ config: file, dataDir: ':memory:', onWarning: () => undefined })).close()
   } catch (error) {
     return [problem('agents', describeError(error), 'Correct this in the configuration.')]
   }

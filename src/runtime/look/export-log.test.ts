@@ -3,12 +3,12 @@ import { flowOf, replayed } from '../../../test/kits/replay.ts'
 import { valueOf, world, type World } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
-import { transactionsOf } from '../../store/transactions.ts'
+import { readTransactions } from '../../store/log-row.ts'
 import { viewsEqual } from '../../store/rebuild.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './export-log.ts'
 
 const exported = (w: World, id: string | null, env: Record<string, string> = {}) =>
-  exportLog(w.store, transactionsOf(w.store.db), { id, version: '1.2.3', env })
+  exportLog(w.store, readTransactions(w.store.db), { id, version: '1.2.3', env })
 
 async function imported(text: string, store?: SqliteStore): Promise<SqliteStore> {
   let at = 0

@@ -6,7 +6,7 @@ import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import type { SessionId } from '../../model/id.ts'
 import { rebuild, viewsEqual } from '../../store/rebuild.ts'
 import { sqliteStore } from '../../store/sqlite.ts'
-import { transactionsOf } from '../../store/transactions.ts'
+import { readTransactions } from '../../store/log-row.ts'
 import { exportLog, importLog, readExport } from '../look/export-log.ts'
 
 async function night() {
@@ -59,7 +59,11 @@ test('R10: every turn with mail replays equal: accepting, taking, forking, expan
 
 test('a fork is exported with what it shares, and replays from the file', async () => {
   const { w, forked } = await night()
-  const { text } = await exportLog(w.store, transactionsOf(w.store.db), { id: forked, version: '0', env: {} })
+  const { text } = await exportLog(w.store, readTransactions(w.store.db), {
+    id: forked,
+    version: '0',
+    env: {},
+  })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
   await importLog(readExport(text), {

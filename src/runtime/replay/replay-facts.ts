@@ -3,7 +3,7 @@
  * decision about a call stood on.
  */
 import type { Agent } from '../../model/agent.ts'
-import { deadlinePassed } from '../../model/call.ts'
+import { deadlinePassed } from '../../model/hop.ts'
 import type { Entry } from '../../model/context.ts'
 import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
@@ -153,7 +153,6 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
         }
   const rate = refusal?.code === 'rate_limited' ? refusal : null
   return {
-    known: false,
     caller: {
       turn: {
         ...row,

@@ -10,24 +10,23 @@
  */
 import { externalAgent } from '../../model/agent.ts'
 import { fullAuthority } from '../../model/authority.ts'
-import type { EventOf, ToolAsk } from '../../model/event.ts'
+import type { ToolAsk } from '../../model/event.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { type FlowId, type SessionId, type TurnId, callsBelow } from '../../model/id.ts'
 import { type Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { countGently } from '../../model/text.ts'
 import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
-import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
 import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
-import { turnEnding } from '../turns/turn-ending.ts'
 import { createSession } from './sessions.ts'
 import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 import { type Client } from './actor.ts'
-import { answerAgain } from './retried-turn.ts'
+import { answerAgain } from './client-answer.ts'
+import { untilGone, describeAsk, endOfTurn } from './client-answer.ts'
 
 export type ToolUse = {
   /** Aborts when the client has gone: what it asked for is cancelled. */
@@ -129,37 +128,6 @@ export async function inOwnTurn(
 }
 
 /**
- * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
- */
-export async function untilGone<T>(
-  runtime: Runtime,
-  turn: TurnId,
-  signal: AbortSignal,
-  answer: Promise<T>,
-): Promise<T> {
-  let waits = true
-  runtime.attached.set(turn, (runtime.attached.get(turn) ?? 0) + 1)
-  const detach = (): number => {
-    const left = waits ? (runtime.attached.get(turn) ?? 1) - 1 : 1
-    waits = false
-    if (left > 0) runtime.attached.set(turn, left)
-    else runtime.attached.delete(turn)
-    return left
-  }
-  const cancelTurn = (): void => {
-    if (detach() === 0) void cancel(runtime, turn, 'cancelled', 'the client went away').catch(runtime.report)
-  }
-  if (signal.aborted) cancelTurn()
-  else signal.addEventListener('abort', cancelTurn, { once: true })
-  try {
-    return await answer
-  } finally {
-    signal.removeEventListener('abort', cancelTurn)
-    if (waits) detach()
-  }
-}
-
-/**
  * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
  * again.
  */
@@ -222,30 +190,3 @@ async function open(
   if (opened !== 'known') runtime.clients.set(turn, driver)
   return opened
 }
-
-/** What the client asked for, short, for people. */
-export function describeAsk({ tool, input }: ToolAsk): string {
-  const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
-  const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
-  const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
-  const whom = typeof target === 'string' && target !== '' ? ` ${target}` : ''
-  const what = typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''
-  return `${tool}${whom}${what}`
-}
-
-/** R2: the first try is answered when the turn's end is durable. */
-export async function endOfTurn(
-  runtime: Runtime,
-  turn: TurnId,
-  said: () => ToolAnswer | null,
-): Promise<ToolAnswer> {
-  const ended = await turnEnding(runtime, turn)
-  return ended.outcome === 'completed'
-    ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
-    : stoppedAnswer(ended)
-}
-
-const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer => ({
-  ok: false,
-  value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
-})

@@ -116,7 +116,7 @@ test('deleting a session cancels and archives its children; an idle one is broug
 })
 
 test('a spawned session without use is put away after 24 hours, not before; a message brings it back', async () => {
-  const { archiveIdle } = await import('../sessions/sessions.ts')
+  const { archiveIdle } = await import('./sessions.ts')
   const w = await world({
     agents: {
       planner: {

@@ -9,7 +9,7 @@ import type { Tool, ToolAnswer } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
 import { flush, type Running } from '../kernel/running.ts'
 import { traceparentFor } from './trace.ts'
-import { occurrence } from './steps.ts'
+import { runToolOutside, runTool } from './run-tool.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
   ok: false,
@@ -190,4 +190,13 @@ async function attempt(
       },
     }
   }
+}
+/**
+ * Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however
+ * they end.
+ */
+export function occurrence(running: Running, key: string): string {
+  const before = running.begun.get(key) ?? 0
+  running.begun.set(key, before + 1)
+  return before === 0 ? key : `${key}#${before + 1}`
 }

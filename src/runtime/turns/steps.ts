@@ -14,6 +14,7 @@ import type { Steps } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
 import { flush, type Running } from '../kernel/running.ts'
 import { runToolOutside, runTool } from './run-tool.ts'
+import { occurrence } from './run-tool.ts'
 
 export function createSteps(runtime: Runtime, running: Running): Steps {
   return {
@@ -71,16 +72,6 @@ async function runStep<T extends Json>(
   if (kind !== 'tool') running.answerBuffered = true
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
-}
-
-/**
- * Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however
- * they end.
- */
-export function occurrence(running: Running, key: string): string {
-  const before = running.begun.get(key) ?? 0
-  running.begun.set(key, before + 1)
-  return before === 0 ? key : `${key}#${before + 1}`
 }
 
 /** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */

@@ -1,4 +1,4 @@
-/** A client that asks again with the same id gets the answer of its first try. */
+/** How the turn of a client answers: the first try when its end is durable, and a retry with the same id alike. */
 import type { EventOf, ToolAsk } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { type TurnId } from '../../model/id.ts'
@@ -7,7 +7,9 @@ import { type Refusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
-import { untilGone, describeAsk, endOfTurn } from './client-turn.ts'
+import { cancel } from '../turns/ending.ts'
+import { turnEnding } from '../turns/turn-ending.ts'
+import { answerAgain } from './client-answer.ts'
 
 /**
  * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
@@ -69,3 +71,60 @@ async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Prom
     },
   }
 }
+/**
+ * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
+ */
+export async function untilGone<T>(
+  runtime: Runtime,
+  turn: TurnId,
+  signal: AbortSignal,
+  answer: Promise<T>,
+): Promise<T> {
+  let waits = true
+  runtime.attached.set(turn, (runtime.attached.get(turn) ?? 0) + 1)
+  const detach = (): number => {
+    const left = waits ? (runtime.attached.get(turn) ?? 1) - 1 : 1
+    waits = false
+    if (left > 0) runtime.attached.set(turn, left)
+    else runtime.attached.delete(turn)
+    return left
+  }
+  const cancelTurn = (): void => {
+    if (detach() === 0) void cancel(runtime, turn, 'cancelled', 'the client went away').catch(runtime.report)
+  }
+  if (signal.aborted) cancelTurn()
+  else signal.addEventListener('abort', cancelTurn, { once: true })
+  try {
+    return await answer
+  } finally {
+    signal.removeEventListener('abort', cancelTurn)
+    if (waits) detach()
+  }
+}
+
+/** What the client asked for, short, for people. */
+export function describeAsk({ tool, input }: ToolAsk): string {
+  const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
+  const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
+  const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
+  const whom = typeof target === 'string' && target !== '' ? ` ${target}` : ''
+  const what = typeof said === 'string' && said !== '' ? `: ${said.slice(0, 500).toWellFormed()}` : ''
+  return `${tool}${whom}${what}`
+}
+
+/** R2: the first try is answered when the turn's end is durable. */
+export async function endOfTurn(
+  runtime: Runtime,
+  turn: TurnId,
+  said: () => ToolAnswer | null,
+): Promise<ToolAnswer> {
+  const ended = await turnEnding(runtime, turn)
+  return ended.outcome === 'completed'
+    ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
+    : stoppedAnswer(ended)
+}
+
+const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer => ({
+  ok: false,
+  value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
+})
