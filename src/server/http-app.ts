@@ -20,7 +20,6 @@ import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
-import { createApp, mount, socketRoute } from './http-app.ts'
 
 const headerBytesMax = 16 * 1024
 

@@ -9,7 +9,6 @@ import type { Runtime } from '../kernel/runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import { cancel } from '../turns/ending.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
-import { answerAgain } from './client-answer.ts'
 
 /**
  * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process

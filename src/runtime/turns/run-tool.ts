@@ -9,7 +9,6 @@ import type { Tool, ToolAnswer } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
 import { flush, type Running } from '../kernel/running.ts'
 import { traceparentFor } from './trace.ts'
-import { runToolOutside, runTool } from './run-tool.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
   ok: false,
