@@ -44,8 +44,9 @@ const help = `npm run bench -- [options]
 
 Parts: ${Object.keys(parts).join(', ')}
 
-A full run takes about ten minutes, half of it for the stalls. Use --only http-messages --seconds 60 to also check that p99 and
-memory stay flat over time. Progress goes to stderr. The exit status is 1 if a required figure is not met.`
+A full run takes about ten minutes, half of it for the stalls. Use --only http-messages --seconds 60 to
+also check that p99 and memory stay flat over time. Progress goes to stderr. The exit status is 1 if a
+required figure is not met.`
 
 const { values } = parseArgs({
   options: {

@@ -113,7 +113,7 @@ export type ToolRoutes = {
   trace(session: string, traced: NewTrace, once?: Once): Promise<Recorded>
 }
 
-type IfUpdatedAt = Once & { ifUpdatedAt?: string }
+export type IfUpdatedAt = Once & { ifUpdatedAt?: string }
 
 export type MailRoutes = {
   /** Oldest first; `replies`: true for replies only, false for none, by default all. */

@@ -5,6 +5,7 @@
 export {
   tielineClient,
   type ClientOptions,
+  type IfUpdatedAt,
   type MailRoutes,
   type SessionRoutes,
   type SessionsAsk,
@@ -12,7 +13,7 @@ export {
   type ToolRoutes,
 } from './client.ts'
 export type { EventsAsk, OpenSocket } from './event-stream.ts'
-export type { HostAsk, HostConnection, HostOpening, HostSession, HostTurn } from './host.ts'
+export type { HostAsk, HostConnection, HostOpening, HostSession, HostTurn, TakenSession } from './host.ts'
 export type { RunAnswer } from './host-frames.ts'
 export type {
   LettaAgent,
@@ -31,18 +32,23 @@ export type { SessionId, TurnId } from '../model/id.ts'
 export type { Json } from '../model/json.ts'
 export type { Refusal, RefusalCode } from '../model/refusal.ts'
 export type { AgentView } from '../wire/agents.ts'
-export type { CallAnswer, CallRecord, ListedCall, NewCall } from '../wire/calls.ts'
+export type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
 export type { Delta, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
-export type { MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
-export type { Question } from '../wire/questions.ts'
+export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
+export type { Answered, Question } from '../wire/questions.ts'
 export type { Health, Numbers, ServerView } from '../wire/server.ts'
 export type {
+  Archived,
+  Cancelled,
   CreatedSession,
+  ForkedSession,
+  History,
   HistoryEntry,
   NewMessage,
   NewSession,
   SentMessage,
   Session,
+  Sessions,
   SessionState,
 } from '../wire/sessions.ts'
-export type { NewTrace, ToolSpec, TracedTool } from '../wire/tools.ts'
+export type { NewTrace, Recorded, ToolSpec, TracedTool, UsedTool } from '../wire/tools.ts'
