@@ -15,10 +15,10 @@ const served = await openServer({ dataDir: mkdtempSync(join(tmpdir(), 'tieline-w
 
 const stacks: { keys: readonly string[]; stack: string }[] = []
 const { store } = served.line
-const { transact } = store
+const transact = store.transact.bind(store)
 store.transact = (keys, work) => {
   stacks.push({ keys, stack: new Error('here').stack ?? '' })
-  return transact.call(store, keys, work) as ReturnType<typeof work>
+  return transact(keys, work) as ReturnType<typeof work>
 }
 
 async function call(): Promise<void> {
