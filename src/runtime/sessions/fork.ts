@@ -1,13 +1,12 @@
 /** Forking a session without writing to it: the act behind the doors. What a fork is, is in `fork-row.ts`. */
+import { judgeOpening } from './sessions.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { badInput, type Refusal, isRefusal } from '../../model/refusal.ts'
-import { openSession } from '../../model/send.ts'
 import { toForkRow } from '../../model/fork.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Key } from '../kernel/store-port.ts'
-import { assertOurs } from '../kernel/running.ts'
-import { readWorld, type Sender } from '../mail/sender.ts'
+import { type Sender } from '../mail/sender.ts'
 import { createdEvent } from '../kernel/new-session.ts'
 
 /** So many messages back, or right after one message. */
@@ -41,21 +40,8 @@ export async function forkSession(
     if (known !== null) return known
     const { session: from } = await tx.session(ask.from)
     if (from === null) return { code: 'session_unknown', session: ask.from }
-    if (sender.kind === 'turn') {
-      const facts = await tx.send({
-        senderTurn: sender.running.row.id,
-        flow: sender.running.row.flow,
-        target: session,
-      })
-      assertOurs(facts.sender?.turn, sender.running, runtime)
-      const refusal = openSession(
-        { targetAgent: runtime.agents.get(from.agent) },
-        from.agent,
-        facts,
-        readWorld(runtime, sender, tx.now),
-      )
-      if (refusal !== null) return refusal
-    }
+    const refusal = await judgeOpening(tx, runtime, sender, session, from.agent)
+    if (refusal !== null) return refusal
     const forked = toForkRow(
       from,
       upTo === null ? (ask.back ?? 0) : from.entries - upTo,

@@ -2,6 +2,7 @@
  * The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put
  * away when nobody has used them for long.
  */
+import type { Tx } from '../kernel/store-port.ts'
 import { externalAgent } from '../../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../../model/facts.ts'
 import { cancelKey, type SessionId, type TurnId } from '../../model/id.ts'
@@ -15,6 +16,22 @@ import { readAll } from '../kernel/scope.ts'
 import { readWorld, type Sender } from '../mail/sender.ts'
 import { type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
 import { assertOurs } from '../kernel/running.ts'
+
+/** Whether a turn may open a session for an agent, by the facts of its flow; others are judged elsewhere. */
+export async function judgeOpening(
+  tx: Tx,
+  runtime: Runtime,
+  sender: Sender,
+  target: SessionId,
+  agent: string,
+): Promise<Refusal | null> {
+  if (sender.kind !== 'turn') return null
+  const { id, flow } = sender.running.row
+  const facts = await tx.send({ senderTurn: id, flow, target })
+  assertOurs(facts.sender?.turn, sender.running, runtime)
+  const targetAgent = runtime.agents.get(agent)
+  return openSession({ targetAgent }, agent, facts, readWorld(runtime, sender, tx.now))
+}
 
 /** A session without a first message. The same id again gives the session that is there. */
 export async function createSession(
@@ -38,21 +55,9 @@ export async function createSession(
       return known.agent === to.agent && known.cwd === to.cwd
         ? known
         : badInput('id', id, 'an id that no other session has')
-    if (sender.kind === 'turn') {
-      const facts = await tx.send({
-        senderTurn: sender.running.row.id,
-        flow: sender.running.row.flow,
-        target: session,
-      })
-      assertOurs(facts.sender?.turn, sender.running, runtime)
-      const refusal = openSession(
-        { targetAgent: runtime.agents.get(to.agent) },
-        to.agent,
-        facts,
-        readWorld(runtime, sender, tx.now),
-      )
-      if (refusal !== null) return refusal
-    } else if (!external && runtime.agents.get(to.agent) === undefined)
+    const refusal = await judgeOpening(tx, runtime, sender, session, to.agent)
+    if (refusal !== null) return refusal
+    if (sender.kind !== 'turn' && !external && runtime.agents.get(to.agent) === undefined)
       return agentUnknown(to.agent, runtime.agents.names())
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, { flow }))
