@@ -50,8 +50,7 @@ export function startRun(line: Line, request: SendRequest): Run {
   result.catch(() => undefined)
   return {
     accepted,
-    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result, and iterated for its
-    // events.
+    // oxlint-disable-next-line unicorn/no-thenable -- a run is awaited for its result
     then: (yes, no) => result.then(yes, no),
     catch: (no) => result.catch(no),
     finally: (done) => result.finally(done),
