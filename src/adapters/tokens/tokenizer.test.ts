@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { countTokens as reference } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, expect, test, vi } from 'vitest'
@@ -120,9 +122,25 @@ test('what is counted in slices has the count that it has at once', async () => 
   )
 })
 
-test('the tokenizer is loaded once', () => {
-  expect(loadTokenizer()).toBe(loadTokenizer())
+test('the tokenizer is loaded once', async () => {
+  expect(await loadTokenizer()).toBe(await loadTokenizer())
 })
+
+test('a count while the table is being loaded does not fail', async () => {
+  const file = new URL('./tokenizer.ts', import.meta.url).href
+  const program = `
+    const { countTokens, loadTokenizer } = await import(${JSON.stringify(file)})
+    const loading = loadTokenizer()
+    for (let round = 0; round < 200; round += 1) {
+      countTokens('one two')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await loading
+    console.log('counted')
+  `
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  expect(stdout.trim()).toBe('counted')
+}, 30_000)
 
 test('whoever counts before it was loaded gets the same count, at once', async () => {
   vi.resetModules()

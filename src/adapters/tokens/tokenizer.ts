@@ -27,22 +27,18 @@ const cachedUnitsMax = 4096
 type Encoding = typeof import('./o200k.ts')
 
 let loaded: CountTokens | undefined
-let loading: Promise<CountTokens> | undefined
-
-export function loadTokenizer(): Promise<CountTokens> {
-  return (loading ??= import('./o200k.ts').then((encoding) => (loaded ??= countWith(encoding))))
-}
 
 /**
- * Loads the table with the first text, unless somebody did so before: that takes about a tenth of a second,
- * in which nothing else is done.
+ * Loads the table with the first text: that takes about a tenth of a second, in which nothing else is done.
+ * There is one way to load it. While an `import()` of it is under way, `require` would throw.
  */
-export const countTokens: CountTokens = Object.assign(
-  (text: string) => (loaded ??= countWith(requireEncoding()))(text),
-  {
-    gently: async (text: string) => (await loadTokenizer()).gently?.(text) ?? 0,
-  },
-)
+const load = (): CountTokens => (loaded ??= countWith(requireEncoding()))
+
+export const loadTokenizer = async (): Promise<CountTokens> => load()
+
+export const countTokens: CountTokens = Object.assign((text: string) => load()(text), {
+  gently: async (text: string) => load().gently?.(text) ?? 0,
+})
 
 const requireEncoding = (): Encoding =>
   createRequire(import.meta.url)(ownFile('adapters/tokens/o200k')) as Encoding
