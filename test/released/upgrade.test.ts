@@ -26,7 +26,7 @@ test('the configuration of 0.1.0 loads without an error', async () => {
   const { config } = unpack(release)
   const loaded = await loadConfig({ file: config, cwd: '/tmp', env: {}, home: homedir() })
   expect(loaded.config.agents.map(({ name }) => name)).toEqual(['planner', 'coder', 'ping', 'pong'])
-  expect(loaded.config.limits).toMatchObject({ depthMax: 5, archiveAfterHours: 900_000 })
+  expect(loaded.config.limits).toMatchObject({ depthMax: 2, archiveAfterHours: 900_000 })
 })
 
 test('check says that the directory is whole, before the upgrade and after it', async () => {
