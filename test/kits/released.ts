@@ -1,4 +1,4 @@
-/** The data directory of a release as its killed server left it, in a scratch copy, and the present server on it. */
+/** A scratch copy of a release's data directory, as its killed server left it, and the server on it now. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

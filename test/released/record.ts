@@ -1,7 +1,7 @@
 /**
- * Records the fixture of a release with the program of that release: `node record.ts <main.ts> <directory>`. The
- * directory has `tieline.toml`, `data/token` and `data/secret`, and gets the rest. Nothing of it is recorded again
- * later, because no later program can write what the released one wrote.
+ * Records the fixture of a release with the program of that release: `node record.ts <main.ts> <directory>`.
+ * The directory has `tieline.toml`, `data/token` and `data/secret`, and gets the rest. Nothing of it is
+ * recorded again later, because no later program can write what the released one wrote.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

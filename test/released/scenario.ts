@@ -1,4 +1,4 @@
-/** Everything that a data directory of a release should have in it, done through the server's public doors. */
+/** Everything that the data directory of a release should contain, done through the server's public doors. */
 import { createAsk, waitUntil, type Ask, type Body } from './server.ts'
 
 /** The ids that requests of the fixture need. */
@@ -133,7 +133,7 @@ async function keepAgent({ user, known }: Scene): Promise<void> {
   await must(user('POST', `/v1/agents/${known.agent}/messages`, { input: 'remember me' }))
 }
 
-/** What is open when the server dies: a question, the call of a client, and a turn that waits for its call. */
+/** What is open when the server dies: a question, a client's call, and a turn that waits for its call. */
 export async function openWork(url: string, token: string, known: Known): Promise<Record<string, string>> {
   const user = createAsk(url, token)
   await must(user('POST', `/api/sessions/${known.sessions.asked}/messages`, { message: 'may I (open)' }))

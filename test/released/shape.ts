@@ -18,7 +18,7 @@ export function describeShape(value: Body, depth = 6): Shape {
   return value.length === 0 ? '[]' : { '[0]': describeShape(value[0], depth - 1) }
 }
 
-/** What `now` lacks of `before`. It may have more; and what was null once may have a value, or the reverse. */
+/** What `now` lacks of `before`. It may have more, and what was null may have a value, or the reverse. */
 export function findMissing(before: Shape, now: Shape | undefined, path = ''): string[] {
   if (before === 'null' || before === '[]' || now === 'null' || now === '[]')
     return now === undefined ? [`${path}: is gone`] : []

@@ -1,6 +1,6 @@
 /**
- * What 0.1.0 wrote and what its clients ask for still works. The directory was recorded by the released program,
- * which was killed while a question, a call of a client and a turn of an agent were open.
+ * What 0.1.0 wrote and what its clients ask for still works. The directory was recorded by the released
+ * program, which was killed while a question, a call of a client and a turn of an agent were open.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -166,8 +166,8 @@ function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
 }
 
 /**
- * In 0.1.0 the tool itself refused an `output_schema` that could not be used, and recorded its whole input. Since
- * then the call refuses it, and records what it describes of a request, in which a schema is never.
+ * In 0.1.0 the tool itself refused an `output_schema` that could not be used, and recorded its whole input.
+ * Now the call refuses it, and the description of the request that it records never has a schema.
  */
 const refusedByTool = (known: RecordedCall): known is EventOf<'call.refused'> =>
   known.type === 'call.refused' &&
