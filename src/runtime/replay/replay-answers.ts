@@ -132,26 +132,26 @@ function settleWaited(replaying: Replaying, output: Json): void {
  * ends as it did.
  */
 function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
-  const acts = (key: string, tool: string, task: string | null, asked: Json) => {
+  const reserve = async (key: string, tool: string, task: string | null, asked: Json) => {
     const known = reserveCall(replaying, key, tool, task)
-    return known === undefined
-      ? replaying.gate.stray('call', canonical(asked))
-      : Promise.resolve(createActs(callLine(replaying, known), replaying.running()))
+    if (known === undefined) return replaying.gate.stray('call', canonical(asked))
+    return { known, acts: createActs(callLine(replaying, known), replaying.running()) }
   }
   return {
     async call(request, key) {
-      const result = await (
-        await acts(key, request.tool, request.task, {
-          asks: request.tool,
-          task: request.task,
-          input: request.input ?? null,
-        })
-      ).call(request, key)
+      const { known, acts } = await reserve(key, request.tool, request.task, {
+        asks: request.tool,
+        task: request.task,
+        input: request.input ?? null,
+      })
+      const result = refusedByTool(known)
+        ? await acts.refuse(request.tool, known.requested, known.refusal, key)
+        : await acts.call(request, key)
       if (result.outcome === null) replaying.gate.callWaited(result.call)
       return result
     },
     refuse: async (tool, requested, refusal, key) =>
-      (await acts(key, tool, null, { asks: tool, requested })).refuse(tool, requested, refusal, key),
+      (await reserve(key, tool, null, { asks: tool, requested })).acts.refuse(tool, requested, refusal, key),
     waitForCall: () => Promise.reject(new Error('a replay waits for nobody')),
     readOutput: nothing,
     send: nothing,
@@ -164,6 +164,18 @@ function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
     acceptMail: nothing,
   }
 }
+
+/**
+ * In 0.1.0 the tool itself refused an `output_schema` that could not be used, and recorded its whole input.
+ * Now the call refuses it, and the description of the request that it records never has a schema.
+ */
+const refusedByTool = (known: RecordedCall): known is EventOf<'call.refused'> =>
+  known.type === 'call.refused' &&
+  known.refusal.code === 'bad_input' &&
+  known.refusal.field === 'output_schema' &&
+  typeof known.requested === 'object' &&
+  known.requested !== null &&
+  'output_schema' in known.requested
 
 /** These are recorded as steps, so their results are in the record. */
 const nothing = (): Promise<never> => Promise.reject(new Error('a replay reads nothing'))
