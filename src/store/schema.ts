@@ -128,8 +128,11 @@ insert into notices
   from log l, json_each(l.events) e where e.value ->> 'type' = 'notice.raised';
 `
 
+/** No table changes: 0.1.0 cannot fold `turn.suspended` and `session.cancelled`, so it must refuse the directory. */
+const fourth = '-- new events'
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
-export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third]
+export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third, fourth]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables =
