@@ -2,13 +2,15 @@
 import type { Entry } from '../../model/context.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import { toCallId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
+import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
 import { readRecord } from './record.ts'
 import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
-import type { Session, HistoryEntry } from '../../wire/sessions.ts'
+import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 import type { Flow } from '../../wire/log.ts'
 
 const candidatesMax = 10
@@ -107,22 +109,30 @@ export async function viewOfSession(runtime: Runtime, row: SessionRow): Promise<
   })
 }
 
-/** A page of a conversation, oldest first; `next` is where the page before it ends. */
+/**
+ * A page of a conversation, oldest first. It ends before `before` and `next` is where the page before it
+ * ends; with `after` it begins there, and `next` is where the page behind it begins. Entries are numbered
+ * without gaps, and those of a page stand together.
+ */
 export async function readHistory(
   runtime: Runtime,
   session: SessionId,
   before: number | null,
   limit: number,
-): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
+  after: number | null = null,
+): Promise<History | Refusal> {
   const row = await runtime.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
   const end = Math.min(before ?? Infinity, row.entries + 1)
-  const start = Math.max(1, end - limit)
-  const numbers = Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index)
-  const entries = await runtime.store.entriesByNumber(session, numbers)
+  const length = Math.max(0, Math.min(limit, end - 1 - (after ?? 0)))
+  // Read from the side that the page is asked from: what it has no room for is on the other.
+  const numbers = Array.from({ length }, (_, index) => (after === null ? end - 1 - index : after + 1 + index))
+  const read = await runtime.store.entriesByNumber(session, numbers, pageUnitsMax)
+  const last = read.at(-1)?.n ?? numbers.at(-1)
+  const entries = after === null ? read.toReversed() : read
   return {
-    messages: await Promise.all(entries.map((entry) => historyEntry(runtime, entry))),
-    next: start > 1 ? start : null,
+    messages: await mapGently(runtime, entries, (entry) => historyEntry(runtime, entry)),
+    next: last !== undefined && (after === null ? last > 1 : last < end - 1) ? last : null,
   }
 }
 

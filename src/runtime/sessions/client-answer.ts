@@ -43,15 +43,26 @@ const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): bool
   isSameButMarks(text, describeAsk(asked)) &&
   (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
 
+const callsPerPage = 100
+
+/** What the turn opened first. Other turns of its session may have opened many since. */
+async function findFirstCall(
+  { store }: Runtime,
+  { id, session, openedSeq, endedSeq }: TurnRow,
+): Promise<EventOf<'call.opened'> | null> {
+  const filter = { sessions: [session], types: ['call.opened' as const] }
+  for (let [after, more] = [openedSeq - 1, true]; more && after < (endedSeq ?? Infinity);) {
+    const page = await store.read(after, filter, callsPerPage)
+    for (const { event } of page.events) if (event.turn === id && event.type === 'call.opened') return event
+    ;[after, more] = [page.next, page.more]
+  }
+  return null
+}
+
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
 async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
-  const { events } = await runtime.store.read(
-    row.openedSeq - 1,
-    { sessions: [row.session], types: ['call.opened'] },
-    100,
-  )
-  const opened = events.find(({ event }) => event.turn === row.id)?.event
-  if (opened?.type !== 'call.opened' || !opened.background) return null
+  const opened = await findFirstCall(runtime, row)
+  if (opened === null || !opened.background) return null
   const named =
     input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
   return {
