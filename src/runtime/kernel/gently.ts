@@ -1,9 +1,15 @@
 /** Work whose cost depends on what others wrote, one item after the other, with others let in between. */
+import type { Millis } from '../../model/id.ts'
 import type { Runtime } from './runtime.ts'
 import { nextRound } from './system-clock.ts'
 
 /** Others run after this time at the latest. */
 const sliceMs = 8
+
+/** Lets others run where the work since `from`, on the clock that only passes, took long. */
+export async function letOthersIn({ clock }: Pick<Runtime, 'clock'>, from: Millis): Promise<void> {
+  if (clock.elapsed() - from >= sliceMs) await nextRound()
+}
 
 /** What `work` makes of each item, in their order. */
 export async function mapGently<T, U>(

@@ -161,6 +161,16 @@ export type Tx = {
   append(...events: Event[]): void
 }
 
+/**
+ * Decides what of some events is written. `clean` gives what is written instead of them, null where that is
+ * themselves, or undefined where finding out takes longer than others may be held up: then `inspect` finds
+ * out while others run, and `clean` is asked again with what it found.
+ */
+export type Cleaner<Known = unknown> = {
+  clean(events: readonly Event[], known?: Known | null): readonly Event[] | null | undefined
+  inspect(events: readonly Event[]): Promise<Known>
+}
+
 /** Facts were read that the named keys do not cover; the store runs the work again with these added. */
 export class NeedsKeys extends Error {
   readonly keys: readonly Key[]
