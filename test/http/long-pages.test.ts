@@ -167,3 +167,31 @@ test('an inbox of long messages comes in bounded pages, and the client reads all
   const all = await readPages((after) => client.mail.inbox(id, after === null ? {} : { after }))
   expect(all.map(({ message }) => message)).toEqual(letters)
 })
+
+test('a flow of calls with long results is bounded as a whole; each record has all of its call', async () => {
+  const { served, client } = await started({
+    agents: {
+      ...agents,
+      boss: {
+        tools: ['sub_agent'],
+        allowSubAgentCalls: true,
+        script: async (turn) => {
+          for (let n = 0; n < 6; n += 1)
+            await turn.tool('sub_agent', { agent_name: 'long', task: `number ${n}` })
+          return 'done'
+        },
+      },
+    },
+  })
+  const { call_id: call } = await client.calls.open({ agent: 'boss', task: 'go', allow_nested_calls: true })
+  const { flow } = await client.calls.get(call)
+  const text = await (await fetch(`${served.url}/api/flows/${flow}`)).text()
+  expect(text.length).toBeLessThan(answerMax)
+  const { calls } = JSON.parse(text) as Awaited<ReturnType<TielineClient['flow']>>
+  const below = calls.filter(({ target }) => target === 'long')
+  expect(below.map(({ task }) => task)).toEqual(Array.from({ length: 6 }, (_, n) => `number ${n}`))
+  for (const one of below) {
+    expect([one.outputBytes, one.truncated]).toEqual([longUnits + 9, true])
+    expect((await client.calls.get(one.call)).output.length).toBe(longUnits + 9)
+  }
+})

@@ -1,17 +1,15 @@
-/** What doors show of sessions, conversations and flows: read from views and log, for answers only. */
+/** What doors show of sessions and conversations: read from views and log, for answers only. */
 import type { Entry } from '../../model/context.ts'
-import type { SessionRow, TurnRow } from '../../model/facts.ts'
-import { toCallId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import type { SessionId, TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
-import { readRecord } from './record.ts'
 import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
 import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
-import type { Flow } from '../../wire/log.ts'
 
 const candidatesMax = 10
 
@@ -171,66 +169,4 @@ async function historyEntry(runtime: Runtime, entry: Entry): Promise<HistoryEntr
 async function senderAgent(runtime: Runtime, session: SessionId | null): Promise<string | null> {
   const row = session === null ? null : await runtime.store.session(session)
   return row === null ? null : displayAgent(runtime, row)
-}
-
-const turnsMax = 10_000
-
-/** One root request with all its calls; tokens and time are rolled up. */
-export async function readFlow(runtime: Runtime, id: string): Promise<Flow | null> {
-  const rows = await runtime.store.turns({ flow: id as FlowId }, turnsMax)
-  const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
-  const opened = root === undefined ? null : await runtime.store.event(root.openedSeq)
-  if (root === undefined || opened === null || !opensTurn(opened.event)) return null
-  const calls = (
-    await Promise.all(
-      rows.filter((row) => row.call !== null).map((row) => readRecord(runtime.store, toCallId(row.id))),
-    )
-  ).filter((record) => record !== null)
-  const ended = root.endedSeq === null ? null : await runtime.store.event(root.endedSeq)
-  const end = ended?.event.type === 'turn.ended' ? ended.event : null
-  return {
-    flow: root.flow,
-    root: {
-      turn: root.id,
-      session: root.session,
-      agent: root.grant.agent,
-      text: opened.event.text,
-      outcome: end?.outcome ?? null,
-      openedAt: opened.at,
-      endedAt: ended?.at ?? null,
-    },
-    calls,
-    messages: await messagesIn(
-      runtime,
-      rows.filter((row) => row.call === null && row.id !== root.id),
-    ),
-    tokensUsed:
-      end === null
-        ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
-        : end.tokensUsed + end.tokensBelow,
-    durationMs: (ended?.at ?? runtime.clock.now()) - opened.at,
-  }
-}
-
-/** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
-  const messages = await Promise.all(
-    rows.map(async (row) => {
-      const opened = (await runtime.store.event(row.openedSeq))?.event
-      const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
-      return sent === null
-        ? null
-        : {
-            turn: row.id,
-            session: row.session,
-            agent: row.grant.agent,
-            from: sent.from,
-            text: sent.text,
-            outcome: await lastOutcome(runtime, row),
-            tokensUsed: row.tokensUsed,
-            openedAt: row.openedAt,
-          }
-    }),
-  )
-  return messages.filter((message) => message !== null)
 }
