@@ -125,7 +125,10 @@ export function requestsOf(method: string, route: string, ids: Ids): Sent[] {
       : route.startsWith('/api/messages')
         ? ids.message
         : route.startsWith('/v1/agents')
-          ? ids.agent
+          ? // One that is configured has the longest conversation.
+            key === 'GET /v1/agents/{id}/messages'
+            ? 'shout'
+            : ids.agent
           : method === 'POST'
             ? ids.target
             : ids.session

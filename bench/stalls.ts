@@ -16,8 +16,9 @@ import { standardTools } from '../src/tools/standard.ts'
 import { latest, wallNow, type Window } from './lateness.ts'
 import type { Progress } from './progress.ts'
 import type { Part } from './report.ts'
+import { furnish } from './stall-furnish.ts'
 import { requestsOf, type Ids } from './stall-routes.ts'
-import { deep, taskUnits, texts } from './stall-texts.ts'
+import { deep, texts } from './stall-texts.ts'
 import { toolInputs } from './stall-tools.ts'
 import { cell, stallTable, type Measured } from './stall-table.ts'
 
@@ -67,39 +68,6 @@ async function ask(
   } catch {
     return path.startsWith('/api/events') ? 'streamed' : 'cut'
   }
-}
-
-const bodyOf = async (url: string, path: string, body: unknown): Promise<Record<string, string>> =>
-  (await (
-    await fetch(url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(tryMsMax * 3),
-    })
-  ).json()) as Record<string, string>
-
-/** A conversation as long as its pages, a result of 1 MiB, an inbox that is full of long messages. */
-async function furnish(url: string, cwd: string): Promise<Ids> {
-  const session = (await bodyOf(url, '/api/sessions', { cwd, agent: 'shout' }))['sessionId'] ?? ''
-  const { call_id: call = '' } = await bodyOf(url, '/api/calls', {
-    from: session,
-    agent: 'shout',
-    task: 'x ',
-  })
-  for (let n = 0; n < 20; n += 1)
-    await bodyOf(url, `/api/sessions/${session}/messages`, { message: `word${n} ` })
-  for (let n = 0; n < 60; n += 1)
-    await bodyOf(url, `/api/sessions/${session}/messages`, {
-      message: texts['brackets']?.(taskUnits),
-      delivery: 'buffer',
-    })
-  const target = (await bodyOf(url, '/api/sessions', { cwd, agent: 'clerk' }))['sessionId'] ?? ''
-  const draft = await bodyOf(url, '/api/messages', { message: 'x', session, draft: true })
-  const flow = ((await (await fetch(`${url}/api/calls/${call}`)).json()) as { flow?: string }).flow ?? ''
-  const agent = (await bodyOf(url, '/v1/agents', { name: 'a', system: 'x' }))['id'] ?? ''
-  await bodyOf(url, '/api/calls', { agent: 'worker', task: `prepare ${session} ${target} ${call}` })
-  return { session, target, call, flow, message: draft['id'] ?? '', agent }
 }
 
 async function triesOf(url: string, ids: Ids): Promise<Try[]> {

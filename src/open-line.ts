@@ -86,7 +86,7 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
     directory: options.dataDir ?? config?.server.dataDir ?? ':memory:',
     now: () => clock.now(),
     elapsed: () => clock.elapsed(),
-    clean: (events) => guard.clean(events),
+    cleaner: guard,
     onHealth: tellHealth(warn),
     onDamage: (fault) => report(fault),
   })

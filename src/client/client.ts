@@ -117,7 +117,7 @@ export type IfUpdatedAt = Once & { ifUpdatedAt?: string }
 
 export type MailRoutes = {
   /** Oldest first; `replies`: true for replies only, false for none, by default all. */
-  inbox(session: string, ask?: { replies?: boolean }, once?: Once): Promise<Inbox>
+  inbox(session: string, ask?: { replies?: boolean; after?: number }, once?: Once): Promise<Inbox>
   /** `oldest`, `newest`, an id, or a place in the list, counted from 1. Does nothing if nothing waits. */
   accept(session: string, which: string | number, once?: Once): Promise<AcceptedMail>
   send(message: NewMail, once?: Once): Promise<SentMail>

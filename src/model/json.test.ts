@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonical } from './json.ts'
+import { canonical, isJson } from './json.ts'
 
 const json = fc.jsonValue({ maxDepth: 4, noUnicodeString: false })
 
@@ -61,4 +61,28 @@ test('what JSON cannot say is left out or null, as JSON.stringify does it', () =
   expect(canonical([undefined, Number.NaN])).toBe('[null,null]')
   expect(canonical(undefined)).toBe('null')
   expect(canonical(-0)).toBe('0')
+})
+
+/** As many lists around a value as were asked for. */
+const nested = (levels: number, inner: unknown): unknown =>
+  Array.from({ length: levels }).reduce(
+    (value: unknown, _, level) => (level % 2 === 0 ? [value] : { a: value }),
+    inner,
+  )
+
+test('a value is JSON up to a number of levels, and nothing that JSON cannot say is', () => {
+  fc.assert(
+    fc.property(json, (value) => {
+      expect(isJson(value)).toBe(true)
+    }),
+  )
+  expect([isJson(nested(150, 1)), isJson(nested(151, 1))]).toEqual([true, false])
+  expect([isJson(nested(150, [])), isJson(nested(151, []))]).toEqual([true, false])
+  for (const none of [undefined, Number.NaN, Infinity, 1n, () => 1, new Map(), new Date(0), Symbol('x')]) {
+    expect(isJson(none)).toBe(false)
+    expect(isJson([{ a: [1, none] }])).toBe(false)
+  }
+  const circle: { self?: object } = {}
+  circle.self = circle
+  expect(isJson(circle)).toBe(false)
 })

@@ -13,18 +13,27 @@ export const Json = z
 
 /** Level by level, without recursion. A value that contains itself is too deep, and so is none. */
 export function isJson(value: unknown): value is Json {
-  let level: unknown[] = [value]
-  for (let levels = 0; level.length > 0; levels += 1) {
-    if (levels > levelsMax) return false
-    const below: unknown[] = []
+  let level: object[] = []
+  let below: object[] = []
+  /** What holds others is looked at with its level. */
+  const fits = (part: unknown): boolean => {
+    if (part === null || typeof part === 'string' || typeof part === 'boolean') return true
+    if (typeof part === 'number') return Number.isFinite(part)
+    return typeof part === 'object' && below.push(part) > 0
+  }
+  if (!fits(value)) return false
+  for (let levels = 1; below.length > 0; levels += 1) {
+    ;[level, below] = [below, []]
     for (const one of level) {
-      if (one === null || typeof one === 'string' || typeof one === 'boolean') continue
-      if (typeof one === 'number' && Number.isFinite(one)) continue
-      if (typeof one !== 'object') return false
-      if (!Array.isArray(one) && !isPlain(one)) return false
-      for (const part of Array.isArray(one) ? one : Object.values(one)) below.push(part)
+      if (Array.isArray(one)) {
+        for (const part of one as unknown[]) if (levels > levelsMax || !fits(part)) return false
+        continue
+      }
+      if (!isPlain(one)) return false
+      // A plain object has what it has by itself; a list of its values would take three times as long.
+      for (const name in one)
+        if (levels > levelsMax || !fits((one as Record<string, unknown>)[name])) return false
     }
-    level = below
   }
   return true
 }

@@ -36,6 +36,11 @@ export const agentTitleMax = 200
 export const agentDescriptionMax = 2000
 export const agentToolsMax = 200
 export const agentPromptBytesMax = 32 * 1024
+/**
+ * R11: a page of a list, a conversation or the log is full once the texts on it have so many UTF-16 units,
+ * however few they are. A page has at least one item, so that whoever pages comes to the end.
+ */
+export const pageUnitsMax = 512 * 1024
 /** How many newest entries of a persistent session its own next turn is shown, in tokens. */
 export const historyTokensMax = 32_000
 /** R11: messages that may wait in one inbox. */

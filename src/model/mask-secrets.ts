@@ -5,20 +5,45 @@
  * nobody can change what others wrote.
  */
 import type { Found } from './secret-probes.ts'
-import { secretScan, textMin } from './secret-scan.ts'
+import { scanSliceUnits, secretScan, textMin, type Places, type Scan } from './secret-scan.ts'
 import { isMark, secretMark } from './secret-mark.ts'
 import { isOwnId, isSecretField, nameMax } from './secret-shapes.ts'
 
 export type Masker = {
   text(text: string): string
   /** The same value where nothing was found. */
-  value<T>(value: T, field?: string): T
+  value<T>(value: T, field?: string, looking?: Looking): T
+  /** Whether there is nothing to mask. Means nothing once `looking` has found that it takes too long. */
+  isClean(value: unknown, field: string, looking: Looking): boolean
   /**
-   * Whether there is nothing to mask. Texts that are in `clean` are not looked at again, and a few of those
-   * that were found to be clean are added.
+   * Looks at these values of fields, and yields after every slice: what it finds need not be looked for
+   * again.
    */
-  isClean(value: unknown, field: string, clean: string[]): boolean
+  inspect(values: readonly (readonly [field: string, value: unknown])[]): Generator<undefined, Known>
 }
+
+/** What was found in values that were looked at before. */
+export type Known = {
+  /** What a scan found in each text. */
+  readonly places: ReadonlyMap<string, Places>
+  /** Lists and objects that hold nothing to mask. They must not be changed meanwhile. */
+  readonly clean: ReadonlySet<unknown>
+}
+
+/** One look at several values. */
+export type Looking = {
+  /** A few texts that were found to be clean: one transaction often has the same text several times. */
+  readonly clean: string[]
+  readonly known: Known | null
+  /** How much may still be looked at; below zero it takes too long. */
+  unitsLeft: number
+}
+export const looking = (known: Known | null, unitsLeft: number): Looking => ({
+  clean: [],
+  known,
+  unitsLeft,
+})
+const freely = (): Looking => looking(null, Infinity)
 
 export type MaskOptions = {
   /** For what leaves the machine: better one too many. */
@@ -47,30 +72,99 @@ export function createMasker(
     if (names.size < namesMax && name.length <= nameMax) names.set(name, isSecret)
     return isSecret
   }
-  const holds = (text: string, field: string, clean: string[]): boolean => {
+  const placesIn = (text: string, look: Looking): Places => {
+    const known = look.known?.places.get(text)
+    if (known !== undefined) return known
+    look.unitsLeft -= text.length
+    return look.unitsLeft < 0 ? null : scan(text)
+  }
+  const holds = (text: string, field: string, look: Looking): boolean => {
     if (isNamed(field) && named(text) !== null) return true
-    if (text.length < textMin || clean.includes(text)) return false
-    if (scan(text) !== null) return true
-    if (clean.length < cleanMax) clean.push(text)
+    if (text.length < textMin || look.clean.includes(text)) return false
+    if (placesIn(text, look) !== null) return true
+    if (look.clean.length < cleanMax) look.clean.push(text)
     return false
   }
-  const masked = (text: string, field: string): string => {
-    const places = (isNamed(field) ? named(text) : null) ?? scan(text)
+  const masked = (text: string, field: string, look: Looking): string => {
+    const places = (isNamed(field) ? named(text) : null) ?? placesIn(text, look)
     if (places !== null && onSecret !== undefined)
       for (const { start, end } of places) onSecret(text.slice(start, end))
     return places === null ? text : withMarks(text, places)
   }
   return {
-    text: (text) => masked(text, ''),
-    value: (value, field = '') => {
-      if (typeof value === 'string') return masked(value, field) as typeof value
+    text: (text) => masked(text, '', freely()),
+    value: (value, field = '', look = freely()) => {
+      if (typeof value === 'string') return masked(value, field, look) as typeof value
       if (value === null || typeof value !== 'object') return value
-      return holdsAnywhere(value, field, holds, []) ? copyMasked(value, field, masked) : value
+      return holdsAnywhere(value, field, holds, look) ? copyMasked(value, field, masked, look) : value
     },
-    isClean: (value, field, clean) => {
-      if (typeof value === 'string') return !holds(value, field, clean)
-      return value === null || typeof value !== 'object' || !holdsAnywhere(value, field, holds, clean)
+    isClean: (value, field, look) => {
+      if (typeof value === 'string') return !holds(value, field, look)
+      return value === null || typeof value !== 'object' || !holdsAnywhere(value, field, holds, look)
     },
+    *inspect(given) {
+      // Others look at other texts between two slices, with a scan of their own.
+      const places = yield* inspectTexts(
+        secretScan(values, strict),
+        given.map(([, value]) => value),
+      )
+      const clean = new Set<unknown>()
+      for (const [field, value] of given) {
+        if (value === null || typeof value !== 'object') continue
+        yield
+        const look = looking({ places, clean: new Set() }, Infinity)
+        if (!holdsAnywhere(value, field, holds, look)) clean.add(value)
+      }
+      return { places, clean }
+    },
+  }
+}
+
+/** So many units are looked at in one go. */
+const unitsPerSlice = 65_536
+/** A member of a list or an object costs something, whatever it is. */
+const unitsPerPart = 8
+/** A text costs something besides its length. */
+const unitsPerText = 64
+
+function* inspectTexts(
+  scan: Scan,
+  values: Iterable<unknown>,
+): Generator<undefined, ReadonlyMap<string, Places>> {
+  const found = new Map<string, Places>()
+  let units = 0
+  for (const text of listTexts(values)) {
+    units += unitsPerText
+    if (text.length >= textMin && !found.has(text)) {
+      const scanning = scan.inSlices(text)
+      let step = scanning.next()
+      for (; step.done !== true; step = scanning.next()) {
+        units += scanSliceUnits
+        if (units < unitsPerSlice) continue
+        units = 0
+        yield
+      }
+      found.set(text, step.value)
+      units += text.length % scanSliceUnits
+    }
+    if (units < unitsPerSlice) continue
+    units = 0
+    yield
+  }
+  return found
+}
+
+/** Every text in values of any depth, with the names of fields that may hold one. */
+function* listTexts(values: Iterable<unknown>): Generator<string> {
+  const open: unknown[] = [...values]
+  while (open.length > 0) {
+    const next = open.pop()
+    if (typeof next === 'string') yield next
+    if (next === null || typeof next !== 'object') continue
+    for (const name in next) {
+      if (!Array.isArray(next) && name.length >= nameMin) yield name
+      open.push((next as Holder)[name])
+    }
   }
 }
 
@@ -98,24 +192,27 @@ type Holder = object & { [name: string]: unknown }
 function holdsAnywhere(
   value: object,
   field: string,
-  holds: (text: string, field: string, clean: string[]) => boolean,
-  clean: string[],
+  holds: (text: string, field: string, look: Looking) => boolean,
+  look: Looking,
 ): boolean {
+  if (look.known?.clean.has(value) === true) return false
   const open: [object, string][] = [[value, field]]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  for (let next = open.pop(); next !== undefined && look.unitsLeft >= 0; next = open.pop()) {
     const [holder, inField] = next
     if (Array.isArray(holder)) {
+      look.unitsLeft -= holder.length * unitsPerPart
       for (const part of holder as unknown[]) {
-        if (typeof part === 'string' && holds(part, inField, clean)) return true
+        if (typeof part === 'string' && holds(part, inField, look)) return true
         if (part !== null && typeof part === 'object') open.push([part, inField])
       }
       continue
     }
     for (const name in holder) {
       const part = (holder as Holder)[name]
+      look.unitsLeft -= unitsPerPart
       if (
-        (name.length >= nameMin && holds(name, '', clean)) ||
-        (typeof part === 'string' && holds(part, name, clean))
+        (name.length >= nameMin && holds(name, '', look)) ||
+        (typeof part === 'string' && holds(part, name, look))
       )
         return true
       if (part !== null && typeof part === 'object') open.push([part, name])
@@ -127,7 +224,8 @@ function holdsAnywhere(
 function copyMasked<T extends object>(
   value: T,
   field: string,
-  masked: (text: string, field: string) => string,
+  masked: (text: string, field: string, look: Looking) => string,
+  look: Looking,
 ): T {
   const top = emptyLike(value)
   const open: [object, object, string][] = [[value, top, field]]
@@ -139,9 +237,9 @@ function copyMasked<T extends object>(
       const partField = list ? inField : name
       const isHolder = part !== null && typeof part === 'object'
       const left: unknown =
-        typeof part === 'string' ? masked(part, partField) : isHolder ? emptyLike(part as object) : part
+        typeof part === 'string' ? masked(part, partField, look) : isHolder ? emptyLike(part as object) : part
       if (isHolder) open.push([part as object, left as object, partField])
-      let shown = list || name.length < nameMin ? name : masked(name, '')
+      let shown = list || name.length < nameMin ? name : masked(name, '', look)
       // Names are told apart, or one field would replace another.
       if (shown !== name && (marks += 1) > 1) shown = `${shown} ${marks}`
       // Assigning would make a prototype of a field named `__proto__`.

@@ -24,7 +24,15 @@ import { Run, buildTable, type Alphabet, type Look } from './secret-runs.ts'
 import { tokenShapes, type TokenShape } from './secret-shapes.ts'
 
 /** The places of secrets in a text, in order and apart from each other; null where there are none. */
-export type Scan = (text: string) => readonly Found[] | null
+export type Places = readonly Found[] | null
+export type Scan = {
+  (text: string): Places
+  /**
+   * The same, in slices, between which others may run; what runs between them must not use this scan. Ask
+   * for another one.
+   */
+  inSlices(text: string): Generator<undefined, Places>
+}
 
 const encodePair = (pair: string): number => ((pair.charCodeAt(0) & 127) << 7) | (pair.charCodeAt(1) & 127)
 /** No secret is shorter, so shorter texts have none. */
@@ -33,7 +41,7 @@ export const textMin = 8
  * Bytes are read faster than characters, so a text is copied in slices. Of a character beyond Latin-1 the
  * lower half is enough to decide whether it is worth a look.
  */
-const sliceMax = 16_384
+export const scanSliceUnits = 16_384
 /** What a look takes into account are this character and the two before it. */
 const overlap = 2
 const dot = 46
@@ -45,7 +53,7 @@ const opensLater = buildTable('"\'`\\ \t')
 export function secretScan(values: readonly string[], strict = false): Scan {
   const known = knownSecrets(values)
   const { probes, worth } = probeTable()
-  const bytes = Buffer.alloc(sliceMax)
+  const bytes = Buffer.alloc(scanSliceUnits)
   const look: Look = { text: '', number: 0, from: 0, strict }
   const scanSlice = (base: number, length: number, state: State): void => {
     const first = base === 0 ? 0 : overlap
@@ -71,20 +79,38 @@ export function secretScan(values: readonly string[], strict = false): Scan {
       }
     }
   }
-  return (text) => {
-    if (text.length < textMin) return null
-    const state: State = { knownFrom: 0, found: [] }
+  const begin = (text: string): State => {
     look.text = text
     look.number += 1
     look.from = 0
-    for (let base = 0; base === 0 || base + overlap < text.length; base += sliceMax - overlap) {
-      const slice = text.length <= sliceMax ? text : text.slice(base, base + sliceMax)
-      bytes.write(slice, 'latin1')
-      scanSlice(base, slice.length, state)
-    }
+    return { knownFrom: 0, found: [] }
+  }
+  const scanAt = (base: number, text: string, state: State): void => {
+    const slice = text.length <= scanSliceUnits ? text : text.slice(base, base + scanSliceUnits)
+    bytes.write(slice, 'latin1')
+    scanSlice(base, slice.length, state)
+  }
+  const end = (state: State): Places => {
     look.text = ''
     return state.found.length === 0 ? null : merged(state.found)
   }
+  const scan = (text: string): Places => {
+    if (text.length < textMin) return null
+    const state = begin(text)
+    for (let base = 0; base === 0 || base + overlap < text.length; base += scanSliceUnits - overlap)
+      scanAt(base, text, state)
+    return end(state)
+  }
+  function* inSlices(text: string): Generator<undefined, Places> {
+    if (text.length < textMin) return null
+    const state = begin(text)
+    for (let base = 0; base === 0 || base + overlap < text.length; base += scanSliceUnits - overlap) {
+      if (base > 0) yield
+      scanAt(base, text, state)
+    }
+    return end(state)
+  }
+  return Object.assign(scan, { inSlices })
 }
 
 /** What goes on from one slice to the next. */

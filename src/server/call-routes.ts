@@ -57,7 +57,14 @@ function flowRoutes(app: App, deps: Deps): void {
   route(
     'GET',
     '/api/flows/:id',
-    { summary: 'Everything that one request caused', params, answers: { 200: Flow } },
+    {
+      summary: 'Everything that one request caused',
+      description:
+        'Where its calls have more than 512 KiB of texts, outputs are previews (`truncated`) and inputs are ' +
+        'null from there on; the record of each call has them whole.',
+      params,
+      answers: { 200: Flow },
+    },
     async (asked) => {
       const flow = await asked.desk.log.flow(asked.params.id)
       if (flow === null) say(asked.reply, noFlow(asked.params.id))

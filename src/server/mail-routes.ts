@@ -31,6 +31,7 @@ function inboxRoutes(app: App, deps: Deps): void {
     '/api/sessions/:id/inbox',
     {
       summary: 'The messages that wait for a session, oldest first',
+      description: 'Long texts make a page short: go on until `next` is null.',
       params,
       query: InboxQuery,
       answers: { 200: Inbox },

@@ -135,7 +135,9 @@ function messageRoutes(app: App, deps: Deps): void {
     '/api/sessions/:id/messages',
     {
       summary: 'The conversation of a session',
-      description: 'The newest page first; each page is oldest first.',
+      description:
+        'The newest page first; each page is oldest first. Long texts make a page short: go on until ' +
+        '`next` is null.',
       params: IdPath,
       query: HistoryQuery,
       answers: { 200: History },

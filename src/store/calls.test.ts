@@ -11,6 +11,7 @@ import {
   started,
 } from '../../test/kits/store.ts'
 import type { CallId, SessionId } from '../model/id.ts'
+import { pageUnitsMax } from '../model/limits.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
 const fresh = (): SqliteStore => sqliteStore({ directory: ':memory:', now: () => 0 })
@@ -69,4 +70,27 @@ test('calls of a session that called long ago are found page by page, never in o
   const { names, pages } = await all(store, 'ses_a', 50)
   expect(names).toEqual(['last.', 'first.'])
   expect(pages).toBeGreaterThan(2)
+})
+
+test('R11: calls with long tasks make a page short, and every call is on one of the pages', async () => {
+  const store = fresh()
+  await append(store, ...running('a'))
+  const names = Array.from({ length: 30 }, (_, n) => `n${n}`)
+  for (const name of names) {
+    const [to, id]: [SessionId, CallId] = [`ses_${name}`, `call_${name}`]
+    await append(
+      store,
+      {
+        ...opened({ from: 'ses_a', in: 'turn_a', call: id, to }),
+        task: 'x'.repeat(100_000),
+        input: 'y'.repeat(100_000),
+      },
+      created(to, 'ephemeral'),
+    )
+  }
+  const { calls } = await store.lists.calls({ session: null, before: null }, 500)
+  expect(JSON.stringify(calls).length).toBeLessThan(pageUnitsMax + 110_000)
+  const { names: found, pages } = await all(store, 'ses_a', 500)
+  expect(found).toEqual(names.toReversed())
+  expect(pages).toBeGreaterThan(4)
 })

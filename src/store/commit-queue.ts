@@ -6,7 +6,7 @@
  * R10: views are folded in the transaction that appends.
  */
 import { AppendFault, NeedsKeys } from '../runtime/kernel/store-port.ts'
-import type { Key, Tx, Hint } from '../runtime/kernel/store-port.ts'
+import type { Cleaner, Hint, Key, Tx } from '../runtime/kernel/store-port.ts'
 import assert from 'node:assert/strict'
 import type { Event } from '../model/event.ts'
 import type { Millis, SessionId } from '../model/id.ts'
@@ -18,6 +18,7 @@ import { createTx, need, type Reading } from './facts.ts'
 import { collectHints } from './hints.ts'
 import { findLastSeq } from './log-row.ts'
 import { trackOutage, type Outage } from './outage.ts'
+import { WorkQueue } from './work-queue.ts'
 import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
@@ -25,6 +26,8 @@ const rerunsMax = 5
 
 type Job = {
   keys: readonly Key[]
+  /** What is known of the texts that it appends, once they were looked at. */
+  known: unknown
   work: (tx: Tx) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
@@ -35,8 +38,8 @@ export type QueueOptions = {
   now: () => Millis
   /** Time that only passes, for pauses between tries. */
   elapsed: () => Millis
-  /** Replaces events before the log, the views and the hints see them; null keeps them. */
-  clean: (events: readonly Event[]) => readonly Event[] | null
+  /** Asked before the log, the views and the hints see an event. */
+  cleaner: Cleaner
   /** Called once for each change. */
   onHealth: (health: StoreHealth) => void
 }
@@ -49,7 +52,7 @@ export class CommitQueue {
   readonly outage: Outage
   readonly #files: OpenFiles
   readonly #options: QueueOptions
-  #jobs: Job[] = []
+  readonly #jobs = new WorkQueue<Job>()
   #draining = false
   #scheduled = false
   #inWork = false
@@ -70,14 +73,14 @@ export class CommitQueue {
     const unavailable = this.outage.refusal()
     if (unavailable !== null) return Promise.reject(unavailable)
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ keys, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#jobs.push({ keys, known: null, work, resolve: resolve as (value: unknown) => void, reject })
       this.#schedule()
     })
   }
 
   /** Waits for what was begun; afterwards every transaction is rejected. */
   async drain(): Promise<void> {
-    while (this.#jobs.length > 0 || this.#draining)
+    while (!this.#jobs.isEmpty() || this.#draining)
       await new Promise<void>((resolve) => setImmediate(() => resolve()))
     this.#closed = true
   }
@@ -93,10 +96,11 @@ export class CommitQueue {
 
   async #runGroup(): Promise<void> {
     if (this.#draining) return
+    let current = this.#jobs.take()
+    if (current === undefined) return this.#jobs.endRound()
     this.#draining = true
     const [settled, hints]: [Settled[], Hint[]] = [[], []]
     let durable = this.seq
-    let current: Job | undefined
     try {
       const known = this.#recover()
       // What was under way when the disk failed was kept after all: those who follow the log look for it.
@@ -108,12 +112,11 @@ export class CommitQueue {
       const watch = setImmediate(() =>
         assert(!this.#inWork, 'a transaction awaited something other than its facts'),
       )
-      while (settled.length < worksPerGroupMax) {
-        current = this.#jobs.shift()
-        if (current === undefined) break
-        settled.push(await this.#run(current, hints))
+      while (current !== undefined) {
+        const done = await this.#run(current, hints)
+        if (done !== null) settled.push(done)
+        current = settled.length < worksPerGroupMax ? this.#jobs.take() : undefined
       }
-      current = undefined
       clearImmediate(watch)
       this.writer.commit.run()
       this.#files.file?.check()
@@ -121,7 +124,7 @@ export class CommitQueue {
       this.outage.end()
     } catch (cause) {
       this.seq = durable
-      const others = [...settled.map(({ job }) => job), ...this.#jobs]
+      const others = [...settled.map(({ job }) => job), ...this.#jobs.drain()]
       if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined)
         this.#rerunWithout(current, others, cause)
       else this.#failGroup(cause, current === undefined ? others : [current, ...others])
@@ -129,8 +132,9 @@ export class CommitQueue {
     } finally {
       this.#draining = false
     }
+    this.#jobs.endRound()
     this.#deliver(settled, hints)
-    if (this.#jobs.length > 0) this.#schedule()
+    if (settled.length >= worksPerGroupMax) this.#schedule()
   }
 
   /** R2: called after the commit. */
@@ -153,7 +157,7 @@ export class CommitQueue {
   /** What one work appends cannot be written: the group is undone, and the others run again without it. */
   #rerunWithout(job: Job, others: readonly Job[], cause: AppendFault): void {
     this.writer.db.exec('rollback')
-    this.#jobs = [...others]
+    for (const other of others) this.#jobs.push(other)
     job.reject(cause)
     setImmediate(() => this.#schedule())
   }
@@ -161,7 +165,6 @@ export class CommitQueue {
   /** The disk failed: this group may be lost, so all is rejected. The next work tries again after a pause. */
   #failGroup(cause: unknown, jobs: readonly Job[]): void {
     const fault = this.outage.begin(cause instanceof AppendFault ? cause.cause : cause)
-    this.#jobs = []
     this.#writing = false
     try {
       if (this.writer.db.isTransaction) this.writer.db.exec('rollback')
@@ -179,7 +182,8 @@ export class CommitQueue {
     return (this.seq = findLastSeq(this.writer.db))
   }
 
-  async #run(job: Job, hints: Hint[]): Promise<Settled> {
+  /** Null where the job is held until its texts were looked at; it runs again then. */
+  async #run(job: Job, hints: Hint[]): Promise<Settled | null> {
     let keys = new Set<string>(job.keys)
     for (let rerun = 0; ; rerun += 1) {
       const events: Event[] = []
@@ -189,7 +193,12 @@ export class CommitQueue {
         this.#inWork = true
         const value = await job.work(createTx(reading, events))
         this.#inWork = false
-        this.#append(events, reading, hints)
+        const clean = events.length === 0 ? null : this.#options.cleaner.clean(events, job.known)
+        if (clean === undefined) {
+          this.#hold(job, keys, events)
+          return null
+        }
+        this.#append(clean ?? events, reading, hints)
         return { job, ok: true, value }
       } catch (error) {
         this.#inWork = false
@@ -204,9 +213,32 @@ export class CommitQueue {
     }
   }
 
-  #append(given: readonly Event[], reading: Reading, hints: Hint[]): void {
-    if (given.length === 0) return
-    const events = this.#options.clean(given) ?? given
+  /**
+   * R1: what it decided is forgotten, and decided again when its texts are known. Until then no work with one
+   * of its keys passes it, so that what one turn records stays in order.
+   */
+  #hold(job: Job, keys: ReadonlySet<string>, events: readonly Event[]): void {
+    job.keys = [...keys] as Key[]
+    this.#jobs.hold(job)
+    const goOn = (): void => {
+      this.#jobs.release(job)
+      // A group that runs now has passed it over, and is done in the next round.
+      setImmediate(() => this.#schedule())
+    }
+    this.#options.cleaner.inspect(events).then(
+      (known) => {
+        job.known = known
+        goOn()
+      },
+      (fault: unknown) => {
+        job.work = () => Promise.reject(fault)
+        goOn()
+      },
+    )
+  }
+
+  #append(events: readonly Event[], reading: Reading, hints: Hint[]): void {
+    if (events.length === 0) return
     const at = reading.now
     const sessions = new Set<SessionId>()
     for (const event of events) sessions.add(event.session)

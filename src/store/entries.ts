@@ -15,6 +15,7 @@ import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keywo
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
 import { arrays, entryAt, entryColumns, prepareOnce, type RawArray } from './rows.ts'
 import { findSegment, listSegments, type Segment } from './segments.ts'
+import { runGently, unitsPerRow } from './slices.ts'
 
 /** So many of the newest entries a search reads before it asks the index. */
 const readEntriesMin = 64
@@ -29,8 +30,6 @@ const stepTokensMin = 4
 const textBytesAtOnceMax = 16_384
 /** After so many units of text others may run. */
 const unitsPerPause = 65_536
-/** A row costs something besides its text. */
-const unitsPerRow = 512
 
 const pageEntriesMin = 16
 const pageEntriesMax = 128
@@ -215,12 +214,7 @@ export async function selectEntriesGently(
   session: string,
   select: EntrySelect,
 ): Promise<EntryPage> {
-  const selecting = selectInSlices(db, session, select)
-  for (;;) {
-    const step = selecting.next()
-    if (step.done === true) return step.value
-    await new Promise<void>((resolve) => setImmediate(resolve))
-  }
+  return runGently(selectInSlices(db, session, select))
 }
 
 function* selectInSlices(

@@ -65,8 +65,13 @@ test('R2, R10: after a kill at any time, all that was acknowledged is there, and
       }
       expect(missing).toEqual([])
       expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
-      const { events } = await store.read(0, {}, 1_000_000)
-      expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: store.lastSeq() }, (_, n) => n + 1))
+      const seqs: number[] = []
+      for (let [after, more] = [0, true]; more;) {
+        const page = await store.read(after, {}, 1_000_000)
+        seqs.push(...page.events.map(({ seq }) => seq))
+        ;[after, more] = [page.next, page.more]
+      }
+      expect(seqs).toEqual(Array.from({ length: store.lastSeq() }, (_, n) => n + 1))
     } finally {
       await store.close()
     }

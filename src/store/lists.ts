@@ -2,10 +2,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Answer, StoredEvent } from '../model/event.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { pageUnitsMax } from '../model/limits.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
-import { prepareFindEvent } from './log-row.ts'
-import { mailLists } from './mail.ts'
+import { prepareEventReader, type EventReader } from './log-row.ts'
+import { mailLists } from './mail-lists.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
+import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
 
 const session = selected('s', sessionColumns)
 
@@ -105,7 +107,8 @@ function prepareCalls(db: DatabaseSync) {
 
 export function prepareLists(db: DatabaseSync): Lists {
   const statements = prepareAll(db)
-  const eventAt = prepareFindEvent(db)
+  const events = prepareEventReader(db)
+  const eventAt = events.find
   return {
     listing: async (ask, limit) =>
       (
@@ -146,7 +149,7 @@ export function prepareLists(db: DatabaseSync): Lists {
       const asked = row === undefined ? null : eventAt(row.seq)
       return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
     },
-    calls: async (ask, limit) => readCalls(statements, eventAt, ask, limit),
+    calls: (ask, limit) => runGently(fillCalls(events, listCalls(statements, ask, limit))),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])
         .map((notice) => ({ ...notice }))
@@ -164,12 +167,11 @@ const lookedThroughMax = 5000
  * What was opened and what was refused, newest first. A page for a session may be short where others called
  * much: `next` goes on below what was looked through.
  */
-function readCalls(
+function listCalls(
   statements: ReturnType<typeof prepareCalls>,
-  eventAt: (seq: number) => StoredEvent | null,
   { session: of, before }: CallsAsk,
   limit: number,
-): CallPage {
+): CallRows {
   const from = before ?? Number.MAX_SAFE_INTEGER
   const filter = [from, of, of === null ? null : callsBelow(of), lookedThroughMax, limit] as const
   const floors = [statements.callsFloor, statements.refusalsFloor].map(
@@ -181,15 +183,38 @@ function readCalls(
     .filter(({ seq }) => seq >= floor)
     .sort((a, b) => b.seq - a.seq)
     .slice(0, limit)
-  const calls = rows.flatMap(({ seq, ended = null, used = 0, flow = null }): CallPage['calls'] => {
-    const [first, last] = [eventAt(seq), ended === null ? null : eventAt(ended)?.event]
-    return first === null ? [] : [{ first, ended: last?.type === 'call.ended' ? last : null, used, flow }]
-  })
-  return { calls, next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : floor > 0 ? floor : null }
+  return { rows, next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : floor > 0 ? floor : null }
 }
 
 /** A refusal has a flow; a call has used tokens, and has ended or not. */
 type RawCall = { seq: number; ended?: number | null; used?: number; flow?: FlowId }
+type CallRows = { rows: RawCall[]; next: number | null }
+
+/** A list shows neither the input nor the output: a page of those would be held in memory. */
+const withoutInput = ({ event, ...stored }: StoredEvent): StoredEvent => ({
+  ...stored,
+  event: event.type === 'call.opened' ? { ...event, input: null, attachment: null } : event,
+})
+
+/** Reads the events of one call after the other until the page is full. Yields after every slice. */
+function* fillCalls(events: EventReader, { rows, next }: CallRows): Generator<undefined, CallPage> {
+  const calls: CallPage['calls'] = []
+  let [units, looked] = [0, 0]
+  for (const { seq, ended = null, used = 0, flow = null } of rows) {
+    const before = events.looked
+    const [first, end] = [events.find(seq), ended === null ? null : events.find(ended)?.event]
+    const last = end?.type === 'call.ended' ? { ...end, output: '' } : null
+    if (first !== null) calls.push({ first: withoutInput(first), ended: last, used, flow })
+    units += first !== null && 'task' in first.event ? first.event.task.length : 0
+    units += last?.errors[0]?.length ?? 0
+    if (units > pageUnitsMax && seq !== rows.at(-1)?.seq) return { calls, next: seq }
+    looked += unitsPerRow + events.looked - before
+    if (looked <= unitsPerSlice) continue
+    looked = 0
+    yield
+  }
+  return { calls, next }
+}
 
 const width = sessionColumns.length
 

@@ -79,6 +79,21 @@ export function prepareFindEvent(
   }
 }
 
+/** `looked` is how much of the log was read so far, in UTF-16 units. */
+export type EventReader = { looked: number; find: (seq: number) => StoredEvent | null }
+
+/** Looks up events by their numbers, and measures what that costs. */
+export function prepareEventReader(db: DatabaseSync): EventReader {
+  const reader: EventReader = {
+    looked: 0,
+    find: prepareFindEvent(db, (row) => {
+      reader.looked += row.events.length
+      return readEvents(db, row)
+    }),
+  }
+  return reader
+}
+
 export const findLastSeq = (db: DatabaseSync): number =>
   (db.prepare('select max(seq) as seq from log').get() as { seq: number | null }).seq ?? 0
 

@@ -2,6 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, mailed, opened, running, sent, started, testClock } from '../../test/kits/store.ts'
 import type { Event } from '../model/event.ts'
+import { pageUnitsMax } from '../model/limits.ts'
+import type { MailPage } from '../runtime/kernel/mail-port.ts'
 import { NeedsKeys } from '../runtime/kernel/store-port.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
@@ -40,11 +42,14 @@ test('an inbox is oldest first or newest first, of replies or not, and has no mo
     mailed('ses_a', 'ses_b', 'other'),
   )
   const { mail } = store.lists
-  expect(ids(await mail.inbox('ses_a', all))).toEqual(['msg_1', 'two', 'msg_3'])
-  expect(ids(await mail.inbox('ses_a', { ...all, newest: true, limit: 2 }))).toEqual(['msg_3', 'two'])
-  expect(ids(await mail.inbox('ses_a', { ...all, replies: true }))).toEqual(['two'])
-  expect(ids(await mail.inbox('ses_a', { ...all, replies: false }))).toEqual(['msg_1', 'msg_3'])
-  expect((await mail.inbox('ses_a', all)).map(({ status }) => status)).toEqual([
+  expect(ids((await mail.inbox('ses_a', all)).messages)).toEqual(['msg_1', 'two', 'msg_3'])
+  expect(ids((await mail.inbox('ses_a', { ...all, newest: true, limit: 2 })).messages)).toEqual([
+    'msg_3',
+    'two',
+  ])
+  expect(ids((await mail.inbox('ses_a', { ...all, replies: true })).messages)).toEqual(['two'])
+  expect(ids((await mail.inbox('ses_a', { ...all, replies: false })).messages)).toEqual(['msg_1', 'msg_3'])
+  expect((await mail.inbox('ses_a', all)).messages.map(({ status }) => status)).toEqual([
     'buffered',
     'ready',
     'buffered',
@@ -122,10 +127,10 @@ test('a thread has everything above and below a message, and nothing else; a cir
     ...letters.map(([id, above]) => mailed('ses_b', 'ses_a', id, { inReplyTo: above })),
   )
   for (const id of ['a', 'b', 'd'])
-    expect(ids(await store.lists.mail.thread(id, 0, 100))).toEqual(['a', 'b', 'c', 'd'])
-  expect(ids(await store.lists.mail.thread('y', 0, 100))).toEqual(['x', 'y'])
+    expect(ids((await store.lists.mail.thread(id, 0, 100)).messages)).toEqual(['a', 'b', 'c', 'd'])
+  expect(ids((await store.lists.mail.thread('y', 0, 100)).messages)).toEqual(['x', 'y'])
   store.db.exec(`update messages set in_reply_to = 'd' where id = 'a'`)
-  expect((await store.lists.mail.thread('b', 0, 100)).length).toBeLessThanOrEqual(4)
+  expect((await store.lists.mail.thread('b', 0, 100)).messages.length).toBeLessThanOrEqual(4)
 })
 
 test('mail for a session that a call made is stranded when the call is over, and not before', async () => {
@@ -148,10 +153,10 @@ test('mail for a session that a call made is stranded when the call is over, and
     from: 'ses_b',
     cause: 'over',
   })
-  expect([await store.lists.mail.stranded(10), ids(await store.lists.mail.dead(null, 10))]).toEqual([
-    [],
-    ['m'],
-  ])
+  expect([
+    await store.lists.mail.stranded(10),
+    ids((await store.lists.mail.dead(null, 10)).messages),
+  ]).toEqual([[], ['m']])
 })
 
 test('R1: facts about mail are given within their keys only', async () => {
@@ -198,4 +203,65 @@ test('what a message was given of a budget is taken from its sender, whether it 
     opens: true,
   })
   expect((await store.turn('turn_a'))?.tokensBelow).toBe(40)
+})
+
+/** Every page of a list, with how many units of texts each has. */
+async function readPages(
+  read: (next: number | null) => Promise<MailPage>,
+): Promise<{ names: string[]; units: number[] }> {
+  const [names, units]: [string[], number[]] = [[], []]
+  for (let at: number | null = null; ;) {
+    const { messages, next }: MailPage = await read(at)
+    names.push(...ids(messages))
+    units.push(messages.reduce((sum, { text, initial }) => sum + text.length + initial.length, 0))
+    if (next === null) return { names, units }
+    at = next
+  }
+}
+
+test('R11: a list of long messages ends with what it carries; pages have each message once, in order', async () => {
+  const store = memory()
+  const text = 'x'.repeat(100_000)
+  const names = Array.from({ length: 40 }, (_, n) => `m${n}`)
+  await append(store, created('ses_a'), created('ses_b'))
+  for (const name of names)
+    await append(store, mailed('ses_b', 'ses_a', name, { text, inReplyTo: name === 'm0' ? null : 'm0' }))
+  for (const name of names)
+    await append(store, {
+      type: 'message.drafted',
+      session: 'ses_b',
+      turn: null,
+      message: `d-${name}`,
+      target: { kind: 'session', session: 'ses_a' },
+      source: 'agent',
+      inReplyTo: null,
+      text,
+      act: null,
+    } as Event)
+  const { mail } = store.lists
+  const lists = {
+    inbox: await readPages((after) => mail.inbox('ses_a', { ...all, after })),
+    thread: await readPages((after) => mail.thread('m3', after ?? 0, 100)),
+    drafts: await readPages((before) => mail.drafts('ses_b', before, 100)),
+    'all drafts': await readPages((before) => mail.drafts(null, before, 100)),
+  }
+  for (const name of names)
+    await append(store, {
+      type: 'message.died',
+      session: 'ses_a',
+      turn: null,
+      message: name,
+      from: 'ses_b',
+      cause: 'over',
+    })
+  const dead = await readPages((before) => mail.dead(before, 100))
+  for (const { units } of [...Object.values(lists), dead]) {
+    expect(Math.max(...units)).toBeLessThanOrEqual(pageUnitsMax + 200_000)
+    expect(units.length).toBeGreaterThan(5)
+  }
+  expect([lists.inbox.names, lists.thread.names]).toEqual([names, names])
+  const newest = names.toReversed()
+  expect(dead.names).toEqual(newest)
+  const drafts = newest.map((name) => `d-${name}`)
+  expect([lists.drafts.names, lists['all drafts'].names]).toEqual([drafts, drafts])
 })

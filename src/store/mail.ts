@@ -4,9 +4,8 @@ import type { Event } from '../model/event.ts'
 import type { MailFacts, MessageFacts, MessageRow, MessageStatus } from '../model/facts.ts'
 import type { MessageId, SessionId, TurnId } from '../model/id.ts'
 import { idSuffix, userSession } from '../model/mail.ts'
-import type { Lists } from '../runtime/kernel/lists-port.ts'
 import type { Tx } from '../runtime/kernel/store-port.ts'
-import { prepareFindEvent } from './log-row.ts'
+import { prepareEventReader } from './log-row.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
 
 const columns = (
@@ -15,23 +14,21 @@ const columns = (
 ).split(' ')
 const width = columns.length
 /** A message that opened a turn is as far as its turn is; and what it answers is named as that was. */
-const row = `select ${selected('m', columns)}, t.state, t.epoch,
+export const messageRow = `select ${selected('m', columns)}, t.state, t.epoch,
     (select name from messages r where r.id = m.in_reply_to)
   from messages m left join turns t on t.id = m.turn`
-/** Read the log for more of a thread than this. */
-const threadMax = 10_000
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
   const inbox = (order: 'asc' | 'desc') =>
     prepare(
-      `${row} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null))
-        order by m.sent_seq ${order} limit +?3`,
+      `${messageRow} where m.waiting = 1 and m.receiver = ?1 and (?2 is null or ?2 = (m.in_reply_to is not null))
+          and m.sent_seq > ?4 order by m.sent_seq ${order} limit +?3`,
     )
   return {
-    findEvent: prepareFindEvent(db),
-    one: prepare(`${row} where m.id = ?`),
-    byAct: prepare(`${row} where m.accept_act = ?1 and m.accept_act is not null`),
+    events: prepareEventReader(db),
+    one: prepare(`${messageRow} where m.id = ?`),
+    byAct: prepare(`${messageRow} where m.accept_act = ?1 and m.accept_act is not null`),
     /** Of a user's own words, which are only a turn. */
     turn: prepare('select session, state, epoch, opened_at, opened_seq from turns where id = ?'),
     oldest: inbox('asc'),
@@ -43,7 +40,7 @@ export function prepareMail(db: DatabaseSync) {
       from (select ?1 as id) x left join sessions s on s.id = x.id`),
   }
 }
-type MailStatements = ReturnType<typeof prepareMail>
+export type MailStatements = ReturnType<typeof prepareMail>
 
 function findStatus(
   state: string,
@@ -58,9 +55,9 @@ function findStatus(
   return answered ? 'answered' : 'delivered'
 }
 
-type Read = { row: MessageRow; textSeq: number; sentSeq: number | null }
+export type MessageRead = { row: MessageRow; textSeq: number; sentSeq: number | null }
 
-function read(raw: RawArray): Read {
+export function parseRow(raw: RawArray): MessageRead {
   return {
     row: {
       id: raw[1] as MessageId,
@@ -92,14 +89,20 @@ function read(raw: RawArray): Read {
 
 type InboxAsk = Parameters<Tx['inbox']>[1]
 
-function listWaiting(statements: MailStatements, session: SessionId, ask: InboxAsk): RawArray[] {
+/** Those that wait and were sent after `after`, without their texts. */
+export function listWaiting(
+  statements: MailStatements,
+  session: SessionId,
+  ask: InboxAsk,
+  after: number,
+): MessageRead[] {
   const replies = ask.replies === null ? null : Number(ask.replies)
   const statement = ask.newest ? statements.newest : statements.oldest
-  return statement.all(session, replies, ask.limit) as unknown as RawArray[]
+  return (statement.all(session, replies, ask.limit, after) as unknown as RawArray[]).map(parseRow)
 }
 
 export const waitingIn = (statements: MailStatements, session: SessionId, ask: InboxAsk): MessageRow[] =>
-  listWaiting(statements, session, ask).map((raw) => read(raw).row)
+  listWaiting(statements, session, ask, 0).map(({ row }) => row)
 
 export function readCounts(statements: MailStatements, session: SessionId): MailFacts {
   const raw = statements.counts.get(session) as unknown as RawArray
@@ -114,19 +117,20 @@ export function readCounts(statements: MailStatements, session: SessionId): Mail
 /** By either spelling of its id. */
 export function readMessage(statements: MailStatements, id: MessageId): MessageFacts | null {
   const raw = statements.one.get(idSuffix(id)) as RawArray | undefined
-  return raw === undefined ? readWords(statements, id) : readFacts(statements, read(raw))
+  return raw === undefined ? readWords(statements, id) : readFacts(statements, parseRow(raw))
 }
 
 export function acceptedWith(statements: MailStatements, act: string): MessageFacts | null {
   const raw = statements.byAct.get(act) as RawArray | undefined
-  return raw === undefined ? null : readFacts(statements, read(raw))
+  return raw === undefined ? null : readFacts(statements, parseRow(raw))
 }
 
-function readFacts({ findEvent }: MailStatements, { row: known, textSeq, sentSeq }: Read): MessageFacts {
-  const last = findEvent(textSeq)?.event
+export function readFacts({ events }: MailStatements, read: MessageRead): MessageFacts {
+  const { row: known, textSeq, sentSeq } = read
+  const last = events.find(textSeq)?.event
   // Most messages were never drafts: one event has it all.
   const [first, sent] = [known.createdSeq, sentSeq].map((seq) =>
-    seq === textSeq ? last : seq === null ? undefined : findEvent(seq)?.event,
+    seq === textSeq ? last : seq === null ? undefined : events.find(seq)?.event,
   )
   const written = (event: Event | undefined): string =>
     event !== undefined && 'text' in event ? event.text : ''
@@ -146,7 +150,7 @@ function readFacts({ findEvent }: MailStatements, { row: known, textSeq, sentSeq
 function readWords(statements: MailStatements, id: MessageId): MessageFacts | null {
   const turn: TurnId = `turn_${idSuffix(id)}`
   const raw = statements.turn.get(turn) as RawArray | undefined
-  const sent = raw === undefined ? undefined : statements.findEvent(raw[4] as number)?.event
+  const sent = raw === undefined ? undefined : statements.events.find(raw[4] as number)?.event
   if (raw === undefined || sent?.type !== 'message.sent') return null
   const [to, at, seq] = [raw[0] as SessionId, raw[3] as number, raw[4] as number]
   return {
@@ -172,58 +176,5 @@ function readWords(statements: MailStatements, id: MessageId): MessageFacts | nu
     target: { kind: 'session', session: to },
     writtenIn: null,
     sent,
-  }
-}
-
-function prepareMailLists(db: DatabaseSync) {
-  const prepare = (sql: string) => arrays(db.prepare(sql))
-  const newest = (where: string) =>
-    prepare(`${row} where ${where} and m.updated_seq < ?1 order by m.updated_seq desc limit +?2`)
-  return {
-    drafts: newest(`m.state = 'draft' and m.owner = ?3`),
-    allDrafts: newest(`m.state = 'draft'`),
-    dead: newest(`m.state = 'dead'`),
-    thread: prepare(`with recursive
-        up(id, above) as (
-          select id, in_reply_to from messages where id = ?1
-          union select r.id, r.in_reply_to from up join messages r on r.id = up.above),
-        down(id) as (
-          select id from up where above is null or not exists (select 1 from messages where id = up.above)
-          union select r.id from down
-            join messages r on r.in_reply_to = down.id and r.in_reply_to is not null limit ${threadMax})
-      ${row} where m.id in (select id from down) and m.created_seq > ?2`),
-    /** Mail for sessions that a call made, and that have nothing live any more. */
-    stranded: prepare(
-      `select distinct m.receiver from messages m where m.fleeting = 1 and m.receiver > ''
-        and not exists (select 1 from turns where live = 1 and session = m.receiver and pending = 1)
-        limit +?`,
-    ),
-  }
-}
-
-export function mailLists(db: DatabaseSync): Lists['mail'] {
-  const statements = { ...prepareMail(db), ...prepareMailLists(db) }
-  const all = (raws: unknown): MessageFacts[] =>
-    (raws as RawArray[]).map((raw) => readFacts(statements, read(raw)))
-  return {
-    message: async (id) => readMessage(statements, id),
-    inbox: async (session, ask) => all(listWaiting(statements, session, ask)),
-    counts: async (session) => readCounts(statements, session),
-    drafts: async (owner, before, limit) =>
-      all(
-        owner === null
-          ? statements.allDrafts.all(before ?? Number.MAX_SAFE_INTEGER, limit)
-          : statements.drafts.all(before ?? Number.MAX_SAFE_INTEGER, limit, owner),
-      ),
-    // Texts are read for those of the page only.
-    thread: async (id, after, limit) =>
-      (statements.thread.all(idSuffix(id), after) as unknown as RawArray[])
-        .map(read)
-        .toSorted((a, b) => a.row.createdSeq - b.row.createdSeq)
-        .slice(0, limit)
-        .map((one) => readFacts(statements, one)),
-    dead: async (before, limit) => all(statements.dead.all(before ?? Number.MAX_SAFE_INTEGER, limit)),
-    stranded: async (limit) =>
-      (statements.stranded.all(limit) as unknown as RawArray[]).map((raw) => raw[0] as SessionId),
   }
 }

@@ -1,12 +1,11 @@
 /** Reads outside transactions: the log, single rows, and what is due. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Entry } from '../model/context.ts'
-import type { StoredEvent } from '../model/event.ts'
 import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
-import type { Due, EventFilter, Store } from '../runtime/kernel/store-port.ts'
-import { type LogRow, numberEvents, prepareFindEvent, readEvents } from './log-row.ts'
-import { listSegments } from './segments.ts'
-import { arrays, entryAt, entryColumns, parseGrants, selected } from './rows.ts'
+import type { Due, Store } from '../runtime/kernel/store-port.ts'
+import { prepareEntryPages } from './entry-pages.ts'
+import { prepareLogPages } from './log-pages.ts'
+import { prepareFindEvent } from './log-row.ts'
+import { arrays, parseGrants, selected } from './rows.ts'
 import { sessionAt, sessionColumns, turnAt, turnColumns, type RawArray } from './rows.ts'
 
 const turn = selected('t', turnColumns)
@@ -18,11 +17,6 @@ function prepareAll(db: DatabaseSync) {
     arrays(db.prepare(`select ${turn} from turns t where ${where}`))
   return {
     refused: db.prepare('select seq from refused where call = ?'),
-    log: db.prepare('select seq, at, events from log where seq > ? order by seq limit +?'),
-    timeline: db.prepare(
-      `select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq
-        where x.session = ? and x.seq > ? order by x.seq limit +?`,
-    ),
     session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
     sessions: arrays(
       db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1)
@@ -34,10 +28,6 @@ function prepareAll(db: DatabaseSync) {
     bySession: turns('t.live = 1 and t.session = ? order by t.id limit +?'),
     byCaller: turns(`t.pending = 1 and t.caller = (select session from turns where id = ?1)
       and t.caller_turn = ?1 order by t.id limit +?2`),
-    entries: arrays(
-      db.prepare(`select ${entryColumns} from json_each(?2) x
-        cross join entries e on e.session = ?1 and e.n = x.value order by x.key`),
-    ),
     overdueCalls: db.prepare(
       `select id from turns where live = 1 and session > '' and pending = 1 and call_deadline <= ? limit +?`,
     ),
@@ -56,7 +46,6 @@ function prepareAll(db: DatabaseSync) {
     ),
   }
 }
-type Statements = ReturnType<typeof prepareAll>
 type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'event' | 'refused' | 'read'
 
 export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
@@ -81,7 +70,7 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
             : statements.bySession.all(filter.session ?? '', limit)
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
-    entriesByNumber: async (id, numbers) => readEntries(db, statements, id, numbers),
+    entriesByNumber: prepareEntryPages(db),
     due: async (at, limit, after = null) => ({
       calls: listIds<TurnId>(statements.overdueCalls, at, limit).map(toCallId),
       ...pageSessions(
@@ -97,36 +86,12 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
       const row = statements.refused.get(call) as { seq: number } | undefined
       return row === undefined ? null : findEvent(row.seq)
     },
-    async read(after, filter, limit) {
-      const page = readLog(db, after, filter, limit, (from) => fetchRows(statements, filter, from, limit))
-      // Lets other work run between two pages of a long log.
-      if (page.events.length >= limit) await new Promise<void>((resolve) => setImmediate(resolve))
-      return page
-    },
+    read: prepareLogPages(db),
   }
 }
 
 const listIds = <Id extends string>(statement: StatementSync, ...values: (string | number)[]): Id[] =>
   (statement.all(...values) as { id: Id }[]).map(({ id }) => id)
-
-function readEntries(
-  db: DatabaseSync,
-  statements: Statements,
-  id: SessionId,
-  numbers: readonly number[],
-): Entry[] {
-  const newest = numbers.reduce((most, n) => Math.max(most, n), 0)
-  const segments = listSegments(db, id, newest)
-  const read = (from: string, some: readonly number[]): Entry[] =>
-    (statements.entries.all(from, JSON.stringify(some)) as unknown as RawArray[]).map(entryAt)
-  if (segments.length <= 1) return read(segments[0]?.session ?? id, numbers)
-  const entries = segments.flatMap(({ session: from, first, last }) => {
-    const own = numbers.filter((n) => first <= n && n <= last)
-    return read(from, own)
-  })
-  const found = new Map(entries.map((entry) => [entry.n, entry]))
-  return numbers.flatMap((n) => found.get(n) ?? [])
-}
 
 /** The first of both, in order; where there may be more, `next` is the last of them. */
 function pageSessions(
@@ -138,43 +103,4 @@ function pageSessions(
   const sessions = both.slice(0, limit)
   const isMore = waiting.length === limit || orphaned.length === limit || both.length > limit
   return { sessions, next: isMore ? (sessions.at(-1) ?? null) : null }
-}
-
-function fetchRows(statements: Statements, { sessions }: EventFilter, from: number, count: number): LogRow[] {
-  if (sessions === undefined) return statements.log.all(from, count) as LogRow[]
-  const rows = new Map<number, LogRow>()
-  for (const id of sessions)
-    for (const row of statements.timeline.all(id, from, count) as LogRow[]) rows.set(row.seq, row)
-  return [...rows.values()].sort((a, b) => a.seq - b.seq).slice(0, count)
-}
-
-/** Pages through rows until `limit` events pass; `next` is where to go on, also when nothing passed. */
-function readLog(
-  db: DatabaseSync,
-  after: number,
-  filter: EventFilter,
-  limit: number,
-  fetch: (from: number) => LogRow[],
-): { events: StoredEvent[]; next: number } {
-  const events: StoredEvent[] = []
-  const sessions = filter.sessions === undefined ? null : new Set<string>(filter.sessions)
-  const types = filter.types === undefined ? null : new Set<string>(filter.types)
-  let next = after
-  for (let page = fetch(next); page.length > 0; page = fetch(next)) {
-    for (const row of page) {
-      for (const stored of numberEvents(row, readEvents(db, row))) {
-        if (stored.seq <= after) continue
-        const { session: of, type } = stored.event
-        if (sessions?.has(of) !== false && types?.has(type) !== false) {
-          if (events.length === limit) return { events, next: (events.at(-1) as StoredEvent).seq }
-          events.push(stored)
-        }
-        next = stored.seq
-      }
-      // A row without a readable event is behind us too, or it would be read for ever.
-      next = row.seq
-    }
-    if (events.length >= limit) break
-  }
-  return { events, next }
 }

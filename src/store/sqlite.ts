@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Millis } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
-import { type Store } from '../runtime/kernel/store-port.ts'
+import type { Cleaner, Store } from '../runtime/kernel/store-port.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { selectEntriesGently } from './entries.ts'
 import { prepareFacts } from './fact-statements.ts'
@@ -27,10 +27,13 @@ export type SqliteStore = Store & {
   readonly commits: () => number
 }
 
+/** Where nothing has to be taken out of events. */
+const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise.resolve(null) }
+
 export function sqliteStore({ directory, onDamage = () => undefined, ...given }: SqliteOptions): SqliteStore {
   const files = openFiles(directory, onDamage)
   const { now } = given
-  const options = { elapsed: now, clean: () => null, onHealth: () => undefined, ...given }
+  const options = { elapsed: now, cleaner: cleanAlready, onHealth: () => undefined, ...given }
   const queue = new CommitQueue(files, options)
   // R2: reads outside a transaction use a connection that sees only what was committed.
   const { reader } = files

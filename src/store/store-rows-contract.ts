@@ -3,6 +3,8 @@
  */
 import { expect, test } from 'vitest'
 import type { Entry } from '../model/context.ts'
+import type { SessionId } from '../model/id.ts'
+import { pageUnitsMax } from '../model/limits.ts'
 import {
   append,
   created,
@@ -20,6 +22,8 @@ import type { Fresh } from './store-contract.ts'
 export function rowsContract(fresh: Fresh): void {
   log(fresh)
   followed(fresh)
+  longTexts(fresh)
+  longReads(fresh)
   rows(fresh)
   lists(fresh)
 }
@@ -50,8 +54,8 @@ function log(fresh: Fresh): void {
     await append(store, created('ses_a'), created('ses_b'), created('ses_c'))
     expect((await store.read(1, {}, 10)).events.map(({ event }) => event.session)).toEqual(['ses_b', 'ses_c'])
     expect(await store.read(1, {}, 1)).toMatchObject({ events: [{ seq: 2 }], next: 2 })
-    expect(await store.read(3, {}, 10)).toEqual({ events: [], next: 3 })
-    expect(await store.read(99, {}, 10)).toEqual({ events: [], next: 99 })
+    expect(await store.read(3, {}, 10)).toEqual({ events: [], next: 3, more: false, units: 0 })
+    expect(await store.read(99, {}, 10)).toEqual({ events: [], next: 99, more: false, units: 0 })
   })
 
   test('a filter by sessions and types passes what it names, in order, and its cursor skips nothing', async () => {
@@ -76,6 +80,84 @@ function log(fresh: Fresh): void {
       }
       expect(paged).toEqual(seqs)
     }
+  })
+}
+
+function longTexts(fresh: Fresh): void {
+  test('R11: a page of long texts ends with what it carries; reading on gives every event once', async () => {
+    const { store } = await fresh()
+    const long = 'x'.repeat(1_000_000)
+    for (let n = 1; n <= 24; n += 1)
+      await append(
+        store,
+        created(`ses_${n}`),
+        sent(`ses_${n}`, `turn_${n}`, { text: n % 3 === 0 ? 'short' : `${n} ${long}` }),
+      )
+    const some = { sessions: Array.from({ length: 24 }, (_, n): SessionId => `ses_${n + 1}`) }
+    for (const filter of [{}, some, { types: ['message.sent' as const] }]) {
+      const seen: number[] = []
+      for (let [after, more] = [0, true]; more;) {
+        const page = await store.read(after, filter, 200)
+        const units = JSON.stringify(page.events).length
+        // As much as fits, and the row that filled it.
+        expect(units).toBeLessThan(pageUnitsMax + 1_010_000)
+        expect(page.more).toBe(page.units > pageUnitsMax)
+        expect(page.events.length).toBeGreaterThan(0)
+        seen.push(...page.events.map(({ seq }) => seq))
+        ;[after, more] = [page.next, page.more]
+      }
+      expect(seen).toEqual(
+        Array.from({ length: 48 }, (_, n) => n + 1).filter((seq) => !('types' in filter) || seq % 2 === 0),
+      )
+    }
+    // What does not pass fills no page, however much of it there is.
+    expect((await store.read(0, { sessions: ['ses_24'] }, 1)).events.map(({ seq }) => seq)).toEqual([47])
+    expect(await store.read(0, { types: ['turn.ended'] }, 1)).toEqual({
+      events: [],
+      next: 48,
+      more: false,
+      units: 0,
+    })
+  })
+}
+
+function longReads(fresh: Fresh): void {
+  test('R11: looking through much for a little lets others run meanwhile', async () => {
+    const { store } = await fresh()
+    const long = 'x'.repeat(1_000_000)
+    for (let n = 1; n <= 40; n += 1)
+      await append(store, created(`ses_${n}`), sent(`ses_${n}`, `turn_${n}`, { text: `${n} ${long}` }))
+    let rounds = 0
+    let reading = true
+    const count = (): void => {
+      rounds += 1
+      if (reading) setImmediate(count)
+    }
+    setImmediate(count)
+    await store.read(0, { types: ['turn.ended'] }, 1)
+    reading = false
+    expect(rounds).toBeGreaterThan(20)
+  })
+
+  test('R11: entries with long texts come as far as they fit, from the side that was asked for', async () => {
+    const { store } = await fresh()
+    await append(store, created('ses_a'))
+    const long = 'x'.repeat(1_000_000)
+    for (let n = 1; n <= 9; n += 2)
+      await append(
+        store,
+        sent('ses_a', `turn_${n}`),
+        started('ses_a', `turn_${n}`),
+        ended('ses_a', `turn_${n}`, 0, said(n, `asked ${n}`, `${n} ${long}`)),
+      )
+    const up = Array.from({ length: 12 }, (_, n) => n + 1)
+    const numbers = async (asked: number[], unitsMax?: number): Promise<number[]> =>
+      (await store.entriesByNumber('ses_a', asked, unitsMax)).map(({ n }) => n)
+    expect(await numbers(up)).toEqual(up.slice(0, 10))
+    expect(await numbers(up, 500_000)).toEqual([1, 2])
+    expect(await numbers(up, 1_100_000)).toEqual([1, 2, 3, 4])
+    expect(await numbers(up.toReversed(), 500_000)).toEqual([10])
+    expect(await numbers(up.toReversed(), 1_000_100)).toEqual([10, 9, 8])
   })
 }
 

@@ -111,9 +111,9 @@ class LogTotals implements TotalsView {
   async #catchUp(): Promise<void> {
     const { store, clock, log } = this.#deps
     for (;;) {
-      const { events } = await store.read(this.#cursor, {}, sliceEvents)
+      const { events, more } = await store.read(this.#cursor, {}, sliceEvents)
       this.#take(events)
-      if (events.length < sliceEvents) break
+      if (!more) break
       await clock.sleep(restMs, this.#stopped.signal)
     }
     if (this.#stopped.signal.aborted) return

@@ -34,10 +34,14 @@ export type MailPage = z.infer<typeof MailPage>
 export const Before = z.strictObject({ before: PageNumber })
 export const After = z.strictObject({ after: PageNumber })
 
-export const InboxQuery = z.strictObject({ replies: Flag.optional().describe('only replies, or none') })
+export const InboxQuery = z.strictObject({
+  after: PageNumber,
+  replies: Flag.optional().describe('only replies, or none'),
+})
 export const Inbox = z.object({
   messages: z.array(MessageRecord),
-  total: count,
+  total: count.describe('how many wait, also those of other pages'),
+  next: count.nullable().describe('`after` of the next page; null where this was the last'),
   notices: z
     .array(z.object({ seq: z.string(), at: millis, about: z.string(), text: z.string() }))
     .describe('what it was told that nobody asked for: late results, children that failed; newest last'),

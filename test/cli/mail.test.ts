@@ -116,3 +116,24 @@ test('the draft of an agent is listed, changed and released by the user', async 
     err: expect.stringContaining('nothing') as unknown,
   })
 })
+
+test('an inbox that is longer than one answer is listed whole', async () => {
+  const { session } = json<{ session: string }>(await cli(place.cwd, 'run', 'tea', '--json'))
+  const { url } = JSON.parse(
+    server
+      .out()
+      .split('\n')
+      .find((line) => line.includes('"url"')) ?? '',
+  ) as { url: string }
+  const ids = Array.from({ length: 8 }, (_, n) => `long-${n}`)
+  for (const messageId of ids)
+    await fetch(`${url}/api/sessions/${session}/messages`, {
+      method: 'POST',
+      body: JSON.stringify({ message: `${messageId} ${'-'.repeat(100_000)}`, messageId, delivery: 'buffer' }),
+      headers: { 'content-type': 'application/json' },
+    })
+  const { next } = (await (await fetch(`${url}/api/sessions/${session}/inbox`)).json()) as { next: unknown }
+  expect(next).not.toBeNull()
+  const listed = json<{ id: string }[]>(await cli(place.cwd, 'inbox', session, '--json'))
+  expect(listed.map(({ id }) => id)).toEqual(ids)
+})

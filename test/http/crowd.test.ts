@@ -1,3 +1,4 @@
+import { readAll } from '../../src/runtime/kernel/scope.ts'
 import { expect, test } from 'vitest'
 import { exchangeOf } from '../kits/askers.ts'
 import { listen, serve, until, type Frame, type Listening, type Served } from '../kits/http.ts'
@@ -50,9 +51,7 @@ test(`${clients} listeners that are cut off again and again lose nothing and see
   const talking = chat(served, id, 40).finally(() => (done = true))
   for (let n = 0; !done; n += 1) await all[(n * 7) % clients]?.reconnect()
   await talking
-  const wanted = (await served.line.store.read(0, { sessions: [id] }, 10_000)).events.map(({ seq }) =>
-    String(seq),
-  )
+  const wanted = (await readAll(served.line.store, 0, { sessions: [id] })).map(({ seq }) => String(seq))
   await until(() => {
     for (const one of all) one.collect()
     return all.every(({ seen }) => seen.length >= wanted.length)
@@ -79,7 +78,7 @@ test('a listener that does not read is dropped with its last number, and resumes
   expect(code).toBe(1013)
   const lastSent = /last seq (\d+)$/.exec(reason)?.[1]
   expect(eventsOf(slow.frames).at(-1)).toBe(lastSent)
-  const wanted = (await served.line.store.read(begin, {}, 100_000)).events.map(({ seq }) => String(seq))
+  const wanted = (await readAll(served.line.store, begin, {})).map(({ seq }) => String(seq))
   await until(() => eventsOf(quick.frames).length >= wanted.length)
   expect(eventsOf(quick.frames)).toEqual(wanted)
   const back = await listen(served.url, `?after=${lastSent}`)
@@ -96,7 +95,7 @@ test('a listener that comes late is given no more than it takes, and gets everyt
   late.ws.pause()
   await new Promise((resolve) => setTimeout(resolve, 300))
   late.ws.resume()
-  const wanted = (await served.line.store.read(0, {}, 100_000)).events.map(({ seq }) => String(seq))
+  const wanted = (await readAll(served.line.store, 0, {})).map(({ seq }) => String(seq))
   await until(() => eventsOf(late.frames).length >= wanted.length)
   expect(eventsOf(late.frames)).toEqual(wanted)
   await late.close()

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../../src/model/event.ts'
+import type { MailPage } from '../../src/runtime/kernel/mail-port.ts'
 import { viewsEqual } from '../../src/store/rebuild.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 
@@ -231,12 +232,16 @@ test(
     const store = sqliteStore({ directory: join(directory, 'data'), now: Date.now })
     const waiting: string[] = []
     for (const id of sessions)
-      for (const message of await store.lists.mail.inbox(id as `ses_${string}`, {
-        replies: null,
-        newest: false,
-        limit: 10_000,
-      }))
-        waiting.push(message.id)
+      for (let after: number | null = 0; after !== null;) {
+        const page: MailPage = await store.lists.mail.inbox(id as `ses_${string}`, {
+          replies: null,
+          newest: false,
+          limit: 10_000,
+          after,
+        })
+        waiting.push(...page.messages.map((message) => message.id))
+        after = page.next
+      }
     await store.close()
     expect([...waiting, ...accepted].toSorted()).toEqual([...recorded.keys()].toSorted())
     expect(server.kills).toBeGreaterThan(2)

@@ -30,7 +30,7 @@ export function guardedWorld(
   made.push(directory)
   const clock = virtualClock()
   const guard = secretGuard({ env })
-  const store = sqliteStore({ directory, now: () => clock.now(), clean: (events) => guard.clean(events) })
+  const store = sqliteStore({ directory, now: () => clock.now(), cleaner: guard })
   /** Everything that is on disk: the database, its log, whatever else lies there. */
   const bytes = (): string =>
     readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -1,4 +1,5 @@
 /** A real server, and programs that connect to it and run sessions. */
+import { readAll } from '../../src/runtime/kernel/scope.ts'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -85,5 +86,5 @@ export const as = (host: HostConnection, id: string): TielineClient => {
 }
 
 export async function readEvents({ served }: { served: OpenServer }): Promise<Event[]> {
-  return (await served.line.store.read(0, {}, 10_000)).events.map(({ event }) => event)
+  return (await readAll(served.line.store, 0, {})).map(({ event }) => event)
 }

@@ -1,4 +1,5 @@
 /** A recorded run and a collector to export its spans to. */
+import { readAll } from '../../src/runtime/kernel/scope.ts'
 import { afterEach, beforeEach } from 'vitest'
 import type { EventOf, StoredEvent } from '../../src/model/event.ts'
 import { startRun } from '../../src/runtime/sessions/run.ts'
@@ -80,7 +81,7 @@ export async function recordRun(trace: string | null = null): Promise<StoredEven
       trace,
     } as Parameters<typeof startRun>[1]),
   )
-  return (await w.store.read(0, {}, 10_000)).events
+  return readAll(w.store, 0, {})
 }
 
 export function findSpan(spans: readonly ReceivedSpan[], name: string): ReceivedSpan {

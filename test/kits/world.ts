@@ -2,6 +2,7 @@
  * A small world on virtual time: the real runtime on the real store in memory, with agents that are
  * functions. Time moves only when nothing else can happen.
  */
+import { readAll } from '../../src/runtime/kernel/scope.ts'
 import type { z } from 'zod'
 import { demoAgent } from '../../src/adapters/scripted/demo-agent.ts'
 import { inlineSchemas } from '../../src/adapters/schemas/schemas.ts'
@@ -230,8 +231,7 @@ function verbsOf(node: Node, store: SqliteStore, clock: VirtualClock): Pick<Worl
     ask,
     run: (to, task, options) => timeOf(clock).until(ask(to, task, options)),
     async events(type) {
-      const { events } = await store.read(0, { types: [type] }, 100_000)
-      return events as never
+      return (await readAll(store, 0, { types: [type] })) as never
     },
   }
 }

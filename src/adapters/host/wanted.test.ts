@@ -55,7 +55,7 @@ function wanting(waiting: SessionId[]) {
     hub,
     clock,
     alarm: createAlarm(clock, true),
-    store: { due, session, read: async () => ({ events: [], next: 0 }) },
+    store: { due, session, read: async () => ({ events: [], next: 0, more: false, units: 0 }) },
     isHosted: () => true,
     fail: async (id, why) => void failed.push([id, why]),
     report: (fault) => {

@@ -32,7 +32,8 @@ const walksBack = (query: ListQuery): boolean => query.before !== undefined && q
 
 /**
  * Entries are numbered from 1 without gaps, so that a page is a range of numbers, and a long conversation is
- * never read as a whole.
+ * never read as a whole. Long texts make a page short, on the side where the client goes on; clients go on
+ * until a page is empty.
  */
 export async function messagesPage(
   sessions: Pick<SessionDesk, 'history'>,
@@ -44,11 +45,8 @@ export async function messagesPage(
   )
   if (low === null || high === null) return []
   const fromOldest = (query.order === 'asc') !== walksBack(query)
-  const end = Math.min(high ?? Infinity, fromOldest ? (low ?? 0) + query.limit + 1 : Infinity)
-  const page = await sessions.history(session, {
-    before: end === Infinity ? undefined : end,
-    limit: query.limit,
-  })
+  const after = fromOldest ? (low ?? 0) : undefined
+  const page = await sessions.history(session, { before: high, after, limit: query.limit })
   if (isRefusal(page)) return page
   const messages = page.messages
     .filter(({ n }) => n > (low ?? 0))

@@ -1,6 +1,8 @@
 /** The commands of a conversation, which begin with a slash. */
 import type { ListedCall } from '../../wire/calls.ts'
 import type { MessageRecord } from '../../wire/mail.ts'
+import type { TielineClient } from '../../client/client.ts'
+import { readPages } from '../../client/read-pages.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import { findNearest } from '../../model/nearest.ts'
 import { renderCall } from '../commands/calls.ts'
@@ -15,6 +17,11 @@ type Said = { lines: string[]; accept?: string } | null
 type Run = (conversation: Conversation, word: string) => Promise<string[] | Said>
 
 const shownMax = 20
+
+const readInbox = (client: TielineClient, session: string): Promise<MessageRecord[]> =>
+  readPages((after) => client.mail.inbox(session, after === null ? {} : { after }))
+const readDrafts = (client: TielineClient): Promise<MessageRecord[]> =>
+  readPages((before) => client.mail.drafts(null, before === null ? {} : { before }))
 
 const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   history: {
@@ -36,21 +43,20 @@ const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   },
   inbox: {
     help: 'messages that wait to be accepted',
-    run: async ({ client, session }) => renderInbox((await client().mail.inbox(session)).messages),
+    run: async ({ client, session }) => renderInbox(await readInbox(client(), session)),
   },
   accept: {
     help: '[which]  accept a message: oldest (the default), newest, its id, or its number in /inbox',
-    run: async ({ client, session }, which) =>
-      chooseMessage((await client().mail.inbox(session)).messages, which),
+    run: async ({ client, session }, which) => chooseMessage(await readInbox(client(), session), which),
   },
   drafts: {
     help: 'what agents and you have written and not sent',
-    run: async ({ client }) => renderDrafts((await client().mail.drafts(null)).messages),
+    run: async ({ client }) => renderDrafts(await readDrafts(client())),
   },
   release: {
     help: '[which]  send a draft: its id, or its number in /drafts; by default the only one',
     run: async ({ client }, which) => {
-      const drafts = (await client().mail.drafts(null)).messages
+      const drafts = await readDrafts(client())
       return useDraft(drafts, which, async ({ id, updated_at: ifUpdatedAt }) => [
         describeSent({ ...(await client().mail.release(id, { ifUpdatedAt })), id }),
       ])
@@ -59,14 +65,15 @@ const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   decline: {
     help: '<which>  throw away a draft (its id, or its number in /drafts), or decline a message (its id)',
     run: async ({ client }, which) => {
-      const drafts = (await client().mail.drafts(null)).messages
+      const drafts = await readDrafts(client())
       const { id, status } = await client().mail.decline(findMessage(drafts, which)?.id ?? which)
       return [`${id} ${status}`]
     },
   },
   thread: {
     help: '<id>  a message with what it answers and what answers it',
-    run: async ({ client }, id) => renderThread((await client().mail.thread(id)).messages),
+    run: async ({ client }, id) =>
+      renderThread(await readPages((after) => client().mail.thread(id, after === null ? {} : { after }))),
   },
   cancel: {
     help: 'end what runs or waits in this conversation',

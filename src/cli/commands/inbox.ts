@@ -1,6 +1,7 @@
-import type { MailPage, MessageRecord } from '../../wire/mail.ts'
+import type { MessageRecord } from '../../wire/mail.ts'
 import type { Session } from '../../wire/sessions.ts'
 import type { TielineClient } from '../../client/client.ts'
+import { readPages } from '../../client/read-pages.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { flagText, printJson, UsageError, wantsColour, type Command, type CommandInput } from '../command.ts'
 import { withServer } from '../reach/reach.ts'
@@ -123,17 +124,6 @@ async function changeMessage({ flags, signal }: CommandInput, client: TielineCli
 const pageMax = 200
 const pagesMax = 50
 
-async function readPages(read: (next: number | null) => Promise<MailPage>): Promise<MessageRecord[]> {
-  const found: MessageRecord[] = []
-  for (let page = 0, at: number | null = null; page < pagesMax; page += 1) {
-    const { messages, next }: MailPage = await read(at)
-    found.push(...messages)
-    if (next === null) break
-    at = next
-  }
-  return found
-}
-
 /** The user's own session is created when it is first needed; until then it is empty. */
 const emptyIfUnknown =
   <T>(session: string | null, empty: T) =>
@@ -148,9 +138,10 @@ async function readBoxes(client: TielineClient, session: string | null, once: On
     full
       .toSorted((a, b) => Number(b === userSession) - Number(a === userSession))
       .map(async (id) => {
-        const empty = { messages: [], total: 0 }
-        const { messages, total } = await client.mail.inbox(id, {}, once).catch(emptyIfUnknown(id, empty))
-        return { session: id, messages, total }
+        const messages = await readPages((after) =>
+          client.mail.inbox(id, after === null ? {} : { after }, once),
+        ).catch(emptyIfUnknown(id, []))
+        return { session: id, messages, total: messages.length }
       }),
   )
 }

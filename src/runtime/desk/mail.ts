@@ -1,11 +1,11 @@
 /** Mail, as anybody may ask for it. */
-import type { MessageFacts, SessionRow } from '../../model/facts.ts'
+import type { SessionRow } from '../../model/facts.ts'
 import type { Which } from '../../model/mail.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../../wire/mail.ts'
 import { acceptOne } from '../mail/mail-acts.ts'
 import { declineMail, findMail, readInbox, readThread, type Reader } from '../mail/mail-inbox.ts'
-import type { MailAsk } from '../kernel/mail-port.ts'
+import type { MailAsk, MailPage as FactsPage } from '../kernel/mail-port.ts'
 import { recordOfMessage } from '../mail/mail-record.ts'
 import { releaseMail, releasing, reviseMail } from '../mail/drafts.ts'
 import { sendMail, type Writer } from '../mail/mail.ts'
@@ -14,6 +14,7 @@ import { andThen, onlyUser, refuseAsker, type Asker, type Who } from './asker.ts
 import { admitNow, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
+export type InboxPlace = { after?: number | undefined; replies?: boolean | undefined }
 export type MailPlace = { before?: number | undefined }
 export type MailChange = { from?: string | undefined; ifUpdatedAt?: string | undefined }
 
@@ -24,8 +25,11 @@ export type MailDesk = {
   /** Sends a draft, once. Released by the user, it is still from the session that wrote it. */
   release(id: string, change?: MailChange): Promise<SentMail | Refusal>
   decline(id: string, change?: { from?: string | undefined }): Promise<MessageRecord | Refusal>
-  /** What waits for a session, oldest first; `total` counts also what this page has no room for. */
-  inbox(session: string, ask?: { replies?: boolean | undefined }): Promise<Inbox | Refusal>
+  /**
+   * What waits for a session, oldest first; `total` counts also what this page has no room for, and `next` is
+   * the `after` of the next page.
+   */
+  inbox(session: string, ask?: InboxPlace): Promise<Inbox | Refusal>
   /** `oldest`, `newest`, an id, or a place in the inbox that counts from 1. */
   accept(session: string, which: string | number): Promise<AcceptedMail | Refusal>
   /** What became of a message, for its sender, its receiver, those above them, and the user. */
@@ -127,13 +131,16 @@ function reading(
   const reader = readerFor(who)
   const notATurn = (): Refusal | null => (who.kind === 'turn' ? refuseAsker(who, 'read mail') : null)
   return {
-    inbox: (session, { replies } = {}) =>
+    inbox: (session, { replies = null, after = null } = {}) =>
       andThen(gate.find(session), (row) =>
-        andThen(readInbox(runtime, reader, row.id, replies ?? null, inboxPerPage), async (page) => ({
-          messages: page.messages.map(recordOfMessage),
-          total: page.total,
-          notices: await readNotices(parts, row),
-        })),
+        andThen(
+          readInbox(runtime, reader, row.id, { replies, limit: inboxPerPage, after }),
+          async (page) => ({
+            ...toPage(page),
+            total: page.total,
+            notices: await readNotices(parts, row),
+          }),
+        ),
       ),
     accept: (session, which) =>
       andThen(gate.find(session), (row) =>
@@ -145,11 +152,7 @@ function reading(
       ),
     get: async (id) => notATurn() ?? showMessage(parts, asker, id),
     thread: async (id, { after } = {}) =>
-      notATurn() ??
-      andThen(readThread(runtime, reader, id, after ?? 0, threadPerPage), ({ messages, next }) => ({
-        messages: messages.map(recordOfMessage),
-        next,
-      })),
+      notATurn() ?? andThen(readThread(runtime, reader, id, after ?? 0, threadPerPage), toPage),
     drafts: async (session, { before } = {}) =>
       session === null
         ? (onlyUser(who, 'see all drafts') ?? draftPage(parts, null, before))
@@ -157,7 +160,7 @@ function reading(
     async deadLetters({ before } = {}) {
       const refusal = notATurn()
       if (refusal !== null) return refusal
-      const dead = toPage(await runtime.lists.mail.dead(before ?? null, deadPerPage), deadPerPage)
+      const dead = toPage(await runtime.lists.mail.dead(before ?? null, deadPerPage))
       return who.kind === 'user'
         ? dead
         : { ...dead, messages: dead.messages.filter((one) => one.from === reader.session) }
@@ -174,9 +177,9 @@ const readerFor = (who: Who): Reader => ({
 const withoutUndefined = <T extends object>(fields: T): T =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
 
-const toPage = (found: readonly MessageFacts[], limit: number): MailPage => ({
-  messages: found.map(recordOfMessage),
-  next: found.length === limit ? (found.at(-1)?.updatedSeq ?? null) : null,
+const toPage = ({ messages, next }: FactsPage): MailPage => ({
+  messages: messages.map(recordOfMessage),
+  next,
 })
 
 const draftPage = async (
@@ -184,7 +187,7 @@ const draftPage = async (
   row: SessionRow | null,
   before: number | undefined,
 ): Promise<MailPage> =>
-  toPage(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage), draftsPerPage)
+  toPage(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage))
 
 /** What it was told that nobody asked for, newest last. */
 async function readNotices({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {

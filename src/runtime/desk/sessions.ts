@@ -53,10 +53,13 @@ export type SessionDesk = {
   adopt(id: string, parent: string | null): Promise<Session | Refusal>
   rename(id: string, title: string): Promise<Session | Refusal>
   send(id: string, message: z.output<typeof NewMessage>): Promise<SentMessage | Refusal>
-  /** The newest page first; each page is oldest first. */
+  /**
+   * The newest page first; each page is oldest first. With `after` the pages go forward from there. A page
+   * ends early where its texts are long: only `next` says whether there is more.
+   */
   history(
     id: string,
-    ask?: { before?: number | undefined; limit?: number | undefined },
+    ask?: { before?: number | undefined; after?: number | undefined; limit?: number | undefined },
   ): Promise<History | Refusal>
   state(id: string): Promise<SessionState | Refusal>
   /** Until it is idle or the time is over; the wait of an agent is an edge of the wait-for graph. */
@@ -123,8 +126,8 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     rename: (id, title) =>
       found(id, async (row) => (await renameSession(runtime, row.id, title)) ?? show(row.id)),
     send: (id, message) => sendTo(parts, asker, gate, id, message),
-    history: (id, { before, limit = pageDefault } = {}) =>
-      found(id, (row) => readHistory(runtime, row.id, before ?? null, limit)),
+    history: (id, { before, after, limit = pageDefault } = {}) =>
+      found(id, (row) => readHistory(runtime, row.id, before ?? null, limit, after ?? null)),
     state: (id) => found(id, (row) => readState(runtime, row.id)),
     wait: (id, timeoutMs = waitSecondsDefault * 1000) =>
       found(id, (row) => wait(parts, asker, row.id, timeoutMs)),

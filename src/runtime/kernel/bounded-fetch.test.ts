@@ -76,3 +76,30 @@ test('a stream of many events comes through as it is, however it is cut and whic
     ),
   )
 })
+
+test('a long piece is handed on in short ones, and others run in between', async () => {
+  const long = 'data: {"a":1}\n\n'.repeat(1300)
+  const ask = boundedFetch(
+    limits,
+    (what) => new Error(what),
+    async () => new Response(long, { headers: { 'content-type': 'text/event-stream' } }),
+  )
+  let rounds = 0
+  let reading = true
+  const count = (): void => {
+    rounds += 1
+    if (reading) setImmediate(count)
+  }
+  setImmediate(count)
+  const lengths: number[] = []
+  let text = ''
+  for await (const piece of (await ask('http://localhost')).body ?? []) {
+    lengths.push(piece.length)
+    text += new TextDecoder().decode(piece)
+  }
+  reading = false
+  expect(text).toBe(long)
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(8192)
+  expect(rounds).toBeGreaterThanOrEqual(lengths.length - 1)
+  expect(lengths.length).toBeGreaterThan(2)
+})

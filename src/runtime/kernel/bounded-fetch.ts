@@ -2,6 +2,8 @@
  * `fetch` whose answers are bounded while they come: libraries that read them buffer whole events and whole
  * bodies, however long those are.
  */
+import { nextRound } from './system-clock.ts'
+
 export type AnswerLimits = {
   /** Of one server-sent event, from one blank line to the next; and of a body that is no event stream. */
   eventBytesMax: number
@@ -10,6 +12,12 @@ export type AnswerLimits = {
 }
 
 export type Fetch = typeof fetch
+
+/**
+ * What one read of a socket gives may hold hundreds of events, and libraries take a part of a millisecond for
+ * each. So it is handed on in pieces, between which others run.
+ */
+const pieceBytesMax = 8192
 
 /** `tooLong` makes the error with which reading ends; the request is then aborted. */
 export function boundedFetch(
@@ -24,10 +32,13 @@ export function boundedFetch(
       response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
     const check = isEvents ? eventCheck(limits, tooLong) : bodyCheck(limits, tooLong)
     const bounded = new TransformStream<Uint8Array, Uint8Array>({
-      transform(piece, controller) {
+      async transform(piece, controller) {
         // What is thrown here errors both sides: the reader sees it, and the connection is closed.
         check(piece)
-        controller.enqueue(piece)
+        for (let from = 0; from < piece.length; from += pieceBytesMax) {
+          if (from > 0) await nextRound()
+          controller.enqueue(piece.subarray(from, from + pieceBytesMax))
+        }
       },
     })
     const { status, statusText, headers } = response

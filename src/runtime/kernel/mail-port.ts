@@ -11,22 +11,27 @@ import type { SentMail } from '../../wire/mail.ts'
 /** `replies`: only those, none of them, or all. The oldest first, unless `newest`. */
 export type InboxAsk = { replies: boolean | null; newest: boolean; limit: number }
 
+/**
+ * `next` is where to go on; null where nothing is left. A page is full with `limit` messages, or once their
+ * texts have `pageUnitsMax`.
+ */
+export type MailPage = { messages: MessageFacts[]; next: number | null }
+
 export type MailLists = {
   /** By either spelling of its id, with what stands only in the log. */
   message(id: MessageId): Promise<MessageFacts | null>
-  inbox(session: SessionId, ask: InboxAsk): Promise<MessageFacts[]>
+  /** `after` is the `next` of the page before. Ends early with `unitsMax` of texts, if given with those. */
+  inbox(session: SessionId, ask: InboxAsk & { after?: number | null; unitsMax?: number }): Promise<MailPage>
   counts(session: SessionId): Promise<{ waiting: number; drafts: number }>
+  /** Of one session, or of all (null); the newest first, `before` is the `next` of the page before. */
+  drafts(owner: SessionId | null, before: number | null, limit: number): Promise<MailPage>
   /**
-   * Of one session, or of all (null); the newest first, `before` is the `updatedSeq` of the last one seen.
+   * A message with all that it answers and all that answer it, oldest first; `after` is the `next` of the
+   * page before.
    */
-  drafts(owner: SessionId | null, before: number | null, limit: number): Promise<MessageFacts[]>
-  /**
-   * A message with all that it answers and all that answer it, oldest first; `after` is the `createdSeq` of
-   * the last one seen.
-   */
-  thread(id: MessageId, after: number, limit: number): Promise<MessageFacts[]>
-  /** Dead letters, the newest first; `before` is the `updatedSeq` of the last one seen. */
-  dead(before: number | null, limit: number): Promise<MessageFacts[]>
+  thread(id: MessageId, after: number, limit: number): Promise<MailPage>
+  /** Dead letters, the newest first; `before` is the `next` of the page before. */
+  dead(before: number | null, limit: number): Promise<MailPage>
   /** Sessions that a call made, that are over, and for which mail still waits. */
   stranded(limit: number): Promise<SessionId[]>
 }

@@ -46,7 +46,7 @@ export async function readRecorded(store: Store, row: TurnRow): Promise<Recorded
   for (let after = row.openedSeq - 1; ;) {
     const page = await store.read(after, { sessions: [row.session], types: runTypes }, pageSize)
     runs.push(...page.events.filter((stored) => stored.event.turn === row.id))
-    if (page.events.length < pageSize) break
+    if (!page.more) break
     after = page.next
   }
   const events = runs.filter(({ event }) => effects.has(event.type))

@@ -202,6 +202,7 @@ function abandon(runtime: Runtime, running: Running, cause: unknown): Fenced {
   })
   runtime.brokenOff.add(running.row.session)
   running.abort.abort(fenced)
+  for (const tell of runtime.unrecordedWaiters.get(running.row.id) ?? []) tell(fenced)
   return fenced
 }
 

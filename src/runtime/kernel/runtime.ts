@@ -79,6 +79,8 @@ export type Runtime = RuntimePorts & {
   readonly clients: Map<TurnId, Driver>
   /** How many clients here wait for a client's turn: the first try, and retries of it. */
   readonly attached: Map<TurnId, number>
+  /** Clients here that wait for a client's turn: called when an activation of it could not be recorded. */
+  readonly unrecordedWaiters: Map<TurnId, Set<(fault: unknown) => void>>
   /** Who waits here for an answer to a question. */
   readonly questionWaiters: Map<string, Set<() => void>>
   /** Traces that flows were begun with, while their roots run here. */
@@ -130,6 +132,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     atStop: new Set(),
     clients: new Map(),
     attached: new Map(),
+    unrecordedWaiters: new Map(),
     traces: new Map(),
     heard: new Map(),
     questionWaiters: new Map(),

@@ -127,7 +127,7 @@ export async function readAll(
   for (let after = from; ;) {
     const page = await store.read(after, filter, pageSize)
     events.push(...page.events)
-    if (page.events.length < pageSize || page.next > upTo) return events.filter(({ seq }) => seq <= upTo)
+    if (!page.more || page.next > upTo) return events.filter(({ seq }) => seq <= upTo)
     after = page.next
   }
 }

@@ -8,13 +8,21 @@
  * server was started with.
  */
 import type { Event } from '../../model/event.ts'
-import { createMasker, type Masker } from '../../model/mask-secrets.ts'
+import { looking, createMasker, type Known, type Looking, type Masker } from '../../model/mask-secrets.ts'
 import { secretValues } from '../../model/secret-shapes.ts'
+import type { Cleaner } from './store-port.ts'
 import { hashText } from './recorded.ts'
+import { nextRound } from './system-clock.ts'
 
-export type SecretGuard = {
-  /** The events as they may be written; null where they may be written as they are. Pure. */
-  clean(events: readonly Event[]): readonly Event[] | null
+export type SecretGuard = Cleaner<Known> & {
+  /**
+   * The events as they may be written; null where they may be written as they are. Undefined where it takes
+   * longer to find out than others may be held up: then `inspect` does, and the answer is given with what it
+   * found. Pure.
+   */
+  clean(events: readonly Event[], known?: Known | null): readonly Event[] | null | undefined
+  /** Looks at all texts of these events in slices, between which others run. */
+  inspect(events: readonly Event[]): Promise<Known>
   /** For lines of logs and warnings, which must not say what the log does not. */
   readonly masker: Masker
 }
@@ -71,24 +79,41 @@ type GuardOptions = {
   values?: readonly string[]
 }
 
+/** Hostile texts take a tenth of a microsecond for each unit. */
+const unitsAtOnceMax = 128 * 1024
+
 export function secretGuard({ env, values = [] }: GuardOptions): SecretGuard {
   const masker = createMasker([...secretValues(env), ...values])
   const isClean = cleanCheck(masker)
   return {
     masker,
-    clean(events) {
-      if (isClean(events)) return null
-      const left = events.map((event) => cleanEvent(event, masker))
+    clean(events, known = null) {
+      // What was inspected has all that is long.
+      const look = looking(known, known === null ? unitsAtOnceMax : Infinity)
+      if (isClean(events, look)) return look.unitsLeft < 0 ? undefined : null
+      const left = events.map((event) => cleanEvent(event, masker, look))
+      if (look.unitsLeft < 0) return undefined
       return left.some((event, index) => event !== events[index]) ? left : null
+    },
+    async inspect(events) {
+      const inspecting = masker.inspect(events.flatMap(listFree))
+      for (;;) {
+        await nextRound()
+        const step = inspecting.next()
+        if (step.done === true) return step.value
+      }
     },
   }
 }
 
-function cleanEvent(event: Event, masker: Masker): Event {
+const listFree = (event: Event): (readonly [string, unknown])[] =>
+  Object.entries(event).filter(([name]) => !isOwn(ownFields, event, name))
+
+function cleanEvent(event: Event, masker: Masker, look: Looking): Event {
   let left: Record<string, unknown> | null = null
   for (const [name, value] of Object.entries(event)) {
     if (isOwn(ownFields, event, name)) continue
-    const clean: unknown = masker.value(value, name)
+    const clean: unknown = masker.value(value, name, look)
     if (clean !== value) left = { ...(left ?? event), [name]: clean }
   }
   if (left === null) return event
@@ -104,11 +129,10 @@ function cleanEvent(event: Event, masker: Masker): Event {
  * Runs for every transaction, so the common events are read field by field; of the others, fields are chosen
  * once for each type.
  */
-function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
+function cleanCheck(masker: Masker): (events: readonly Event[], look: Looking) => boolean {
   const fields = new Map<string, readonly string[]>()
-  // A transaction often has one text several times.
-  let seen: string[] = []
-  const check = (value: unknown, name: string): boolean => masker.isClean(value, name, seen)
+  let now = looking(null, 0)
+  const check = (value: unknown, name: string): boolean => masker.isClean(value, name, now)
   const checkFree = (event: Event): boolean => {
     const known = fields.get(event.type)
     const free = known ?? freeFields(event)
@@ -117,10 +141,9 @@ function cleanCheck(masker: Masker): (events: readonly Event[]) => boolean {
       if (name in event && !free.includes(name) && !check(event[name as keyof Event], name)) return false
     return free.every((name) => check(event[name as keyof Event], name))
   }
-  return (events) => {
-    const clean = events.every((event) => checkCommon(event, check) ?? checkFree(event))
-    seen = []
-    return clean
+  return (events, look) => {
+    now = look
+    return events.every((event) => checkCommon(event, check) ?? checkFree(event))
   }
 }
 

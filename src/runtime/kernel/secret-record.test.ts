@@ -107,7 +107,7 @@ test('what one agent calls a password changes nothing that others wrote, also af
   const again = sqliteStore({
     directory: made.at(-1) ?? '',
     now: () => w.clock.now(),
-    clean: (events) => guard.clean(events),
+    cleaner: guard,
   })
   expect(JSON.stringify(rows(again))).toBe(before)
   expect(viewsEqual(again.db)).toEqual({ equal: true, difference: null })

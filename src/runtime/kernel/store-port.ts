@@ -41,6 +41,20 @@ export type Hint =
       at?: Millis
     }
 
+/**
+ * A page of the log. It is full with `limit` events, or once they carry `pageUnitsMax`: only `more` says
+ * whether to go on, not the number of events.
+ */
+export type EventPage = {
+  events: StoredEvent[]
+  /** Where to go on: everything up to here was looked at, also where nothing passed. */
+  next: number
+  /** The page is full, and there may be more behind it. */
+  more: boolean
+  /** About how long the rows are that its events stand in, in UTF-16 units. */
+  units: number
+}
+
 export type EventFilter = { sessions?: readonly SessionId[]; types?: readonly Event['type'][] }
 
 /** Work that no notification is needed for: found by looking. */
@@ -66,8 +80,8 @@ export type Store = {
    * it may run again. Settles, yes or no, when durable.
    */
   transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
-  /** In commit order; never skips a late commit. */
-  read(after: number, filter: EventFilter, limit: number): Promise<{ events: StoredEvent[]; next: number }>
+  /** In commit order; never skips a late commit. A long read lets others run in between. */
+  read(after: number, filter: EventFilter, limit: number): Promise<EventPage>
   /** The cursor after the newest event. */
   lastSeq(): number
   /**
@@ -96,8 +110,11 @@ export type Store = {
    * the history.
    */
   entries(session: SessionId, select: EntrySelect): Promise<EntryPage>
-  /** Single entries by their numbers, in that order; they never change. */
-  entriesByNumber(session: SessionId, numbers: readonly number[]): Promise<Entry[]>
+  /**
+   * Single entries by their numbers, in that order; they never change. Ends early once their texts have more
+   * than `unitsMax`, with at least one. A long read lets others run in between.
+   */
+  entriesByNumber(session: SessionId, numbers: readonly number[], unitsMax?: number): Promise<Entry[]>
   close(): Promise<void>
 }
 
@@ -142,6 +159,16 @@ export type Tx = {
   /** Pending calls below a turn, all levels. Throws NeedsKeys where they leave the keys. */
   below(turn: TurnId): Promise<BelowRow[]>
   append(...events: Event[]): void
+}
+
+/**
+ * Decides what of some events is written. `clean` gives what is written instead of them, null where that is
+ * themselves, or undefined where finding out takes longer than others may be held up: then `inspect` finds
+ * out while others run, and `clean` is asked again with what it found.
+ */
+export type Cleaner<Known = unknown> = {
+  clean(events: readonly Event[], known?: Known | null): readonly Event[] | null | undefined
+  inspect(events: readonly Event[]): Promise<Known>
 }
 
 /** Facts were read that the named keys do not cover; the store runs the work again with these added. */

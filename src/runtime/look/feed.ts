@@ -6,6 +6,7 @@
  */
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
+import { nextRound } from '../kernel/system-clock.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Hint } from '../kernel/store-port.ts'
 import { createSaying } from '../kernel/running.ts'
@@ -17,6 +18,8 @@ import type { Delta } from '../../wire/log.ts'
  */
 const pageSizeFirst = 4
 const pageSizeMax = 256
+/** After a page with more than so much text others run before the next is read. */
+const pauseUnits = 64 * 1024
 /**
  * How many catch up at the same moment. The others wait for their slice, so that hundreds of them hold nobody
  * else up.
@@ -160,6 +163,8 @@ async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Pr
         // The reader may be a moment behind the writer.
         if (page.events.length === 0) await runtime.clock.sleep(1, runtime.stopping.signal)
         else if (!listener.ended) give(runtime, listener, page.events, page.next)
+        // Writing so much took a while, and reading the next takes one too.
+        if (page.units > pauseUnits) await nextRound()
       })
     }
   } finally {

@@ -4,6 +4,8 @@
 import type { StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import type { FlowId, TurnId } from '../../model/id.ts'
+import { pageUnitsMax } from '../../model/limits.ts'
+import { readAll } from '../kernel/scope.ts'
 import type { Store } from '../kernel/store-port.ts'
 /**
  * `next` is the `after` of the next page; null where everything up to `upTo`, the end of the log, was looked
@@ -35,13 +37,14 @@ export async function readFlowEvents(
   const sessions = [...new Set(turns.map((row) => row.session))]
   const filter = sessions.length > sessionsMax ? {} : { sessions }
   const events: StoredEvent[] = []
+  let units = 0
   // Its first event is what opened it; only the session that a call made is a little older.
   let cursor = Math.max(
     after,
     turns.reduce((least, row) => Math.min(least, row.openedSeq), Infinity) - transactionEvents,
     0,
   )
-  for (let scanned = 0; scanned < scannedMax && cursor < last;) {
+  for (let scanned = 0; scanned < scannedMax && units <= pageUnitsMax && cursor < last;) {
     const page = await store.read(cursor, filter, pageSize)
     for (const stored of page.events) {
       if (stored.seq > last) return { events, next: null, upTo: end }
@@ -49,8 +52,9 @@ export async function readFlowEvents(
       cursor = stored.seq
       if (belongsTo(stored, id, ids)) events.push(stored)
     }
-    if (page.events.length < pageSize) return { events, next: null, upTo: end }
+    if (!page.more) return { events, next: null, upTo: end }
     scanned += page.events.length
+    units += page.units
   }
   return { events, next: cursor < last ? cursor : null, upTo: end }
 }
@@ -63,7 +67,7 @@ async function durableEnd(store: Pick<Store, 'read' | 'event' | 'lastSeq'>): Pro
   const end = store.lastSeq()
   if (end === 0 || (await store.event(end)) !== null) return end
   const from = Math.max(0, end - pageSize)
-  return (await store.read(from, {}, pageSize)).events.at(-1)?.seq ?? from
+  return (await readAll(store, from, {})).at(-1)?.seq ?? from
 }
 
 /**

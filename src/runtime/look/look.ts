@@ -1,15 +1,15 @@
-/** What doors show of sessions, conversations and flows: read from views and log, for answers only. */
+/** What doors show of sessions and conversations: read from views and log, for answers only. */
 import type { Entry } from '../../model/context.ts'
-import type { SessionRow, TurnRow } from '../../model/facts.ts'
-import { toCallId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
+import type { SessionRow } from '../../model/facts.ts'
+import type { SessionId, TurnId } from '../../model/id.ts'
+import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
-import { readRecord } from './record.ts'
 import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
-import type { Session, HistoryEntry } from '../../wire/sessions.ts'
-import type { Flow } from '../../wire/log.ts'
+import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 
 const candidatesMax = 10
 
@@ -107,22 +107,30 @@ export async function viewOfSession(runtime: Runtime, row: SessionRow): Promise<
   })
 }
 
-/** A page of a conversation, oldest first; `next` is where the page before it ends. */
+/**
+ * A page of a conversation, oldest first. It ends before `before` and `next` is where the page before it
+ * ends; with `after` it begins there, and `next` is where the page behind it begins. Entries are numbered
+ * without gaps, and those of a page stand together.
+ */
 export async function readHistory(
   runtime: Runtime,
   session: SessionId,
   before: number | null,
   limit: number,
-): Promise<{ messages: HistoryEntry[]; next: number | null } | Refusal> {
+  after: number | null = null,
+): Promise<History | Refusal> {
   const row = await runtime.store.session(session)
   if (row === null) return { code: 'session_unknown', session }
   const end = Math.min(before ?? Infinity, row.entries + 1)
-  const start = Math.max(1, end - limit)
-  const numbers = Array.from({ length: Math.max(0, end - start) }, (_, index) => start + index)
-  const entries = await runtime.store.entriesByNumber(session, numbers)
+  const length = Math.max(0, Math.min(limit, end - 1 - (after ?? 0)))
+  // Read from the side that the page is asked from: what it has no room for is on the other.
+  const numbers = Array.from({ length }, (_, index) => (after === null ? end - 1 - index : after + 1 + index))
+  const read = await runtime.store.entriesByNumber(session, numbers, pageUnitsMax)
+  const last = read.at(-1)?.n ?? numbers.at(-1)
+  const entries = after === null ? read.toReversed() : read
   return {
-    messages: await Promise.all(entries.map((entry) => historyEntry(runtime, entry))),
-    next: start > 1 ? start : null,
+    messages: await mapGently(runtime, entries, (entry) => historyEntry(runtime, entry)),
+    next: last !== undefined && (after === null ? last > 1 : last < end - 1) ? last : null,
   }
 }
 
@@ -161,66 +169,4 @@ async function historyEntry(runtime: Runtime, entry: Entry): Promise<HistoryEntr
 async function senderAgent(runtime: Runtime, session: SessionId | null): Promise<string | null> {
   const row = session === null ? null : await runtime.store.session(session)
   return row === null ? null : displayAgent(runtime, row)
-}
-
-const turnsMax = 10_000
-
-/** One root request with all its calls; tokens and time are rolled up. */
-export async function readFlow(runtime: Runtime, id: string): Promise<Flow | null> {
-  const rows = await runtime.store.turns({ flow: id as FlowId }, turnsMax)
-  const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
-  const opened = root === undefined ? null : await runtime.store.event(root.openedSeq)
-  if (root === undefined || opened === null || !opensTurn(opened.event)) return null
-  const calls = (
-    await Promise.all(
-      rows.filter((row) => row.call !== null).map((row) => readRecord(runtime.store, toCallId(row.id))),
-    )
-  ).filter((record) => record !== null)
-  const ended = root.endedSeq === null ? null : await runtime.store.event(root.endedSeq)
-  const end = ended?.event.type === 'turn.ended' ? ended.event : null
-  return {
-    flow: root.flow,
-    root: {
-      turn: root.id,
-      session: root.session,
-      agent: root.grant.agent,
-      text: opened.event.text,
-      outcome: end?.outcome ?? null,
-      openedAt: opened.at,
-      endedAt: ended?.at ?? null,
-    },
-    calls,
-    messages: await messagesIn(
-      runtime,
-      rows.filter((row) => row.call === null && row.id !== root.id),
-    ),
-    tokensUsed:
-      end === null
-        ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
-        : end.tokensUsed + end.tokensBelow,
-    durationMs: (ended?.at ?? runtime.clock.now()) - opened.at,
-  }
-}
-
-/** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
-  const messages = await Promise.all(
-    rows.map(async (row) => {
-      const opened = (await runtime.store.event(row.openedSeq))?.event
-      const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
-      return sent === null
-        ? null
-        : {
-            turn: row.id,
-            session: row.session,
-            agent: row.grant.agent,
-            from: sent.from,
-            text: sent.text,
-            outcome: await lastOutcome(runtime, row),
-            tokensUsed: row.tokensUsed,
-            openedAt: row.openedAt,
-          }
-    }),
-  )
-  return messages.filter((message) => message !== null)
 }

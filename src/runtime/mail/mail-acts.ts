@@ -44,7 +44,9 @@ export function createMailActs(
     sendMail: (ask, key) => sendMail(runtime, { ...writer, act: deriveAct(key) }, ask),
     async readInbox({ session, replies, limit }) {
       const of = await findInbox(session)
-      return isRefusal(of) ? of : readInbox(runtime, reader, of.id, replies, limit)
+      if (isRefusal(of)) return of
+      // Only the beginnings are shown of these, so all of them have room.
+      return readInbox(runtime, reader, of.id, { replies, limit, after: null, unitsMax: Infinity })
     },
     async acceptMail({ session, which, replies }, key) {
       const of = await findInbox(session)

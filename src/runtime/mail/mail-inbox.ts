@@ -21,7 +21,7 @@ import {
 import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/refusal.ts'
 import { Stopped } from '../kernel/faults.ts'
 import { isThere, type Runtime } from '../kernel/runtime.ts'
-import type { Notice } from '../kernel/mail-port.ts'
+import type { MailPage, Notice } from '../kernel/mail-port.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
 import { run, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import { assertOurs, commit, type Running } from '../kernel/running.ts'
@@ -53,22 +53,25 @@ const notYours = (reader: Reader, session: SessionId): Refusal => ({
   allowed: ['its own inbox', 'those of the sessions below it'],
 })
 
+export type InboxPage = MailPage & { total: number; notices: Notice[]; boundary: Boundary }
+
+/** `total` counts also what is on other pages. */
 export async function readInbox(
   runtime: Runtime,
   reader: Reader,
   session: SessionId,
-  replies: boolean | null,
-  limit: number,
-): Promise<{ messages: MessageFacts[]; total: number; notices: Notice[]; boundary: Boundary } | Refusal> {
+  ask: { replies: boolean | null; limit: number; after: number | null; unitsMax?: number },
+): Promise<InboxPage | Refusal> {
   if (!(await covers(runtime, reader, session))) return notYours(reader, session)
-  const [messages, { waiting }, notices] = await Promise.all([
-    runtime.lists.mail.inbox(session, { replies, newest: false, limit }),
+  const [{ messages, next }, { waiting }, notices] = await Promise.all([
+    runtime.lists.mail.inbox(session, { ...ask, newest: false }),
     runtime.lists.mail.counts(session),
     runtime.lists.notices(session, noticesShownMax),
   ])
   return {
     messages,
-    total: messages.length < limit ? messages.length : waiting,
+    next,
+    total: next === null && ask.after === null ? messages.length : waiting,
     notices,
     boundary: runtime.ids.boundary(),
   }
@@ -253,10 +256,10 @@ export async function readThread(
   id: MessageId,
   after: number,
   limit: number,
-): Promise<{ messages: MessageFacts[]; next: number | null } | Refusal> {
+): Promise<MailPage | Refusal> {
   const known = await findMail(runtime, reader, id)
   if (isRefusal(known)) return known
-  const all = await runtime.lists.mail.thread(id, after, limit)
+  const { messages: all, next } = await runtime.lists.mail.thread(id, after, limit)
   const seen = await Promise.all(
     all.map(async (one) =>
       (await covers(runtime, reader, one.owner)) ||
@@ -267,7 +270,7 @@ export async function readThread(
   )
   return {
     messages: all.length === 0 && after === 0 ? [known] : seen.flat(),
-    next: all.length === limit ? (all.at(-1)?.createdSeq ?? null) : null,
+    next,
   }
 }
 

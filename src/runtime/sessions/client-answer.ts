@@ -5,34 +5,74 @@ import { type TurnId } from '../../model/id.ts'
 import { canonical } from '../../model/json.ts'
 import { type Refusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { storeRefusal } from '../kernel/faults.ts'
+import { listen, type Runtime } from '../kernel/runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import { cancel } from '../turns/ending.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
 
 /**
- * A retry finds the turn of the first try, and waits for its end where it still runs, here or in a process
- * that has died meanwhile.
+ * A retry finds the turn of the first try, and waits where it still runs, here or in a process that has died
+ * meanwhile: until the answer of the first try is durable (R2), or could not be recorded.
  */
 export async function answerAgain(
   runtime: Runtime,
   turn: TurnId,
   asked: ToolAsk,
   signal: AbortSignal,
+  unrecorded: Promise<never>,
 ): Promise<ToolAnswer | Refusal> {
   const row = await runtime.store.turn(turn)
   const opened = row === null ? undefined : (await runtime.store.event(row.openedSeq))?.event
   if (row === null || opened?.type !== 'message.sent')
     throw new Error(`the input of ${turn} is not in the log`)
   if (!isSameAsk(opened, asked)) return { code: 'message_already_sent', message: opened.message }
-  const begun = await begunIn(runtime, row, asked)
-  if (begun !== null) return begun
-  return untilGone(
-    runtime,
-    turn,
-    signal,
-    endOfTurn(runtime, turn, () => null),
-  )
+  const begins = untilBegun(runtime, turn, asked)
+  try {
+    const opening = await findFirstCall(runtime, row)
+    if (opening?.background === true) return answerBegun(opening, asked)
+    const ended = endOfTurn(runtime, turn, () => null)
+    return await untilGone(runtime, turn, signal, Promise.race([begins.answer, ended, unrecorded]))
+  } finally {
+    begins.forget()
+  }
+}
+
+/** Resolves when the turn opens a call in the background, after the commit that opened it. */
+function untilBegun(
+  { store }: Runtime,
+  turn: TurnId,
+  asked: ToolAsk,
+): { answer: Promise<ToolAnswer>; forget: () => void } {
+  let forget = (): void => undefined
+  const answer = new Promise<ToolAnswer>((resolve) => {
+    forget = store.onHint((hints) => {
+      for (const hint of hints)
+        for (const event of hint.kind === 'appended' ? (hint.events ?? []) : [])
+          if (event.type === 'call.opened' && event.turn === turn && event.background)
+            resolve(answerBegun(event, asked))
+    })
+  })
+  return { answer, forget }
+}
+
+/**
+ * Rejects when the turn could not be recorded any more, in any of its activations: its clients learn it now,
+ * and not when the disk works again.
+ */
+export function untilUnrecorded(
+  { unrecordedWaiters }: Runtime,
+  turn: TurnId,
+): { fault: Promise<never>; forget: () => void } {
+  let forget = (): void => undefined
+  const fault = new Promise<never>((_resolve, reject) => {
+    forget = listen(unrecordedWaiters, turn, (reason: unknown) => {
+      if (storeRefusal(reason) !== null) reject(reason)
+    })
+  })
+  // A client that was answered before does not look at it any more.
+  fault.catch(() => undefined)
+  return { fault, forget }
 }
 
 /**
@@ -43,15 +83,24 @@ const isSameAsk = ({ text, use }: EventOf<'message.sent'>, asked: ToolAsk): bool
   isSameButMarks(text, describeAsk(asked)) &&
   (use === undefined || isSameButMarks(canonical(use), canonical(asked)))
 
+const callsPerPage = 100
+
+/** What the turn opened first. Other turns of its session may have opened many since. */
+async function findFirstCall(
+  { store }: Runtime,
+  { id, session, openedSeq, endedSeq }: TurnRow,
+): Promise<EventOf<'call.opened'> | null> {
+  const filter = { sessions: [session], types: ['call.opened' as const] }
+  for (let [after, more] = [openedSeq - 1, true]; more && after < (endedSeq ?? Infinity);) {
+    const page = await store.read(after, filter, callsPerPage)
+    for (const { event } of page.events) if (event.turn === id && event.type === 'call.opened') return event
+    ;[after, more] = [page.next, page.more]
+  }
+  return null
+}
+
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
-async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Promise<ToolAnswer | null> {
-  const { events } = await runtime.store.read(
-    row.openedSeq - 1,
-    { sessions: [row.session], types: ['call.opened'] },
-    100,
-  )
-  const opened = events.find(({ event }) => event.turn === row.id)?.event
-  if (opened?.type !== 'call.opened' || !opened.background) return null
+function answerBegun(opened: EventOf<'call.opened'>, { input }: ToolAsk): ToolAnswer {
   const named =
     input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
   return {
@@ -70,6 +119,7 @@ async function begunIn(runtime: Runtime, row: TurnRow, { input }: ToolAsk): Prom
     },
   }
 }
+
 /**
  * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
  */

@@ -17,7 +17,6 @@ import { type Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { countGently } from '../../model/text.ts'
 import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
-import { storeRefusal } from '../kernel/faults.ts'
 import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
@@ -25,8 +24,7 @@ import { createSession } from './sessions.ts'
 import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 import { type Client } from './actor.ts'
-import { answerAgain } from './client-answer.ts'
-import { untilGone, describeAsk, endOfTurn } from './client-answer.ts'
+import { answerAgain, describeAsk, endOfTurn, untilGone, untilUnrecorded } from './client-answer.ts'
 
 export type ToolUse = {
   /** Aborts when the client has gone: what it asked for is cancelled. */
@@ -110,38 +108,23 @@ export async function inOwnTurn(
   const begun = new Promise<ToolAnswer>((resolve) => (begin = resolve))
   let said: ToolAnswer | null = null
   const driver = clientDriver(runtime, async (...given) => (said = await work(...given)), begin)
+  const unrecorded = untilUnrecorded(runtime, turn)
   try {
     const opened = await openTurn(runtime, turn, session.id, () =>
       open(runtime, client, session, { asked, goesOn, suffix, use, driver }),
     )
-    if (opened === 'known') return await answerAgain(runtime, turn, asked, use.signal)
+    if (opened === 'known') return await answerAgain(runtime, turn, asked, use.signal, unrecorded.fault)
     return await untilGone(
       runtime,
       turn,
       use.signal,
-      Promise.race([begun, endOfTurn(runtime, turn, () => said), untilUnrecorded(runtime, turn)]),
+      Promise.race([begun, endOfTurn(runtime, turn, () => said), unrecorded.fault]),
     )
   } finally {
+    unrecorded.forget()
     // The driver was taken when the turn began.
     if (runtime.clients.get(turn) === driver) runtime.clients.delete(turn)
   }
-}
-
-/**
- * Rejects when the turn could not be recorded any more: its client is told now, and not when the disk works
- * again.
- */
-function untilUnrecorded(runtime: Runtime, turn: TurnId): Promise<never> {
-  const signal = runtime.running.get(turn)?.abort.signal
-  return new Promise((_resolve, reject) => {
-    signal?.addEventListener(
-      'abort',
-      () => {
-        if (storeRefusal(signal.reason) !== null) reject(signal.reason)
-      },
-      { once: true },
-    )
-  })
 }
 
 type Opening = { asked: ToolAsk; goesOn: boolean; suffix: string; use: ToolUse; driver: Driver }

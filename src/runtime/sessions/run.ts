@@ -115,7 +115,7 @@ export async function* follow(runtime: Runtime, root: TurnId, after: number): As
         yield stored
         if (stored.event.type === 'turn.ended' && stored.event.turn === root) return
       }
-      if (page.events.length === pageSize) continue
+      if (page.more) continue
       // A hint may be lost: then looking finds the rest.
       await Promise.race([news, runtime.clock.sleep(lookAgainMs, runtime.stopping.signal)])
       news = new Promise<void>((resolve) => (wake = resolve))

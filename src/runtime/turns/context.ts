@@ -18,6 +18,7 @@ import type { CallRequest } from '../kernel/ports.ts'
 import { addSteps } from './step-text.ts'
 import type { Running } from '../kernel/running.ts'
 import { ensureSummary } from './summary.ts'
+import { nextRound } from '../kernel/system-clock.ts'
 
 export type BuiltContext = { manifest: Manifest }
 
@@ -31,6 +32,8 @@ export async function buildContext(
   fresh: boolean,
   boundary: Boundary,
 ): Promise<BuiltContext | Refusal> {
+  // Nobody knows how much it is without reading it, and it was read for others just now.
+  if (request.input != null) await nextRound()
   const prompt = renderPrompt(
     boundary,
     caller.agent.name,

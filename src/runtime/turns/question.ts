@@ -8,6 +8,7 @@ import type { Refusal } from '../../model/refusal.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
 import { listen, type Runtime } from '../kernel/runtime.ts'
 import { flush, timeLeft, type Running } from '../kernel/running.ts'
+import { readAll } from '../kernel/scope.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
 
@@ -71,12 +72,11 @@ type Found = { answer: Answer | null; by: string | null; deadline: number }
 /** Only a turn that was taken over can have asked before. */
 async function lookUp(runtime: Runtime, running: Running, question: string): Promise<Found | null> {
   if (running.recorded === null) return null
-  const page = await runtime.store.read(
-    running.row.openedSeq - 1,
-    { sessions: [running.row.session], types: ['question.asked', 'question.answered'] },
-    1000,
-  )
-  return foundIn(page.events, question)
+  const events = await readAll(runtime.store, running.row.openedSeq - 1, {
+    sessions: [running.row.session],
+    types: ['question.asked', 'question.answered'],
+  })
+  return foundIn(events, question)
 }
 
 function foundIn(events: readonly StoredEvent[], question: string): Found | null {

@@ -4,6 +4,7 @@ import type { Json } from '../../model/json.ts'
 import { explain, type Refusal } from '../../model/refusal.ts'
 import { listCallable } from './callable.ts'
 import { Fenced } from '../kernel/faults.ts'
+import { letOthersIn } from '../kernel/gently.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Tool, ToolAnswer } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
@@ -42,8 +43,10 @@ export async function runTool(
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal = tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name)
+  const begunAt = runtime.clock.elapsed()
   const key = occurrence(running, makeStepKey('tool', name, input))
   onKey?.(key)
+  await letOthersIn(runtime, begunAt)
   if (tool === undefined || refusal !== null) {
     const no = refusal ?? unavailable(runtime, running, name)
     return tool?.refuse === undefined

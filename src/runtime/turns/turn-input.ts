@@ -9,6 +9,7 @@ import { passedMessages, renderPrompt, renderSystem } from './context.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 import type { Tool, TurnContext, TurnInput } from '../kernel/ports.ts'
 import type { Running } from '../kernel/running.ts'
+import { nextRound } from '../kernel/system-clock.ts'
 import { traceparentFor } from './trace.ts'
 
 export async function buildTurnInput(runtime: Runtime, running: Running): Promise<TurnInput> {
@@ -21,6 +22,8 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
   )
   const manifest = input.type === 'call.opened' ? input.context : null
   const boundary = input.boundary ?? null
+  // It was recorded just now, which may have taken as long as others should wait.
+  if (input.type === 'call.opened' && input.input !== null) await nextRound()
   const caller = input.grant.path.at(-2)?.agent ?? ''
   const asked =
     input.type === 'call.opened'

@@ -33,15 +33,20 @@ export function openHistory(live: Live, session: string): History {
     pages.set(page, known.set(entry.n, entry))
     total = Math.max(total ?? 0, entry.n)
   }
-  const load = async (before: number | null): Promise<void> => {
+  /** The newest page, or what stands before `before` down to `n`: long entries make pages short. */
+  const load = async (before: number | null, n: number): Promise<void> => {
     try {
-      const { messages } = await live.client.sessions.history(
-        session,
-        { limit: pageSize, ...(before === null ? {} : { before }) },
-        { signal: stopped.signal },
-      )
-      total ??= 0
-      messages.forEach(put)
+      for (let end = before; ;) {
+        const { messages, next } = await live.client.sessions.history(
+          session,
+          { limit: pageSize, ...(end === null ? {} : { before: end }) },
+          { signal: stopped.signal },
+        )
+        total ??= 0
+        messages.forEach(put)
+        if (next === null || next <= n) break
+        end = next
+      }
       problem = null
       for (const page of pages.keys()) if (pages.size > pagesMax) pages.delete(page)
     } catch (error) {
@@ -53,21 +58,24 @@ export function openHistory(live: Live, session: string): History {
     const page = findPage(n)
     if (asked.has(page) || pages.get(page)?.has(n) === true) return
     asked.add(page)
-    void load((page + 1) * pageSize + 1).finally(() => asked.delete(page))
+    const end = (page + 1) * pageSize + 1
+    let before = n + 1
+    while (before < end && pages.get(page)?.has(before) !== true) before += 1
+    void load(before, n).finally(() => asked.delete(page))
   }
   const unsubscribe = live.onEvent((streamed) => {
     const entries = streamed.event.session === session ? buildEntries(live, streamed) : []
     entries.forEach(put)
     if (entries.length > 0) live.topics.touch(topic)
   })
-  void load(null)
+  void load(null, Infinity)
   return {
     topic,
     want,
     total: () => total,
     entry: (n) => pages.get(findPage(n))?.get(n),
     problem: () => problem,
-    retry: () => void load(null),
+    retry: () => void load(null, Infinity),
     stop() {
       unsubscribe()
       stopped.abort()

@@ -1,5 +1,6 @@
 /** Messages that agents or the user have not sent yet. A person can change, release or discard them. */
 import { useState } from 'react'
+import { readPages } from '../../../src/client/read-pages.ts'
 import { takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
 import type { Live } from '../live/live.ts'
@@ -9,20 +10,16 @@ import { useLoaded } from '../parts/use-loaded.ts'
 import { MailActs, MailCard } from './mail-card.tsx'
 import { sortMail } from './mail-lists.tsx'
 
-const pagesMax = 10
 const rowsMin = 3
 const rowsMax = 14
 
 /** Drafts that are older than what the page has read come from the list of the server. */
 async function readDrafts(live: Live, signal: AbortSignal): Promise<true> {
-  for (let page = 0, before: number | null = null; page < pagesMax; page += 1) {
-    const seq = live.lastSeq()
-    const { messages, next }: Awaited<ReturnType<Live['client']['mail']['drafts']>> =
-      await live.client.mail.drafts(null, before === null ? {} : { before }, { signal })
-    for (const record of messages) takeMail(live.ledger, record, seq)
-    if (next === null) break
-    before = next
-  }
+  const seq = live.lastSeq()
+  for (const record of await readPages((before) =>
+    live.client.mail.drafts(null, before === null ? {} : { before }, { signal }),
+  ))
+    takeMail(live.ledger, record, seq)
   live.topics.touch('mail')
   return true
 }

@@ -1,4 +1,5 @@
 /** A message between sessions, with its thread and its actions. */
+import { readPages } from '../../../src/client/read-pages.ts'
 import { useState, type ReactNode } from 'react'
 import { formatTime, formatDateTime } from '../format.ts'
 import { takeMail, userSession } from '../live/fold-mail.ts'
@@ -46,14 +47,11 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
   const [opened, setOpened] = useState(false)
   const { error, again } = useLoaded(opened ? mail.id : '', async (signal) => {
     if (!opened) return false
-    for (let page = 0, after: number | null = null; page < pagesMax; page += 1) {
-      const seq = live.lastSeq()
-      const { messages, next }: Awaited<ReturnType<typeof live.client.mail.thread>> =
-        await live.client.mail.thread(mail.id, after === null ? {} : { after }, { signal })
-      for (const record of messages) takeMail(live.ledger, record, seq)
-      if (next === null) break
-      after = next
-    }
+    const seq = live.lastSeq()
+    const messages = await readPages((after) =>
+      live.client.mail.thread(mail.id, after === null ? {} : { after }, { signal }),
+    )
+    for (const record of messages) takeMail(live.ledger, record, seq)
     live.topics.touch('mail')
     return true
   })
@@ -75,8 +73,6 @@ function Thread({ mail, thread }: { mail: MailFact; thread: readonly MailFact[] 
     </details>
   )
 }
-
-const pagesMax = 10
 
 function Who({ session, mail }: { session: string | null; mail: MailFact }) {
   if (mail.source === 'applet')

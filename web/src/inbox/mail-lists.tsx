@@ -1,4 +1,5 @@
 /** Mail that waits to be accepted, and dead letters. */
+import { readPages } from '../../../src/client/read-pages.ts'
 import { pluralize } from '../format.ts'
 import { isWaiting, takeMail, userSession } from '../live/fold-mail.ts'
 import type { MailFact } from '../live/ledger.ts'
@@ -18,7 +19,9 @@ async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
     ({ buffered, id }) => buffered > 0 || id === userSession,
   )
   for (const { id } of sessions)
-    for (const record of (await live.client.mail.inbox(id, {}, { signal })).messages)
+    for (const record of await readPages((after) =>
+      live.client.mail.inbox(id, after === null ? {} : { after }, { signal }),
+    ))
       takeMail(live.ledger, record, seq)
   live.topics.touch('mail')
   return true
@@ -73,7 +76,9 @@ export function DeadLetters() {
   const live = useLiveTopic('mail')
   const { error, again } = useLoaded('dead', async (signal) => {
     const seq = live.lastSeq()
-    for (const record of (await live.client.mail.deadLetters({}, { signal })).messages)
+    for (const record of await readPages((before) =>
+      live.client.mail.deadLetters(before === null ? {} : { before }, { signal }),
+    ))
       takeMail(live.ledger, record, seq)
     live.topics.touch('mail')
     return true

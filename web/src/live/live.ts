@@ -1,3 +1,4 @@
+import { readPages } from '../../../src/client/read-pages.ts'
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { tielineClient, type TielineClient } from '../../../src/client/client.ts'
 import { TielineError } from '../../../src/client/tieline-error.ts'
@@ -134,7 +135,10 @@ class PageStore implements Live {
       for (const { id, name } of await this.client.agents()) this.ledger.agentNames.set(id, name)
       await readSessions(this.client, this.ledger, false)
       await readQuestions(this.client, this.ledger)
-      for (const draft of (await this.client.mail.drafts(null)).messages) takeMail(this.ledger, draft, after)
+      const drafts = await readPages((before) =>
+        this.client.mail.drafts(null, before === null ? {} : { before }),
+      )
+      for (const draft of drafts) takeMail(this.ledger, draft, after)
       this.#loaded = { ...this.#loaded, lists: true }
       this.topics.touchAll()
       this.#readFrom = Math.max(0, after - eventsReadMax)

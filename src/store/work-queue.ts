@@ -1,0 +1,58 @@
+/**
+ * Works that wait for the writer, in the order in which they came. One that is held keeps its place: those
+ * that name one of its keys wait behind it, and the others pass.
+ */
+import type { Key } from '../runtime/kernel/store-port.ts'
+
+export class WorkQueue<Work extends { keys: readonly Key[] }> {
+  #works: Work[] = []
+  readonly #held = new Set<Work>()
+  /** Of this round: those that were passed over, in their order, and the keys that nobody may pass. */
+  #passed: Work[] = []
+  readonly #blocked = new Set<Key>()
+
+  push(work: Work): void {
+    this.#works.push(work)
+  }
+
+  isEmpty(): boolean {
+    return this.#works.length === 0 && this.#passed.length === 0
+  }
+
+  /** The next that may run in this round. */
+  take(): Work | undefined {
+    for (let work = this.#works.shift(); work !== undefined; work = this.#works.shift()) {
+      if (!this.#held.has(work) && !work.keys.some((key) => this.#blocked.has(key))) return work
+      this.#passOver(work)
+    }
+    return undefined
+  }
+
+  /** One that was just taken: until it is released it does not run. */
+  hold(work: Work): void {
+    this.#held.add(work)
+    this.#passOver(work)
+  }
+
+  release(work: Work): void {
+    this.#held.delete(work)
+  }
+
+  #passOver(work: Work): void {
+    this.#passed.push(work)
+    for (const key of work.keys) this.#blocked.add(key)
+  }
+
+  endRound(): void {
+    if (this.#passed.length > 0) this.#works = [...this.#passed, ...this.#works]
+    this.#passed = []
+    this.#blocked.clear()
+  }
+
+  /** Everything that waits; it is empty then. */
+  drain(): Work[] {
+    this.endRound()
+    this.#held.clear()
+    return this.#works.splice(0)
+  }
+}
