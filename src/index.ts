@@ -63,7 +63,7 @@ export type { Run, RunResult } from './runtime/sessions/run.ts'
 
 // What you ask of a line, and what it answers.
 export type { CallDesk, RefusedCall } from './runtime/desk/calls.ts'
-export type { MailChange, MailDesk, MailPlace } from './runtime/desk/mail.ts'
+export type { InboxPlace, MailChange, MailDesk, MailPlace } from './runtime/desk/mail.ts'
 export type { QuestionDesk } from './runtime/desk/questions.ts'
 export type { SessionDesk, SessionsAsk } from './runtime/desk/sessions.ts'
 export type { AgentView } from './wire/agents.ts'
