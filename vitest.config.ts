@@ -6,7 +6,9 @@ export default defineConfig({
   // default it would be one.
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    testTimeout: 20_000,
+    // For tests that hang. The first test of a file also waits for the server's modules, which takes half a
+    // minute while others keep the machine busy.
+    testTimeout: 60_000,
     maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })

@@ -6,6 +6,10 @@ export type Order = { concurrency: number; seconds: number } | 'end'
 
 const starts: Record<string, () => Promise<{ start(): Promise<Contender> }>> = {
   tieline: () => import('./contenders/tieline.ts'),
+  'tieline-own-read': async () => {
+    const { start } = await import('./contenders/tieline.ts')
+    return { start: () => start(true) }
+  },
   'ai-sdk': () => import('./contenders/ai-sdk.ts'),
   'openai-agents': () => import('./contenders/openai-agents.ts'),
   'bare-log': () => import('./contenders/bare-log.ts'),

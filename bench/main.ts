@@ -13,6 +13,7 @@ import { mail } from './mail.ts'
 import { memory } from './memory.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { renderCheck, isMet, renderTable, type Part } from './report.ts'
+import { queues } from './queues.ts'
 import { stalls } from './stalls.ts'
 import { startup } from './startup.ts'
 import { tokens } from './tokens.ts'
@@ -23,6 +24,7 @@ const parts: Record<string, Run> = {
   delegations,
   appends,
   mail,
+  queues,
   context,
   startup,
   memory,

@@ -7,6 +7,8 @@ export type Round = {
   p99Ms: number
   cpuUs: number
   commits: number | null
+  /** Of one delegation. */
+  events: number | null
   logBytes: number | null
   done: number
 }
@@ -14,7 +16,7 @@ export type Round = {
 export async function runRound(contender: Contender, concurrency: number, seconds: number): Promise<Round> {
   const latencies: number[] = []
   const commitsBefore = contender.commits()
-  const bytesBefore = contender.logBytes?.() ?? null
+  const logBefore = contender.log?.()
   const cpuBefore = process.cpuUsage()
   const startedAt = performance.now()
   const endAt = startedAt + seconds * 1000
@@ -29,6 +31,7 @@ export async function runRound(contender: Contender, concurrency: number, second
   const elapsedMs = performance.now() - startedAt
   const cpu = process.cpuUsage(cpuBefore)
   const commits = contender.commits()
+  const log = contender.log?.()
   const done = latencies.length
   latencies.sort((a, b) => a - b)
   return {
@@ -37,7 +40,8 @@ export async function runRound(contender: Contender, concurrency: number, second
     p99Ms: quantile(latencies, 0.99),
     cpuUs: (cpu.user + cpu.system) / done,
     commits: commits === null || commitsBefore === null ? null : (commits - commitsBefore) / done,
-    logBytes: bytesBefore === null ? null : ((contender.logBytes?.() ?? 0) - bytesBefore) / done,
+    events: log === undefined ? null : (log.events - (logBefore?.events ?? 0)) / done,
+    logBytes: log === undefined ? null : (log.bytes - (logBefore?.bytes ?? 0)) / done,
     done,
   }
 }
@@ -66,3 +70,10 @@ export function takeMedians<T extends Readonly<Record<keyof T, number | null>>>(
   const names = Object.keys(first) as (keyof T)[]
   return Object.fromEntries(names.map((name) => [name, takeMedian(name)])) as T
 }
+
+/** A number of things in so many parts, as even as whole numbers are. */
+export const spreadOver = (count: number, parts: number): number[] =>
+  Array.from(
+    { length: parts },
+    (_, part) => Math.floor(((part + 1) * count) / parts) - Math.floor((part * count) / parts),
+  )

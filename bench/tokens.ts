@@ -53,12 +53,12 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
         prompt: plannerPrompt,
         tools: ['sub_agent'],
         allowSubAgentCalls: true,
-        languageModel: createInstantModel('planner', keep(planner)),
+        languageModel: createInstantModel('planner', { seen: keep(planner) }),
       },
       coder: {
         prompt: coderPrompt,
         tools: ['read'],
-        languageModel: createInstantModel('coder', keep(coder)),
+        languageModel: createInstantModel('coder', { seen: keep(coder), reading: 'read' }),
       },
     },
   })
@@ -82,7 +82,7 @@ async function ours(): Promise<{ result: string; child: string[]; task: string }
 
 async function aiSdk(): Promise<string> {
   const planner: Seen[] = []
-  const coderModel = createInstantModel('coder')
+  const coderModel = createInstantModel('coder', { reading: 'read' })
   const read = tool({
     description: 'Reads a file.',
     inputSchema: z.object({ path: z.string() }),
@@ -96,10 +96,9 @@ async function aiSdk(): Promise<string> {
         .text,
   })
   await generateText({
-    model: createInstantModel(
-      'planner',
-      (options) => void planner.push({ ...options, prompt: structuredClone(options.prompt) }),
-    ),
+    model: createInstantModel('planner', {
+      seen: (options) => void planner.push({ ...options, prompt: structuredClone(options.prompt) }),
+    }),
     prompt: nextUserTask(),
     tools: { sub_agent: subAgent },
     stopWhen: isStepCount(8),

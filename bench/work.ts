@@ -1,5 +1,5 @@
 /** The work of the delegation benches: one delegation, four instant model answers, one read, the same texts for all. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type {
@@ -17,6 +17,13 @@ const userTask = 'Find out which port the server of this project listens on, and
 const coderTask = 'Read config.txt and say which port the server listens on.'
 export const fileName = 'config.txt'
 export const fileText = 'name = example\nhost = 127.0.0.1\nport = 8283\nlog = info\n'
+
+/** The one tool of the coder. Every contender runs this function and no other, in its own kind of tool. */
+export const readTool = {
+  name: 'read_file',
+  description: 'Reads a text file of the working directory.',
+  run: (workspace: string, path: string): string => readFileSync(join(workspace, path), 'utf8'),
+}
 
 /** About a hundred tokens, a usual length for such an answer. */
 export const coderAnswer = [
@@ -50,16 +57,19 @@ const usage: LanguageModelV4Usage = {
 const stop: LanguageModelV4FinishReason = { unified: 'stop', raw: 'stop' }
 const toolCalls: LanguageModelV4FinishReason = { unified: 'tool-calls', raw: 'tool_calls' }
 
-/** A model inside the process that answers at once. `seen` receives every request. */
+/** A model inside the process that answers at once. `seen` receives every request; `reading` is the coder's tool. */
 export function createInstantModel(
   role: Role,
-  seen: (options: LanguageModelV4CallOptions) => void = () => undefined,
+  {
+    seen = () => undefined,
+    reading = readTool.name,
+  }: { seen?: (options: LanguageModelV4CallOptions) => void; reading?: string } = {},
 ): LanguageModelV4 {
   const texts = createTexts(role)
   const call = (): LanguageModelV4Content => ({
     type: 'tool-call',
     toolCallId: `id-${role}`,
-    toolName: role === 'planner' ? 'sub_agent' : 'read',
+    toolName: role === 'planner' ? 'sub_agent' : reading,
     input: JSON.stringify(
       role === 'planner' ? { agent_name: 'coder', task: texts.task() } : { path: fileName },
     ),
@@ -107,8 +117,8 @@ export type Contender = {
   one(): Promise<void>
   /** Commits so far; null if nothing is durable. */
   commits(): number | null
-  /** Bytes of the log so far, which size the bare log. */
-  logBytes?(): number
+  /** What the log has so far, which sizes the bare log. */
+  log?(): { events: number; bytes: number }
   close(): Promise<void>
 }
 

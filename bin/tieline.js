@@ -30,7 +30,8 @@ function runWithNewer() {
   const newer = places.find((path) => existsSync(path))
   if (newer === undefined) {
     console.error(
-      `tieline needs Node 24.15 or newer, and this is ${process.versions.node}: install it from https://nodejs.org, or beside tieline with "npm install node@24".`,
+      `tieline needs Node 24.15 or newer, and this is ${process.versions.node}: ` +
+        'install it from https://nodejs.org, or beside tieline with "npm install node@24".',
     )
     process.exit(1)
   }

@@ -24,7 +24,7 @@ const costly = await line.calls.open({ agent: 'endless', task, max_tokens: 300 }
 assert.ok(!isRefusal(late) && !isRefusal(costly))
 
 assert.deepEqual([late.outcome, late.output], ['timed_out', 'The first half.'])
-assert.match(late.errors[0] ?? '', /no answer within 300 ms/)
+assert.match(late.errors[0] ?? '', /no answer within 0\.3 s/)
 assert.equal(costly.outcome, 'budget_exhausted')
 assert.match(costly.output, /Once upon a time/)
 assert.ok(costly.tokens_used <= 300, `${costly.tokens_used} tokens were used`)

@@ -80,11 +80,23 @@ function memory({ victim, calmAt }: Hostile): Line {
   }
 }
 
-function stalls({ victim, control, alone }: Hostile): Line[] {
-  const mixed = longestBeyond(
-    victim.lives.flatMap(({ windows }) => windows),
-    control,
-  )
+/** The longest stalls of all, and how long the server had listened by then. */
+function findStalls({ victim, control }: Hostile): { beyondMs: number; at: string }[] {
+  return victim.lives
+    .flatMap(({ windows, readyAt }, life) =>
+      windows.map((window) => ({
+        beyondMs: longestBeyond([window], control),
+        at: `life ${life + 1}, after ${((window.from - readyAt) / 1000).toFixed(1)} s`,
+      })),
+    )
+    .toSorted((a, b) => b.beyondMs - a.beyondMs)
+    .slice(0, 5)
+}
+
+function stalls(hostile: Hostile): Line[] {
+  const { alone } = hostile
+  const longest = findStalls(hostile)
+  const mixed = longest[0]?.beyondMs ?? 0
   const slowest = alone.toSorted((a, b) => b.beyondMs - a.beyondMs)
   const over = slowest.filter(({ beyondMs }) => beyondMs > stallMsMax)
   const worded = slowest
@@ -102,7 +114,7 @@ function stalls({ victim, control, alone }: Hostile): Line[] {
     {
       says: `all at once: the longest stall is ${mixed.toFixed(0)} ms beyond the control process`,
       kept: mixed <= stallMsMax,
-      more: [],
+      more: longest.map(({ beyondMs, at }) => `${beyondMs.toFixed(0).padStart(6)} ms  ${at}`),
       timed: true,
     },
   ]

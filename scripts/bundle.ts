@@ -16,6 +16,7 @@ const entries = [
   'adapters/opencode/index',
   'adapters/opencode/plugin',
   'tools/search-worker',
+  'server/peer-worker',
   'views/agentfs-worker',
   'adapters/schemas/schema-worker',
 ]

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OpencodeMessage, OpencodeSession } from '../src/adapters/opencode/opencode-api.ts'
+import { trustText } from '../test/kits/trust.ts'
 import { installPackage } from './agents-cache.ts'
 
 export const version = '1.18.33'
@@ -172,14 +173,16 @@ function prepare(home: string, directory: string, model: string, secret: string)
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
   for (const folder of ['bin', 'dist'])
     cpSync(join(root, folder), join(installed, folder), { recursive: true })
-  writeFileSync(
-    join(directory, 'tieline.toml'),
-    [
-      '[agents.coder]',
-      'description = "knows the secret word"',
-      'driver = "scripted"',
-      `script = [{ say = "The secret word is ${secret}." }]`,
-      '',
-    ].join('\n'),
-  )
+  const text = [
+    '[agents.coder]',
+    'description = "knows the secret word"',
+    'driver = "scripted"',
+    `script = [{ say = "The secret word is ${secret}." }]`,
+    '',
+  ].join('\n')
+  writeFileSync(join(directory, 'tieline.toml'), text)
+  trustText({}, home, join(directory, 'tieline.toml'), text)
+  // The server that the plugin starts has the user's file only.
+  mkdirSync(join(home, '.config', 'tieline'), { recursive: true })
+  writeFileSync(join(home, '.config', 'tieline', 'tieline.toml'), text)
 }

@@ -26,6 +26,8 @@ export const agents: ReadonlyMap<string, Agent> = new Map(
         prompt: `You are ${name} and you do what your script says.`,
         tools: index === 3 ? ['sub_agent', 'call_agent', 'wait_for_call', 'note'] : ['*'],
         allowSubAgentCalls: index !== 5,
+        // A person is asked first, where there is one.
+        ask: index === 4 ? ['note'] : [],
         maxDepth: index === 2 ? 2 : 5,
         ...(mayCall[index] !== undefined && { mayCall: mayCall[index] }),
       }),
@@ -56,5 +58,6 @@ export const makeLimits = (more: Record<string, number>): Limits =>
     inactivityMs: 6000,
     turnMsMax: 8000,
     contextTokens: 120,
+    taskBytesMax: 6000,
     ...more,
   })

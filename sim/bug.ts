@@ -5,8 +5,8 @@
 import type { Event, StoredEvent } from '../src/model/event.ts'
 import type { Activation, BelowRow, OpenFacts, SessionFacts, TurnFacts } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'
-import type { RuntimePorts } from '../src/runtime/kernel/runtime.ts'
-import type { Due, EntryPage, Tx } from '../src/runtime/kernel/store-port.ts'
+import type { RuntimePorts } from '../src/runtime/sessions/runtime.ts'
+import type { Due, EntryPage, Key, Tx } from '../src/runtime/kernel/store-port.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 
 export type Bug = {
@@ -21,10 +21,16 @@ export type Bug = {
   below?(rows: BelowRow[]): BelowRow[]
   append?(events: readonly Event[], node: NodeId): Event[]
   due?(due: Due): Due
+  /** Drops what a transaction names. */
+  keys?(keys: readonly Key[]): readonly Key[]
+  /** Which keys a transaction neither names nor is asked for. */
+  forgets?(keys: readonly Key[]): (key: string) => boolean
   read?(stored: StoredEvent): boolean
   entries?(page: EntryPage): EntryPage
   tx?(tx: Tx, store: SqliteStore): Tx
   acknowledge?: 'early'
   committed?(store: SqliteStore): void
+  /** Called once, before anything is written. */
+  opened?(store: SqliteStore): void
   ports?(ports: RuntimePorts): RuntimePorts
 }

@@ -2,14 +2,21 @@
  * Reads the log as it grows and checks every transaction against the laws. It keeps the first violation.
  */
 import { hash } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Event } from '../src/model/event.ts'
 import { toTurnId, type CallId, type TurnId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { viewsEqual } from '../src/store/rebuild.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
+import { compareViews, readViews } from './compare-views.ts'
+import { countEvent } from './happenings.ts'
 import { checkAfter, checkBefore, checkOverdue } from './laws.ts'
 import { Ledger, type Written } from './ledger.ts'
+import { measureJumps, shiftTimes } from './elapsed.ts'
 import type { Mark } from './node-store.ts'
+import type { Plan } from './plan.ts'
+import { OwnFold } from './own-fold.ts'
+import type { Scheduler } from './scheduler.ts'
 
 type Row = { seq: number; at: number; events: string }
 /**
@@ -19,24 +26,38 @@ type Row = { seq: number; at: number; events: string }
 const slack = { callMs: 3000, turnMs: 9000 }
 
 export class Checker {
-  readonly ledger = new Ledger()
+  readonly ledger: Ledger
   /** Who committed what, in the order of the log. */
   readonly marks: Mark[] = []
   failure: string | null = null
   digest = ''
   readonly trace: { at: number; writer: string | null; event: Event }[] = []
   keepTrace = false
+  /** What happened, for the summary. */
+  readonly counts = new Map<string, number>()
   readonly #store: SqliteStore
   readonly #limits: Limits
-  readonly #now: () => number
-  readonly #rows
+  readonly #time: Scheduler
+  #db: DatabaseSync | null = null
+  #rows: StatementSync | null = null
+  readonly #fold = new OwnFold()
+  #views: ReturnType<typeof readViews> = []
   #seq = 0
 
-  constructor(store: SqliteStore, limits: Limits, now: () => number) {
+  constructor(store: SqliteStore, limits: Limits, time: Scheduler, plan: Plan) {
     this.#store = store
     this.#limits = limits
-    this.#now = now
-    this.#rows = store.db.prepare('select seq, at, events from log where seq > ? order by seq')
+    this.#time = time
+    this.ledger = new Ledger(measureJumps(plan))
+  }
+
+  /** The store has another connection after a fault of its disk. */
+  #connect(): void {
+    const { db } = this.#store
+    if (db === this.#db) return
+    this.#db = db
+    this.#rows = db.prepare('select seq, at, events from log where seq > ? order by seq')
+    this.#views = readViews(db)
   }
 
   fail = (why: string): void => void (this.failure ??= why)
@@ -60,16 +81,22 @@ export class Checker {
   }
 
   #read(next: () => Mark | null): void {
-    for (const row of this.#rows.all(this.#seq) as Row[]) {
+    this.#connect()
+    for (const row of (this.#rows?.all(this.#seq) ?? []) as Row[]) {
       this.#seq = row.seq
       this.digest = hash('sha256', `${this.digest}\n${row.seq} ${row.at} ${row.events}`)
+      const events = JSON.parse(row.events) as Event[]
+      this.#fold.take({ seq: row.seq, at: row.at, events })
+      const { skewMs } = this.#time
       const written: Written = {
-        at: row.at,
+        at: row.at - skewMs,
+        wall: row.at,
         writer: next()?.node ?? null,
-        events: JSON.parse(row.events) as Event[],
+        events: skewMs === 0 ? events : events.map((event) => shiftTimes(event, skewMs)),
       }
       if (this.keepTrace)
         for (const event of written.events) this.trace.push({ at: row.at, writer: written.writer, event })
+      for (const event of written.events) countEvent(this.counts, event)
       if (this.failure === null) this.#checkLaws(written)
     }
   }
@@ -91,7 +118,7 @@ export class Checker {
   /** After each event of the world. */
   tick(wellSince: number): void {
     this.check()
-    const broken = checkOverdue(this.ledger, this.#now(), wellSince, slack)
+    const broken = checkOverdue(this.ledger, this.#time.now, wellSince, slack)
     if (broken !== null) this.fail(broken)
   }
 
@@ -125,6 +152,16 @@ export class Checker {
     if (broken !== null) this.fail(broken)
   }
 
+  /** R10: the views are what the simulator derives from the log, with a fold of its own. */
+  compareViews(): void {
+    this.check()
+    // Until it writes again nobody knows what the log has.
+    if (this.#store.health().state !== 'ok') return
+    this.#connect()
+    const difference = compareViews(this.#views, this.#fold)
+    if (difference !== null) this.fail(`R10: ${difference}`)
+  }
+
   get isQuiet(): boolean {
     for (const live of this.ledger.live.values()) if (live.size > 0) return false
     return this.ledger.pending.size === 0
@@ -132,9 +169,9 @@ export class Checker {
 
   /**
    * What is left when nothing more can happen: nothing pending, running, waiting or held, and views that are
-   * the fold of the log.
+   * the fold of the log. With `again` the store folds it once more.
    */
-  checkAtRest(): void {
+  checkAtRest(again: boolean): void {
     if (this.failure !== null) return
     for (const turn of this.ledger.turns.values()) {
       if (turn.pending) return this.fail(`R4: ${turn.call?.id ?? ''} is pending when everything rests`)
@@ -146,7 +183,8 @@ export class Checker {
             (turn.stopping ? ' (it was told to stop)' : ''),
         )
     }
-    const { equal, difference } = viewsEqual(this.#store.db)
+    this.compareViews()
+    const { equal, difference } = again ? viewsEqual(this.#store.db) : { equal: true, difference: null }
     if (!equal) return this.fail(`R10: ${difference ?? ''}`)
     this.#checkTokens()
     this.#checkInboxes()

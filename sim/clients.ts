@@ -6,9 +6,9 @@ import type { Node } from '../src/runtime/node.ts'
 import { startRun } from '../src/runtime/sessions/run.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import { writeTask } from './driver.ts'
-import { describeFault, InjectedFault, type Host } from './host.ts'
+import { describeFault, isInjected, type Host } from './host.ts'
 import type { Checker } from './checker.ts'
-import { count } from './ledger.ts'
+import { count } from './count.ts'
 import { playAccept, mailId, playSend } from './mail-work.ts'
 import type { MailAct, Plan, Root } from './plan.ts'
 import { startAt, type Scheduler } from './scheduler.ts'
@@ -148,7 +148,7 @@ export class Clients {
       then()
     }
     const fail = (error: unknown): void => {
-      if (error instanceof InjectedFault) return retry()
+      if (isInjected(error)) return retry()
       checker.fail(`fault: ${describeFault(error)}`)
       done()
     }

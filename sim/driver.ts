@@ -139,6 +139,7 @@ function makeInput(call: CallAct, task: string): Json {
     ...(call.allowed !== undefined && { allowed_tools: call.allowed }),
     ...(call.background === true && { background: true }),
     ...((call.lastMessages !== undefined || call.summary === true) && { context: makeContext(call) }),
+    ...(call.schema === true && { output_schema: { type: 'object', required: ['never'] } }),
     ...(call.maxContext !== undefined && { max_context_tokens: call.maxContext }),
   }
 }

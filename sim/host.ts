@@ -1,4 +1,5 @@
 /** A machine that runs nodes: up, down, frozen or cut off. Everything that reaches a node passes through it. */
+import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
 import type { Clock } from '../src/runtime/kernel/ports.ts'
 import type { Fault } from './plan.ts'
 import { mix } from './random.ts'
@@ -8,6 +9,10 @@ import type { Scheduler } from './scheduler.ts'
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault'
 }
+
+/** Also what the store says while its disk does not take what is written. */
+export const isInjected = (error: unknown): boolean =>
+  error instanceof InjectedFault || error instanceof StoreUnavailable
 
 export const describeFault = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -64,7 +69,7 @@ export class Host {
 
   clock(life: number): Clock {
     return {
-      now: () => this.#scheduler.now,
+      now: () => this.#scheduler.wall,
       elapsed: () => this.#scheduler.now,
       sleep: (ms, signal) =>
         new Promise((resolve, reject) => {

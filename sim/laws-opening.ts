@@ -12,11 +12,11 @@ type Opened = EventOf<'call.opened'>
 export function checkOpening(ledger: Ledger, event: Opened, { at }: Written, limits: Limits): Broken {
   const parent = ledger.turn(event.turn)
   return (
-    checkLive(parent, event, at) ??
+    checkLive(parent, event, at - ledger.jumps.limitsOffMs) ??
     checkPermission(parent, event) ??
     checkPath(parent, event) ??
     checkOnce(parent, event) ??
-    checkShrinks(parent, event, limits) ??
+    checkShrinks(parent, event, limits, ledger.jumps.limitsOffMs) ??
     checkTokens(ledger, parent, event) ??
     checkBounds(ledger, parent, event, at, limits) ??
     checkContext(ledger, event)
@@ -65,13 +65,13 @@ function checkPath(parent: LedgerTurn, event: Opened): Broken {
 const checkOnce = (parent: LedgerTurn, event: Opened): Broken =>
   parent.keys.has(event.key) ? `R10: ${parent.id} opens the same call a second time (${event.call})` : null
 
-function checkShrinks(parent: LedgerTurn, event: Opened, limits: Limits): Broken {
+function checkShrinks(parent: LedgerTurn, event: Opened, limits: Limits, offMs: number): Broken {
   const { grant } = event
   if (grant.depth !== parent.grant.depth + 1)
     return `R7: ${event.call} has depth ${grant.depth} under ${parent.grant.depth}`
   const depthMax = Math.min(limits.depthMax, agents.get(parent.grant.agent)?.maxDepth ?? 0)
   if (grant.depth > depthMax) return `R7: ${event.call} is ${grant.depth} deep, and ${depthMax} are allowed`
-  if (event.deadline > getDeadline(parent))
+  if (event.deadline > getDeadline(parent) + offMs)
     return `R7: ${event.call} may run ${event.deadline - getDeadline(parent)} ms longer than its caller`
   if (!isWithin(grant.authority, parent.grant.authority))
     return `R7: ${event.call} has tools or leave that its caller has not`
@@ -121,7 +121,8 @@ function checkBounds(ledger: Ledger, parent: LedgerTurn, event: Opened, at: numb
   const flow = ledger.flow(event.flow)
   if (event.tool !== 'call_agent' && flow.made >= limits.descendantsPerFlowMax)
     return `R11: ${event.flow} makes its ${flow.made + 1}th session`
-  const lately = flow.callTimes.filter((opened) => opened > at - 60_000).length
+  // A minute of the wall may be shorter than one that passed.
+  const lately = flow.callTimes.filter((opened) => opened > at - 60_000 + ledger.jumps.jumpsMs).length
   return lately >= limits.callsPerMinute
     ? `R11: ${event.flow} makes its ${lately + 1}th call within a minute`
     : null

@@ -7,6 +7,7 @@ import { toTurnId, type NodeId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { opensTurn } from '../src/model/opening.ts'
 import { checkOpening } from './laws-opening.ts'
+import { checkBeginning, checkConserved, checkIdle } from './laws-queue.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
 export function checkBefore(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
@@ -24,7 +25,7 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
     case 'call.ended':
       return checkEndsOnce(ledger, event, limits)
     case 'turn.started':
-      return checkStart(ledger, event)
+      return checkStart(ledger, event) ?? checkBeginning(ledger, event, written, limits)
     case 'session.claimed':
       return checkClaim(ledger, event, written)
     case 'turn.ended':
@@ -37,6 +38,7 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
         ledger.mail.checkBefore(event) ??
         (opensTurn(event) ? checkQueue(ledger, event.session, limits) : null)
       )
+    case 'message.released':
     case 'message.accepted':
     case 'message.answered':
     case 'message.declined':
@@ -95,24 +97,24 @@ function checkStart(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
     : `R6: ${turn.id} starts with epoch ${event.epoch} after ${turn.epoch}`
 }
 
-function checkClaim(ledger: Ledger, event: EventOf<'session.claimed'>, { at }: Written): Broken {
+function checkClaim(ledger: Ledger, event: EventOf<'session.claimed'>, { wall }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${turn.id} is taken over and is ${turn.state}`
   if (event.epoch <= turn.epoch)
     return `R6: ${turn.id} is taken over with epoch ${event.epoch} after ${turn.epoch}`
   const until = ledger.leases.get(turn.node as NodeId) ?? 0
   // A node may always put a new activation of its own in the place of an old one.
-  return until > at && turn.node !== event.node
-    ? `R6: ${turn.id} is taken from ${turn.node ?? 'nobody'}, whose lease runs for ${until - at} ms more`
+  return until > wall && turn.node !== event.node
+    ? `R6: ${turn.id} is taken from ${turn.node ?? 'nobody'}, whose lease runs for ${until - wall} ms more`
     : null
 }
 
-function checkTurnEnd(ledger: Ledger, event: EventOf<'turn.ended'>, { at, writer }: Written): Broken {
+function checkTurnEnd(ledger: Ledger, event: EventOf<'turn.ended'>, { wall, writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state === 'ended') return `R3: ${turn.id} ended twice`
   if (turn.state === 'queued' || writer === null || writer === turn.node) return null
   const until = ledger.leases.get(turn.node as NodeId) ?? 0
-  return turn.stopping && until <= at
+  return turn.stopping && until <= wall
     ? null
     : `R6: ${turn.id} is ended by ${writer}, but ${turn.node ?? 'nobody'} has it`
 }
@@ -124,8 +126,9 @@ function checkCancel(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
     : `R3: ${turn.id} is told to stop and is ${turn.stopping ? 'stopping' : turn.state}`
 }
 
-export function checkAfter(ledger: Ledger, { events, at }: Written): Broken {
-  const lost = ledger.mail.checkAfter(events)
+export function checkAfter(ledger: Ledger, written: Written): Broken {
+  const { events, at } = written
+  const lost = ledger.mail.checkAfter(events) ?? checkConserved(ledger, written)
   if (lost !== null) return lost
   for (const event of events) {
     const broken =
@@ -189,17 +192,23 @@ export function checkOverdue(
   wellSince: number,
   slack: { callMs: number; turnMs: number },
 ): Broken {
+  const late = now - ledger.jumps.limitsOffMs
+  ledger.now = now
   if (wellSince + slack.callMs >= now) return null
+  for (const live of ledger.live.values()) {
+    const idle = checkIdle(ledger, live, wellSince, slack.callMs)
+    if (idle !== null) return idle
+  }
   for (const turn of ledger.pending) {
     const deadline = turn.call?.deadline ?? 0
-    if (deadline + slack.callMs < now)
+    if (deadline + slack.callMs < late)
       return `R4: ${turn.call?.id ?? ''} is pending ${now - deadline} ms after its deadline`
   }
   if (wellSince + slack.turnMs >= now) return null
   for (const live of ledger.live.values()) {
     for (const turn of live) {
       const since = Math.max(turn.deadline, turn.begunAt)
-      if (turn.state === 'running' && since + slack.turnMs < now)
+      if (turn.state === 'running' && since + slack.turnMs < late)
         return `R4: ${turn.id} runs on ${turn.node ?? 'nothing'} ${now - since} ms after its deadline`
     }
   }

@@ -3,6 +3,10 @@
  */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { toTurnId, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
+import { actTypes } from './act-types.ts'
+import { count } from './count.ts'
+import type { Jumps } from './elapsed.ts'
+import { getOrMake } from './get-or-make.ts'
 import { MailLedger } from './mail-ledger.ts'
 
 export type LedgerTurn = {
@@ -18,6 +22,10 @@ export type LedgerTurn = {
   node: NodeId | null
   epoch: number
   deadline: number
+  /** When its sender waits no longer, as the sender asked for it; infinite where it never said. */
+  due: number
+  /** What its sender asked. */
+  task: string
   /** When its newest activation began. */
   begunAt: number
   /** From its recorded steps while it runs, from its own word when it has ended. */
@@ -37,14 +45,24 @@ export type LedgerTurn = {
 }
 
 /** One transaction as the log has it, and who committed it where that is known. */
-export type Written = { at: number; writer: NodeId | null; events: readonly Event[] }
+export type Written = {
+  /** In elapsed time, and by the clock on the wall. */
+  at: number
+  wall: number
+  writer: NodeId | null
+  events: readonly Event[]
+}
 /** What is broken, beginning with the law, or null. */
 export type Broken = string | null
+
+/** What never changes after the turn was opened. */
+type Fixed = 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt' | 'due' | 'task'
 
 export type Wait = { turn: LedgerTurn; target: SessionId; until: number }
 type FlowCount = { made: number; callTimes: number[] }
 
 export class Ledger {
+  readonly jumps: Jumps
   readonly turns = new Map<TurnId, LedgerTurn>()
   readonly sessions = new Map<SessionId, { agent: string; kind: string }>()
   /** Turns that have not ended, by session. */
@@ -57,12 +75,20 @@ export class Ledger {
   /** Tokens of every entry of a conversation, by its number. */
   readonly entries = new Map<SessionId, Map<number, number>>()
   readonly leases = new Map<NodeId, number>()
+  readonly stopping = new Set<NodeId>()
   readonly mail = new MailLedger()
+  /** When a session last came to rest. */
+  readonly restsSince = new Map<SessionId, number>()
+  /** Of the newest transaction, or of the world's newest event. */
+  now = 0
   waits: Wait[] = []
   calls = 0
   events = 0
   readonly outcomes = new Map<string, number>()
 
+  constructor(jumps: Jumps) {
+    this.jumps = jumps
+  }
   turn(id: TurnId | null): LedgerTurn {
     const found = id === null ? undefined : this.turns.get(id)
     if (found === undefined) throw new Error(`R10: ${id ?? 'no turn'} is in the log before it was opened`)
@@ -73,6 +99,9 @@ export class Ledger {
   listPending = (session: SessionId): ReadonlySet<LedgerTurn> => this.pendingBy.get(session) ?? none
   findRunning = (session: SessionId): LedgerTurn | undefined =>
     [...this.listLive(session)].find((turn) => turn.state === 'running')
+  /** What has waited longest in a session. */
+  findNext = (session: SessionId): LedgerTurn | undefined =>
+    [...this.listLive(session)].find((turn) => turn.state === 'queued')
   countQueued = (session: SessionId): number =>
     [...this.listLive(session)].filter((turn) => turn.state === 'queued').length
   flow = (id: string): FlowCount => getOrMake(this.flows, id, () => ({ made: 0, callTimes: [] }))
@@ -90,8 +119,9 @@ export class Ledger {
 
   apply(event: Event, at: number): void {
     this.events += 1
+    this.now = at
     this.mail.apply(event)
-    const acting = event.turn === null || !acts.has(event.type) ? undefined : this.turns.get(event.turn)
+    const acting = event.turn === null || !actTypes.has(event.type) ? undefined : this.turns.get(event.turn)
     if (acting !== undefined) acting.did = true
     switch (event.type) {
       case 'session.created':
@@ -128,6 +158,7 @@ export class Ledger {
       case 'session.forked':
       case 'message.drafted':
       case 'message.revised':
+      case 'message.released':
       case 'message.accepted':
       case 'message.answered':
       case 'message.declined':
@@ -147,7 +178,7 @@ export class Ledger {
     }
   }
 
-  #open(fixed: Pick<LedgerTurn, 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt'>): LedgerTurn {
+  #open(fixed: Pick<LedgerTurn, Fixed>): LedgerTurn {
     const turn: LedgerTurn = {
       ...fixed,
       pending: fixed.call !== null,
@@ -179,6 +210,8 @@ export class Ledger {
         grant: event.grant,
         call: null,
         openedAt: at,
+        due: event.type === 'message.sent' ? (event.deadline ?? Infinity) : Infinity,
+        task: event.text,
       })
   }
 
@@ -198,6 +231,8 @@ export class Ledger {
       grant: event.grant,
       call,
       openedAt: at,
+      due: event.deadline,
+      task: event.task,
     })
     parent.children.push(turn)
     parent.keys.add(event.key)
@@ -248,23 +283,13 @@ export class Ledger {
   }
 
   #rest(turn: LedgerTurn): void {
+    if (turn.state === 'running') this.restsSince.set(turn.session, this.now)
     turn.state = 'ended'
     this.live.get(turn.session)?.delete(turn)
   }
 }
 
 const none: ReadonlySet<LedgerTurn> = new Set()
-const acts: ReadonlySet<Event['type']> = new Set([
-  'step.started',
-  'step.ended',
-  'call.opened',
-  'call.refused',
-  'call.ended',
-  'wait.started',
-  'question.asked',
-  'question.answered',
-  'turn.suspended',
-])
 
 function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
   turn.state = 'running'
@@ -272,16 +297,4 @@ function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.starte
   turn.epoch = epoch
   turn.deadline = deadline
   turn.begunAt = at
-}
-
-export function count(map: Map<string, number>, name: string, by = 1): void {
-  map.set(name, (map.get(name) ?? 0) + by)
-}
-
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  map.set(key, made)
-  return made
 }

@@ -19,6 +19,7 @@ const stripPrefix = (message: string): string => message.replace(/^msg_/, '')
 export class MailLedger {
   readonly letters = new Map<string, Letter>()
   readonly acts = new Map<string, string>()
+  readonly #drafts = new Set<string>()
 
   get waiting(): Letter[] {
     return [...this.letters.values()].filter(({ state }) => state === 'waiting')
@@ -36,6 +37,15 @@ export class MailLedger {
       return letter?.state === 'delivered' && letter.to === event.session
         ? null
         : `M4: ${event.session} answers ${event.message}, which it does not have`
+    // A draft that is thrown away was never sent.
+    if (
+      event.type === 'message.declined' &&
+      letter === undefined &&
+      this.#drafts.has(stripPrefix(event.message))
+    )
+      return null
+    if (event.type === 'message.released')
+      return letter?.state === 'waiting' ? null : `M6: ${event.message} is released, and does not wait`
     if (event.type === 'message.declined' || event.type === 'message.died')
       return letter?.state === 'waiting' ? null : `M1: ${event.message} ends, and does not wait`
     return null
@@ -61,6 +71,7 @@ export class MailLedger {
 
   apply(event: Event): void {
     const letter = 'message' in event ? this.get(event.message) : undefined
+    if (event.type === 'message.drafted') this.#drafts.add(stripPrefix(event.message))
     if (event.type === 'message.sent')
       this.letters.set(stripPrefix(event.message), {
         id: event.message,

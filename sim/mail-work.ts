@@ -6,7 +6,7 @@ import { isRefusal } from '../src/model/refusal.ts'
 import { acceptMail } from '../src/runtime/mail/mail-inbox.ts'
 import { releaseMail, releasing } from '../src/runtime/mail/drafts.ts'
 import { sendMail } from '../src/runtime/mail/mail.ts'
-import type { Runtime } from '../src/runtime/kernel/runtime.ts'
+import type { Runtime } from '../src/runtime/sessions/runtime.ts'
 import type { SessionId } from '../src/model/id.ts'
 import { getMainSession, nameAgent } from './agents.ts'
 import { writeTask } from './driver.ts'
@@ -64,7 +64,7 @@ export async function playAccept(
       : { kind: 'named' as const, name: mailId(act.id) }
   const accepted = await acceptMail(
     runtime,
-    { session: null, running: null },
+    { session: null, running: null, address: null },
     { session, which, replies: null, act: name },
   )
   return isRefusal(accepted) ? null : accepted.message

@@ -12,6 +12,7 @@ import { shrink } from './shrink.ts'
 import { renderSummary, Totals, type SeedResult } from './totals.ts'
 import { renderTrace } from './trace.ts'
 import type { Job } from './worker.ts'
+import failuresKnown from './known-failures.json' with { type: 'json' }
 
 const seedsDefault = 3000
 const plansMax = 2000
@@ -42,6 +43,9 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
+
+/** Open defects: each must fail as it is written down, and nothing else may. */
+const known: readonly { seed: number; law: string }[] = failuresKnown
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -86,11 +90,24 @@ async function playMany(seeds: number, from: number): Promise<boolean> {
   for (const line of renderSummary(totals, (systemClock.now() - startedAt) / 1000)) say(line)
   const missing = seeds < fullRun ? [] : totals.missing()
   if (missing.length > 0) say(`never happened: ${missing.join(', ')}`)
-  const failures = totals.failures.toSorted((a, b) => a.seed - b.seed)
+  const failed = totals.failures.toSorted((a, b) => a.seed - b.seed)
+  const failures = failed.filter((result) => !isKnown(result))
+  const stale = listStale(failed, from, seeds)
   if (failures[0] !== undefined) await writeFailure(failures[0])
-  say(failures.length === 0 ? 'every law was kept' : `${failures.length} seeds failed`)
-  return failures.length === 0 && missing.length === 0
+  if (stale.length > 0) say(`no longer fail, so take them from sim/known-failures.json: ${stale.join(', ')}`)
+  const knownCount = failed.length - failures.length
+  if (knownCount > 0) say(`${knownCount} seeds fail as sim/known-failures.json says: open defects`)
+  say(failures.length === 0 ? 'every other law was kept' : `${failures.length} seeds failed`)
+  return failures.length === 0 && missing.length === 0 && stale.length === 0
 }
+
+const isKnown = ({ seed, failure }: SeedResult): boolean =>
+  known.some((one) => one.seed === seed && failure?.startsWith(`${one.law}:`) === true)
+
+const listStale = (failed: readonly SeedResult[], from: number, seeds: number): number[] =>
+  known
+    .map(({ seed }) => seed)
+    .filter((seed) => seed >= from && seed < from + seeds && !failed.some((result) => result.seed === seed))
 
 async function writeFailure({ seed, failure }: SeedResult): Promise<void> {
   const { plan, plays } = await shrink(makePlan(seed), failure ?? '', null)

@@ -9,7 +9,7 @@ export function makeFaults(random: Random, horizonMs: number): Fault[] {
     const used = random.chance(percent)
     const many = 1 + random.below(most)
     for (let left = many; left > 0; left -= 1) {
-      const fault = make(random.below(horizonMs), random.below(3))
+      const fault = make(random.below(horizonMs), random.below(4))
       if (used) faults.push(fault)
     }
   }
@@ -49,6 +49,21 @@ export function makeFaults(random: Random, horizonMs: number): Fault[] {
     node,
     ms: 500 + random.below(4000),
     how: random.pick(['lost', 'late', 'doubled'] as const),
+  }))
+  some(15, 1, (at, node) => ({ kind: 'stop', at, node, ms: 100 + random.below(2000) }))
+  some(10, 2, (at, node) => ({
+    kind: 'disk',
+    at,
+    node,
+    ms: 100 + random.below(1500),
+    how: random.pick(['full', 'kept', 'lost', 'torn'] as const),
+  }))
+  some(8, 2, (at, node) => ({
+    kind: 'clock',
+    at,
+    node,
+    ms: 200 + random.below(4000),
+    byMs: (random.chance(50) ? 1 : -1) * (500 + random.below(15_000)),
   }))
   return faults
 }

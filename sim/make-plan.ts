@@ -3,11 +3,13 @@
  * fault.
  */
 import { agentCount } from './agents.ts'
+import { addChain, addCrossing } from './make-crossing.ts'
+import { makeDesk } from './make-desk.ts'
 import { makeFaults } from './make-faults.ts'
 import type { Act, CallAct, Ending, MailAct, Plan, Root, Script } from './plan.ts'
-import { Random } from './random.ts'
+import { mix, Random } from './random.ts'
 
-export const planKinds = ['mixed', 'ring', 'race', 'budget', 'queue', 'wait', 'mail'] as const
+export const planKinds = ['mixed', 'ring', 'race', 'budget', 'queue', 'wait', 'mail', 'desk'] as const
 type Kind = (typeof planKinds)[number]
 
 /** Within this time everything is asked. */
@@ -18,16 +20,23 @@ export function makePlan(seed: number): Plan {
   const kind = planKinds[seed % planKinds.length] as Kind
   const scripts = makeScripts(random, kind)
   const roots = makeRoots(random, kind, scripts.length)
+  if (kind === 'ring') addCrossing(random, roots, scripts)
+  if (kind === 'mixed') addChain(random, roots, scripts)
+  const faults = makeFaults(random, horizonMs)
   return {
     seed,
     kind,
-    nodes: 2 + random.below(2),
+    nodes: 1 + random.below(4),
+    // A disk and a clock belong to one process, whose works do not overlap.
+    overlap:
+      mix(seed, 'overlap', 0) % 3 === 0 && !faults.some(({ kind }) => kind === 'disk' || kind === 'clock'),
     latencyMs: random.pick([0, 1, 3, 3, 8]),
     limits: makeLimits(random, kind),
     roots,
     scripts,
-    faults: makeFaults(random, horizonMs),
-    mail: kind === 'mail' ? makeMail(random) : [],
+    faults,
+    mail: kind === 'mail' || kind === 'desk' ? makeMail(random) : [],
+    desk: kind === 'desk' ? makeDesk(random, horizonMs, 24 + random.below(16)) : [],
   }
 }
 
@@ -37,6 +46,9 @@ function makeLimits(random: Random, kind: Kind): Record<string, number> {
     ...(random.chance(20) && { descendantsPerFlowMax: 4 }),
     ...(random.chance(30) && { callsPerCallerMax: 2 }),
     ...(kind === 'queue' && { queuedPerSessionMax: 1 + random.below(2) }),
+    ...(kind === 'mixed' && { depthMax: 5 }),
+    ...(kind === 'mail' && random.chance(70) && { messageAgeSeconds: 1 }),
+    ...(kind === 'desk' && { agentsMadeMax: 2 }),
     ...(kind === 'budget' && { flowTokensMax: 100 + random.below(300) }),
   }
 }
@@ -67,7 +79,7 @@ function makeActs(random: Random, kind: Kind, index: number): Act[] {
   const roll = random.below(10)
   if (roll < 3) return [makeThought(random)]
   if (roll === 3) return [{ do: 'note' }]
-  if (kind === 'mail' && roll < 8)
+  if ((kind === 'mail' || (kind === 'desk' && roll > 5)) && roll < 8)
     return [
       {
         do: 'mail',
@@ -146,6 +158,7 @@ function makeCall(random: Random, kind: Kind, index: number): CallAct {
       ...(random.chance(kind === 'budget' ? 60 : 15) && { maxTokens: 20 + random.below(150) }),
       ...(random.chance(30) && { lastMessages: 2 + random.below(9) }),
       ...(random.chance(15) && { summary: true }),
+      ...(random.chance(4) && { schema: true }),
       ...(random.chance(40) && { maxContext: 26 + random.below(24) }),
     }),
   }
@@ -183,7 +196,7 @@ function makeMail(random: Random): MailAct[] {
   const sends = Array.from({ length: 4 + random.below(5) }, (_, id): MailAct => ({
     do: 'send',
     at: random.below(horizonMs),
-    node: random.below(3),
+    node: random.below(4),
     to: random.below(2),
     id,
     script: scriptCount - 1 - random.below(3),
@@ -193,7 +206,7 @@ function makeMail(random: Random): MailAct[] {
   const accepts = Array.from({ length: 4 + random.below(6) }, (): MailAct => ({
     do: 'accept',
     at: random.below(horizonMs),
-    node: random.below(3),
+    node: random.below(4),
     of: random.below(2),
     ...(random.chance(50) && { id: random.below(3) }),
     ...(random.chance(30) && { newest: true }),
@@ -208,7 +221,7 @@ function makeRoots(random: Random, kind: Kind, scripts: number): Root[] {
     const bunched = kind === 'ring' || kind === 'queue' || kind === 'race' || kind === 'wait'
     return {
       at: bunched ? random.below(6) * 700 + random.below(4) : random.below(horizonMs),
-      node: random.below(3),
+      node: random.below(4),
       agent: random.below(kind === 'ring' || kind === 'wait' ? 4 : agentCount - 1),
       main: random.chance(kind === 'ring' || kind === 'wait' ? 90 : kind === 'queue' ? 80 : 40),
       script: random.below(Math.min(scripts, 4)),
@@ -217,7 +230,7 @@ function makeRoots(random: Random, kind: Kind, scripts: number): Root[] {
       ...(random.chance(kind === 'race' ? 60 : 15) && {
         cancelAfterMs:
           kind === 'race' ? 100 * (1 + random.below(4)) + random.below(5) - 2 : random.below(3000),
-        cancelNode: random.below(3),
+        cancelNode: random.below(4),
       }),
     }
   })

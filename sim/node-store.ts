@@ -7,9 +7,13 @@
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runtime/kernel/store-port.ts'
+import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 import type { Bug } from './bug.ts'
+import type { Disk } from './disk.ts'
 import { InjectedFault, type Host } from './host.ts'
+import { expectNamed } from './named-keys.ts'
+import { HeldKeys, type Overlap } from './overlap.ts'
 import { watchTx } from './watched-tx.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -18,6 +22,10 @@ export type Mark = { node: NodeId; stale: boolean; seen: boolean }
 
 export type Shared = {
   store: SqliteStore
+  /** Where works overlap; null where they run one after another. */
+  overlap: Overlap | null
+  /** Null where the store is in memory. */
+  disk: Disk | null
   scheduler: Scheduler
   marks: Mark[]
   /** Whose commit an event came from: a hint carries the event only to that node. */
@@ -78,9 +86,11 @@ export class NodeStore implements Store {
     const acted = new Promise<T>((resolve, reject) => {
       const go = (): void =>
         host.leave(() => {
-          scheduler.inflight += 1
+          // Works that overlap take their time.
+          const counted = this.#shared.overlap === null || !writes ? 1 : 0
+          scheduler.inflight += counted
           act()
-            .finally(() => (scheduler.inflight -= 1))
+            .finally(() => (scheduler.inflight -= counted))
             .then(resolve, reject)
         })
       if (there === 0) go()
@@ -110,50 +120,67 @@ export class NodeStore implements Store {
   }
 
   async #commit<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, attempt: Attempt): Promise<T> {
-    const { store, marks, bug } = this.#shared
+    const { store, marks, bug, overlap, disk } = this.#shared
     let mark: Mark | null = null
     let runs = 0
-    const held = new Set<string>(keys)
-    const value = await store
-      .transact(keys, async (tx) => {
-        runs += 1
-        if (mark !== null) mark.stale = true
-        mark = null
-        const events: Event[] = []
-        const result = await work(watchTx(this.#shared, tx, held, events, this.#node)).catch(
-          (error: unknown) => {
-            if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
-            if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
-            throw error
-          },
-        )
-        if (attempt === 'failed') throw new InjectedFault('the commit failed')
-        const written = bug?.append === undefined ? events : bug.append(events, this.#node)
-        if (written.length === 0) return result
-        tx.append(...written)
-        for (const event of written) {
-          this.#shared.writers.set(event, this.#node)
-          // Appending asks for the key of every timeline; the store runs the work again with those that were
-          // missing.
-          held.add(`session:${event.session}`)
-        }
-        mark = { node: this.#node, stale: false, seen: false }
-        marks.push(mark)
-        if (bug?.acknowledge === 'early') {
-          mark.stale = true
-          throw new EarlyYes(result)
-        }
-        return result
-      })
-      .catch((error: unknown) => {
-        if (error instanceof EarlyYes) return error.value as T
-        throw error
-      })
+    // Where works run one after another, nothing would show it.
+    const forgets = (overlap === null ? undefined : bug?.forgets?.(keys)) ?? (() => false)
+    const named = (bug?.keys?.(keys) ?? keys).filter((key) => !forgets(key))
+    const held = new HeldKeys(named, forgets)
+    disk?.press(store.db)
+    const transact = (run: (tx: Tx) => Promise<T>): Promise<T> =>
+      overlap === null
+        ? store.transact(named, run)
+        : overlap.transact(held, run, this.#host, () => mark !== null && marks.push(mark))
+    const value = await transact(async (tx) => {
+      runs += 1
+      if (mark !== null) mark.stale = true
+      mark = null
+      const events: Event[] = []
+      const asked = expectNamed(tx, this.#shared.fail)
+      const result = await work(watchTx(this.#shared, asked, held, events, this.#node)).catch(
+        (error: unknown) => {
+          if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
+          if (error instanceof Error && error.name === 'Fenced') this.#host.count('stale.refused')
+          throw error
+        },
+      )
+      if (attempt === 'failed') throw new InjectedFault('the commit failed')
+      const written = bug?.append === undefined ? events : bug.append(events, this.#node)
+      if (written.length === 0) return result
+      tx.append(...written)
+      for (const event of written) {
+        this.#shared.writers.set(event, this.#node)
+        // Whom a notice goes to is among the facts; the store asks for that key.
+        if (event.type !== 'notice.raised' && !held.has(`session:${event.session}`))
+          this.#shared.fail(`R1: ${event.type} is written to ${event.session}, which was not named`)
+      }
+      mark = { node: this.#node, stale: false, seen: false }
+      if (overlap === null || bug?.acknowledge === 'early') marks.push(mark)
+      if (bug?.acknowledge === 'early') {
+        mark.stale = true
+        throw new EarlyYes(result)
+      }
+      return result
+    }).catch((error: unknown) => {
+      if (error instanceof EarlyYes) return error.value as T
+      if (error instanceof StoreUnavailable) this.#lost(mark, error)
+      throw error
+    })
     this.#shared.rerun(runs - 1)
     bug?.committed?.(store)
     this.#acknowledged(mark)
     if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     return value
+  }
+
+  /** The disk failed: what was written is gone, or was kept after all. */
+  #lost(mark: Mark | null, { refusal }: StoreUnavailable): void {
+    const { disk } = this.#shared
+    this.#host.count(
+      `disk.${refusal.reason === 'the disk is full' ? 'full' : disk?.kept === true ? 'kept' : 'lost'}`,
+    )
+    if (mark !== null) mark.stale = disk?.kept !== true
   }
 
   /** R2: what is acknowledged is in the log. */
@@ -173,10 +200,16 @@ export class NodeStore implements Store {
     const attempt = this.#attempt()
     return this.#travel(async () => {
       if (attempt === 'failed') throw new InjectedFault('the commit failed')
-      await this.#shared.store.heartbeat(node, ttlMs)
-      this.#shared.beat(node, this.#shared.scheduler.now + ttlMs)
+      await this.#beat(node, ttlMs)
+      this.#shared.beat(node, this.#shared.scheduler.wall + ttlMs)
       if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     }, true)
+  }
+
+  async #beat(node: NodeId, ttlMs: number): Promise<void> {
+    const { overlap, store } = this.#shared
+    if (overlap === null) await store.heartbeat(node, ttlMs)
+    else await overlap.alone(() => store.heartbeat(node, ttlMs))
   }
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {

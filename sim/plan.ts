@@ -3,6 +3,7 @@
  * and run again.
  */
 import { z } from 'zod'
+import { DeskAct } from './desk-acts.ts'
 
 const ms = z.number().int().min(0)
 
@@ -17,6 +18,8 @@ const CallAct = z.strictObject({
   background: z.boolean().optional(),
   lastMessages: z.number().int().optional(),
   summary: z.boolean().optional(),
+  /** The answer must be JSON that nobody gives. */
+  schema: z.boolean().optional(),
   maxContext: z.number().int().optional(),
 })
 export type CallAct = z.infer<typeof CallAct>
@@ -56,6 +59,8 @@ export type Script = z.infer<typeof Script>
 
 export const Fault = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('crash'), at: ms, node: z.number().int(), ms }),
+  /** Stopped in good order. */
+  z.strictObject({ kind: z.literal('stop'), at: ms, node: z.number().int(), ms }),
   z.strictObject({ kind: z.literal('freeze'), at: ms, node: z.number().int(), ms }),
   z.strictObject({
     kind: z.literal('cut'),
@@ -73,6 +78,22 @@ export const Fault = z.discriminatedUnion('kind', [
     node: z.number().int(),
     count: z.number().int(),
     how: z.enum(['failed', 'unknown']),
+  }),
+  /** The clock on the wall jumps, forwards or back, and later jumps back. */
+  z.strictObject({
+    kind: z.literal('clock'),
+    at: ms,
+    node: z.number().int(),
+    ms,
+    byMs: z.number().int(),
+  }),
+  /** Of the disk under the store, which all nodes share. */
+  z.strictObject({
+    kind: z.literal('disk'),
+    at: ms,
+    node: z.number().int(),
+    ms,
+    how: z.enum(['full', 'kept', 'lost', 'torn']),
   }),
   z.strictObject({
     kind: z.literal('hints'),
@@ -132,10 +153,13 @@ export const Plan = z.strictObject({
   nodes: z.number().int(),
   /** The longest way to the store and back, each way. */
   latencyMs: ms,
+  /** Whether works overlap in the store, or run one after another. */
+  overlap: z.boolean().default(false),
   limits: z.record(z.string(), z.number()),
   roots: z.array(Root),
   scripts: z.array(Script),
   faults: z.array(Fault),
   mail: z.array(MailAct).default([]),
+  desk: z.array(DeskAct).default([]),
 })
 export type Plan = z.infer<typeof Plan>

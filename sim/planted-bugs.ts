@@ -7,6 +7,9 @@ import { fullAuthority } from '../src/model/authority.ts'
 import type { Activation, MessageFacts, OpenFacts, TurnRow } from '../src/model/facts.ts'
 import type { NodeId, TurnId } from '../src/model/id.ts'
 import type { Bug } from './bug.ts'
+import { keyBugs } from './planted-key-bugs.ts'
+import { queueBugs } from './planted-queue-bugs.ts'
+import { storeBugs } from './planted-store-bugs.ts'
 
 type Target = NonNullable<OpenFacts['target']>
 
@@ -208,21 +211,6 @@ export const plantedBugs: readonly (() => Bug)[] = [
     entries: (page) => ({ ...page, entries: page.entries.map((entry) => ({ ...entry, tokens: 0 })) }),
   }),
   () => ({
-    name: 'edge-only',
-    law: 'R9',
-    says: 'a queued turn is started by a hint only',
-    due: (due) => ({ ...due, sessions: [] }),
-  }),
-  () => ({
-    name: 'view-only',
-    law: 'R10',
-    says: 'a view is changed without an event',
-    committed: (store) =>
-      store.db.exec(
-        'update turns set tokens_used = tokens_used + 1 where id = (select id from turns where live = 0 limit 1)',
-      ),
-  }),
-  () => ({
     name: 'forgets-calls',
     law: 'R10',
     says: 'a turn that is run again does not know its calls',
@@ -290,4 +278,7 @@ export const plantedBugs: readonly (() => Bug)[] = [
     says: 'sessions of a flow are not counted',
     open: (facts) => ({ ...facts, descendants: 0 }),
   }),
+  ...keyBugs,
+  ...queueBugs,
+  ...storeBugs,
 ]

@@ -2,6 +2,7 @@
 import type { Bug } from './bug.ts'
 import type { Checker } from './checker.ts'
 import { describeFault } from './host.ts'
+import { count } from './count.ts'
 import type { Plan } from './plan.ts'
 import { startAt } from './scheduler.ts'
 import { World } from './world.ts'
@@ -25,6 +26,8 @@ export type Verdict = {
  */
 const calmMsMax = 90_000
 const lingerMs = 1200
+/** In one of so many runs the store folds the log again, which costs as much as a short run. */
+const foldedAgain = 8
 
 export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false): Promise<Verdict> {
   const world = new World(plan, bug)
@@ -42,14 +45,15 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
       quietSince = world.isCalm && checker.isQuiet ? Math.min(quietSince, scheduler.now) : Infinity
       if (quietSince + lingerMs < scheduler.now || calmSince + calmMsMax < scheduler.now) break
     }
-    checker.checkAtRest()
+    checker.checkAtRest(plan.seed % foldedAgain === 0)
   } finally {
     process.off('unhandledRejection', crashed)
-    world.store.db.close()
+    await world.close()
   }
   const { ledger } = checker
   for (const [code, name] of agentFaults)
     world.counts.set(name, (world.counts.get(name) ?? 0) + (ledger.outcomes.get(code) ?? 0))
+  for (const [name, times] of checker.counts) count(world.counts, name, times)
   return {
     failure: checker.failure,
     digest: checker.digest,

@@ -14,10 +14,16 @@ export class Scheduler {
   /** Transactions inside the real store: it commits in a macrotask of its own. */
   inflight = 0
   events = 0
+  /** How far the clocks on the wall are ahead of elapsed time. */
+  skewMs = 0
   readonly #seed: number
   readonly #heap: Scheduled[] = []
   readonly #counts = new Map<string, number>()
   #serial = 0
+
+  get wall(): number {
+    return this.now + this.skewMs
+  }
 
   constructor(seed: number) {
     this.#seed = seed

@@ -33,6 +33,7 @@ export async function shrink(
       without('faults'),
       without('roots'),
       without('mail'),
+      without('desk'),
       emptierScripts,
       plainer,
     ]) {
@@ -64,7 +65,7 @@ async function firstThatFails(
   return best
 }
 
-function without(field: 'faults' | 'roots' | 'mail'): (plan: Plan) => Iterable<Plan> {
+function without(field: 'faults' | 'roots' | 'mail' | 'desk'): (plan: Plan) => Iterable<Plan> {
   return function* cut(plan) {
     const list: readonly unknown[] = plan[field]
     for (let size = Math.ceil(list.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

@@ -1,7 +1,8 @@
 /** What many runs came to together. */
 import { hash } from 'node:crypto'
 import type { Verdict } from './play.ts'
-import { count } from './ledger.ts'
+import { eventNames, refusalNames, sizeNames, unreachable } from './happenings.ts'
+import { count } from './count.ts'
 
 export type SeedResult = {
   seed: number
@@ -31,12 +32,19 @@ export const makeSeedResult = (seed: number, verdict: Verdict): SeedResult => ({
 export const faultNames = [
   'crash',
   'restart',
+  'stop',
   'freeze',
   'thaw',
   'stale.refused',
   'cut.hang',
   'cut.throw',
   'disk.slow',
+  'clock.ahead',
+  'clock.back',
+  'disk.full',
+  'disk.kept',
+  'disk.lost',
+  'disk.torn',
   'commit.failed',
   'commit.unknown',
   'hint.lost',
@@ -99,7 +107,12 @@ export class Totals {
   }
 
   missing(): string[] {
-    return faultNames.filter((name) => (this.counts.get(name) ?? 0) === 0)
+    return [
+      ...faultNames,
+      ...sizeNames,
+      ...eventNames.map((name) => `event.${name}`),
+      ...refusalNames.map((name) => `refusal.${name}`),
+    ].filter((name) => !this.counts.has(name))
   }
 }
 
@@ -116,6 +129,10 @@ export function renderSummary(totals: Totals, seconds: number): string[] {
     `${totals.seeds} seeds, ${calls}, ${totals.events} events, ${time}`,
     `hash      ${totals.digest()}`,
     `outcomes  ${listed([...totals.outcomes].toSorted(([a], [b]) => (a < b ? -1 : 1)))}`,
+    `events    ${listed(eventNames.map((name) => [name, totals.counts.get(`event.${name}`) ?? 0]))}`,
+    `refusals  ${listed(refusalNames.map((name) => [name, totals.counts.get(`refusal.${name}`) ?? 0]))}`,
+    ...Object.entries(unreachable).map(([code, why]) => `left out  ${code}: ${why}`),
+    `sizes     ${listed(sizeNames.map((name) => [name, totals.counts.get(name) ?? 0]))}`,
     `faults    ${listed(faultNames.map((name) => [name, totals.counts.get(name) ?? 0]))}`,
     `keys      at most ${totals.rerunsMax} reruns of a transaction`,
   ]

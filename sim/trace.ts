@@ -55,6 +55,7 @@ function describeEvent(event: Event): string {
       return `${where} ${event.type} ${event.question}`
     case 'message.drafted':
     case 'message.revised':
+    case 'message.released':
     case 'message.accepted':
     case 'message.delivered':
     case 'message.answered':

@@ -12,7 +12,7 @@ import type { Shared } from './node-store.ts'
 export function watchTx(
   { bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>,
   given: Tx,
-  held: ReadonlySet<string>,
+  held: Pick<ReadonlySet<string>, 'has'>,
   events: Event[],
   node: NodeId,
 ): Tx {
@@ -56,8 +56,8 @@ export function watchTx(
     },
     async message(id) {
       const facts = await tx.message(id)
-      if (facts === null || !isWaiting(facts) || !held.has(`session:${facts.to ?? ''}`))
-        covered(id, `message:${idSuffix(id)}`)
+      const waits = facts !== null && isWaiting(facts)
+      covered(id, waits ? `session:${facts.to ?? ''}` : `message:${idSuffix(id)}`)
       return facts
     },
     async inbox(session, ask) {

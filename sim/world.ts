@@ -8,44 +8,30 @@ import { boundaryFrom } from '../src/model/frame.ts'
 import type { SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
-import type { RuntimePorts } from '../src/runtime/kernel/runtime.ts'
-import type { Tool } from '../src/runtime/kernel/ports.ts'
-import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
-import { buffer } from '../src/tools/buffer.ts'
-import { callAgentTool } from '../src/tools/call-agent.ts'
-import { sendMessage } from '../src/tools/send-message.ts'
-import { subAgentTool } from '../src/tools/sub-agent.ts'
-import { subagentTool } from '../src/tools/subagent.ts'
-import { waitForCallTool } from '../src/tools/wait-for-call.ts'
-import { agentNames, agents, makeLimits, getMainSession } from './agents.ts'
+import type { RuntimePorts } from '../src/runtime/sessions/runtime.ts'
+import type { Desks } from '../src/runtime/desk/desk.ts'
+import type { AgentBook } from '../src/runtime/sessions/agent-book.ts'
+import type { SqliteStore } from '../src/store/sqlite.ts'
+import { agentNames, makeLimits, getMainSession } from './agents.ts'
 import type { Bug } from './bug.ts'
 import { Checker } from './checker.ts'
 import { Clients } from './clients.ts'
 import { countWords } from './count-words.ts'
+import { DiskKeeper } from './disk-keeper.ts'
+import { DeskClients } from './desk-clients.ts'
+import { followAgents, makeBook, openNodeDesks } from './desks.ts'
 import { scriptDriver } from './driver.ts'
-import { describeFault, Host, InjectedFault } from './host.ts'
-import { count } from './ledger.ts'
+import { describeFault, Host, isInjected } from './host.ts'
+import { count } from './count.ts'
 import { NodeStore, type Shared } from './node-store.ts'
 import { clientSessions } from './mail-work.ts'
+import { Overlap } from './overlap.ts'
 import type { Fault, Plan } from './plan.ts'
 import { Scheduler, startAt } from './scheduler.ts'
+import { tools } from './tools.ts'
 
-const note: Tool = {
-  name: 'note',
-  effect: 'write',
-  calling: false,
-  describe: () => ({ name: 'note', description: 'Writes something down.', input: { type: 'object' } }),
-  run: async () => ({ ok: true, value: 'noted' }),
-}
-const tools: readonly Tool[] = [
-  note,
-  sendMessage,
-  buffer,
-  subAgentTool(countWords),
-  callAgentTool(countWords),
-  subagentTool(countWords, ['note']),
-  waitForCallTool(countWords),
-]
+/** When the views are compared with the log, besides the end of a run. */
+const comparedAtMs = [1800, 4600]
 
 export class World {
   readonly scheduler: Scheduler
@@ -55,9 +41,13 @@ export class World {
   readonly #plan: Plan
   readonly #limits: Limits
   readonly #hosts: Host[]
-  readonly #nodes: (Node | null)[]
+  readonly #nodes = new Map<number, { node: Node; desks: Desks }>()
+  readonly #book: AgentBook
   readonly #shared: Shared
+  #overlap: Overlap | null = null
+  readonly #keeper: DiskKeeper
   readonly #clients: Clients
+  readonly #deskClients: DeskClients
   #faultsLeft: number
   rerunsMax = 0
 
@@ -65,16 +55,35 @@ export class World {
     this.#plan = plan
     this.scheduler = new Scheduler(plan.seed)
     this.#limits = makeLimits(plan.limits)
-    this.store = sqliteStore({ directory: ':memory:', now: () => this.scheduler.now })
     this.#hosts = Array.from(
       { length: plan.nodes },
       (_, index) => new Host(index, plan.seed, this.scheduler, (what) => count(this.counts, what)),
     )
-    this.#nodes = this.#hosts.map(() => null)
-    this.checker = new Checker(this.store, this.#limits, () => this.scheduler.now)
+    const machine = {
+      scheduler: this.scheduler,
+      hosts: this.#hosts,
+      died: () => {
+        count(this.counts, 'disk.torn')
+        this.#nodes.clear()
+      },
+      came: () => {
+        this.checker.ledger.leases.clear()
+        followAgents(this.store, this.#book)
+        for (const host of this.#hosts) this.#start(host)
+      },
+    }
+    this.#keeper = new DiskKeeper(plan, machine, () => this.#overlap?.now ?? this.scheduler.wall)
+    this.store = this.#keeper.store
+    this.#book = makeBook(this.store)
+    count(this.counts, `nodes.${plan.nodes}`)
+    this.checker = new Checker(this.store, this.#limits, this.scheduler, plan)
     const { checker } = this
+    const { store, scheduler } = this
+    if (plan.overlap) this.#overlap = new Overlap({ store, scheduler, seed: plan.seed, fail: checker.fail })
     this.#shared = {
       store: this.store,
+      overlap: this.#overlap,
+      disk: this.#keeper.disk,
       scheduler: this.scheduler,
       marks: checker.marks,
       writers: new WeakMap(),
@@ -86,12 +95,14 @@ export class World {
       beat: (node, until) => void checker.ledger.leases.set(node, until),
     }
     this.#clients = new Clients(plan, this)
+    this.#deskClients = new DeskClients(plan, this)
     this.#faultsLeft = plan.faults.length
   }
 
-  findNode(index: number): { host: Host; node: Node | null } {
+  findNode(index: number): { host: Host; node: Node | null; desks: Desks | null } {
     const host = this.#hosts[index % this.#hosts.length] as Host
-    return { host, node: this.#nodes[host.index] ?? null }
+    const { node = null, desks = null } = this.#nodes.get(host.index) ?? {}
+    return { host, node, desks }
   }
 
   #reran(reruns: number): void {
@@ -106,9 +117,13 @@ export class World {
       await this.#createSession(getMainSession(agent), agent, 'persistent', agent)
     for (const session of clientSessions) await this.#createSession(session, 'external', 'external', '')
     this.checker.skip()
+    this.#shared.bug?.opened?.(this.store)
     for (const host of this.#hosts) this.#start(host)
     await this.scheduler.settle()
     this.#clients.schedule()
+    this.#deskClients.schedule()
+    for (const at of comparedAtMs)
+      this.scheduler.at(startAt + at, 'compare', () => this.checker.compareViews())
     for (const fault of this.#plan.faults)
       this.scheduler.at(startAt + fault.at, `fault ${fault.kind}`, () => this.#inject(fault))
   }
@@ -135,6 +150,7 @@ export class World {
   }
 
   #start(host: Host): void {
+    if (host.up) return
     host.up = true
     host.recover()
     const life = host.life
@@ -149,7 +165,7 @@ export class World {
       lists: this.#shared.store.lists,
       clock,
       ids: this.#makeIds(host, name),
-      agents: { get: (agent) => agents.get(agent), names: () => agentNames, driver: () => driver },
+      agents: { ...this.#book, driver: () => driver },
       tools: { of: async () => tools },
       limits: this.#limits,
       count: countWords,
@@ -157,19 +173,21 @@ export class World {
       describeWorkspace: async () => ({ text: '' }),
       schemas: inlineSchemas,
       subagent: null,
-      asks: false,
+      asks: this.#plan.kind === 'desk',
       report: (fault) => this.#reported(fault),
     }
     void startNode(this.#shared.bug?.ports?.(ports) ?? ports).then(
       (node) => {
-        if (host.life === life) this.#nodes[host.index] = node
+        if (host.life === life) this.#nodes.set(host.index, { node, desks: openNodeDesks(node, this.#book) })
       },
       (error: unknown) => {
         // A node that cannot reach the store at its start is started again, as its host's keeper would.
-        if (!(error instanceof InjectedFault))
-          this.checker.fail(`fault: a node did not start: ${String(error)}`)
+        if (!isInjected(error)) this.checker.fail(`fault: a node did not start: ${String(error)}`)
         this.scheduler.after(500, `start ${host.index}`, () => {
-          if (host.life === life && host.up) this.#start(host)
+          if (host.life === life && host.up) {
+            host.up = false
+            this.#start(host)
+          }
         })
       },
     )
@@ -189,7 +207,7 @@ export class World {
   }
 
   #reported(fault: unknown): void {
-    if (fault instanceof InjectedFault) return count(this.counts, 'reported')
+    if (isInjected(fault)) return count(this.counts, 'reported')
     this.checker.fail(`fault: ${describeFault(fault)}`)
   }
 
@@ -206,11 +224,23 @@ export class World {
         this.#faultsLeft -= 1
         run()
       })
+    if (fault.kind === 'clock') return this.#jump(fault.byMs, after)
+    if (fault.kind === 'disk') return this.#keeper.breakDisk(fault, after)
     if (fault.kind === 'crash') {
       count(this.counts, 'crash')
-      this.#nodes[host.index] = null
+      this.#nodes.delete(host.index)
       host.crash()
       return after(() => {
+        count(this.counts, 'restart')
+        this.#start(host)
+      })
+    }
+    if (fault.kind === 'stop') {
+      count(this.counts, 'stop')
+      const { life } = host
+      this.#stop(host)
+      return after(() => {
+        if (host.up && host.life === life) host.crash()
         count(this.counts, 'restart')
         this.#start(host)
       })
@@ -224,9 +254,33 @@ export class World {
     after(() => host.close(fault))
   }
 
+  close(): Promise<void> {
+    return this.#keeper.close()
+  }
+
+  #jump(byMs: number, after: (run: () => void) => void): void {
+    count(this.counts, byMs > 0 ? 'clock.ahead' : 'clock.back')
+    this.scheduler.skewMs += byMs
+    after(() => (this.scheduler.skewMs -= byMs))
+  }
+
+  /** In good order, as far as the time until its restart allows. */
+  #stop(host: Host): void {
+    const { life } = host
+    const node = this.#nodes.get(host.index)?.node
+    // It begins nothing more.
+    if (node !== undefined) this.checker.ledger.stopping.add(node.runtime.node)
+    const stopped = node?.stop() ?? Promise.resolve()
+    this.#nodes.delete(host.index)
+    const end = (): void => {
+      if (host.life === life) host.crash()
+    }
+    stopped.then(end, end)
+  }
+
   /** Nothing more is going to be asked or to break. */
   get isCalm(): boolean {
-    return this.#faultsLeft === 0 && this.#clients.isDone
+    return this.#faultsLeft === 0 && this.#clients.isDone && this.#deskClients.isDone
   }
 
   /** Since when some node has been well without a pause; infinite if none is. */

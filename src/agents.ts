@@ -44,7 +44,7 @@ export function modelSettings(
 export function createAgents(
   config: Config | null,
   inCode: Record<string, AgentOptions>,
-  settings: ModelDriverSettings,
+  settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'usable'>>,
   scripted: { clock: Clock; count: CountTokens },
   onHost: Driver,
 ): Agents {
@@ -85,6 +85,14 @@ export function createAgents(
     get: (name) => agents.get(name),
     names: () => names,
     driver: (agent) => drivers.get(agent.name) ?? onModel,
+    whyUnavailable({ name, driver, model }) {
+      const provider = model?.split('/')[0]
+      if (driver !== 'model' || provider === undefined || inCode[name]?.languageModel !== undefined)
+        return null
+      return settings.usable?.().includes(provider) === false
+        ? `its provider "${provider}" cannot be used here: its key is not set, or it is not configured`
+        : null
+    },
   }
 }
 

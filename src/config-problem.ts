@@ -1,10 +1,11 @@
 /** What is wrong in a configuration file, in words: where, what was given, what is right. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { externalAgent, type Agent } from './model/agent.ts'
 import { allowsTool } from './model/authority.ts'
 import { findNearest } from './model/nearest.ts'
-import { valueAt } from './model/refusal.ts'
+import { valueAt } from './model/read-input.ts'
 import type { CountTokens } from './model/text.ts'
+import { describeRight, keysAt } from './model/validator-words.ts'
 
 const driversHere = ['model', 'scripted', 'host']
 const driversPlanned = ['acp', 'opencode', 'a2a']
@@ -82,7 +83,7 @@ function describeIssue(
       problem(
         path,
         valueAt(input, issue.path),
-        [...new Set(issue.errors.flatMap((inner) => inner.map(describeRight)))].join(' or '),
+        [...new Set(issue.errors.flatMap((inner) => inner.map(describeTable)))].join(' or '),
       ),
     ]
   }
@@ -90,7 +91,7 @@ function describeIssue(
     return [
       `${keyPath(path)}: this name is not right: ${issue.issues[0]?.message ?? issue.message} are needed.`,
     ]
-  return [problem(path, valueAt(input, issue.path), describeRight(issue))]
+  return [problem(path, valueAt(input, issue.path), describeTable(issue))]
 }
 
 /** The branch of a union that its author most likely meant: the one with the fewest wrong keys. */
@@ -100,63 +101,9 @@ function bestBranch(branches: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[]
   return branches.toSorted((a, b) => cost(a) - cost(b))[0]
 }
 
-const typeWords: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a table',
-  record: 'a table',
-}
-
-function describeRight(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return typeWords[issue.expected] ?? `a value of type ${issue.expected}`
-    case 'invalid_value':
-      return issue.values.length === 1
-        ? JSON.stringify(issue.values[0])
-        : `one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`
-    case 'too_small':
-      return issue.origin === 'string' || issue.origin === 'array'
-        ? 'something that is not empty'
-        : `at least ${issue.minimum}`
-    case 'too_big':
-      return `at most ${issue.maximum}`
-    case 'invalid_format':
-      return issue.format === 'url' ? 'a URL such as "http://127.0.0.1:11434/v1"' : issue.message
-    case 'not_multiple_of':
-    case 'invalid_key':
-    case 'invalid_element':
-    case 'invalid_union':
-    case 'unrecognized_keys':
-    case 'custom':
-      return issue.message
-  }
-}
-
-/** The keys that the schema knows at a path. */
-function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
-  const bare = unwrap(schema)
-  if (bare instanceof z.ZodUnion) return [...new Set(bare.options.flatMap((option) => keysAt(option, path)))]
-  const [first, ...rest] = path
-  if (first === undefined) return bare instanceof z.ZodObject ? Object.keys(bare.shape) : []
-  if (bare instanceof z.ZodObject) {
-    const field: z.core.$ZodType | undefined = bare.shape[String(first)]
-    return field === undefined ? [] : keysAt(field, rest)
-  }
-  if (bare instanceof z.ZodRecord) return keysAt(bare.valueType, rest)
-  if (bare instanceof z.ZodArray) return keysAt(bare.element, rest)
-  return []
-}
-
-function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
-    return unwrap(schema.unwrap())
-  if (schema instanceof z.ZodPipe) return unwrap(schema.in)
-  return schema
-}
+/** In a file of settings an object is a table. */
+const describeTable = (issue: z.core.$ZodIssue): string =>
+  describeRight(issue).replace(/^an object$/, 'a table')
 
 function shown(given: unknown): string {
   if (given === undefined) return 'nothing'

@@ -62,7 +62,14 @@ test('with no file at all everything has its default', async () => {
   expect(token).toBeNull()
   expect(warnings).toEqual([])
   expect(config).toEqual({
-    server: { port: 8283, host: '127.0.0.1', dataDir: join(home, '.local/share/tieline'), auth: 'auto' },
+    server: {
+      port: 8283,
+      host: '127.0.0.1',
+      dataDir: join(home, '.local/share/tieline'),
+      auth: 'auto',
+      sandbox: 'auto',
+    },
+    sandbox: { network: 'public', writable: [], hidden: [] },
     providers: {},
     agents: [],
     scripts: {},
@@ -73,6 +80,7 @@ test('with no file at all everything has its default', async () => {
       storage: 'sqlite',
       directory: join(home, '.local/share/opencode/storage/call-response'),
       cdc: true,
+      release: 'agents',
     },
     tracing: { enable: true },
   })
@@ -138,7 +146,7 @@ test('the environment wins over the file', async () => {
   const { config, token } = await loadText('[server]\nport = 1\nhost = "localhost"\ndataDir = "here"', {
     env,
   })
-  expect(config.server).toEqual({ port: 9000, host: '::1', dataDir: join(home, 'data'), auth: 'auto' })
+  expect(config.server).toMatchObject({ port: 9000, host: '::1', dataDir: join(home, 'data'), auth: 'auto' })
   expect(token).toBe('secret')
 })
 

@@ -1,9 +1,16 @@
 /** The configuration: found, read, checked as a whole and completed. All problems are reported at once. */
-import { hash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { parse as parseToml, TomlError } from 'smol-toml'
+import { dirname } from 'node:path'
 import { z } from 'zod'
+import {
+  absolute,
+  chooseFile,
+  ConfigError,
+  nonEmpty,
+  parseFile,
+  type ChosenFile,
+  type ConfigSource,
+} from './config-file.ts'
+import { narrowConfig } from './config-narrow.ts'
 import {
   findAgentProblems,
   findConfigProblems,
@@ -11,16 +18,20 @@ import {
   findPromptWarnings,
 } from './config-problem.ts'
 import { findServerWarnings, isTable, problem, withoutAbsentDrivers } from './config-problem.ts'
-import { Agent, AgentName } from './model/agent.ts'
+import { Agent, AgentName, SandboxMode } from './model/agent.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
-import type { CountTokens } from './model/text.ts'
+import type { UntrustedProject } from './model/untrusted.ts'
+import type { ConfigText } from './trust/config-text.ts'
+import { describeReach } from './trust/describe-reach.ts'
+import type { HashedFile, Reach, Trusted } from './trust/trust-store.ts'
 
 const Server = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(8283),
   host: z.string().min(1).default('127.0.0.1'),
   dataDir: z.string().min(1).default('~/.local/share/tieline'),
   auth: z.enum(['auto', 'on', 'off']).default('auto'),
+  sandbox: SandboxMode.default('auto'),
 })
 
 export const Provider = z.strictObject({
@@ -77,9 +88,17 @@ export const ConfigFile = z.strictObject({
       storage: z.enum(['sqlite', 'agentfs', 'files']).default('sqlite'),
       directory: z.string().min(1).default('~/.local/share/opencode/storage/call-response'),
       cdc: z.boolean().default(true),
+      release: z.enum(['agents', 'person']).default('agents'),
     })
     .prefault({}),
   tracing: z.strictObject({ enable: z.boolean().default(true) }).prefault({}),
+  sandbox: z
+    .strictObject({
+      network: z.enum(['none', 'public', 'any']).default('public'),
+      writable: z.array(z.string().min(1)).default([]),
+      hidden: z.array(z.string().min(1)).default([]),
+    })
+    .prefault({}),
 })
 
 /** `scripts` has what `script` said of each scripted agent, unread. */
@@ -95,50 +114,74 @@ export type LoadedConfig = {
   /** Of what stands in the file, so that a change of it is noticed. */
   digest: string | null
   token: string | null
+  untrusted: Untrusted | null
   warnings: string[]
 }
 
-export type ConfigSource = {
-  /** Named by a flag; it wins over TIELINE_CONFIG, and must exist. */
-  file?: string | undefined
-  cwd: string
-  env: Readonly<Record<string, string | undefined>>
-  home: string
-  /** Loaded only if a prompt is long enough to need counting. */
-  loadTokenizer?: () => Promise<CountTokens>
+/** A file that was found, with what a person must know to agree to it. */
+export type Untrusted = UntrustedProject & {
+  files: readonly HashedFile[]
+  /** Null where it has a mistake; `problem` says which. */
+  reach: Reach | null
+  problem: string | null
+  /** What was agreed to before it changed. */
+  before: Trusted | null
 }
 
-/** The message has one line for each problem. */
-export class ConfigError extends Error {
-  readonly problems: readonly string[]
-  constructor(place: string, problems: readonly string[], options?: ErrorOptions) {
-    super(problems.map((text) => `${place}: ${text}`).join('\n'), options)
-    this.name = 'ConfigError'
-    this.problems = problems
+/**
+ * Throws a ConfigError. With no file at all it gives the defaults. A file that was found and that nobody has
+ * agreed to is not used; `untrusted` says what it could do.
+ */
+export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
+  const { used, own, untrusted, warnings } = chooseFile(source)
+  const place = used?.path ?? 'environment'
+  const raw = withMailStorage(used === null ? {} : readTable(used, own), source.env)
+  const parsed = parseConfig(raw)
+  if (Array.isArray(parsed)) throw new ConfigError(place, parsed)
+  const config = withEnvironment(parsed, used === null ? source.cwd : dirname(used.path), source)
+  const problems = findCrossProblems(config)
+  if (problems.length > 0) throw new ConfigError(place, problems)
+  return {
+    config,
+    file: used?.path ?? null,
+    digest: used?.hash ?? null,
+    token: nonEmpty(source.env['TIELINE_TOKEN']) ?? null,
+    untrusted: untrusted === null ? null : describeUntrusted(untrusted),
+    warnings: [
+      ...warnings,
+      ...findServerWarnings(config),
+      ...(await findPromptWarnings(config, source.loadTokenizer)),
+    ],
   }
 }
 
-/** Throws a ConfigError. With no file at all it gives the defaults. */
-export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
-  const found = await findFile(source)
-  const place = found?.path ?? 'environment'
-  const raw = withMailStorage(found === null ? {} : parseFile(found.path, found.text), source.env)
-  const parsed = parseConfig(raw)
-  if (Array.isArray(parsed)) throw new ConfigError(place, parsed)
-  const config = withEnvironment(parsed, found === null ? source.cwd : dirname(found.path), source)
-  const problems = findCrossProblems(config)
-  if (problems.length > 0) throw new ConfigError(place, problems)
-  const warnings = [
-    ...(found?.warnings ?? []),
-    ...findServerWarnings(config),
-    ...(await findPromptWarnings(config, source.loadTokenizer)),
-  ]
-  return {
-    config,
-    file: found?.path ?? null,
-    digest: found === null ? null : hash('sha256', found.text, 'base64url'),
-    token: nonEmpty(source.env['TIELINE_TOKEN']) ?? null,
-    warnings,
+/** What was found may only narrow what the user's own file says, which must be right for that. */
+function readTable(used: ConfigText, own: ConfigText | null): unknown {
+  const table = parseFile(used)
+  if (own === null) return table
+  const ofUser = parseFile(own)
+  const parsed = parseConfig(ofUser)
+  if (Array.isArray(parsed)) throw new ConfigError(own.path, parsed)
+  return narrowConfig(table, ofUser)
+}
+
+/**
+ * Reads what it could do, and uses nothing of it. A mistake in a file that was agreed to before is its
+ * author's, who wants to know; in a file of strangers it stops nobody.
+ */
+function describeUntrusted({ file, before }: NonNullable<ChosenFile['untrusted']>): Untrusted {
+  const files = [{ path: file.path, hash: file.hash }]
+  const found = { file: file.path, files, before, state: before === null ? 'new' : 'changed' } as const
+  try {
+    const parsed = parseConfig(parseFile(file))
+    const problems = Array.isArray(parsed) ? parsed : findCrossProblems(parsed)
+    if (Array.isArray(parsed) || problems.length > 0) throw new ConfigError(file.path, problems)
+    const usual = parseConfig({})
+    const reach = Array.isArray(usual) ? null : describeReach(parsed, usual)
+    return { ...found, agents: parsed.agents.map(({ name }) => name), reach, problem: null }
+  } catch (error) {
+    if (before !== null || !(error instanceof ConfigError)) throw error
+    return { ...found, agents: [], reach: null, problem: error.message }
   }
 }
 
@@ -148,63 +191,6 @@ function withMailStorage(raw: unknown, env: ConfigSource['env']): unknown {
   return env['TIELINE_STARTED_BY'] !== 'opencode' || !isTable(mail) || mail['storage'] !== undefined
     ? raw
     : { ...(raw as object), mail: { ...mail, storage: 'agentfs' } }
-}
-
-type FoundFile = { path: string; text: string; warnings: string[] }
-
-async function findFile({ file, cwd, env, home }: ConfigSource): Promise<FoundFile | null> {
-  const named = nonEmpty(file) ?? nonEmpty(env['TIELINE_CONFIG'])
-  if (named !== undefined) {
-    const path = absolute(named, cwd, home)
-    const text = await readIfThere(path)
-    if (text === null)
-      throw new ConfigError(path, [
-        `there is no such file; ${nonEmpty(file) === undefined ? 'TIELINE_CONFIG' : '--config'} must name one.`,
-      ])
-    return { path, text, warnings: [] }
-  }
-  for (const directory of [cwd, join(nonEmpty(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')]) {
-    const [toml, json] = [join(directory, 'tieline.toml'), join(directory, 'tieline.json')]
-    const [tomlText, jsonText] = await Promise.all([readIfThere(toml), readIfThere(json)])
-    if (tomlText !== null)
-      return {
-        path: toml,
-        text: tomlText,
-        warnings: jsonText === null ? [] : [`${json} is not read, because ${toml} is there too.`],
-      }
-    if (jsonText !== null) return { path: json, text: jsonText, warnings: [] }
-  }
-  return null
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return (await readFile(path, 'utf8')).replace(/^\uFEFF/, '')
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ENOTDIR') return null
-    throw new ConfigError(
-      path,
-      [`it cannot be read: ${error instanceof Error ? error.message : String(error)}`],
-      { cause: error },
-    )
-  }
-}
-
-function parseFile(path: string, text: string): unknown {
-  try {
-    return path.endsWith('.json') ? JSON.parse(text) : parseToml(text)
-  } catch (error) {
-    if (error instanceof TomlError)
-      throw new ConfigError(`${path}:${error.line}:${error.column}`, [error.message.trimEnd()], {
-        cause: error,
-      })
-    throw new ConfigError(
-      path,
-      [`this is not JSON: ${error instanceof Error ? error.message : String(error)}`],
-      { cause: error },
-    )
-  }
 }
 
 /** A list of problems, or the configuration. */
@@ -254,14 +240,10 @@ function withEnvironment(config: Config, base: string, { cwd, env, home }: Confi
         dataDir === undefined ? absolute(config.server.dataDir, base, home) : absolute(dataDir, cwd, home),
     },
     mail: { ...config.mail, directory: absolute(config.mail.directory, base, home) },
+    sandbox: {
+      ...config.sandbox,
+      writable: config.sandbox.writable.map((path) => absolute(path, base, home)),
+      hidden: config.sandbox.hidden.map((path) => absolute(path, base, home)),
+    },
   }
 }
-
-function absolute(path: string, base: string, home: string): string {
-  const expanded = path === '~' ? home : path.startsWith('~/') ? join(home, path.slice(2)) : path
-  return isAbsolute(expanded) ? expanded : resolve(base, expanded)
-}
-
-/** An empty variable is an absent one. */
-const nonEmpty = (value: string | undefined): string | undefined =>
-  value === undefined || value === '' ? undefined : value

@@ -6,7 +6,8 @@ import type { Script } from './adapters/scripted/script.ts'
 import type { Agent } from './model/agent.ts'
 import type { FlowId, SessionId, TurnId } from './model/id.ts'
 import type { Json } from './model/json.ts'
-import { refusalOfZod } from './model/refusal.ts'
+import { readInputAsync } from './model/read-input.ts'
+import { isRefusal } from './model/refusal.ts'
 import type { Steps, ToolAnswer, ToolEffect, TurnOutcome, TurnTask } from './runtime/kernel/ports.ts'
 import { answered, once, refused, toJsonSchema } from './tools/answer.ts'
 import type { ToolSpec } from './wire/tools.ts'
@@ -96,9 +97,8 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
     describe: once(() => ({ name, description, input: toJsonSchema(input) })),
     async run(given, context) {
       context.signal.throwIfAborted()
-      const parsed = await input.safeParseAsync(given)
-      if (!parsed.success) return refused(refusalOfZod(parsed.error, given))
-      return answered(await definition.run(parsed.data, context))
+      const read = await readInputAsync(input, given)
+      return isRefusal(read) ? refused(read) : answered(await definition.run(read.data, context))
     },
   }
 }

@@ -3,7 +3,7 @@
  * on it, and everything that their types mention is here too.
  */
 export { OptionsError } from './agents.ts'
-export { ConfigError } from './config.ts'
+export { ConfigError } from './config-file.ts'
 export {
   defineAgent,
   defineDriver,
@@ -55,6 +55,7 @@ export type { Busy as ExplainedTurn, Explanation, Wait as ExplainedWait } from '
 export type { Ended as ExplainedEnd, Refused as ExplainedRefusal } from './runtime/look/explain-ends.ts'
 export { ImportFault, type ExportHeader } from './runtime/look/export-log.ts'
 export type { FeedSink } from './runtime/look/feed.ts'
+export type { FieldDifference } from './runtime/replay/field-differences.ts'
 export type { Difference, Replay, TurnReplay } from './runtime/replay/replay.ts'
 export { UnknownId, type ScopeKind } from './runtime/kernel/scope.ts'
 export type { Steps, ToolAnswer, ToolEffect, TurnOutcome, TurnTask } from './runtime/kernel/ports.ts'

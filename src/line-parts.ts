@@ -1,26 +1,43 @@
 /** What a line is put together from: its configuration, the secrets it must not record, its tools. */
+import { existsSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
+import { resolve } from 'node:path'
+import { createLauncher, type LauncherOptions, type OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { OptionsError } from './agents.ts'
-import { loadConfig, type Config } from './config.ts'
+import { loadConfig, type Config, type LoadedConfig } from './config.ts'
+import { findPromptWarnings } from './config-problem.ts'
 import type { Tool as OwnTool } from './define.ts'
 import { findNearest } from './model/nearest.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import type { CountTokens } from './model/text.ts'
+import type { Launcher } from './runtime/kernel/launch-port.ts'
 import type { Clock, Tool, Tools } from './runtime/kernel/ports.ts'
 import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
 import { standardTools } from './tools/standard.ts'
+import { userDirectory } from './trust/config-text.ts'
 import { version } from './version.ts'
 
-/** Throws a ConfigError. */
-export async function readConfig(file: string, warn: (text: string) => void): Promise<Config> {
-  const { config, warnings } = await loadConfig({
-    file,
-    cwd: process.cwd(),
-    env: process.env,
-    home: homedir(),
-    loadTokenizer,
-  })
+export type ConfigOptions = {
+  /** A path. */
+  config?: string
+  /** A configuration as it was read before; then nothing is read again, so that nobody can change it. */
+  loaded?: LoadedConfig
+}
+
+/** Null where there is no file. Throws a ConfigError. */
+export async function readConfig(
+  { config: file, loaded }: ConfigOptions,
+  warn: (text: string) => void,
+): Promise<Config | null> {
+  if (loaded !== undefined) {
+    const { config, warnings } = loaded
+    for (const text of [...warnings, ...(await findPromptWarnings(config, loadTokenizer))]) warn(text)
+    return loaded.file === null ? null : config
+  }
+  if (file === undefined) return null
+  const source = { file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer }
+  const { config, warnings } = await loadConfig(source)
   warnings.forEach(warn)
   return config
 }
@@ -48,12 +65,27 @@ export const listTools = (
   count: CountTokens,
   config: Config | null,
   own: readonly OwnTool[],
-): readonly Tool[] => configuredTools(gatherTools(count, config, own), config?.tools ?? toolSettingsDefault)
+  hidden: readonly string[] = [],
+): readonly Tool[] =>
+  configuredTools(gatherTools(count, config, own, hidden), config?.tools ?? toolSettingsDefault)
 
-const gatherTools = (count: CountTokens, config: Config | null, own: readonly OwnTool[]): Tool[] => [
-  ...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json']),
+const gatherTools = (
+  count: CountTokens,
+  config: Config | null,
+  own: readonly OwnTool[],
+  hidden: readonly string[] = [],
+): Tool[] => [
+  ...standardTools(count, config?.subagent.artifactKinds ?? ['note', 'path', 'diff', 'json'], hidden),
   ...own,
 ]
+
+/** Directories that are Tieline's own, as real paths: the log and its keys, views of mail, the user's settings. */
+export const listOwnDirectories = (dataDir: string | undefined, config: Config | null): string[] =>
+  [dataDir, config?.mail.directory, userDirectory(process.env, homedir())].flatMap((directory) => {
+    if (directory === undefined || directory === ':memory:') return []
+    const path = resolve(directory)
+    return [existsSync(path) ? realpathSync.native(path) : path]
+  })
 
 export type Toolbox = {
   tools: Tools
@@ -69,6 +101,8 @@ export function createToolbox(
   own: readonly OwnTool[],
   clock: Clock,
   warn: (text: string) => void,
+  launcher: Launcher,
+  hidden: readonly string[] = [],
 ): Toolbox {
   const settings = config?.tools ?? toolSettingsDefault
   const [wrong] = settingProblems(gatherTools(count, config, own), settings, (name) =>
@@ -78,21 +112,47 @@ export function createToolbox(
   )
   if (wrong !== undefined)
     throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${findNearest(wrong.given, wrong.known)}.`)
-  const standard = listTools(count, config, own)
+  const standard = listTools(count, config, own, hidden)
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>
     (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) =>
-      mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn }),
+      mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn, launcher }),
     ))
   return {
     names: standard.map((tool) => tool.name),
     standard,
     tools: {
-      of: async (agent) =>
+      of: async (agent, turn) =>
         Object.keys(agent.mcpServers).length === 0
           ? standard
-          : [...standard, ...(await (await servers()).of(agent)).map((tool) => configured(tool, settings))],
+          : [
+              ...standard,
+              ...(await (await servers()).of(agent, turn)).map((tool) => configured(tool, settings)),
+            ],
     },
     close: async () => (await loading)?.close(),
   }
 }
+
+/** Starts programs of agents as the configuration says. */
+export const openLauncher = (
+  options: ConfigOptions & { dataDir?: string; door?: LauncherOptions['door'] | undefined },
+  config: Config | null,
+  report: (fault: unknown) => void,
+): OpenLauncher =>
+  createLauncher({
+    mode: config?.server.sandbox ?? 'auto',
+    network: config?.sandbox.network ?? 'public',
+    places: {
+      home: homedir(),
+      dataDir: options.dataDir ?? config?.server.dataDir ?? null,
+      configuration: [
+        userDirectory(process.env, homedir()),
+        ...[options.config ?? options.loaded?.file ?? []].flat(),
+      ],
+      writable: config?.sandbox.writable ?? [],
+      hidden: config?.sandbox.hidden ?? [],
+    },
+    door: options.door ?? (() => null),
+    report,
+  })

@@ -6,7 +6,8 @@ import type { StoredEvent } from './model/event.ts'
 import type { SessionRow } from './model/facts.ts'
 import type { SessionId } from './model/id.ts'
 import type { Limits } from './model/limits.ts'
-import { refusalOfZod, type Refusal } from './model/refusal.ts'
+import { readInput } from './model/read-input.ts'
+import { isRefusal, type Refusal } from './model/refusal.ts'
 import type { CallDesk } from './runtime/desk/calls.ts'
 import type { Desk } from './runtime/desk/desk.ts'
 import type { MailDesk } from './runtime/desk/mail.ts'
@@ -191,6 +192,6 @@ async function check<Schema extends z.ZodType, Answer>(
   given: unknown,
   act: (request: z.output<Schema>) => Promise<Answer>,
 ): Promise<Answer | Refusal> {
-  const parsed = schema.safeParse(given)
-  return parsed.success ? act(parsed.data) : refusalOfZod(parsed.error, given)
+  const read = readInput(schema, given)
+  return isRefusal(read) ? read : act(read.data)
 }

@@ -9,6 +9,7 @@ import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
 import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
+import type { LauncherOptions, OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { countTokens } from './adapters/tokens/tokenizer.ts'
 import {
   agentMaker,
@@ -20,18 +21,20 @@ import {
 } from './agents.ts'
 import type { Config } from './config.ts'
 import { presentDesk, type RunOptions, type Tieline, type TielineOptions } from './line.ts'
-import { createToolbox, listSecrets, readConfig } from './line-parts.ts'
+import { createToolbox, listOwnDirectories, listSecrets, openLauncher, readConfig } from './line-parts.ts'
+import type { ConfigOptions } from './line-parts.ts'
 import type { OpeningMessage } from './model/event.ts'
 import { isSessionId, type TurnId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
 import type { Sampling } from './model/trace.ts'
+import { explain } from './model/refusal.ts'
 import { visible } from './model/visible.ts'
 import { presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
 import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
-import { isDirectory } from './runtime/kernel/is-directory.ts'
+import { refuseDirectory } from './runtime/kernel/is-directory.ts'
 import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
-import type { Runtime } from './runtime/kernel/runtime.ts'
+import type { Runtime } from './runtime/sessions/runtime.ts'
 import { secretGuard } from './runtime/kernel/secret-guard.ts'
 import { systemClock as clock } from './runtime/kernel/system-clock.ts'
 import { systemIds } from './runtime/kernel/system-ids.ts'
@@ -46,12 +49,15 @@ import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { doorTools } from './tools/standard.ts'
 
-export type OpenLineOptions = TielineOptions & {
-  /** Which traces are exported, so that programs that agents ask can join them. */
-  sampling?: Sampling | null
-  /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
-  resumeAfter?: Promise<unknown>
-}
+export type OpenLineOptions = TielineOptions &
+  Pick<ConfigOptions, 'loaded'> & {
+    /** Which traces are exported, so that programs that agents ask can join them. */
+    sampling?: Sampling | null
+    /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
+    resumeAfter?: Promise<unknown>
+    /** Where a server serves this line: what a turn starts acts there in its turn. */
+    door?: LauncherOptions['door'] | undefined
+  }
 
 /** The public object, and the parts that a server needs besides. */
 export type OpenLine = Tieline & {
@@ -60,6 +66,7 @@ export type OpenLine = Tieline & {
   /** Connected programs that run turns. */
   readonly hosts: HostHub
   readonly book: AgentBook
+  readonly launcher: OpenLauncher
 }
 
 /** What everything below is started with. */
@@ -75,7 +82,7 @@ type Base = {
 
 export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine> {
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
-  const config = options.config === undefined ? null : await readConfig(options.config, tell)
+  const config = await readConfig(options, tell)
   const guard = secretGuard({
     env: process.env,
     values: [...listSecrets(config), ...(options.secrets ?? [])],
@@ -110,9 +117,11 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
 async function start(base: Base): Promise<OpenLine> {
   const { options, config, store, alarm, hosts, warn } = base
   const { book, settings } = await loadAgents(base)
-  const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn)
+  const launcher = openLauncher(options, config, base.report)
+  const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
+  const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn, launcher, hidden)
   checkTools(book, toolbox.names)
-  const schemas = workerSchemas()
+  const [schemas, cwd] = [workerSchemas(), resolve(options.cwd ?? process.cwd())]
   const node = await startNode(
     {
       store,
@@ -125,9 +134,12 @@ async function start(base: Base): Promise<OpenLine> {
       count: countTokens,
       summarise: async (agent, ...rest) =>
         agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null,
-      describeWorkspace,
+      describeWorkspace: (at, files, field) => describeWorkspace(at, files, field, hidden),
       schemas,
+      launcher,
       subagent: options.subagent ?? config?.subagent.agent ?? null,
+      ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
+      release: config?.mail.release ?? 'agents',
       asks: options.asks ?? false,
       sampling: options.sampling ?? null,
       report: base.report,
@@ -135,7 +147,6 @@ async function start(base: Base): Promise<OpenLine> {
     options.resumeAfter ?? null,
   )
   const { runtime } = node
-  const cwd = resolve(options.cwd ?? process.cwd())
   const desks = openDesks({
     builtIn: [pacedModel],
     runtime,
@@ -155,6 +166,7 @@ async function start(base: Base): Promise<OpenLine> {
     await node.stop()
     alarm.stop()
     await toolbox.close()
+    await launcher.close()
     await schemas.close()
     await store.close()
   }
@@ -166,6 +178,7 @@ async function start(base: Base): Promise<OpenLine> {
     desks,
     hosts,
     book,
+    launcher,
     store,
     close,
     [Symbol.asyncDispose]: close,
@@ -173,7 +186,7 @@ async function start(base: Base): Promise<OpenLine> {
 }
 
 async function loadAgents({
-  options: { agents: inCode = {} },
+  options: { agents: inCode = {}, loaded },
   config,
   store,
   alarm,
@@ -183,7 +196,11 @@ async function loadAgents({
   const ports = { clock, count: countTokens }
   const settings = modelSettings(config?.providers ?? {}, inCode, clock, alarm, countTokens)
   const onHost = hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) })
-  const configured = createAgents(config, inCode, settings, ports, onHost)
+  const untrusted = loaded?.untrusted == null ? [] : [loaded.untrusted]
+  const configured = {
+    ...createAgents(config, inCode, settings, ports, onHost),
+    untrusted: () => untrusted,
+  }
   const maker = agentMaker(configured, settings, ports, settings.usable(), {
     driver: onHost,
     isThere: (session) => hosts.isThere(session),
@@ -264,8 +281,8 @@ const presentRuns = (
 
 function findTarget(agent: string, { session, cwd, title }: RunOptions, home: string) {
   const directory = resolve(cwd ?? home)
-  if (session === undefined && !isDirectory(directory))
-    throw new OptionsError(`cwd: "${directory}" was given, but a directory that exists is needed`)
+  const unusable = session === undefined ? refuseDirectory(directory) : null
+  if (unusable !== null) throw new OptionsError(explain(unusable))
   if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
   if (!isSessionId(session))
     throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)

@@ -5,12 +5,15 @@ import { join, resolve } from 'node:path'
 import { hostSocket } from './adapters/host/socket.ts'
 import { lettaDoor } from './adapters/letta/serve.ts'
 import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
+import { describePeers, describeUnconfined, startsPrograms } from './adapters/sandbox/describe-open.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
 import type { TielineOptions } from './line.ts'
+import type { ConfigOptions } from './line-parts.ts'
 import { createMasker } from './model/mask-secrets.ts'
 import { secretValues } from './model/secret-shapes.ts'
+import { isCapability } from './model/turn-variable.ts'
 import { visible } from './model/visible.ts'
 import { packageDir } from './own-files.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
@@ -21,21 +24,28 @@ import { watchLine } from './server-views.ts'
 import { isLoopback } from './server/host-guard.ts'
 import { type HttpLimits } from './server/http-app.ts'
 import { startHttp, type Door, type HttpServer } from './server/http.ts'
-import { mintSessionToken } from './server/identity.ts'
+import { mintSessionToken, mintTurnToken } from './server/identity.ts'
 import type { LogSink } from './server/log-sink.ts'
+import { warmPeers } from './server/peers.ts'
 import { openLine, type OpenLine } from './open-line.ts'
 import { version } from './version.ts'
 import { mailView } from './views/mail-view.ts'
+import { describeUnused } from './trust/describe-reach.ts'
 import { telemetryView } from './views/telemetry.ts'
 
-export type OpenServerOptions = ServeOptions & {
-  limitsOfHttp?: Partial<HttpLimits>
-  /** Tools that only test suites of the protocol want. */
-  mcpFixtures?: McpDoorDeps['fixtures']
-}
+export type OpenServerOptions = ServeOptions &
+  Pick<ConfigOptions, 'loaded'> & {
+    limitsOfHttp?: Partial<HttpLimits>
+    /** Tools that only test suites of the protocol want. */
+    mcpFixtures?: McpDoorDeps['fixtures']
+  }
 
 /** The public object, and the parts of its line. */
-export type OpenServer = Served & { line: OpenLine }
+export type OpenServer = Served & {
+  line: OpenLine
+  /** How long nobody has asked anything of it. */
+  idleMs(): number
+}
 
 /** What a server is started with, once its configuration is read. */
 type Base = {
@@ -65,17 +75,19 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
   // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work,
   // whatever it does.
   const listening = Promise.withResolvers<void>()
+  let http: HttpServer | null = null
   const line: OpenLine = await openLine({
     resumeAfter: listening.promise,
     asks: true,
     sampling: telemetry?.sampling ?? null,
     ...options,
     ...chooseAgents(options, loaded),
+    loaded,
     secrets: [...keys.known, ...(options.secrets ?? [])],
     dataDir,
     onWarning: warn,
+    door: () => (http === null ? null : { ...http, mint: (turn) => mintTurnToken(keys.secret, turn) }),
   })
-  let http: HttpServer | null = null
   const mail = await mailView({
     ...loaded.config.mail,
     tracing: loaded.config.tracing.enable,
@@ -92,11 +104,13 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     listening.resolve()
     const leaving = new AbortController()
     void warmUp(leaving.signal)
+    void warnOfOpenings(base, line).catch((fault: unknown) => warn(String(fault)))
     return {
       url: opened.url,
       token: base.auth === 'tokens' ? keys.token : null,
       dataDir,
       line,
+      idleMs: () => opened.idleMs(),
       async close() {
         leaving.abort()
         await forget()
@@ -116,19 +130,19 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
 }
 
 async function readBase(options: OpenServerOptions): Promise<Base> {
-  const loaded = await loadConfig({
-    file: options.config,
-    cwd: process.cwd(),
-    env: process.env,
-    home: homedir(),
-  })
+  const loaded =
+    options.loaded ??
+    (await loadConfig({ file: options.config, cwd: process.cwd(), env: process.env, home: homedir() }))
   const { server } = loaded.config
   const host = options.host ?? server.host
   const auth = chooseAuth(server.auth, host)
   const dataDir = resolve(options.dataDir ?? server.dataDir)
-  const keys = await readKeys(dataDir, loaded.token)
+  // Inside a turn of another server the variable has the token of that turn.
+  const given = loaded.token === null || isCapability(loaded.token) ? null : loaded.token
+  const keys = await readKeys(dataDir, given)
   const masker = createMasker([...secretValues(process.env), ...keys.known])
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
+  if (options.loaded === undefined && loaded.untrusted !== null) tell(describeUnused(loaded.untrusted))
   return {
     options,
     loaded,
@@ -176,7 +190,21 @@ const listen = (
 
 /** The tokenizer takes a moment to load: it is there before the first message, and delays no first answer. */
 async function warmUp(signal: AbortSignal): Promise<void> {
-  await systemClock.sleep(warmUpMs, signal).then(loadTokenizer, () => undefined)
+  await systemClock
+    .sleep(warmUpMs, signal)
+    .then(() => Promise.all([loadTokenizer(), warmPeers()]))
+    .catch(() => undefined)
+}
+
+/** Says what an agent's programs could do here that they should not; it takes a moment to find out. */
+async function warnOfOpenings({ auth, loaded, warn }: Base, line: OpenLine): Promise<void> {
+  const agents = line.book.names().flatMap((name) => line.book.get(name) ?? [])
+  const open = { auth, platform: process.platform, mode: loaded.config.server.sandbox, agents }
+  const peers = describePeers(open)
+  if (peers !== null) warn(peers)
+  if (!agents.some(startsPrograms)) return
+  const unconfined = describeUnconfined(open, await line.launcher.found())
+  if (unconfined !== null) warn(unconfined)
 }
 
 /** Loopback needs no token; any other address does, or the server does not start. */
@@ -190,10 +218,7 @@ function chooseAuth(auth: 'auto' | 'on' | 'off', host: string): 'tokens' | 'open
 }
 
 /** Without any agent the built-in one answers, so that everything can be tried on a machine without keys. */
-function chooseAgents(
-  options: TielineOptions,
-  { config, file }: LoadedConfig,
-): Pick<TielineOptions, 'agents' | 'config'> {
+function chooseAgents(options: TielineOptions, { config }: LoadedConfig): Pick<TielineOptions, 'agents'> {
   const none = config.agents.length === 0 && Object.keys(options.agents ?? {}).length === 0
   const demo = {
     demo: {
@@ -203,7 +228,7 @@ function chooseAgents(
       script: demoAgent,
     },
   }
-  return { ...(file === null ? {} : { config: file }), ...(none ? { agents: demo } : {}) }
+  return none ? { agents: demo } : {}
 }
 
 function openDoors(line: OpenLine, options: OpenServerOptions, log: LogSink): Door[] {
@@ -214,7 +239,6 @@ function openDoors(line: OpenLine, options: OpenServerOptions, log: LogSink): Do
     clock: systemClock,
     ids,
     version,
-    cwd: resolve(options.cwd ?? process.cwd()),
     report,
     ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }),
   })

@@ -7,7 +7,7 @@ import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { createAgents, modelSettings } from './agents.ts'
 import type { Config } from './config.ts'
 import type { RecordedLog, TielineOptions } from './line.ts'
-import { listTools, readConfig } from './line-parts.ts'
+import { listTools, readConfig, type ConfigOptions } from './line-parts.ts'
 import { Limits } from './model/limits.ts'
 import type { CountTokens } from './model/text.ts'
 import { createAlarm } from './runtime/kernel/alarm.ts'
@@ -30,8 +30,13 @@ export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | '
  * Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay
  * only.
  */
-export async function openLog(
+export const openLog = (
   options: LogOptions,
+): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> => openLogWith(options)
+
+/** The same for our own commands, which have read the configuration already. */
+export async function openLogWith(
+  options: LogOptions & Pick<ConfigOptions, 'loaded'>,
 ): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
   const read = options.from === undefined ? null : readExport(options.from)
   let at: number | null = null
@@ -49,7 +54,7 @@ export async function openLog(
   }
   at = null
   const ports = async (): Promise<ReplayPorts> => {
-    const config = options.config === undefined ? null : await readConfig(options.config, () => undefined)
+    const config = await readConfig(options, () => undefined)
     const count = await loadTokenizer()
     const settings = modelSettings(
       config?.providers ?? {},
@@ -133,5 +138,6 @@ export function replayPorts(
     tools: { of: async () => tools },
     limits: Limits.parse({ ...config?.limits, ...options.limits }),
     subagent: options.subagent ?? config?.subagent.agent ?? null,
+    ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
   }
 }

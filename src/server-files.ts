@@ -1,9 +1,11 @@
 /** What a server keeps in its data directory besides the log: its keys, and where it listens. */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LoadedConfig } from './config.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
+import { prepareDirectory } from './store/directory.ts'
+import { restrict } from './trust/private-files.ts'
 import { version } from './version.ts'
 
 export type Keys = {
@@ -15,7 +17,7 @@ export type Keys = {
 
 /** The user's token, and the secret that signs the tokens of sessions. Only their owner can read them. */
 export async function readKeys(dataDir: string, given: string | null): Promise<Keys> {
-  await mkdir(dataDir, { recursive: true })
+  prepareDirectory(dataDir)
   // The prefix makes the token known by its shape wherever it is read.
   const token =
     given ?? (await readOrMake(join(dataDir, 'token'), () => `tlu_${randomBytes(32).toString('base64url')}`))
@@ -44,6 +46,7 @@ export async function announce(
     `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`,
     { mode: 0o600 },
   )
+  restrict(`${file}.new`)
   await rename(`${file}.new`, file)
   return () => rm(file, { force: true })
 }

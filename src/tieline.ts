@@ -14,6 +14,7 @@ export function hideParts({
   desks: _desks,
   hosts: _hosts,
   book: _book,
+  launcher: _launcher,
   ...line
 }: OpenLine): Tieline {
   return line

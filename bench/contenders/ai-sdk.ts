@@ -1,6 +1,4 @@
 /** AI SDK 7 with a sub-agent as a tool, as in its documentation. Nothing is durable. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { generateText, isStepCount, tool } from 'ai'
 import { z } from 'zod'
 import {
@@ -10,6 +8,7 @@ import {
   nextUserTask,
   plannerPrompt,
   createScratch,
+  readTool,
   type Contender,
 } from '../work.ts'
 
@@ -18,9 +17,9 @@ export async function start(): Promise<Contender> {
   const plannerModel = createInstantModel('planner')
   const coderModel = createInstantModel('coder')
   const read = tool({
-    description: 'Reads a text file of the working directory.',
+    description: readTool.description,
     inputSchema: z.object({ path: z.string() }),
-    execute: ({ path }) => readFile(join(workspace, path), 'utf8'),
+    execute: ({ path }) => readTool.run(workspace, path),
   })
   const subAgent = tool({
     description: 'Calls another agent and waits for its result.',
@@ -30,7 +29,7 @@ export async function start(): Promise<Contender> {
         model: coderModel,
         instructions: coderPrompt,
         prompt: task,
-        tools: { read },
+        tools: { [readTool.name]: read },
         stopWhen: isStepCount(16),
         ...(abortSignal === undefined ? {} : { abortSignal }),
       })

@@ -1,18 +1,22 @@
-/** The events of one delegation in SQLite, with group commit and six waits, but no rules, models or tools. */
+/** As many events, bytes and waits as a delegation of ours, in SQLite, with no rules, models or tools. */
 import { createBareAppend } from '../bare-append.ts'
+import { spreadOver } from '../round.ts'
 import { createScratch, type Contender } from '../work.ts'
 
-/** Sixteen events in six commits: the worst case of how the runtime groups them. */
-const eventsPerCommit = [3, 3, 3, 3, 2, 2]
-/** The average size of an event. The parent process measures it with Tieline in the same run. */
-const eventBytes = Number(process.env['BENCH_EVENT_BYTES'] ?? 330)
+/** The parent process measures these with Tieline in the same run. */
+const [events = NaN, eventBytes = NaN, waits = NaN] = [
+  'BENCH_EVENTS',
+  'BENCH_EVENT_BYTES',
+  'BENCH_WAITS',
+].map((name) => Number(process.env[name]))
 
 export async function start(): Promise<Contender> {
   const { data, remove } = createScratch()
   const { append, commits, close } = createBareAppend(data, eventBytes)
+  const eventsPerWait = spreadOver(events, waits)
   return {
     async one() {
-      for (const count of eventsPerCommit) await append(count)
+      for (const count of eventsPerWait) await append(count)
     },
     commits,
     async close() {

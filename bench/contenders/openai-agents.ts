@@ -1,6 +1,4 @@
 /** OpenAI Agents SDK with an agent as a tool and tracing off. Nothing is durable. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   Agent,
   Runner,
@@ -18,6 +16,7 @@ import {
   nextUserTask,
   plannerPrompt,
   createScratch,
+  readTool,
   createTexts,
   type Contender,
   type Role,
@@ -29,7 +28,7 @@ function createAgentsModel(role: Role): Model {
   const call = () =>
     role === 'planner'
       ? { name: 'sub_agent', arguments: JSON.stringify({ input: texts.task() }) }
-      : { name: 'read', arguments: JSON.stringify({ path: fileName }) }
+      : { name: readTool.name, arguments: JSON.stringify({ path: fileName }) }
   const respond = (output: ModelResponse['output']): ModelResponse => ({
     usage: new Usage({ inputTokens: 200, outputTokens: 40, totalTokens: 240 }),
     output,
@@ -59,10 +58,10 @@ export async function start(): Promise<Contender> {
   setTracingDisabled(true)
   const { workspace, remove } = createScratch()
   const read = tool({
-    name: 'read',
-    description: 'Reads a text file of the working directory.',
+    name: readTool.name,
+    description: readTool.description,
     parameters: z.object({ path: z.string() }),
-    execute: ({ path }) => readFile(join(workspace, path), 'utf8'),
+    execute: ({ path }) => readTool.run(workspace, path),
   })
   const coder = new Agent({
     name: 'coder',

@@ -1,4 +1,10 @@
-/** Tieline through its public entry, with the SQLite store on disk and a new session for each delegation. */
+/**
+ * Tieline through its public entry, with the SQLite store on disk and a new session for each delegation. With
+ * `ownRead` the coder has the tool `read` that comes with it, which keeps to the session's directory and numbers
+ * lines, instead of the function that everybody runs.
+ */
+import { z } from 'zod'
+import { defineTool } from '../../src/define.ts'
 import { openLine } from '../../src/open-line.ts'
 import {
   coderPrompt,
@@ -7,14 +13,24 @@ import {
   nextUserTask,
   plannerPrompt,
   createScratch,
+  readTool,
   type Contender,
 } from '../work.ts'
 
-export async function start(): Promise<Contender> {
+export async function start(ownRead = false): Promise<Contender> {
   const { workspace, data, remove } = createScratch()
+  const reading = ownRead ? 'read' : readTool.name
+  const readFile = defineTool({
+    name: readTool.name,
+    description: readTool.description,
+    input: z.object({ path: z.string() }),
+    effect: 'read',
+    run: ({ path }) => readTool.run(workspace, path),
+  })
   const line = await openLine({
     dataDir: data,
     cwd: workspace,
+    tools: [readFile],
     agents: {
       planner: {
         prompt: plannerPrompt,
@@ -26,8 +42,8 @@ export async function start(): Promise<Contender> {
       coder: {
         prompt: coderPrompt,
         description: 'Reads code.',
-        tools: ['read'],
-        languageModel: createInstantModel('coder'),
+        tools: [reading],
+        languageModel: createInstantModel('coder', { reading }),
       },
     },
   })
@@ -37,12 +53,13 @@ export async function start(): Promise<Contender> {
       expectAnswer(result.output, 'Tieline')
     },
     commits: () => line.store.commits(),
-    logBytes: () =>
-      (
-        line.store.db
-          .prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log')
-          .get() as { bytes: number }
-      ).bytes,
+    log: () =>
+      line.store.db
+        .prepare(
+          `select coalesce(max(seq), 0) as events, coalesce(sum(length(cast(events as blob))), 0) as bytes
+            from log`,
+        )
+        .get() as { events: number; bytes: number },
     async close() {
       await line.close()
       remove()

@@ -1,27 +1,27 @@
 /**
  * The lower bound for a durable delegation over HTTP: a `node:http` server that writes as many events and
- * bytes as Tieline, waits six times for the disk, and answers with as many bytes.
+ * bytes as Tieline, waits for the disk as often, and answers with as many bytes.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createBareAppend } from '../bare-append.ts'
+import { spreadOver } from '../round.ts'
 import type { BenchServer } from '../server-process.ts'
 import { plannerAnswer, createScratch } from '../work.ts'
 
-const waits = 6
 /** The parent process measures these with Tieline in the same run. */
-const [events, eventBytes, answerBytes] = ['BENCH_EVENTS', 'BENCH_EVENT_BYTES', 'BENCH_ANSWER_BYTES'].map(
-  (name) => Number(process.env[name]),
-)
+const [events = NaN, eventBytes = NaN, waits = NaN, answerBytes = NaN] = [
+  'BENCH_EVENTS',
+  'BENCH_EVENT_BYTES',
+  'BENCH_WAITS',
+  'BENCH_ANSWER_BYTES',
+].map((name) => Number(process.env[name]))
 
 export async function start(): Promise<BenchServer> {
   const { data, remove } = createScratch()
-  const { append, commits, close } = createBareAppend(data, eventBytes ?? Number.NaN)
-  const perCommit = Array.from(
-    { length: waits },
-    (_, n) => Math.floor(((n + 1) * (events ?? 0)) / waits) - Math.floor((n * (events ?? 0)) / waits),
-  )
-  const padding = 'x'.repeat(Math.max(0, (answerBytes ?? 0) - plannerAnswer.length - 30))
+  const { append, commits, close } = createBareAppend(data, eventBytes)
+  const eventsPerWait = spreadOver(events, waits)
+  const padding = 'x'.repeat(Math.max(0, answerBytes - plannerAnswer.length - 30))
   const server = createServer((request, response) => {
     let text = ''
     request
@@ -30,7 +30,7 @@ export async function start(): Promise<BenchServer> {
       .on('end', () => void answer().catch((error: unknown) => response.destroy(error as Error)))
     const answer = async (): Promise<void> => {
       const { messages } = JSON.parse(text) as { messages: unknown[] }
-      for (const count of perCommit) await append(count)
+      for (const count of eventsPerWait) await append(count)
       const body = JSON.stringify({ content: plannerAnswer, asked: messages.length, padding })
       response
         .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })

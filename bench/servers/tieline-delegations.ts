@@ -31,7 +31,7 @@ export async function start(): Promise<BenchServer> {
         prompt: coderPrompt,
         description: 'Reads code.',
         tools: ['read'],
-        languageModel: createInstantModel('coder'),
+        languageModel: createInstantModel('coder', { reading: 'read' }),
       },
     },
   })

@@ -40,7 +40,8 @@ CONSTANTS
   Recall,      \* R10: a turn that is run again finds the calls it has made
   OwnWaits,    \* R5: only the turn that waits takes its wait away
   OwnEntry,    \* R4: a stale driver forgets itself, not its successor
-  Adopt        \* R4: a node takes up its own turns that it does not run
+  Adopt,       \* R4: a node takes up its own turns that it does not run
+  StartNext    \* R12: the end of a turn starts what waits behind it in the same write
 
 Ids == 1..MaxTurns
 
@@ -125,12 +126,20 @@ Share(then, up, k, over) ==
 
 (* One transaction that ends things.  The row t becomes (s, c, p); calls that *)
 (* are pending below it end with it, queued ones never run, and their turns   *)
-(* are told to stop.  Tokens and waits are settled in the same write.         *)
-Change(t, s, c, p) ==
+(* are told to stop.  Tokens and waits are settled in the same write.  Where  *)
+(* t ran and its session rests now, what waits behind it starts on node n;    *)
+(* the drivers in gone are at work no longer.                                 *)
+Behind(new, t) == {q \in Ids : new[q] = "queued" /\ ses[q] = ses[t]}
+Change(t, s, c, p, n, gone) ==
   \E hit \in {IF EndBelow THEN {d \in Pending : d # t /\ IsBelow(d, t)} ELSE {}} :
   \E ended \in {IF c # call[t] THEN hit \cup {t} ELSE hit} :
   \E new \in {[d \in Ids |-> IF d = t THEN s ELSE IF d \in hit /\ st[d] = "queued" THEN "ended" ELSE st[d]]} :
-    /\ st'    = new
+  \E next \in {IF StartNext /\ s = "ended" /\ st[t] = "running" THEN {q \in Behind(new, t) : \A d \in Behind(new, t) : q <= d} ELSE {}} :
+    /\ st'    = [d \in Ids |-> IF d \in next THEN "running" ELSE new[d]]
+    /\ node'  = [d \in Ids |-> IF d \in next THEN n ELSE node[d]]
+    /\ epoch' = [d \in Ids |-> IF d \in next THEN 1 ELSE epoch[d]]
+    /\ run'   = (run \ gone) \cup {<<n, q, 1>> : q \in next}
+    /\ seen'  = (seen \ gone) \cup {<<n, q, 1>> : q \in next}
     /\ call'  = [d \in Ids |-> IF d = t THEN c ELSE IF d \in hit THEN "cancelled" ELSE call[d]]
     /\ ends'  = [d \in Ids |-> IF d \in ended THEN ends[d] + 1 ELSE ends[d]]
     /\ stop'  = [d \in Ids |-> IF d = t THEN p ELSE IF d \in hit /\ st[d] = "running" /\ stop[d] = "no" THEN "cancelled" ELSE stop[d]]
@@ -140,16 +149,16 @@ Change(t, s, c, p) ==
                 ELSE IF st[t] = "running" \/ (~OwnWaits /\ call[t] = "none") THEN {d \in waits : ses[par[d]] # ses[t]}
                 ELSE waits
     /\ aw'    = IF new[t] = "ended" THEN {d \in aw : par[d] # t} ELSE aw
-    /\ UNCHANGED <<place, owner, used, pos>>
-(* The three endings of src/model/end.ts. *)
-EndTurn(t, how) ==
-  Change(t, "ended", IF call[t] = "pending" \/ (~FirstWins /\ call[t] # "none") THEN how ELSE call[t], stop[t])
+    /\ UNCHANGED <<place, used, pos>>
+(* The three endings of src/model/end.ts, and next-turn.ts. *)
+EndTurn(t, how, n, gone) ==
+  Change(t, "ended", IF call[t] = "pending" \/ (~FirstWins /\ call[t] # "none") THEN how ELSE call[t], stop[t], n, gone)
 EndCall(t, how) ==
   Change(t, IF st[t] = "queued" THEN "ended" ELSE st[t], how,
-         IF st[t] = "running" /\ stop[t] = "no" /\ (how # "timed_out" \/ Fresh(t)) THEN how ELSE stop[t])
+         IF st[t] = "running" /\ stop[t] = "no" /\ (how # "timed_out" \/ Fresh(t)) THEN how ELSE stop[t], 0, {})
 CancelTurn(t, how) ==
   Change(t, IF st[t] = "queued" THEN "ended" ELSE st[t], IF call[t] = "pending" THEN how ELSE call[t],
-         IF st[t] = "running" THEN how ELSE stop[t])
+         IF st[t] = "running" THEN how ELSE stop[t], 0, {})
 
 Init ==
   /\ st = [c \in Ids |-> "free"] /\ call = [c \in Ids |-> "none"] /\ stop = [c \in Ids |-> "no"] /\ ends = [c \in Ids |-> 0]
@@ -217,12 +226,12 @@ Fade(c) ==
 (* The driver has come to an end by itself; nothing it waits for is pending. *)
 Finish(x) ==
   /\ (\A d \in Pending : par[d] = x[2] => (bg[d] /\ d \notin aw))
-  /\ May(x) /\ EndTurn(x[2], "completed") /\ Leave(x) /\ torn' = Torn(x)
+  /\ May(x) /\ EndTurn(x[2], "completed", x[1], {x}) /\ torn' = Torn(x)
   /\ UNCHANGED world
 (* It was told to stop, and has; after a grace time it is left behind. *)
 Stop(x) ==
   /\ x \in seen /\ Ours(x) /\ stop[x[2]] # "no"
-  /\ EndTurn(x[2], stop[x[2]]) /\ Leave(x)
+  /\ EndTurn(x[2], stop[x[2]], x[1], {x})
   /\ UNCHANGED <<world, torn>>
 (* A stale driver learns that its turn is no longer its own. *)
 Drop(x) ==
@@ -231,15 +240,16 @@ Drop(x) ==
 (* Any node may end a call whose deadline has come, and a turn likewise. *)
 Expire(c) ==
   /\ Timeouts /\ call[c] = "pending"
-  /\ EndCall(c, "timed_out") /\ UNCHANGED <<run, seen, world, torn>>
+  /\ EndCall(c, "timed_out") /\ UNCHANGED <<world, torn>>
 Due(t) ==
   /\ Timeouts /\ st[t] = "running" /\ stop[t] = "no" /\ ~Fresh(t) /\ par[t] # 0
-  /\ CancelTurn(t, "timed_out") /\ UNCHANGED <<run, seen, world, torn>>
+  /\ CancelTurn(t, "timed_out") /\ UNCHANGED <<world, torn>>
 Cancel(t) ==
   /\ Cancels /\ par[t] = 0 /\ st[t] \in {"queued", "running"} /\ stop[t] = "no"
-  /\ CancelTurn(t, "cancelled") /\ UNCHANGED <<run, seen, world, torn>>
-(* The sweep of node n: the next input of a session at rest, a turn whose     *)
-(* node has lost its lease, one that was told to stop and whose driver died.  *)
+  /\ CancelTurn(t, "cancelled") /\ UNCHANGED <<world, torn>>
+(* The sweep of node n: the next input of a session at rest (where the end    *)
+(* before it could not start it), a turn whose node has lost its lease, one   *)
+(* that was told to stop and whose driver died.                               *)
 Claim(n, t) ==
   /\ (\A d \in Running \cup Queued : (d # t /\ ses[d] = ses[t]) => (st[d] = "queued" /\ d > t))
   /\ st' = [st EXCEPT ![t] = "running"] /\ node' = [node EXCEPT ![t] = n] /\ epoch' = [epoch EXCEPT ![t] = 1]
@@ -256,7 +266,7 @@ Takeover(n, t) ==
   /\ UNCHANGED <<place, life, tokens, world, waits, torn>>
 Orphan(n, t) ==
   /\ stop[t] # "no" /\ Dead(n, t)
-  /\ EndTurn(t, stop[t]) /\ UNCHANGED <<run, seen, world, torn>>
+  /\ EndTurn(t, stop[t], n, {}) /\ UNCHANGED <<world, torn>>
 (* Faults: a node dies, is too slow to keep its lease, or fails to commit the *)
 (* end of a turn and goes on.                                                 *)
 Crash(n) ==

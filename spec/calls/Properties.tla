@@ -40,6 +40,9 @@ NothingAfterEnd == \A c \in Used : st[c] = "ended" => call[c] # "pending"
 (* R10: no call is made twice by a turn that is run again. *)
 NoDouble == \A c, d \in Used : (c # d /\ par[c] = par[d] /\ par[c] # 0) => key[c] # key[d]
 
+(* R12: nothing waits in a session that rests. *)
+WorkConserved == \A t \in Queued : \E r \in Running : ses[r] = ses[t]
+
 (* R4: whoever must stop can be told. *)
 CanBeTold == \A x \in run : Ours(x) => x \in seen
 
@@ -59,6 +62,10 @@ CallEventuallyCompletes == \A c \in Ids : (call[c] = "pending") ~> (call[c] \in 
 StoppedTurnEnds == \A t \in Ids : (st[t] = "running" /\ stop[t] # "no") ~> (st[t] = "ended")
 (* Under WorkSpec. *)
 EverythingRests == \A t \in Ids : (st[t] # "free") ~> (st[t] = "ended")
+
+(* R12 under SweepSpec, also where StartNext is FALSE: what the commit did    *)
+(* not start is started by the sweep.                                         *)
+QueuedEventuallyStarts == \A t \in Ids : (st[t] = "queued" /\ \A r \in Running : ses[r] # ses[t]) ~> (st[t] # "queued")
 
 (* Witnesses: each must be VIOLATED. *)
 NeverDeep      == \A c \in Used : ~(Len(path[c]) - 1 = MaxDepth /\ call[c] = "completed")

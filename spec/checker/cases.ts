@@ -165,6 +165,13 @@ export const cases: readonly Case[] = [
     'work',
   ),
 
+  holds(
+    'what the commit did not start is started by the sweep',
+    { ...two, rootsMax: 2, StartNext: false },
+    ['QueuedEventuallyStarts'],
+    'sweep',
+  ),
+
   mutant('CheckCycle', 'NoCycle', { agents: 2, turnsMax: 3 }),
   mutant('CheckDepth', 'DepthBounded', { agents: 3, turnsMax: 3, depthMax: 1 }),
   mutant('CheckGraph', 'NoDeadlock', { ...rings, kinds: ['kept'] }),
@@ -197,6 +204,7 @@ export const cases: readonly Case[] = [
     ['StoppedTurnEnds'],
     'sweep',
   ),
+  mutant('StartNext', 'WorkConserved', { agents: 2, turnsMax: 2, rootsMax: 2 }),
   {
     name: 'without any deadline',
     options: { ...optionsPlain, ...two },
@@ -213,11 +221,29 @@ export const cases: readonly Case[] = [
     expect: 'StoppedTurnEnds',
     twin: null,
   },
+  {
+    name: 'without a start or a sweep',
+    options: { ...optionsPlain, ...two, rootsMax: 2, StartNext: false },
+    live: ['QueuedEventuallyStarts'],
+    fair: 'clock',
+    expect: 'QueuedEventuallyStarts',
+    twin: null,
+  },
 ]
 
-/** The properties about tokens say nothing where there is no budget. */
-function invariantsFor(options: Options): Record<string, (state: State) => boolean> {
-  const { BudgetKept, HoldKept, ...rest } = makeInvariants(options)
+/**
+ * The properties about tokens say nothing where there is no budget, and where liveness is tried without a
+ * start at the end of a turn, something waits until the sweep.
+ */
+function invariantsFor(
+  options: Options,
+  live: readonly Liveness[],
+): Record<string, (state: State) => boolean> {
+  const { BudgetKept, HoldKept, WorkConserved, ...others } = makeInvariants(options)
+  const rest = {
+    ...others,
+    ...(WorkConserved !== undefined && !live.includes('QueuedEventuallyStarts') && { WorkConserved }),
+  }
   return options.budget === 0 || BudgetKept === undefined || HoldKept === undefined
     ? rest
     : { ...rest, BudgetKept, ...(options.KeepHold && { HoldKept }) }
@@ -226,7 +252,7 @@ function invariantsFor(options: Options): Record<string, (state: State) => boole
 export function runCase({ options, live, fair }: Case): Result {
   const leads = makeLeadsTo(options)
   return search(callModel(options), {
-    invariants: invariantsFor(options),
+    invariants: invariantsFor(options, live),
     leadsTo: live.flatMap((name) => leads[name]),
     weaklyFair: (action) => fairness[fair].test(action),
     statesMax,

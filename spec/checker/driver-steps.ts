@@ -3,12 +3,12 @@ import { isRefusal } from '../../src/model/refusal.ts'
 import type { Event } from '../../src/model/event.ts'
 import { farMs, openFacts, openRequest, openWorld, sessionId, turnFacts, turnId, waitPath } from './facts.ts'
 import {
-  endTurn,
   enter,
   forgetWaits,
   isIdle,
   leave,
   record,
+  recordEnd,
   startTurn,
   type ProtocolStep,
   type World,
@@ -222,12 +222,8 @@ function finishes(world: World, state: State, driver: Driver): ProtocolStep[] {
   return blocked
     ? []
     : [
-        record(
-          world,
-          state,
-          `Finish(${node},${turn},${epoch})`,
-          endTurn(world, state, turn, 'completed'),
-          (next) => leave(next, driver),
+        recordEnd(world, state, `Finish(${node},${turn},${epoch})`, node, turn, 'completed', (next) =>
+          leave(next, driver),
         ),
       ]
 }
@@ -237,7 +233,7 @@ function stops(world: World, state: State, driver: Driver): ProtocolStep[] {
   const { stop } = getRow(state, turn)
   if (stop === 'no' || !state.seen.some((other) => sameDriver(other, driver))) return []
   return [
-    record(world, state, `Stop(${node},${turn},${epoch})`, endTurn(world, state, turn, stop), (next) =>
+    recordEnd(world, state, `Stop(${node},${turn},${epoch})`, node, turn, stop, (next) =>
       leave(next, driver),
     ),
   ]

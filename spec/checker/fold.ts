@@ -70,6 +70,7 @@ function foldOne(options: Options, state: State, event: Event): State {
     case 'session.forked':
     case 'message.drafted':
     case 'message.revised':
+    case 'message.released':
     case 'message.accepted':
     case 'message.delivered':
     case 'message.answered':

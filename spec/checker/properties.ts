@@ -67,6 +67,16 @@ export const makeInvariants = (options: Options): Record<string, Invariant> => (
         new Set(listChildren(state, id).map((kid) => getRow(state, kid).key)).size ===
         listChildren(state, id).length,
     ),
+  WorkConserved: (state) =>
+    all(
+      state,
+      (id) =>
+        getRow(state, id).st !== 'queued' ||
+        listTurns(state).some(
+          (other) =>
+            getRow(state, other).st === 'running' && getSession(state, other) === getSession(state, id),
+        ),
+    ),
   CanBeTold: (state) =>
     state.run.every(
       (driver) => !isOurs(state, driver) || state.seen.some((other) => sameDriver(other, driver)),
@@ -83,10 +93,13 @@ export const makeInvariants = (options: Options): Record<string, Invariant> => (
     all(state, (id) => getRow(state, id).used + getRow(state, id).below <= getRow(state, id).max),
 })
 
-/** R4 by deadlines alone, R4 for turns that were told to stop, and quiescence. */
+/** R4 by deadlines alone, R4 for turns that were told to stop, R12 by sweeps alone, and quiescence. */
 export const makeLeadsTo = (
   options: Options,
-): Record<'CallEventuallyCompletes' | 'StoppedTurnEnds' | 'EverythingRests', LeadsTo<State>[]> => {
+): Record<
+  'CallEventuallyCompletes' | 'StoppedTurnEnds' | 'QueuedEventuallyStarts' | 'EverythingRests',
+  LeadsTo<State>[]
+> => {
   const turns = Array.from({ length: options.turnsMax }, (_, index) => index + 1)
   const row = (state: State, turn: number) => state.rows[turn - 1]
   const each = (
@@ -105,6 +118,16 @@ export const makeLeadsTo = (
       'StoppedTurnEnds',
       (state, turn) => row(state, turn)?.st === 'running' && row(state, turn)?.stop !== 'no',
       (state, turn) => row(state, turn)?.st === 'ended',
+    ),
+    QueuedEventuallyStarts: each(
+      'QueuedEventuallyStarts',
+      (state, turn) =>
+        row(state, turn)?.st === 'queued' &&
+        !listTurns(state).some(
+          (other) =>
+            getRow(state, other).st === 'running' && getSession(state, other) === getSession(state, turn),
+        ),
+      (state, turn) => row(state, turn)?.st !== 'queued',
     ),
     EverythingRests: each(
       'EverythingRests',

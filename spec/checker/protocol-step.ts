@@ -70,6 +70,30 @@ export function record(
   return { action, events, next: memory(ended.reduce(forgetWaits, folded)) }
 }
 
+/**
+ * The end of a running turn, recorded by a node; what waits behind it starts there in the same step (R12).
+ */
+export function recordEnd(
+  world: World,
+  state: State,
+  action: string,
+  node: string,
+  turn: number,
+  outcome: Outcome,
+  memory: (next: State) => State = (next) => next,
+): ProtocolStep {
+  const events = endTurn(world, state, turn, outcome)
+  const session = getSession(state, turn)
+  const folded = fold(world.options, state, events)
+  const next = listTurns(folded).find(
+    (id) => getRow(folded, id).st === 'queued' && getSession(folded, id) === session,
+  )
+  if (!world.options.StartNext || next === undefined) return record(world, state, action, events, memory)
+  return record(world, state, action, [...events, startTurn(next, session, node)], (after) =>
+    enter(memory(after), [node, next, 1]),
+  )
+}
+
 export const noProgress = (): undefined => undefined
 
 export function endTurn(world: World, state: State, turn: number, outcome: Outcome): readonly Event[] {

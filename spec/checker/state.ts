@@ -54,6 +54,7 @@ export const guards = {
   OwnWaits: true,
   OwnEntry: true,
   Adopt: true,
+  StartNext: true,
 } as const satisfies Record<string, boolean>
 export type Guard = keyof typeof guards
 export type Guards = Record<Guard, boolean>

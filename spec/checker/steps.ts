@@ -7,12 +7,12 @@ import type { Event } from '../../src/model/event.ts'
 import { driverSteps } from './driver-steps.ts'
 import { belowFacts, makeLimits, nodeId, nowMs, sessionId, turnFacts, turnId } from './facts.ts'
 import {
-  endTurn,
   enter,
   forgetWaits,
   isIdle,
   noProgress,
   record,
+  recordEnd,
   startTurn,
   type ProtocolStep,
   type World,
@@ -185,7 +185,7 @@ function sweeps(world: World, state: State): ProtocolStep[] {
             : state.lapsed.includes(owner)
         if (row.st !== 'running' || !isDead) return []
         if (row.stop !== 'no')
-          return [record(world, state, `Orphan(${node},${turn})`, endTurn(world, state, turn, row.stop))]
+          return [recordEnd(world, state, `Orphan(${node},${turn})`, node, turn, row.stop)]
         if (!(row.epoch < options.epochMax || state.down.includes(owner) || owner === node)) return []
         const claimed: Event = {
           type: 'session.claimed',

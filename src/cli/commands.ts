@@ -23,10 +23,12 @@ import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
 import { stop } from './commands/stop.ts'
 import { tail } from './commands/tail.ts'
+import { trust } from './commands/trust.ts'
 
 export const commands: readonly Command[] = [
   demo,
   init,
+  trust,
   doctor,
   serve,
   stop,

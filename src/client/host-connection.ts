@@ -8,32 +8,28 @@ import { contained } from '../model/contained.ts'
 import type { Json } from '../model/json.ts'
 import { hostFrameBytesMax, hostSessionsPerHelloMax } from '../model/limits.ts'
 import { explain } from '../model/refusal.ts'
+import type { About, HostOpening, HostTask, Registered, ToHost } from '../wire/host.ts'
 import type { UsedTool } from '../wire/tools.ts'
 import type { TielineClient } from './client.ts'
-import type { HostAsk, HostConnection, HostOpening, HostSession, HostTurn, TakenSession } from './host.ts'
+import {
+  ConnectionClosed,
+  type HostAsk,
+  type HostConnection,
+  type HostSession,
+  type HostTurn,
+  type TakenSession,
+} from './host.ts'
 import { answerFrame, deltaFrames, failureFrame, fits, sessionFrame, unopenedFrame } from './host-frames.ts'
 import { buildUrl, parseJsonAnswer, type RequestSettings } from './request.ts'
-import { describeError, TielineError, type ErrorBody } from './tieline-error.ts'
+import { describeError, TielineError } from './tieline-error.ts'
 
 type Settings = RequestSettings & {
   openSocket: (url: string) => WebSocket
   as: (token: string) => TielineClient
 }
-type Registered = { id: string; sessionId: string; token: string }
-type Given = Omit<HostTurn, 'signal' | 'say' | 'tool'>
-type Refused = {
-  type: 'error'
-  error: ErrorBody
-  about?: { type: string; session?: string; turn?: string; id?: string }
-}
-type Frame =
-  | { type: 'welcome'; sessions: Registered[] }
-  | ({ type: 'registered' } & Registered)
-  | ({ type: 'open' } & HostOpening)
-  | ({ type: 'turn' } & Given)
-  | { type: 'cancel'; turn: string; cause: string }
-  | ({ type: 'tool.result'; id: string } & UsedTool)
-  | Refused
+/** `about` was left out by older servers. */
+type Frame = Exclude<ToHost, Refused> | Refused
+type Refused = Omit<Extract<ToHost, { type: 'error' }>, 'about'> & { about?: About }
 type Running = {
   abort: AbortController
   answer: object | null
@@ -104,7 +100,7 @@ class Connection implements HostConnection {
   close(): void {
     this.#closed.abort()
     this.#socket?.close(1000)
-    const closed = new Error('the connection was closed')
+    const closed = new ConnectionClosed()
     for (const { abort } of this.#turns.values()) abort.abort(closed)
     for (const id of this.#waiting.keys()) this.#settle(id, ({ reject }) => reject(closed))
   }
@@ -235,7 +231,7 @@ class Connection implements HostConnection {
     this.#settle(id, ({ resolve }) => resolve(sessionId))
   }
 
-  #begin({ type: _type, ...given }: Given & { type: 'turn' }): void {
+  #begin({ type: _type, ...given }: HostTask & { type: 'turn' }): void {
     const known = this.#turns.get(given.turn)
     if (known !== undefined) return void (known.answer !== null && this.#send(known.answer))
     const running: Running = { abort: new AbortController(), answer: null, refused: false }

@@ -1,5 +1,6 @@
 /** A program of your own as the runner of sessions: what it registers, and what its turns get. */
 import type { Json } from '../model/json.ts'
+import type { HostOpening, HostTask } from '../wire/host.ts'
 import type { UsedTool } from '../wire/tools.ts'
 import type { TielineClient } from './client.ts'
 import type { RunAnswer } from './host-frames.ts'
@@ -16,36 +17,19 @@ export type HostSession = {
   spare?: boolean
 }
 
-/** A session that was created at the server, for which the program makes its own. */
-export type HostOpening = {
-  sessionId: string
-  cwd: string
-  title: string
-  /** The program's own id of the session to continue from, and how many messages back. */
-  fork: { id: string; back: number } | null
-}
-
-export type HostTurn = {
-  turn: string
-  /** The program's own id of the session; `sessionId` is ours. */
-  id: string
-  sessionId: string
-  /** As a model should read it: a peer's text is framed. */
-  prompt: string
-  task: string
-  from: string | null
-  source: string
-  messageId: string | null
-  /** The message that this one answers. */
-  inReplyTo: string | null
-  system: string
-  deadline: number
-  tools: readonly { name: string; description: string; input: Json }[]
+export type HostTurn = HostTask & {
   /** Aborts when the turn was cancelled. */
   signal: AbortSignal
   say(text: string): void
   /** Uses a tool with the authority of this turn. */
   tool(name: string, input: Json): Promise<UsedTool>
+}
+
+/** Why a turn's signal aborts that nobody has cancelled. The server gives it again to the next connection. */
+export class ConnectionClosed extends Error {
+  constructor() {
+    super('the connection was closed')
+  }
 }
 
 export type HostAsk = {

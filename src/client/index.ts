@@ -13,7 +13,8 @@ export {
   type ToolRoutes,
 } from './client.ts'
 export type { EventsAsk, OpenSocket } from './event-stream.ts'
-export type { HostAsk, HostConnection, HostOpening, HostSession, HostTurn, TakenSession } from './host.ts'
+export type { HostAsk, HostConnection, HostSession, HostTurn, TakenSession } from './host.ts'
+export type { HostOpening, HostTask } from '../wire/host.ts'
 export type { RunAnswer } from './host-frames.ts'
 export type {
   LettaAgent,

@@ -24,6 +24,10 @@ export const McpServer = z.union([
 ])
 export type McpServer = z.infer<typeof McpServer>
 
+/** `auto`: where this machine has one. `required`: nothing is started without one. */
+export const SandboxMode = z.enum(['auto', 'required', 'off'])
+export type SandboxMode = z.infer<typeof SandboxMode>
+
 export const AgentLimits = z.strictObject({
   timeoutSeconds: z.number().min(0).optional(),
   maxIterations: z.number().int().min(1).optional(),
@@ -45,6 +49,8 @@ export const Agent = z.strictObject({
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
   limits: AgentLimits.default({}),
+  /** For the programs that it starts; left out, as the server says. */
+  sandbox: SandboxMode.optional(),
   mcpServers: z
     .record(z.string().regex(/^[A-Za-z0-9-]{1,32}$/, 'letters, digits and "-", at most 32'), McpServer)
     .default({}),

@@ -29,7 +29,11 @@ export function shrink(
 
 function meet(ceiling: readonly string[] | null, allowed: readonly string[] | null): string[] | null {
   if (allowed === null) return ceiling === null ? null : [...ceiling]
-  if (ceiling === null) return [...allowed]
+  return ceiling === null ? [...allowed] : meetTools(allowed, ceiling)
+}
+
+/** Patterns that allow what both lists allow. */
+export function meetTools(allowed: readonly string[], ceiling: readonly string[]): string[] {
   const within = allowed.filter((pattern) => coveredBy(ceiling, pattern))
   const narrower = ceiling.filter((pattern) => coveredBy(allowed, pattern))
   return [...new Set([...within, ...narrower])]
@@ -42,6 +46,18 @@ const coveredBy = (patterns: readonly string[], pattern: string): boolean =>
 const covers = (wide: string, pattern: string): boolean =>
   wide === pattern || (wide.endsWith('*') && pattern.startsWith(wide.slice(0, -1)))
 
-/** R7: both the agent's own list and the ceiling must allow a tool. */
+/**
+ * A tool that is of no use without another brings it along: what was called in the background is waited for, and
+ * what was cut is read. Mail is read where it can be written.
+ */
+const broughtBy: Readonly<Record<string, readonly string[]>> = {
+  wait_for_call: ['sub_agent', 'subagent', 'call_agent'],
+  read_output: ['sub_agent', 'subagent', 'call_agent', 'wait_for_call'],
+  buffer: ['send-message', 'send_agent_message'],
+}
+
+/** R7: both the agent's own list and the ceiling must allow a tool, or one that brings it along. */
 export const mayUse = (authority: Authority, agentTools: readonly string[], name: string): boolean =>
-  allowsTool(agentTools, name) && (authority.tools === null || allowsTool(authority.tools, name))
+  [name, ...(broughtBy[name] ?? [])].some(
+    (one) => allowsTool(agentTools, one) && (authority.tools === null || allowsTool(authority.tools, one)),
+  )

@@ -5,7 +5,7 @@
  * The rules of `openCall` are checked in this order, and the first that says no is the refusal:
  *  1. the caller's turn is live and its own call still pending    call_ended
  *  2. the caller may call at all, and this target                 not_allowed, tool_disabled
- *  3. the target exists                                           agent_unknown, session_unknown
+ *  3. the target exists                        agent_unknown, project_untrusted, session_unknown
  *  4. sizes                                                       too_large
  *  5. neither itself nor anybody on its own path (R5)             self_call, call_cycle
  *  6. depth (R7)                                                  call_too_deep
@@ -30,9 +30,11 @@ import {
   subagentDepthMax,
   subagentIterationsDefault,
   subagentIterationsMax,
+  type BoundBy,
   type Limits,
 } from './limits.ts'
 import { type Refusal, agentUnknown, isRefusal } from './refusal.ts'
+import type { UntrustedProject } from './untrusted.ts'
 import { byteLength } from './text.ts'
 
 export type OpenRequest = {
@@ -51,6 +53,8 @@ export type OpenRequest = {
   allowedTools: readonly string[] | null
   nested: boolean
   timeoutMs: number
+  /** What `timeoutMs` comes from; what was asked for, unless given. */
+  timeoutBy?: BoundBy
   maxIterations: number | undefined
   maxTokens: number | undefined
   background: boolean
@@ -61,13 +65,14 @@ export type OpenRequest = {
 export type OpenWorld = {
   callerAgent: Agent
   knownAgents: readonly string[]
+  untrusted?: readonly UntrustedProject[] | undefined
   limits: Limits
   now: Millis
   /** The task that started the caller's turn. */
   callerTaskHash: string | null
 }
 
-export type OpenDecision = { grant: Grant; deadline: Millis } | Refusal
+export type OpenDecision = { grant: Grant; deadline: Millis; boundBy: BoundBy } | Refusal
 
 /** The shortest deadline that leaves the caller time to use a partial result. */
 export const effectiveTimeoutMs = (requestedMs: number, callerLeftMs: number, limits: Limits): number =>
@@ -123,11 +128,22 @@ function permission(
     : { code: 'not_allowed', agent, what: `call ${target}`, allowed: callerAgent.mayCall ?? [] }
 }
 
-function existence(request: OpenRequest, { target }: OpenFacts, { knownAgents }: OpenWorld): Refusal | null {
+function existence(
+  request: OpenRequest,
+  { target }: OpenFacts,
+  { knownAgents, callerAgent, untrusted }: OpenWorld,
+): Refusal | null {
   const unknown: Refusal = { code: 'session_unknown', session: request.session }
   const session = target?.session ?? null
   if (request.bySession && session === null) return unknown
-  if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents)
+  if (request.bySession && session?.kind === 'external')
+    return {
+      code: 'not_allowed',
+      agent: callerAgent.name,
+      what: `call ${session.id}: a program outside runs that session, and answers nobody who waits`,
+      allowed: ['to write to it instead, which waits in its inbox'],
+    }
+  if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents, untrusted)
   if (request.fresh) return null
   return session?.kind === 'persistent' && session.archived !== 'deleted' ? null : unknown
 }
@@ -211,7 +227,14 @@ function grantCall(
   const needed = Math.max(1, contextTokens)
   const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
   if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
-  const timeoutMs = effectiveTimeoutMs(request.timeoutMs, callerDeadline(turn) - now, limits)
+  const leftMs = callerDeadline(turn) - now
+  const timeoutMs = effectiveTimeoutMs(request.timeoutMs, leftMs, limits)
+  const boundBy =
+    timeoutMs >= Math.floor(request.timeoutMs)
+      ? (request.timeoutBy ?? 'request')
+      : timeoutMs >= limits.callTimeoutMsMax
+        ? 'ceiling'
+        : 'caller'
   const grant: Grant = {
     agent: target.name,
     depth: turn.grant.depth + 1,
@@ -221,7 +244,7 @@ function grantCall(
     tokensMax,
     maxIterations: iterations(request, target),
   }
-  return { grant, deadline: now + Math.max(0, timeoutMs) }
+  return { grant, deadline: now + Math.max(0, timeoutMs), boundBy }
 }
 
 /** What a call holds of its caller's budget: by default half of what is left, so that siblings can run too. */

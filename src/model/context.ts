@@ -8,16 +8,21 @@ export type Role = z.infer<typeof Role>
 const rolesMax = 16
 
 export const ContextFilter = z.strictObject({
-  last_messages: z.number().int().min(0).optional(),
-  roles: z.array(Role).max(rolesMax, `at most ${rolesMax} roles`).optional(),
+  last_messages: z.number().int().min(0).optional().describe('this many of the newest messages'),
+  roles: z
+    .array(Role)
+    .max(rolesMax, `a list of at most ${rolesMax} roles`)
+    .optional()
+    .describe('only these roles; tool: what your tools did'),
   keywords: z
     .array(z.string().min(1).max(keywordUnitsMax, `a keyword of at most ${keywordUnitsMax} characters`))
-    .max(keywordsMax, `at most ${keywordsMax} keywords`)
-    .optional(),
-  include_summary: z.boolean().default(false),
-  include_workspace: z.boolean().default(false),
-  workspace_files: z.array(z.string().min(1)).max(200).optional(),
-  max_age_seconds: z.number().min(0).optional(),
+    .max(keywordsMax, `a list of at most ${keywordsMax} keywords`)
+    .optional()
+    .describe('only messages that have one of these words'),
+  include_summary: z.boolean().default(false).describe('a summary; costs tokens'),
+  include_workspace: z.boolean().default(false).describe('what is in your directory'),
+  workspace_files: z.array(z.string().min(1)).max(200).optional().describe('paths it should look at'),
+  max_age_seconds: z.number().min(0).optional().describe('only messages that are no older'),
 })
 export type ContextFilter = z.infer<typeof ContextFilter>
 
@@ -54,6 +59,8 @@ export const Manifest = z.strictObject({
       /** As asked for: an entry that passed for its steps alone has left its text behind. */
       roles: z.array(Role).nullable(),
       dropped: z.record(z.string(), z.number()),
+      /** The turn whose input, being worked on, is passed as the newest message; null where it is not. */
+      present: z.string().nullable().optional(),
     })
     .nullable(),
   summary: z.string().nullable(),

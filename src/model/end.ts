@@ -26,7 +26,7 @@ export type ProgressOf = (turn: TurnId) => Progress | undefined
  * there.
  */
 export function endTurn(
-  { turn, session }: TurnFacts,
+  facts: TurnFacts,
   below: readonly BelowRow[],
   result: TurnResult,
   progressOf: ProgressOf,
@@ -34,6 +34,7 @@ export function endTurn(
   limits: Limits,
   heir: SessionId | null = null,
 ): Event[] {
+  const { turn, session } = facts
   const { outcome, error, toolCalls, entry, ...used } = result
   const world = { progressOf, now, limits }
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must
@@ -57,7 +58,7 @@ export function endTurn(
       entry: session.kind === 'persistent' ? entry : null,
     },
   ]
-  if (turn.call === null) return [...events, ...failureNotice(turn, session, result)]
+  if (turn.call === null) return [...events, ...failureNotice(facts, result)]
   if (turn.call.pending)
     return [...events, callEnded(turn, outcome, error === null ? [] : [error], 'answered', result, world)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was
@@ -84,17 +85,39 @@ const raiseNotice = (session: SessionId, about: string, text: string): Event => 
   text,
 })
 
+/** Whether its session's parent is to hear of it. */
+export const reportsFailure = ({ turn, session }: TurnFacts, { outcome }: TurnResult): boolean =>
+  turn.call === null && session.kind === 'persistent' && outcome !== 'completed' && outcome !== 'cancelled'
+
 /** The parent of a session hears when it fails: nobody else waits for it. */
-function failureNotice(
-  { grant }: TurnRow,
-  { id, parent, kind }: TurnFacts['session'],
-  { outcome, error }: TurnResult,
-): Event[] {
-  if (parent === null || kind !== 'persistent' || outcome === 'completed' || outcome === 'cancelled')
-    return []
+function failureNotice(facts: TurnFacts, result: TurnResult): Event[] {
+  const { id, parent } = facts.session
+  if (parent === null || !reportsFailure(facts, result)) return []
+  const { grant } = facts.turn
+  const { outcome, error } = result
   const text = `${grant.agent} in ${id} ended ${outcome}: ${error ?? 'no reason was given'}`
   return [raiseNotice(parent, id, text)]
 }
+
+/** A call that was given no time at all ends where it opens: nothing of it ever runs. */
+export const endAtOnce = (opened: EventOf<'call.opened'>, error: string, now: Millis): Event => ({
+  type: 'call.ended',
+  session: opened.session,
+  turn: opened.turn,
+  call: opened.call,
+  target: opened.target,
+  outcome: 'timed_out',
+  output: '',
+  outputBytes: 0,
+  truncated: false,
+  errors: [error],
+  toolCalls: [],
+  tokensUsed: 0,
+  iterations: 0,
+  openedAt: now,
+  endedAt: now,
+  cause: 'deadline',
+})
 
 /** Deadline, cancel or loss: the call ends now, whatever its turn is doing. */
 export function endCall(
@@ -128,7 +151,7 @@ export function cancelTurn(
   const ended =
     turn.call?.pending === true
       ? endPending(turn, below, outcome, `${outcome}: ${cause}`, cause, world)
-      : endBelow(below, `the turn that made it was stopped (${outcome})`, world)
+      : endBelow(below, `the turn that made it was stopped (${outcome})`, world, cause)
   if (turn.state === 'running') return [...ended, ...stopTurn(turn, outcome, cause)]
   return turn.call === null ? [...ended, neverRan(turn, outcome, cause)] : ended
 }
@@ -145,7 +168,7 @@ const endPending = (
   cause: string,
   world: World,
 ): Event[] => [
-  ...endBelow(below, `the call above it ended (${outcome})`, world),
+  ...endBelow(below, `the call above it ended (${outcome})`, world, cause),
   callEnded(turn, outcome, [error], cause, world.progressOf(turn.id), world),
 ]
 
@@ -169,10 +192,20 @@ const neverRan = (turn: TurnRow, outcome: Outcome, cause: string): Event => ({
   entry: null,
 })
 
-const endBelow = (below: readonly BelowRow[], why: string, world: World): Event[] =>
+/** `cause` is why what is above ended, for whoever reads only this. */
+const endBelow = (below: readonly BelowRow[], why: string, world: World, cause?: string): Event[] =>
   below.flatMap(({ turn }): Event[] => [
     ...(turn.call?.pending === true // R3
-      ? [callEnded(turn, 'cancelled', [why], why, world.progressOf(turn.id), world)]
+      ? [
+          callEnded(
+            turn,
+            'cancelled',
+            [`cancelled: ${why}${cause === undefined ? '' : `: ${cause}`}`],
+            why,
+            world.progressOf(turn.id),
+            world,
+          ),
+        ]
       : []),
     ...stopTurn(turn, 'cancelled', why),
   ])

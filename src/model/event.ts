@@ -4,6 +4,7 @@ import { Authority } from './authority.ts'
 import { Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
+import { BoundBy } from './limits.ts'
 import { Refusal } from './refusal.ts'
 
 const count = z.number().int().min(0)
@@ -147,7 +148,7 @@ export const Event = z.discriminatedUnion('type', [
     /** Of the turn that spawned it; null where a user, a call or a client made it. */
     flow: FlowId.nullable(),
   }),
-  event('session.adopted', { parent: sessionOrNull }),
+  event('session.adopted', { parent: sessionOrNull, revives: z.literal(true).optional() }),
   event('session.renamed', { title: z.string() }),
   event('session.archived', { cause: z.enum(['idle', 'deleted']) }),
   /** `act` is the act's own id: tried again, also much later, it ends these turns and no others. */
@@ -187,6 +188,8 @@ export const Event = z.discriminatedUnion('type', [
    * client outside asked for in a turn of its own, whole, so that another process can go on with it.
    */
   event('message.sent', { ...letter, use: ToolAsk.optional() }),
+  /** A person lets a client have what waits for it. */
+  event('message.released', { message: MessageId, act: actOrNull, from: sessionOrNull }),
   /** `by` is null for the user. */
   event('message.accepted', { message: MessageId, by: sessionOrNull, act: actOrNull, from: sessionOrNull }),
   /** It reached its receiver: as a turn of its own (`opens`), or handed to the one who accepted it. */
@@ -236,6 +239,12 @@ export const Event = z.discriminatedUnion('type', [
     attachment: z.string().nullable(),
     boundary,
     notices: Notices.optional(),
+    /** The callee is told with its task how to answer, and its answer is read so; not so in 0.1.0. */
+    told: z.literal(true).optional(),
+    /** For the calling model: what passed nothing, or named what does not exist. */
+    notes: z.array(z.string()).optional(),
+    /** Which limit its deadline comes from. */
+    boundBy: BoundBy.optional(),
   }),
   event('call.refused', {
     call: CallId,

@@ -34,17 +34,14 @@ const asCompared = (word: string): string =>
     .join('')
     .replaceAll(/[\s_-]/g, '')
 
-/** Words by their characters: one step for each character of a text. */
-type Words = { next: Map<string, Words>; whole: boolean }
+/** Words by the codes of their characters: one step for each character of a text. */
+type Words = { next: (Words | undefined)[]; whole: boolean }
+const noWords = (): Words => ({ next: Array<Words | undefined>(128).fill(undefined), whole: false })
 function buildWords(words: readonly string[]): Words {
-  const root: Words = { next: new Map(), whole: false }
+  const root = noWords()
   for (const word of words) {
     let at = root
-    for (const char of asCompared(word)) {
-      const next = at.next.get(char) ?? { next: new Map(), whole: false }
-      at.next.set(char, next)
-      at = next
-    }
+    for (const char of asCompared(word)) at = at.next[char.charCodeAt(0)] ??= noWords()
     at.whole = true
   }
   return root
@@ -131,6 +128,10 @@ function lookAlikesIn(text: string, own: Words, withLabels: boolean): Found[] {
   return found
 }
 
+const [blankCode = 0, breakCode = 0, underscoreCode = 0, hyphenCode = 0] = Array.from(' \n_-', (char) =>
+  char.charCodeAt(0),
+)
+
 /**
  * F4: a mark has its bracket, and a label its place, only once, so no character is looked at for more than a
  * few of them.
@@ -148,10 +149,10 @@ function endOfMark(
     const skeleton = toSkeleton(point)
     at += last
     for (let index = 0; index < skeleton.length; index += 1) {
-      const char = skeleton.charAt(index)
-      if (char === ' ' || char === '\n' || char === '_' || char === '-') continue
-      one = one?.next.get(char)
-      more = more?.next.get(char)
+      const code = skeleton.charCodeAt(index)
+      if (code === blankCode || code === breakCode || code === underscoreCode || code === hyphenCode) continue
+      one = one?.next[code]
+      more = more?.next[code]
       if (one === undefined && more === undefined) return null
       if (one?.whole === true || more?.whole === true) return { at, last }
     }
@@ -193,6 +194,9 @@ export function frameCall(
     `[Called by: ${nameInMark(caller)}]\n${parts((part) => disarm(part, boundary, { labels: true }))}`,
   )
 }
+
+/** Stands before a conversation that begins with an answer, because older messages were left out. */
+export const leftOutNote = '[Earlier messages are left out.]'
 
 export type PeerHead = { from: string; id?: string | null; inReplyTo?: string | null; note?: string }
 

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { jsonHead } from './json-head.ts'
-import { badInput, explain, refusalOfZod } from './refusal.ts'
+import { readInput } from './read-input.ts'
+import { badInput, explain, isRefusal } from './refusal.ts'
 
 test('a small value reads as its JSON', () => {
   const text = fc
@@ -45,7 +46,7 @@ test.each(hostile)('the words for %s are short, and nothing throws', (_name, giv
   expect(explain(refusal).length).toBeLessThan(400)
   const Shape = z.strictObject({ sessionIds: z.array(z.string()).max(2).optional() })
   for (const input of [given, { sessionIds: given }, { sessionIds: [given] }]) {
-    const { error } = Shape.safeParse(input)
-    expect(error === undefined ? 0 : explain(refusalOfZod(error, input)).length).toBeLessThan(600)
+    const read = readInput(Shape, input)
+    expect(isRefusal(read) ? explain(read).length : 0).toBeLessThan(600)
   }
 })

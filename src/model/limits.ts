@@ -72,3 +72,10 @@ export const keywordUnitsMax = 200
 export const outputSchemaBounds = { bytesMax: 64 * 1024, depthMax: 64 } as const
 export const waitSecondsDefault = 50
 export const waitSecondsMax = 55
+
+/**
+ * What makes a call end when it does: what was asked for, the default of the tool, the callee's own limit, the
+ * ceiling of the server, or what was left of the caller's own time.
+ */
+export const BoundBy = z.enum(['request', 'default', 'callee', 'ceiling', 'caller'])
+export type BoundBy = z.infer<typeof BoundBy>

@@ -9,6 +9,7 @@
  * before stays in the log, and so does who changed it.
  * M4: A reply answers what was addressed to the replier and has reached it, and goes to its writer.
  * M5: One id is one message, however often it is tried.
+ * M6: What waits for a client outside is taken by that client alone. A person's accept releases it to the client.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
  */
 import type { Event, EventOf, MailTarget, MessageSource, Notices } from './event.ts'
@@ -130,7 +131,9 @@ const sameTarget = (a: MailTarget, b: MailTarget): boolean =>
 /** M4 */
 export function replyTo(given: MessageId, known: MessageRow | null, replier: SessionId): SessionId | Refusal {
   if (known === null) return { code: 'message_unknown', message: given }
-  if (known.to !== replier || (known.status !== 'delivered' && known.status !== 'answered'))
+  // What came to the address of a client is answered by the one who took it there.
+  const isMine = known.to === replier || (known.acceptedBy === replier && known.turn === null)
+  if (!isMine || (known.status !== 'delivered' && known.status !== 'answered'))
     return { code: 'reply_not_addressed', message: known.id }
   return known.from ?? userSession
 }
@@ -191,6 +194,28 @@ export function acceptMessage(
       ...(notices === null ? {} : { notices }),
     },
   ]
+}
+
+/** M6: released again, it is what it was. */
+export const releaseMessage = (known: MessageRow, act: string | null): Event[] =>
+  known.status !== 'buffered' || known.to === null
+    ? []
+    : [{ type: 'message.released', session: known.to, turn: null, message: known.id, act, from: known.from }]
+
+/** M6: what an accept comes to. The user's own session is the user's. */
+export function judgeAccept(
+  receiver: { id: SessionId; kind: string },
+  by: { session: SessionId | null; address: SessionId | null },
+): 'accept' | 'release' | Refusal {
+  if (receiver.kind !== 'external' || by.session === receiver.id || by.address === receiver.id)
+    return 'accept'
+  if (by.session === null) return receiver.id === userSession ? 'accept' : 'release'
+  return {
+    code: 'not_allowed',
+    agent: `Session ${by.session}`,
+    what: `accept mail for ${receiver.id}, which a client outside runs`,
+    allowed: ['reading it', 'its own mail'],
+  }
 }
 
 /** What waits may be declined by those who may accept it, a draft by its owner. The sender is notified. */

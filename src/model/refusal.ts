@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { jsonHead } from './json-head.ts'
 import { preview } from './text.ts'
+import { turnVariable } from './turn-variable.ts'
+import { whyUntrusted, type UntrustedProject } from './untrusted.ts'
 
 const [text, texts, number] = [z.string(), z.array(z.string()), z.number()]
 
@@ -12,12 +14,16 @@ export const Refusal = z.discriminatedUnion('code', [
   refusal('bad_input', { field: text, given: text, expected: text }),
   refusal('self_call', { agent: text }),
   refusal('reply_not_addressed', { message: text }),
-  refusal('not_authenticated', {}),
+  refusal('not_authenticated', { why: text.exactOptional() }),
   refusal('not_allowed', { agent: text, what: text, allowed: texts }),
   refusal('tool_disabled', { tool: text, why: text }),
+  refusal('cannot_restrict', { what: text, why: text, cure: text }),
   refusal('message_not_yours', { message: text }),
   refusal('agent_unknown', { agent: text, known: texts }),
-  refusal('session_unknown', { session: text }),
+  /** The agent stands in a configuration that nobody has agreed to. */
+  refusal('project_untrusted', { agent: text, file: text, why: text }),
+  /** `candidates` are addresses, where one was asked for. */
+  refusal('session_unknown', { session: text, candidates: texts.exactOptional() }),
   refusal('message_unknown', { message: text }),
   refusal('call_unknown', { call: text }),
   refusal('question_unknown', { question: text }),
@@ -56,6 +62,9 @@ export const Refusal = z.discriminatedUnion('code', [
 export type Refusal = z.infer<typeof Refusal>
 export type RefusalCode = Refusal['code']
 
+export const isRefusalCode = (code: unknown): code is RefusalCode =>
+  typeof code === 'string' && Object.hasOwn(words, code)
+
 const listedMax = 20
 /** Lists are as long as there are agents or sessions; a model needs the first of them at most. */
 const few = (names: readonly string[], between = ', '): string =>
@@ -64,29 +73,54 @@ const few = (names: readonly string[], between = ', '): string =>
 /** Whether an answer is a refusal: nothing else that acts answer with has a `code`. */
 export const isRefusal = (answer: object): answer is Refusal => 'code' in answer
 
+/** What was given instead of a field that exists, and instead of one that must be there. */
+export const unknownField = 'a field that does not exist'
+const nothingGiven = 'nothing'
+
 const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>) => string } = {
-  bad_input: (r) =>
-    `${r.field}: ${r.given} was given, but ${r.expected} is needed. Correct it and try again.`,
+  bad_input: (r) => {
+    const right = r.expected.replace(/^nothing/, 'left out').replace(/,$/, '')
+    if (r.given === unknownField) return `There is no field "${r.field}"; ${right}. Correct it and try again.`
+    if (r.given === nothingGiven) return `${r.field} is missing: it must be ${right}. Add it and try again.`
+    return `${r.field}: ${r.given} was given, but it must be ${right}. Correct it and try again.`
+  },
   self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
   reply_not_addressed: (r) =>
     `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. ` +
     'Send a new message instead.',
-  not_authenticated: () => 'A valid token is needed. Ask the user for one.',
+  not_authenticated: (r) =>
+    r.why === undefined
+      ? 'A valid token is needed. Ask the user for one.'
+      : `${r.why}, so it needs a token. Inside a turn send the one in $${turnVariable} as "Authorization: ` +
+        'Bearer …"; otherwise the one in the file "token" of the server\'s data directory.',
   not_allowed: (r) =>
     `${r.agent} may not ${r.what}. ` +
     (r.allowed.length > 0
       ? `Allowed: ${few(r.allowed)}.`
       : 'Do the work yourself, or tell the user that the configuration forbids it.'),
+  cannot_restrict: (r) =>
+    `${r.what} was not started: it must run in a sandbox, and there is none here, because ${r.why}. ` +
+    `Go on without it, and tell the user: ${r.cure}`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
   message_not_yours: (r) =>
     `Message ${r.message} belongs to another session. Only its owner can change it. ` +
     'Send a message of your own instead.',
+  project_untrusted: (r) =>
+    `The agent "${r.agent}" stands in ${r.file}, which is not used: ${r.why}. ` +
+    'Tell the user to look at it, run "tieline trust" in that directory, and end the server with ' +
+    '"tieline stop"; the next one knows the agent. Go on without it.',
   agent_unknown: (r) =>
     `There is no agent "${r.agent}". ` +
     (r.known.length > 0
       ? `Known agents: ${few(r.known)}.`
       : 'No agents are configured. Do the work yourself, or tell the user.'),
-  session_unknown: (r) => `There is no session "${r.session}". List the sessions and use one of their ids.`,
+  session_unknown: (r) =>
+    r.candidates === undefined
+      ? `There is no session "${r.session}". List the sessions and use one of their ids.`
+      : `No client has worked at "${r.session}". ` +
+        (r.candidates.length === 0
+          ? 'No address is registered yet: use the id of a session.'
+          : `Known addresses: ${few(r.candidates)}. Use one of them, or the id of a session.`),
   message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) =>
@@ -159,11 +193,16 @@ export function explain(refusal: Refusal): string {
 const knownMax = 50
 
 /** Recorded with the call that was refused, so the names are few. */
-export const agentUnknown = (agent: string, known: readonly string[]): Refusal => ({
-  code: 'agent_unknown',
-  agent,
-  known: known.slice(0, knownMax),
-})
+export function agentUnknown(
+  agent: string,
+  known: readonly string[],
+  untrusted: readonly UntrustedProject[] = [],
+): Refusal {
+  const project = untrusted.find(({ agents }) => agents.includes(agent))
+  return project === undefined
+    ? { code: 'agent_unknown', agent, known: known.slice(0, knownMax) }
+    : { code: 'project_untrusted', agent, file: project.file, why: whyUntrusted[project.state] }
+}
 
 export const badInput = (field: string, given: unknown, expected: string): Refusal => ({
   code: 'bad_input',
@@ -173,54 +212,12 @@ export const badInput = (field: string, given: unknown, expected: string): Refus
 })
 
 function describe(given: unknown): string {
-  if (given === undefined) return 'nothing'
+  if (given === undefined) return nothingGiven
   if (typeof given === 'string') return given === '' ? 'an empty text' : JSON.stringify(shorten(given))
   return shorten(jsonHead(given))
 }
 
-function shorten(text: string): string {
+export function shorten(text: string): string {
   const short = preview(text, 80)
   return short.length < text.length ? `${short}…` : text
-}
-
-/** What a zod error says, as a refusal that names the first field that is wrong. */
-export function refusalOfZod(error: z.ZodError, input: unknown, prefix = ''): Refusal {
-  const issue = error.issues[0]
-  if (issue === undefined) return badInput(prefix, input, 'something else')
-  if (issue.code === 'unrecognized_keys') {
-    return badInput(
-      fieldName(prefix, [...issue.path, issue.keys[0] ?? '']),
-      'a field that does not exist',
-      'only the documented fields',
-    )
-  }
-  const field = fieldName(prefix, issue.path)
-  return badInput(field === '' ? 'input' : field, valueAt(input, issue.path), renderExpected(issue))
-}
-
-const fieldPartsMax = 20
-const fieldPartUnitsMax = 100
-
-/** Names come from outside: each may be as long as a request, and there may be as many as it is deep. */
-const fieldName = (prefix: string, path: readonly PropertyKey[]): string =>
-  [
-    prefix,
-    ...path.slice(0, fieldPartsMax).map((part) => shorten(String(part).slice(0, fieldPartUnitsMax * 2))),
-  ]
-    .filter((part) => part !== '')
-    .join('.')
-
-function renderExpected(issue: z.core.$ZodIssue): string {
-  const expected = (issue as { expected?: unknown }).expected
-  return typeof expected === 'string' && issue.code === 'invalid_type'
-    ? `a value of type ${expected}`
-    : issue.message.replace(/^(Invalid|Too)/, (word) => word.toLowerCase())
-}
-
-export function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input
-  for (const part of path)
-    value =
-      value !== null && typeof value === 'object' ? (value as Record<PropertyKey, unknown>)[part] : undefined
-  return value
 }

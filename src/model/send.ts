@@ -4,7 +4,7 @@
  *
  * The rules are checked in this order, and the first that says no is the refusal:
  *  1. the sender's turn is live, unless a person releases it      call_ended
- *  2. the target exists, and takes this: a turn or mail           session_unknown, agent_unknown
+ *  2. the target exists, and takes this: a turn or mail    session_unknown, agent_unknown, project_untrusted
  *  3. not to itself                                               self_call
  *  4. the sender may send at all, and to this agent; it may       tool_disabled, not_allowed
  *     always send to its maker, and answer what was sent to it
@@ -24,6 +24,7 @@ import { checkRunning, deadlinePassed } from './hop.ts'
 import type { Millis, SessionId } from './id.ts'
 import { inboxMax, iterationsDefault, iterationsMax, type Limits } from './limits.ts'
 import { agentUnknown, type Refusal } from './refusal.ts'
+import type { UntrustedProject } from './untrusted.ts'
 
 export type SendRequest = {
   target: SessionId
@@ -50,6 +51,7 @@ export type SendRequest = {
 export type SendWorld = {
   senderAgent: Agent | null
   knownAgents: readonly string[]
+  untrusted?: readonly UntrustedProject[] | undefined
   limits: Limits
   now: Millis
   /** The task that started the sender's turn. */
@@ -80,11 +82,15 @@ function liveness({ sender }: SendFacts, { now }: SendWorld): Refusal | null {
 }
 
 /** One that is not run takes only mail, and one that a call made only while that call is pending. */
-function existence(request: SendRequest, facts: SendFacts, { knownAgents }: SendWorld): Refusal | null {
+function existence(
+  request: SendRequest,
+  facts: SendFacts,
+  { knownAgents, untrusted }: SendWorld,
+): Refusal | null {
   const target = getTarget(request, facts)
   if (target === null || target.archived === 'deleted' || !takes(target, request, facts))
     return { code: 'session_unknown', session: request.target }
-  return request.targetAgent === undefined ? agentUnknown(target.agent, knownAgents) : null
+  return request.targetAgent === undefined ? agentUnknown(target.agent, knownAgents, untrusted) : null
 }
 
 function takes({ kind }: SessionRow, { inbox }: SendRequest, { pending }: SendFacts): boolean {
@@ -97,19 +103,23 @@ function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
 }
 
 function permission(
-  { targetAgent, tool = 'send_agent_message', reply = false }: SendRequest,
+  {
+    targetAgent,
+    tool = 'send_agent_message',
+    reply = false,
+  }: Pick<SendRequest, 'targetAgent' | 'tool' | 'reply'>,
   { sender, callback }: SendFacts,
   { senderAgent }: SendWorld,
 ): Refusal | null {
   if (senderAgent === null || callback || reply) return null
   const nested = sender === null ? null : checkNested(sender.turn, tool)
   if (nested !== null) return nested
-  const [agent, target] = [senderAgent.name, targetAgent?.name ?? '']
+  const agent = senderAgent.name
   if (!senderAgent.allowSubAgentCalls)
     return { code: 'not_allowed', agent, what: 'write to other agents', allowed: [] }
-  return mayCallAgent(senderAgent, targetAgent ?? { name: target })
+  return targetAgent === undefined || mayCallAgent(senderAgent, targetAgent)
     ? null
-    : { code: 'not_allowed', agent, what: `write to ${target}`, allowed: senderAgent.mayCall ?? [] }
+    : { code: 'not_allowed', agent, what: `write to ${targetAgent.name}`, allowed: senderAgent.mayCall ?? [] }
 }
 
 /** A user's own turn is 0; a client outside is like one, so what it sends is 1. */
@@ -201,19 +211,10 @@ export function openSession(
   facts: SendFacts,
   world: SendWorld,
 ): Refusal | null {
-  if (request.targetAgent === undefined) return agentUnknown(name, world.knownAgents)
-  const asked: SendRequest = {
-    target: 'ses_new',
-    fresh: null,
-    targetAgent: request.targetAgent,
-    client: null,
-    now: false,
-    taskHash: '',
-    maxTokens: undefined,
-  }
+  if (request.targetAgent === undefined) return agentUnknown(name, world.knownAgents, world.untrusted)
   return (
     liveness(facts, world) ??
-    permission(asked, facts, world) ??
+    permission(request, facts, world) ??
     depths(facts, world) ??
     (facts.sender === null ? null : checkDescendants(facts.descendants, world.limits))
   )

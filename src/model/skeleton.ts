@@ -74,7 +74,8 @@ function valueOfDigit(point: number): number {
 }
 
 const planePoints = 0x10000
-const computed: (string | undefined)[] = Array.from({ length: 128 }, (_, point) => computeSkeleton(point))
+/** Of its full length from the start: an array that grew at its far end would become a slow table. */
+const computed: (string | undefined)[] = Array.from({ length: planePoints }, () => undefined)
 const higher = new Map<number, string>()
 const higherMax = 4096
 

@@ -3,13 +3,14 @@ import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
 import { Fenced, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
-import { createRuntime, type Runtime, type RuntimePorts } from './kernel/runtime.ts'
+import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
 import { toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
-import type { EventOf } from '../model/event.ts'
+import type { EventOf, Outcome } from '../model/event.ts'
 import { buryStranded } from './mail/mail-inbox.ts'
-import { type Running, settleBelow } from './kernel/running.ts'
+import { type Running, settleBelow, unrecordedEnd } from './kernel/running.ts'
 import type { Hint } from './kernel/store-port.ts'
 import { createActs } from './sessions/acts.ts'
+import { driverOfClient } from './sessions/client-driver.ts'
 import { askPerson } from './turns/question.ts'
 import { startTurn } from './turns/turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './kernel/waiting.ts'
@@ -22,6 +23,14 @@ const stopShownMs = 20
 /** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
 const pastMs = 3_600_000
 
+/** What a node keeps for itself, beyond what its rooms need. */
+type Runtime = Rooms & {
+  /** How far the sweep has looked through what is due, so that it goes on there and not at the beginning. */
+  readonly swept: { to: SessionId | null }
+  /** Turns that were told to stop before they were here. */
+  readonly stoppedEarly: Map<TurnId, Outcome>
+}
+
 export type Node = { runtime: Runtime; stop(): Promise<void> }
 
 /**
@@ -32,7 +41,8 @@ export async function startNode(
   ports: RuntimePorts,
   resumeAfter: Promise<unknown> | null = null,
 ): Promise<Node> {
-  const runtime: Runtime = createRuntime(ports, {
+  const own = { swept: { to: null }, stoppedEarly: new Map<TurnId, Outcome>() }
+  const rooms = createRuntime(ports, {
     start(row, ...rest) {
       startTurn(runtime, row, ...rest)
       const early = runtime.stoppedEarly.get(row.id)
@@ -40,9 +50,11 @@ export async function startNode(
       runtime.stoppedEarly.delete(row.id)
       stop(runtime, row.id, early)
     },
-    askPerson,
-    createActs,
+    askPerson: (...asked) => askPerson(runtime, ...asked),
+    createActs: (running) => createActs(runtime, running),
+    driverOfClient: (running) => driverOfClient(runtime, running),
   })
+  const runtime: Runtime = Object.assign(rooms, own)
   const unsubscribe = runtime.store.onHint((hints) => hints.forEach((hint) => handleHint(runtime, hint)))
   await runtime.store.heartbeat(runtime.node, leaseMs)
   const living = Promise.all([
@@ -171,6 +183,8 @@ function handleHint(runtime: Runtime, hint: Hint): void {
       return
     case 'turn.ended':
       forgetTime(runtime, hint.turn)
+      if (runtime.queued.delete(hint.session) || runtime.claiming.has(hint.session))
+        claim(runtime, hint.session)
       if (hint.event !== undefined) settleTurn(runtime, hint.turn, hint.event)
       else if (runtime.turnWaiters.has(hint.turn)) look(runtime)
       return
@@ -197,20 +211,6 @@ function hear(
     if (event.turn !== null) runtime.heard.get(event.turn)?.push({ seq: first + index, at, event })
 }
 
-const stoppedEvent = (running: Running, outcome: Stopped['outcome']): EventOf<'turn.ended'> => ({
-  type: 'turn.ended',
-  session: running.row.session,
-  turn: running.row.id,
-  outcome,
-  output: running.said,
-  error: `${outcome}: the turn was stopped`,
-  tokensUsed: running.tokensUsed,
-  tokensBelow: running.tokensBelow,
-  iterations: running.iterations,
-  toolCalls: [...running.toolCalls],
-  entry: null,
-})
-
 /** What a call used is counted for its caller here, whether somebody waits for it or not. */
 function noteEnding(runtime: Runtime, ended: EventOf<'call.ended'>): void {
   forgetTime(runtime, ended.call)
@@ -219,10 +219,13 @@ function noteEnding(runtime: Runtime, ended: EventOf<'call.ended'>): void {
   settleCall(runtime, ended)
 }
 
-/** Behind a turn that runs here it is claimed when that ends. */
+/** Behind a turn that runs here it starts with the end of that (R12). */
 function queue(runtime: Runtime, session: SessionId): void {
-  for (const running of runtime.running.values())
-    if (running.row.session === session) return void runtime.queued.add(session)
+  for (const running of runtime.running.values()) if (running.row.session === session) return
+  claim(runtime, session)
+}
+
+function claim(runtime: Runtime, session: SessionId): void {
   void claimSession(runtime, session).catch(runtime.report)
 }
 
@@ -246,6 +249,7 @@ function stop(runtime: Runtime, turn: TurnId, outcome: Stopped['outcome']): void
   running.abort.abort(new Stopped(outcome))
   // R4: whoever waits for the turn has control back soon, also if its driver takes its time to stop.
   runtime.alarm.after(stopShownMs, () => {
-    if (runtime.running.get(turn) === running) settleTurn(runtime, turn, stoppedEvent(running, outcome))
+    if (runtime.running.get(turn) === running)
+      settleTurn(runtime, turn, unrecordedEnd(running, outcome, `${outcome}: the turn was stopped`))
   })
 }

@@ -8,7 +8,8 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import { z } from 'zod'
 import { inletLimits, parseJson } from '../model/bounded-json.ts'
 import { contained, faultText } from '../model/contained.ts'
-import { type Refusal, badInput, isRefusal, refusalOfZod } from '../model/refusal.ts'
+import { readInput } from '../model/read-input.ts'
+import { type Refusal, badInput, isRefusal } from '../model/refusal.ts'
 import { hostFrameBytesMax } from '../model/limits.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 import { tooManyListeners, type Feed } from './feed.ts'
@@ -43,10 +44,10 @@ export type FeedSocketOptions = {
   listenersMax: number
   bufferedBytesMax: number
   /** What HTTP would say to this request; or who it is, and by which name it is counted. */
-  admit(request: IncomingMessage): WireNo | { who: Who; client: string }
+  admit(request: IncomingMessage): Promise<WireNo | { who: Who; client: string }>
 }
 export type FeedSocket = {
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   /** How many are connected now. */
   count(): number
   /** Ends who is still connected, without a word. */
@@ -80,12 +81,12 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
     )
   const sockets = new Set<WebSocket>()
   return {
-    upgrade(request, socket, head) {
+    async upgrade(request, socket, head) {
       socket.on(
         'error',
         contained(broke, () => socket.destroy()),
       )
-      const admitted = options.admit(request)
+      const admitted = await options.admit(request)
       if ('status' in admitted) return decline(socket, admitted)
       const door = options.doors[loggedPath(request.url)]
       const via = door === undefined ? server : wide
@@ -294,6 +295,6 @@ class Conversation {
 function parseSubscribe(text: string): z.infer<typeof Subscribe> | Refusal {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: frameBytesMax })
   if (isRefusal(given)) return given
-  const parsed = Subscribe.safeParse(given.value)
-  return parsed.success ? parsed.data : refusalOfZod(parsed.error, given.value)
+  const read = readInput(Subscribe, given.value)
+  return isRefusal(read) ? read : read.data
 }

@@ -3,9 +3,10 @@
  * come.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
-import type { Who } from '../runtime/desk/asker.ts'
+import { refuseAsker, type Who } from '../runtime/desk/asker.ts'
+import type { Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import { hostGuard, type HostGuard } from './host-guard.ts'
 import { nameAsker, type Identity } from './identity.ts'
@@ -22,13 +23,14 @@ export type Guards = {
   /** Every request of this app, and of every scope below it. */
   watch(app: App): void
   /** A request that is to become a socket. */
-  admit(request: IncomingMessage): WireNo | { who: Who; client: string }
+  admit(request: IncomingMessage): Promise<WireNo | { who: Who; client: string }>
 }
 
 /** Told of every request that was answered; `route` is its pattern. */
 export type HttpObserver = (route: string, status: number, seconds: number) => void
 
 export type GuardOptions = {
+  desks: Pick<Desks, 'runs'>
   identity: Identity
   clock: Clock
   log: LogSink
@@ -41,16 +43,14 @@ export type GuardOptions = {
 
 const notNow = wireNo('unavailable', 'The server starts or stops. Try again.', { 'retry-after': '1' })
 
-export function guards({
-  identity,
-  clock,
-  log,
-  host,
-  allowedHosts,
-  requestsPerMinute,
-  closing,
-  observe,
-}: GuardOptions): Guards {
+/** The token of a turn dies with it, at every door. */
+const turnEnded: Refusal = { code: 'call_ended', why: 'the turn that this token belongs to has ended' }
+
+const isEnded = (desks: GuardOptions['desks'], who: Who | Refusal): boolean =>
+  !isRefusal(who) && who.kind === 'turn' && !desks.runs(who.turn)
+
+export function guards(options: GuardOptions): Guards {
+  const { desks, identity, clock, log, host, allowedHosts, requestsPerMinute, closing, observe } = options
   const rate = rateLimit(requestsPerMinute, () => clock.elapsed())
   let hosts: HostGuard | null = null
 
@@ -66,9 +66,16 @@ export function guards({
     const client = `${request.socket.remoteAddress ?? ''} ${isRefusal(who) ? 'nobody' : nameAsker(who)}`
     const retryInMs = rate.take(client)
     if (retryInMs !== null) return toWireNo(tooOften(requestsPerMinute, retryInMs))
+    if (!isPublic && isEnded(desks, who)) return toWireNo(turnEnded)
     if (!isRefusal(who)) return { who, client }
     return isPublic ? { who: null, client } : toWireNo(who)
   }
+
+  /** Who is behind a connection takes a moment to find out, once. A foreign request is not looked up. */
+  const learn = (request: IncomingMessage): Promise<unknown> | null =>
+    hosts === null || closing.aborted || hosts.check(request, 'refused') !== null
+      ? null
+      : identity.learn(request)
 
   return {
     rate,
@@ -78,18 +85,16 @@ export function guards({
     watch(app) {
       app.addHook('onRequest', (request, reply, done) => {
         void reply.headers(securityHeaders.api)
-        const checked = check(request.raw, request.is404 || request.routeOptions.config.public === true)
-        if ('status' in checked) {
-          if (checked.status === 403)
-            log('warn', 'a request was turned away', {
-              method: request.method,
-              path: loggedPath(request.url),
-              why: checked.body.error.message,
-            })
-          return void say(reply, checked)
+        const isPublic = request.is404 || request.routeOptions.config.public === true
+        const decide = (): void => {
+          const checked = check(request.raw, isPublic)
+          if ('status' in checked) return decline(log, request, reply, checked)
+          request.who = checked.who
+          done()
         }
-        request.who = checked.who
-        done()
+        const learning = isPublic ? null : learn(request.raw)
+        if (learning === null) decide()
+        else learning.then(decide, done)
       })
       app.addHook('onResponse', (request, reply, done) => {
         log('debug', 'request', requestFields(request, reply.statusCode, reply.elapsedTime))
@@ -97,19 +102,25 @@ export function guards({
         done()
       })
     },
-    admit(request) {
+    async admit(request) {
+      await learn(request)
       const checked = check(request, false)
       if ('status' in checked) return checked
-      if (checked.who?.kind === 'session' || checked.who?.kind === 'user')
-        return { who: checked.who, client: checked.client }
-      return toWireNo({
-        code: 'not_allowed',
-        agent: 'The token of a turn',
-        what: 'follow events',
-        allowed: ['the tools of its turn, at /mcp or POST /api/calls'],
-      })
+      const { who, client } = checked
+      if (who === null) return toWireNo({ code: 'not_authenticated' })
+      return who.kind === 'turn' ? toWireNo(refuseAsker(who, 'follow events')) : { who, client }
     },
   }
+}
+
+function decline(log: LogSink, request: FastifyRequest, reply: FastifyReply, no: WireNo): void {
+  if (no.status === 403)
+    log('warn', 'a request was turned away', {
+      method: request.method,
+      path: loggedPath(request.url),
+      why: no.body.error.message,
+    })
+  say(reply, no)
 }
 
 const tooOften = (perMinute: number, retryInMs: number): Refusal => ({

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { hostGuard, isLoopback } from './host-guard.ts'
+import { startHttp } from './http.ts'
 
 const passes = (
   bound: { host: string; port: number; allowed?: string[] },
@@ -55,4 +56,36 @@ test('which addresses are of this machine alone', () => {
   for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1']) expect(isLoopback(host)).toBe(true)
   for (const host of ['0.0.0.0', '::', '192.168.0.1', '127.example', 'localhost.example'])
     expect(isLoopback(host)).toBe(false)
+})
+
+test('a page of another site, also of the same domain, is refused where it is not allowed', () => {
+  const check = (site: string, crossSite: 'refused' | 'allowed') =>
+    hostGuard({ host: 'localhost', port: 1, allowed: [] }).check(
+      { headers: { host: 'localhost:1', 'sec-fetch-site': site } },
+      crossSite,
+    )
+  for (const site of ['cross-site', 'same-site']) {
+    expect(check(site, 'refused')).toMatchObject({ code: 'not_allowed' })
+    expect(check(site, 'allowed')).toBeNull()
+  }
+  for (const site of ['same-origin', 'none']) expect(check(site, 'refused')).toBeNull()
+})
+
+test('only addresses of this machine count as this machine', () => {
+  const names = [
+    '127.0.0.1',
+    '127.9.9.9',
+    'localhost',
+    '::1',
+    '127.example.com',
+    '127',
+    '128.0.0.1',
+    '0.0.0.0',
+  ]
+  expect(names.filter(isLoopback)).toEqual(names.slice(0, 4))
+})
+
+test('a server that needs no token cannot be reached from other machines', async () => {
+  for (const host of ['0.0.0.0', '192.168.1.5', 'example.com'])
+    await expect(startHttp({ auth: 'open', host } as never)).rejects.toThrow('needs tokens')
 })

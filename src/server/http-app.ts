@@ -1,25 +1,26 @@
 /** The web application: its shape checks, its routes, its answers to broken requests. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { fastify } from 'fastify'
+import { isUtf8 } from 'node:buffer'
+import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import { refusalOfZod } from '../model/refusal.ts'
+import { readInput } from '../model/read-input.ts'
+import { isRefusal } from '../model/refusal.ts'
 import { describeApi, docsRoutes } from './api-docs.ts'
 import { callRoutes } from './call-routes.ts'
-import { type SocketDoors } from './feed-socket.ts'
-import { type Guards } from './guards.ts'
-import { jsonBodies } from './json-body.ts'
-import { knownRoutes } from './known-routes.ts'
+import type { SocketDoors } from './feed-socket.ts'
+import type { Guards } from './guards.ts'
 import { loggedPath } from './log-sink.ts'
 import { mailRoutes } from './mail-routes.ts'
 import { pageRoutes } from './page-routes.ts'
-import { questionRoutes } from './question-routes.ts'
+import { questionRoutes } from './tool-routes.ts'
 import { say, type App, type Deps } from './route.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
+import { findExcess, inletLimits, notJson } from '../model/bounded-json.ts'
 
 const headerBytesMax = 16 * 1024
 
@@ -76,10 +77,8 @@ export function createApp(limits: HttpLimits, { log, closing }: Deps, sockets: S
 const checkInput =
   ({ schema }: { schema: z.ZodType }) =>
   (data: unknown) => {
-    const parsed = schema.safeParse(data)
-    return parsed.success
-      ? { value: parsed.data }
-      : { error: new RefusedInput(refusalOfZod(parsed.error, data)) }
+    const read = readInput(schema, data)
+    return isRefusal(read) ? { error: new RefusedInput(read) } : { value: read.data }
   }
 
 export async function mount(app: App, deps: Deps, guard: Guards, pageDir: string | null): Promise<void> {
@@ -187,3 +186,73 @@ export const httpLimitsDefault: HttpLimits = {
 }
 
 export const keepAliveMs = 72_000
+
+/** Which methods a path has, so that a wrong one is told from a path that does not exist. */
+type KnownRoutes = { methodsOf(path: string): string[] }
+
+/** Watches what is registered after it. */
+function knownRoutes(app: App): KnownRoutes {
+  const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = routes.get(url) ?? { pattern: toPattern(url), methods: new Set<string>() }
+    for (const one of [method].flat()) known.methods.add(one)
+    routes.set(url, known)
+  })
+  return {
+    methodsOf: (path) =>
+      [
+        ...new Set(
+          [...routes.values()]
+            .filter(({ pattern }) => pattern.test(path))
+            .flatMap(({ methods }) => [...methods]),
+        ),
+      ].sort(),
+  }
+}
+
+const toPattern = (url: string): RegExp =>
+  new RegExp(
+    `^${url
+      .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replaceAll('*', '.*')
+      .replaceAll(/:[A-Za-z]+/g, '[^/]+')}$`,
+  )
+
+// Bodies are JSON, whatever a program says of them; what a browser sends must say so, since a form of another
+// site can send everything else.
+
+/** What `curl -d` and `fetch` say when they are told nothing. */
+const taken = ['application/json', 'application/x-www-form-urlencoded', 'text/plain', '']
+
+type Done = (error: Error | null, body?: unknown) => void
+
+function jsonBodies(app: App): void {
+  const scope = app as unknown as FastifyInstance
+  // Refuses `__proto__` and `constructor.prototype`, which would reach into objects that the body is copied
+  // to.
+  const parse = scope.getDefaultJsonParser('error', 'error') as (
+    request: FastifyRequest,
+    body: string,
+    done: Done,
+  ) => void
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, body: Buffer, done: Done) => {
+      const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+      if (!taken.includes(type) || (request.headers.origin !== undefined && type !== 'application/json'))
+        return done(Object.assign(new Error('content type'), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }))
+      if (body.length === 0) return done(null, undefined)
+      if (!isUtf8(body)) return done(new RefusedInput(notJson('body', 'bytes that are not UTF-8')))
+      const text = body.toString('utf8')
+      // The number of bytes was bounded while they came; depth and number of values are bounded before
+      // anything is built of them.
+      const excess = findExcess(text, 'body', inletLimits)
+      if (excess !== null) return done(new RefusedInput(excess))
+      parse(request, text, (error, value) =>
+        done(error === null ? null : new RefusedInput(notJson('body', text)), value),
+      )
+    },
+  )
+}

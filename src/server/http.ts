@@ -13,9 +13,11 @@ import { createListeners } from './feed.ts'
 import { feedSocket, type FeedSocket, type SocketDoors } from './feed-socket.ts'
 import { eventRoutes } from './feed-sse.ts'
 import { guards, type HttpObserver } from './guards.ts'
+import { watchIdleTime } from './idle-time.ts'
 import { inUrl, isLoopback } from './host-guard.ts'
 import { createIdentity, type Identity } from './identity.ts'
 import { type LogSink } from './log-sink.ts'
+import { systemPeers } from './peers.ts'
 import { type App, type Deps } from './route.ts'
 import { createApp, mount, socketRoute, httpLimitsDefault } from './http-app.ts'
 import { type HttpLimits } from './http-app.ts'
@@ -57,6 +59,11 @@ export type HttpServer = {
   /** How many are connected now. */
   sockets(): number
   app: FastifyInstance
+  /** The same server for requests that came another way. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** How long nobody has asked anything. */
+  idleMs(): number
   close(): Promise<void>
 }
 const partingMs = 1000
@@ -66,7 +73,8 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     throw new Error(`host: "${options.host}" can be reached from other machines, so it needs tokens`)
   const limits = { ...httpLimitsDefault, ...options.limits }
   const closing = new AbortController()
-  const identity = createIdentity(options)
+  const peers = systemPeers()
+  const identity = createIdentity({ ...options, peers })
   const deps: Deps = {
     ...options,
     numbers: options.numbers ?? null,
@@ -83,6 +91,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     closing: closing.signal,
   })
   const app = createApp(limits, deps, options.sockets ?? {})
+  const idle = watchIdleTime(app as unknown as FastifyInstance, options.clock, () => sockets.count())
   const feed = createListeners({ ...options, ...limits, closing: closing.signal })
   const sockets = feedSocket({
     ...limits,
@@ -97,7 +106,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   socketRoute(app)
   for (const door of options.doors)
     await app.register(async (scope) => door(scope as unknown as FastifyInstance, identity))
-  acceptUpgrades(app, sockets, options.log)
+  const upgrade = acceptUpgrades(app, sockets, options.log)
   app.server.maxConnections = limits.connectionsMax
   await app.listen({ host: options.host, port: options.port }).catch(async (error: unknown) => {
     // Nothing that was begun for it may go on: a process whose port is taken must be able to end.
@@ -114,6 +123,9 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port,
     app: app as unknown as FastifyInstance,
     sockets: () => sockets.count(),
+    handle: (request, response) => app.routing(request, response),
+    upgrade,
+    idleMs: () => idle.idleMs(),
     close: () =>
       (ended ??= closeAll(
         app,
@@ -127,24 +139,23 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   }
 }
 
-function acceptUpgrades(app: App, sockets: FeedSocket, log: LogSink): void {
+function acceptUpgrades(app: App, sockets: FeedSocket, log: LogSink): HttpServer['upgrade'] {
   const broke = (fault: unknown): void =>
     log('error', 'a connection broke in the server', { stack: faultText(fault) })
-  app.server.on(
-    'upgrade',
-    contained(broke, (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      const ended = (fault: unknown): void => {
-        socket.destroy()
-        broke(fault)
-      }
-      contained(ended, () => sockets.upgrade(request, socket, head))()
-    }),
-  )
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const ended = (fault: unknown): void => {
+      socket.destroy()
+      broke(fault)
+    }
+    contained(ended, () => sockets.upgrade(request, socket, head))()
+  }
+  app.server.on('upgrade', contained(broke, upgrade))
   // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
   app.server.on(
     'checkExpectation',
     contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)),
   )
+  return upgrade
 }
 
 /** What blocks is told, and answers; what does not leave by itself in a moment is cut off. */

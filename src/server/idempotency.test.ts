@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deriveActId } from './idempotency.ts'
+import { deriveActId } from './route.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 
 const idOf = (

@@ -1,28 +1,41 @@
 /**
  * Who a request is. The server's token is the user's; a session's token acts only as that session, a turn's
- * only in that turn while it lives.
+ * only in that turn while it lives. Without a token, on a loopback address, the user's own programs are the
+ * user: those of other users, those inside a sandbox, and those that a turn started are nobody.
  * Capability tokens are stateless: `tls_<session>.<mac>` and `tlt_<turn>.<mac>`, signed with the server's
  * secret, so that a restart forgets nobody and nothing is stored.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SessionId, TurnId } from '../model/id.ts'
+import type { Socket } from 'node:net'
 import type { Refusal } from '../model/refusal.ts'
+import { isCapability } from '../model/turn-variable.ts'
 import type { Who } from '../runtime/desk/asker.ts'
 import { loggedPath } from './log-sink.ts'
+import type { FoundPeer } from './peer-search.ts'
+import type { Peers } from './peers.ts'
 
 /** A request as far as it says who sends it: Fastify's and Node's both fit. */
-export type Asking = { headers: IncomingHttpHeaders; url?: string | undefined }
+export type Asking = { headers: IncomingHttpHeaders; url?: string | undefined; socket: Socket }
 
 export type Identity = {
-  /** `open`: everybody on this machine who brings no capability token is the user. */
+  /** `open`: the user's own programs on this machine need no token. */
   readonly mode: 'tokens' | 'open'
+  /** Looks up who is behind a connection, where only that can tell who asks. Null where nothing is to be done. */
+  learn(request: Asking): Promise<unknown> | null
+  /** After `learn`; a peer that was not looked up is nobody. */
   of(request: Asking): Who | Refusal
   /** What acts as that session, and as nobody else. */
   tokenOf(session: SessionId): string
 }
 
-export type IdentityOptions = { auth: 'tokens' | 'open'; token: string | null; secret: Uint8Array }
+export type IdentityOptions = {
+  auth: 'tokens' | 'open'
+  token: string | null
+  secret: Uint8Array
+  peers: Peers
+}
 
 const sessionPrefix = 'tls_'
 const turnPrefix = 'tlt_'
@@ -39,26 +52,48 @@ const mint = (secret: Uint8Array, prefix: string, id: string): string =>
 const computeMac = (secret: Uint8Array, prefix: string, id: string): string =>
   createHmac('sha256', secret).update(`${prefix}${id}`).digest('base64url')
 
-export function createIdentity(options: IdentityOptions): Identity {
-  const expected = options.token === null ? null : digest(options.token)
+export function createIdentity({ auth, token, secret, peers }: IdentityOptions): Identity {
+  const expected = token === null ? null : digest(token)
+  const bringsUsers = (tokens: readonly string[]): boolean =>
+    expected !== null && tokens.some((one) => timingSafeEqual(digest(one), expected))
   return {
-    mode: options.auth,
-    tokenOf: (session) => mintSessionToken(options.secret, session),
+    mode: auth,
+    tokenOf: (session) => mintSessionToken(secret, session),
+    learn(request) {
+      if (auth === 'tokens' || peers.known(request.socket) !== null) return null
+      const tokens = tokensIn(request)
+      return tokens.some(isCapability) || bringsUsers(tokens) ? null : peers.look(request.socket)
+    },
     of(request) {
       const tokens = tokensIn(request)
-      // The narrowest token decides: whoever brings the user's and a session's acts as the session. A broken
-      // one never falls back to the user.
-      const capability = tokens.find(
-        (token) => token.startsWith(sessionPrefix) || token.startsWith(turnPrefix),
-      )
-      if (capability !== undefined) return readBearer(options.secret, capability) ?? notAuthenticated
-      if (options.auth === 'open') return user
-      return expected !== null && tokens.some((token) => timingSafeEqual(digest(token), expected))
-        ? user
-        : notAuthenticated
+      // The narrowest token decides: a client that brings the user's and a session's acts as the session. A
+      // broken one never falls back to the user.
+      const capability = tokens.find(isCapability)
+      if (capability !== undefined) return readBearer(secret, capability) ?? notAuthenticated
+      if (bringsUsers(tokens)) return user
+      return auth === 'tokens' ? notAuthenticated : judgePeer(secret, peers.known(request.socket))
     },
   }
 }
+
+function judgePeer(secret: Uint8Array, peer: FoundPeer | null): Who | Refusal {
+  switch (peer?.kind) {
+    case 'found':
+      // A token of another server says nothing here, one of a turn that has ended still does.
+      return peer.tokens.some((token) => isCapability(token) && readBearer(secret, token) !== null)
+        ? nobody('An agent started this program in its turn, and it must say so')
+        : user
+    case 'otherUser':
+      return nobody('This server belongs to another user of this machine')
+    case 'otherNamespace':
+      return nobody('This program runs in a sandbox or a container')
+    case 'unknown':
+    case undefined:
+      return nobody('The program behind this connection could not be found')
+  }
+}
+
+const nobody = (why: string): Refusal => ({ code: 'not_authenticated', why })
 
 /** Digests have one length, so the comparison tells neither the token nor its length. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -2,6 +2,7 @@
  * What every group of routes is made of. A group is one file `<group>-routes.ts` with a function
  * `(app, deps) => void`; a route is a path, its shapes, and one call of the desk.
  */
+import { createHash } from 'node:crypto'
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -15,17 +16,15 @@ import type {
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { contained, faultText } from '../model/contained.ts'
-import { isRefusal } from '../model/refusal.ts'
+import { isRefusal, badInput, type Refusal } from '../model/refusal.ts'
 import type { Asker, Who } from '../runtime/desk/asker.ts'
 import type { Desk, Desks } from '../runtime/desk/desk.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import type { Numbers } from '../wire/server.ts'
-import { readClientName } from './client-name.ts'
-import { deriveActId } from './idempotency.ts'
-import type { Identity } from './identity.ts'
+import { readClient } from './client-name.ts'
+import { type Identity, nameAsker } from './identity.ts'
 import type { LogSink } from './log-sink.ts'
-import { orStopping, stopping, stoppingAnswer } from './or-stopping.ts'
-import { toWireNo, WireError, type WireNo } from './wire-error.ts'
+import { toWireNo, WireError, type WireNo, wireNo } from './wire-error.ts'
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -71,19 +70,18 @@ export function requireWho(request: FastifyRequest): Who {
 
 /** A request as the desk knows it: who asks, the id of the act, and whether the asker is still there. */
 export function readAsker(
-  { identity, cwd }: Pick<Deps, 'identity' | 'cwd'>,
+  { identity }: Pick<Deps, 'identity'>,
   request: FastifyRequest,
   act: string | null,
   signal: AbortSignal,
 ): Asker {
-  const client = { name: readClientName(request.headers['user-agent']), cwd }
   return {
     who: requireWho(request),
     act,
     signal,
     trace: readTrace(request),
     open: identity.mode === 'open',
-    client,
+    client: readClient(request.headers),
   }
 }
 
@@ -196,4 +194,51 @@ export function readTrace(request: FastifyRequest): string | null {
   return typeof trace === 'string' && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(trace)
     ? trace
     : null
+}
+
+/**
+ * A server that stops has not cancelled what a client waits for: the turn goes on when the server runs again,
+ * and a retry finds its answer.
+ */
+const stopping = Symbol('the server stops')
+
+function orStopping<T>(closing: AbortSignal, work: Promise<T>): Promise<T | typeof stopping> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => resolve(stopping)
+    if (closing.aborted) stop()
+    closing.addEventListener('abort', stop, { once: true })
+    work.finally(() => closing.removeEventListener('abort', stop)).then(resolve, reject)
+  })
+}
+
+const words =
+  'The server stops. What you asked for goes on when it runs again. Ask again with the same ' +
+  'Idempotency-Key to get the answer; without a key, look for the call in GET /api/calls.'
+
+const stoppingAnswer = wireNo('unavailable', words, { 'retry-after': '5' })
+
+/**
+ * A retry with the same `Idempotency-Key` is the same act: the key becomes the act's own id, and the runtime
+ * gives one effect to one id, also after a crash.
+ */
+const keyCharsMax = 255
+
+/**
+ * Null without a key. The route's pattern is hashed, not the path: a key used again for another target is a
+ * mistake, and is told so.
+ */
+export function deriveActId(
+  request: Pick<FastifyRequest, 'headers' | 'method' | 'routeOptions'>,
+  who: Who,
+): { id: string | null } | Refusal {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return { id: null }
+  if (typeof key !== 'string' || key === '' || key.length > keyCharsMax || /\p{Cc}/u.test(key)) {
+    return badInput('Idempotency-Key', key, `1 to ${keyCharsMax} characters without control characters`)
+  }
+  return {
+    id: createHash('sha256')
+      .update(JSON.stringify([nameAsker(who), request.method, request.routeOptions.url ?? '', key]))
+      .digest('base64url'),
+  }
 }

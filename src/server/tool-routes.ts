@@ -3,6 +3,7 @@ import { Agents } from '../wire/agents.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { Recorded, ToolPath, Tools, ToolsQuery, ToolUse, TracedTool, UsedTool } from '../wire/tools.ts'
 import { defineRoutes, type App, type Deps } from './route.ts'
+import { Answered, NewAnswer, Questions } from '../wire/questions.ts'
 
 export function toolRoutes(app: App, deps: Deps): void {
   const agents = defineRoutes(app, deps, 'agents')
@@ -44,5 +45,19 @@ export function toolRoutes(app: App, deps: Deps): void {
       answers: { 200: Recorded },
     },
     ({ desk, params, body }) => desk.tools.trace(params.id, body),
+  )
+}
+
+/** Permission questions: a person answers, never an agent. */
+export function questionRoutes(app: App, deps: Deps): void {
+  const route = defineRoutes(app, deps, 'questions')
+  route('GET', '/api/questions', { summary: 'Open questions', answers: { 200: Questions } }, ({ desk }) =>
+    desk.questions.list(),
+  )
+  route(
+    'POST',
+    '/api/questions/:id',
+    { summary: 'Answer a question, once', params: IdPath, body: NewAnswer, answers: { 200: Answered } },
+    ({ desk, params, body }) => desk.questions.answer(params.id, body.answer),
   )
 }

@@ -8,6 +8,7 @@ export type MailEvent = EventOf<
   | 'message.drafted'
   | 'message.revised'
   | 'message.sent'
+  | 'message.released'
   | 'message.accepted'
   | 'message.delivered'
   | 'message.answered'
@@ -51,6 +52,7 @@ export function prepareMailWrites(db: DatabaseSync) {
       select ?1, ?2, 'opened', 0, ?3, null, session, null,
         opened_at, opened_seq, opened_at, opened_seq, opened_seq, null, opened_at, opened_seq, id
       from turns where id = 'turn_' || ?1 on conflict do nothing`),
+    release: update("state = 'ready', accept_act = ?4"),
     accept: update('accepted_at = ?2, accepted_seq = ?3, accepted_by = ?4, accept_act = ?5'),
     deliver: update('state = ?4, waiting = 0, fleeting = 0, turn = ?5'),
     answer: update('answered = 1'),
@@ -77,6 +79,9 @@ export function applyMail(writes: MailWrites, event: MailEvent, at: Millis, seq:
       return
     case 'message.sent':
       return send(writes, id, event, at, seq)
+    case 'message.released':
+      writes.release.run(id, at, seq, event.act)
+      return
     case 'message.accepted':
       writes.accept.run(id, at, seq, event.by ?? 'user', event.act)
       return

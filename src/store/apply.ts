@@ -22,7 +22,7 @@ export function prepareWrites(db: DatabaseSync) {
     session: db.prepare(insert('sessions', 'id, agent, kind, parent, cwd, title, created_at, model, flow')),
     archive: db.prepare('update sessions set archived = ?2 where id = ?1'),
     revive: db.prepare(`update sessions set archived = null where id = ? and archived = 'idle'`),
-    adopt: db.prepare('update sessions set parent = ?2 where id = ?1'),
+    adopt: db.prepare('update sessions set parent = ?2, archived = iif(?3, null, archived) where id = ?1'),
     rename: db.prepare('update sessions set title = ?2 where id = ?1'),
     fork: db.prepare('update sessions set fork_of = ?2, fork_n = ?3 where id = ?1'),
     agent: db.prepare(`${insert('agents', 'id, title, seq, created_at')}
@@ -150,7 +150,8 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     writes.session.run(session, agent, kind, parent, cwd, title, at, model, flow)
   },
   'session.archived': (writes, event) => writes.archive.run(event.session, event.cause),
-  'session.adopted': (writes, event) => writes.adopt.run(event.session, event.parent),
+  'session.adopted': (writes, event) =>
+    writes.adopt.run(event.session, event.parent, event.revives === true ? 1 : 0),
   'session.renamed': (writes, event) => writes.rename.run(event.session, event.title),
   'session.cancelled': (writes, event) => writes.traced.run(event.session, cancelKey(event.act), 1),
   'session.claimed': (writes, event) => writes.claim.run(event.node, event.epoch, event.turn),
@@ -175,6 +176,7 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   },
   'message.drafted': foldMail,
   'message.revised': foldMail,
+  'message.released': foldMail,
   'message.accepted': foldMail,
   'message.answered': foldMail,
   'message.declined': foldMail,

@@ -6,12 +6,20 @@ import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync 
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultWords, FileGone, freeBytesAt, freeWords, isAboutPlace } from './disk-fault.ts'
+import { closeToOthers, dataNames, findForeignOwner, makePrivate } from '../trust/private-files.ts'
 import { applicationId, migrations } from './schema.ts'
 
 /** The store cannot be used; the message says what to do. Nothing was changed on disk. */
 export class StoreFault extends Error {}
 
 export function ownDirectory(path: string): { file: string; release(): void } {
+  prepareDirectory(path)
+  const lock = lockFile(join(path, 'owner.lock'), path)
+  return { file: join(path, 'tieline.db'), release: () => lock.close() }
+}
+
+/** Makes it where it is missing, and closes it and what is in it to others. Throws a StoreFault. */
+export function prepareDirectory(path: string): void {
   try {
     makeDirectory(resolve(path))
   } catch (cause) {
@@ -20,8 +28,13 @@ export function ownDirectory(path: string): { file: string; release(): void } {
       { cause },
     )
   }
-  const lock = lockFile(join(path, 'owner.lock'), path)
-  return { file: join(path, 'tieline.db'), release: () => lock.close() }
+  const owner = findForeignOwner(path)
+  if (owner !== null)
+    throw new StoreFault(
+      `${path} belongs to another user (uid ${owner}), who could read and replace all that is in it. ` +
+        'Choose another data directory, or give this one to the user who runs Tieline (chown).',
+    )
+  closeToOthers(path, dataNames)
 }
 
 /** One level at a time: Node's own `recursive` never ends where a file system makes none, such as /proc. */
@@ -61,6 +74,7 @@ function lockFile(file: string, path: string): DatabaseSync {
 
 function openLock(file: string, path: string): DatabaseSync {
   try {
+    makePrivate(file)
     return new DatabaseSync(file)
   } catch (cause) {
     throw new StoreFault(
@@ -90,6 +104,7 @@ export function openDatabase(file: string): DatabaseSync {
   checkHeader(file)
   try {
     if (existsSync(file) && statSync(file).size > 0) inspect(file)
+    else makePrivate(file)
     return migrate(new DatabaseSync(file))
   } catch (cause) {
     if (cause instanceof StoreFault || isAboutPlace(cause)) throw placeFault(file, cause)

@@ -44,7 +44,7 @@ export function createTx(reading: Reading, events: Event[]): Tx {
     },
     async accepted(act) {
       const facts = acceptedWith(sql.mail, act)
-      if (facts !== null) need(reading, [`message:${idSuffix(facts.id)}`])
+      if (facts !== null) need(reading, listGuards(facts.id, facts))
       return facts
     },
     async mail(id) {
@@ -87,12 +87,22 @@ function questionFacts(reading: Reading, id: string): QuestionFacts | null {
   }
 }
 
-/** A message is guarded by its own key, and while it waits by its receiver's as well. */
 function messageFacts(reading: Reading, id: MessageId): MessageFacts | null {
   const facts = readMessage(reading.sql.mail, id)
-  if (facts === null || !isWaiting(facts) || reading.held?.has(`session:${facts.to ?? ''}`) !== true)
-    need(reading, [`message:${idSuffix(id)}`])
+  need(reading, listGuards(id, facts))
   return facts
+}
+
+/**
+ * A message is guarded by its own key, and while it waits by its receiver's: who takes the oldest from an inbox
+ * has no other. While the turn that it opened is queued, it is guarded by both, because that turn starts under
+ * the key of its session, and says how far the message is.
+ */
+function listGuards(id: MessageId, facts: MessageFacts | null): Key[] {
+  const own: Key = `message:${idSuffix(id)}`
+  const receiver: Key = `session:${facts?.to ?? ''}`
+  if (facts !== null && isWaiting(facts)) return [receiver]
+  return facts?.status === 'queued' ? [own, receiver] : [own]
 }
 
 export function turnFacts(reading: Reading, id: TurnId): TurnFacts | null {

@@ -69,6 +69,15 @@ const prepareSessions = (db: DatabaseSync) => ({
       where ${isListed} and s.created_at >= 0 and instr(s.id, ?1) > 0
       order by s.created_at desc limit +?2`,
   ),
+  /** Their title is the address. */
+  addresses: arrays(
+    db.prepare(
+      `select ${session} from sessions s indexed by sessions_listed
+        where ${isListed} and s.created_at >= 0 and s.kind = 'external' and s.archived is null
+          and s.id glob 'ses_client-*' and instr(s.title, '@') > 0
+        order by s.created_at desc limit +?`,
+    ),
+  ),
   children: arrays(
     db.prepare(
       `select ${session} from sessions s
@@ -125,6 +134,8 @@ export function prepareLists(db: DatabaseSync): Lists {
       ).map(toListing),
     sessionsLike: async (part, limit) =>
       (statements.like.all(part, limit) as { id: SessionId }[]).map(({ id }) => id),
+    addresses: async (limit) =>
+      (statements.addresses.all(limit) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
     children: async (parent) =>
       (statements.children.all(parent) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
     restingSince: async (before, limit) =>

@@ -177,13 +177,25 @@ test('R1: facts about mail are given within their keys only', async () => {
       return missing
     })
   }
-  expect(await needed([], (tx) => tx.message('msg_1'))).toEqual(['message:1'])
-  expect(await needed([], (tx) => tx.message('nobody'))).toEqual(['message:nobody'])
-  expect(await needed(['message:1'], (tx) => tx.message('1'))).toEqual([])
-  // While it waits, whatever moves it stands on its receiver's timeline.
+  // While it waits it belongs to its inbox: who takes the oldest there has no key of the message itself.
+  expect(await needed([], (tx) => tx.message('msg_1'))).toEqual(['session:ses_a'])
+  expect(await needed(['message:1'], (tx) => tx.message('1'))).toEqual(['session:ses_a'])
   expect(await needed(['session:ses_a'], (tx) => tx.message('msg_1'))).toEqual([])
+  expect(await needed([], (tx) => tx.message('nobody'))).toEqual(['message:nobody'])
   expect(await needed(['message:1'], (tx) => tx.inbox('ses_a', all))).toEqual(['session:ses_a'])
   expect(await needed([], (tx) => tx.mail('ses_a'))).toEqual(['session:ses_a'])
+  // The turn that it opened says how far it is, and starts under the key of its session.
+  await append(store, accepted('1', 'ses_a'), {
+    ...mailed('ses_b', 'ses_a', 'msg_1'),
+    type: 'message.delivered',
+    turn: 'turn_1',
+    opens: true,
+  })
+  expect(await needed(['message:1'], (tx) => tx.message('msg_1'))).toEqual(['session:ses_a'])
+  expect(await needed(['session:ses_a'], (tx) => tx.message('msg_1'))).toEqual(['message:1'])
+  expect(await needed(['message:1', 'session:ses_a'], (tx) => tx.message('msg_1'))).toEqual([])
+  await append(store, started('ses_a', 'turn_1'))
+  expect(await needed(['message:1'], (tx) => tx.message('msg_1'))).toEqual([])
 })
 
 test('what a message was given of a budget is taken from its sender, whether it opens a turn or waits', async () => {

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { applyAll, prepareWrites } from './apply.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
 import { listRows, parseEvents, type LogRow } from './log-row.ts'
+import { nextRound } from '../runtime/kernel/next-round.ts'
 import { migrations, viewTables } from './schema.ts'
 
 /** Empties the views and folds the log again, in one transaction: after a throw they are as they were. */
@@ -72,7 +73,7 @@ export async function visitRows(
     done += 1
     if (done % rowsPerSlice !== 0) continue
     onProgress?.(done, total)
-    await new Promise<void>((resolve) => setImmediate(resolve))
+    await nextRound()
     signal?.throwIfAborted()
   }
   onProgress?.(done, total)

@@ -19,7 +19,7 @@ test('what the disk declines because of a path is a refusal that names it', asyn
     context(),
   )
   expect(refusalIn(answer)).toContain(
-    'path: \\"a\\" was given, but a path that this process may use is needed',
+    'path: \\"a\\" was given, but it must be a path that this process may use',
   )
 })
 
@@ -52,7 +52,7 @@ test('fields with a default are optional in the schema that a model sees', async
   })
   expect(await tool.run({ text: 'a' }, context())).toEqual({ ok: true, value: 'a' })
   expect(refusalIn(await tool.run({ text: 'a', times: 0 }, context()))).toContain('times: 0 was given')
-  expect(refusalIn(await tool.run({}, context()))).toContain('text: nothing was given')
+  expect(refusalIn(await tool.run({}, context()))).toContain('text is missing')
 })
 
 test('half of a surrogate pair is no text', () => {

@@ -1,9 +1,10 @@
 /** How tools are made: one way to read input, one shape for a refusal. */
 import { z } from 'zod'
 import type { Json } from '../model/json.ts'
-import { explain, refusalOfZod, type Refusal } from '../model/refusal.ts'
+import { readInput } from '../model/read-input.ts'
+import { explain, isRefusal, type Refusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer, ToolContext, TurnContext } from '../runtime/kernel/ports.ts'
-import { refusalOfFs } from './containment.ts'
+import { refusalOfFs, type Workplace } from './containment.ts'
 
 export const answered = (value: Json): ToolAnswer => ({ ok: true, value })
 
@@ -12,6 +13,8 @@ export const refused = (refusal: Refusal): ToolAnswer => ({
   ok: false,
   value: { error: { code: refusal.code, message: explain(refusal) } },
 })
+
+export const workplace = ({ session: { cwd }, hidden }: ToolContext): Workplace => ({ cwd, hidden })
 
 /** The bound is the kernel's own (PATH_MAX), so that a longer path is refused with words. */
 export const Path = z
@@ -50,10 +53,8 @@ export function parsedTool<Input extends z.ZodType>({
       input: schema(),
     }),
     async run(given, context) {
-      const parsed = input.safeParse(given)
-      return parsed.success
-        ? run(parsed.data, context)
-        : tool.refuse(refusalOfZod(parsed.error, given), given, context)
+      const read = readInput(input, given)
+      return isRefusal(read) ? tool.refuse(read, given, context) : run(read.data, context)
     },
   }
 }
@@ -94,8 +95,8 @@ export function once<T>(make: () => T): () => T {
 }
 
 /**
- * Leaves out what costs tokens and tells a model nothing: the dialect, and the bounds that only say "an
- * integer".
+ * Leaves out what costs tokens in every request and tells a model nothing: the dialect, the bounds that only
+ * say "an integer", and how long a list or a text may be, far above what anybody gives.
  */
 export function toJsonSchema(schema: z.ZodType): { [name: string]: Json } {
   const { $schema: _dialect, ...shape } = z.toJSONSchema(schema, {
@@ -103,6 +104,8 @@ export function toJsonSchema(schema: z.ZodType): { [name: string]: Json } {
     override: ({ jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      delete jsonSchema.maxItems
+      delete jsonSchema.maxLength
     },
   })
   return shape as { [name: string]: Json }

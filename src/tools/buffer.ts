@@ -1,6 +1,6 @@
 /**
  * `buffer`: the inbox of a session, its own or of one below it. Lists are for the user; one message is
- * accepted at a time.
+ * accepted at a time. `wait_for_mail` lists the same, as soon as something waits.
  */
 import { z } from 'zod'
 import type { MessageFacts } from '../model/facts.ts'
@@ -10,7 +10,9 @@ import { preview } from '../model/text.ts'
 import { boundaryFor, framePeer } from '../model/frame.ts'
 import { recordOfMessage } from '../runtime/mail/mail-record.ts'
 import { sessionTool } from './session-tools.ts'
-import { isRefusal } from '../model/refusal.ts'
+import { isRefusal, type Refusal } from '../model/refusal.ts'
+import type { ToolContext } from '../runtime/kernel/ports.ts'
+import { toWaitMs, WaitSeconds } from './wait-for-call.ts'
 
 const listedMax = 50
 const previewPoints = 200
@@ -40,33 +42,65 @@ export const buffer = sessionTool({
   name: 'buffer',
   description: 'Lists the messages that wait in your inbox, or accepts one of them.',
   input: Input,
-  async run({ accept = false, replies = null, session }, { acts, stepKey, session: own }) {
+  async run({ accept = false, replies = null, session }, { acts, stepKey, session: own, turn }) {
     const of = { session: session ?? null, replies }
-    if (accept === false) {
-      const page = await acts.readInbox({ ...of, limit: listedMax })
-      return isRefusal(page)
-        ? page
-        : {
-            messages: page.messages.map((one) => showMessage(one, true)),
-            total: page.total,
-            notices: page.notices.map(({ about, text }) =>
-              framePeer(page.boundary, { from: about, note: noticeNote }, text),
-            ),
-            instruction: page.total === 0 ? nothingWaits : listInstruction,
-          }
-    }
+    if (accept === false) return listInbox(acts, of)
     const message = await acts.acceptMail({ ...of, which: chooseMessage(accept) }, stepKey)
     if (message === null) return { message: null, accepted: false, instruction: nothingWaits }
     if (isRefusal(message)) return message
     return {
       message: showMessage(message, false),
       accepted: true,
-      instruction: acceptedInstruction(message, own.id),
+      instruction: acceptedInstruction(message, own.id, turn.id),
     }
   },
 })
 
-function acceptedInstruction({ id, to, turn }: MessageFacts, own: string): string {
+type Place = { session: string | null; replies: boolean | null }
+
+async function listInbox(acts: ToolContext['acts'], of: Place): Promise<{ [name: string]: Json } | Refusal> {
+  const page = await acts.readInbox({ ...of, limit: listedMax })
+  if (isRefusal(page)) return page
+  return {
+    messages: page.messages.map((one) => showMessage(one, true)),
+    total: page.total,
+    notices: page.notices.map(({ about, text }) =>
+      framePeer(page.boundary, { from: about, note: noticeNote }, text),
+    ),
+    instruction: page.total === 0 ? nothingWaits : instructFor(page.messages),
+  }
+}
+
+/** What a person has released, and what answers a question of one's own, is there to be worked on. */
+function instructFor(messages: readonly MessageFacts[]): string {
+  const ready = messages.filter(({ status }) => status === 'ready').map(({ id }) => id)
+  if (ready.length === 0) return listInstruction
+  const named = ready.slice(0, readyNamedMax).join(', ')
+  const rest = ready.length < messages.length ? ` As for the others: ${listInstruction}` : ''
+  return `Ready for you, as replies to you or released by the user: ${named}. Take each with accept.${rest}`
+}
+const readyNamedMax = 10
+
+export const waitForMail = sessionTool({
+  name: 'wait_for_mail',
+  description:
+    'Waits until a message is in your inbox, and lists what is there, as buffer does; at once where one waits.',
+  input: z.strictObject({ timeout_seconds: WaitSeconds }),
+  async run({ timeout_seconds: seconds }, { acts }) {
+    await acts.waitForMail(toWaitMs(seconds))
+    const list = await listInbox(acts, { session: null, replies: null })
+    if (isRefusal(list) || list['total'] !== 0) return list
+    return {
+      ...list,
+      instruction: 'No message has come. Call wait_for_mail again, or go on with other work.',
+    }
+  },
+})
+
+function acceptedInstruction({ id, to, turn }: MessageFacts, own: string, here: string): string {
+  // It has a turn of its own: an answer now would be a second one.
+  if (to === own && turn !== null && turn !== here)
+    return 'It comes to you as your next message, and you answer it there. Do not answer it now: end your turn.'
   if (to === own) return `It is yours now. To answer it, use send-message with reply ["${id}"].`
   return turn === null
     ? `You have taken it for ${to ?? 'its session'}, which is not run here.`

@@ -163,8 +163,9 @@ test('subagent runs its caller again in a fresh context, once deep, with the sam
   const value = JSON.parse((await w.run('a', 'go')).output)
   expect(Object.keys(value)).toEqual(keys)
   expect(value.summary).toMatch(
-    /^<(\d{3})>\n\[Called by: a\]\nTask: look\nContext: know this\nFiles:\n- a\.ts\n<\/\1> \/ 0 \/ /,
+    /^<(\d{3})>\n\[Called by: a\]\nTask: look\nContext: know this\nFiles:\n- a\.ts \(missing\)\n<\/\1>\n\n/,
   )
+  expect(value.summary).toMatch(/\n\nWhen you are done, [^\n]* \/ 0 \/ /)
   expect(value.summary).toContain('subagent allows 1')
 })
 
@@ -173,15 +174,7 @@ test.each([
     '{"summary":"done","artifacts":[{"kind":"path","value":"a.ts"}]}',
     { success: true, summary: 'done', artifacts: [{ kind: 'path', value: 'a.ts' }], error: null },
   ],
-  [
-    '{"summary":"done"',
-    {
-      success: false,
-      summary: '',
-      artifacts: [],
-      error: "output_invalid: the subagent's answer is malformed: it is not { summary, artifacts }",
-    },
-  ],
+  ['{"summary":"done"', { success: true, summary: '{"summary":"done"', artifacts: [], error: null }],
   [
     '{"summary":"x","artifacts":[{"kind":"virus","value":"y"}]}',
     {

@@ -36,7 +36,7 @@ export function configured(tool: Tool, { enable, defaults, locked }: ToolSetting
     const set = Object.keys(fixed).find((name) => Object.hasOwn(input, name))
     return set === undefined
       ? { input: { ...byDefault, ...input, ...fixed } }
-      : badInput(set, input[set], 'nothing, because the configuration fixes it,')
+      : badInput(set, input[set], 'nothing, because the configuration fixes it')
   }
   return {
     ...on,

@@ -4,13 +4,14 @@ import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { explain, isRefusal } from '../model/refusal.ts'
-import { inTurn, replaceFile, resolveInside, withFile, type Inside } from './containment.ts'
+import { resolveInside, withFile, type Inside } from './containment.ts'
+import { inTurn, replaceFile } from './replace-file.ts'
 import { makeWorkspace } from './workspace-contract.ts'
 
 const live = new AbortController().signal
 
 async function inside(cwd: string, path: string): Promise<Inside> {
-  const found = await resolveInside(cwd, path, 'path')
+  const found = await resolveInside({ cwd }, path, 'path')
   if (isRefusal(found)) throw new Error(explain(found))
   return found
 }
@@ -84,7 +85,7 @@ test('C1: no path made of names, links, dots and slashes leads out', async () =>
   let taken = 0
   await fc.assert(
     fc.asyncProperty(paths, async (path) => {
-      const found = await resolveInside(cwd, path, 'path')
+      const found = await resolveInside({ cwd }, path, 'path')
       const refused = isRefusal(found)
       if (!refused) taken += 1
       expect(
@@ -104,6 +105,8 @@ test('C1: plain names without links always stay inside, whatever characters they
   await fc.assert(
     fc.asyncProperty(fc.array(name, { minLength: 1, maxLength: 4 }), async (parts) => {
       expect(await inside(cwd, parts.join('/'))).toEqual({
+        root: cwd,
+        hidden: [],
         path: join(cwd, ...parts),
         shown: join(...parts),
         exists: false,
@@ -115,7 +118,7 @@ test('C1: plain names without links always stay inside, whatever characters they
 
 test('a refusal names the field, what was given and what is accepted', async () => {
   const { cwd } = await makeWorkspace()
-  const refusal = await resolveInside(cwd, '../x', 'context.workspace_files')
+  const refusal = await resolveInside({ cwd }, '../x', 'context.workspace_files')
   expect(refusal).toEqual({
     code: 'bad_input',
     field: 'context.workspace_files',
@@ -134,18 +137,18 @@ test('nothing can be learnt about the disk outside: every path out has the same 
     `${outside}/${'x'.repeat(300)}`,
   ]
   for (const path of paths)
-    expect(await resolveInside(cwd, path, 'path')).toMatchObject({
+    expect(await resolveInside({ cwd }, path, 'path')).toMatchObject({
       expected: expect.stringContaining('inside the working directory'),
     })
 })
 
 test('the directory itself, names that only start with dots, and ways out and back in are inside', async () => {
   const { cwd } = await makeWorkspace()
-  expect(await inside(cwd, '.')).toEqual({ path: cwd, shown: '.', exists: true })
+  expect(await inside(cwd, '.')).toEqual({ root: cwd, hidden: [], path: cwd, shown: '.', exists: true })
   expect((await inside(cwd, cwd)).shown).toBe('.')
   expect((await inside(cwd, '..a/...')).shown).toBe('..a/...')
   expect((await inside(cwd, '../work/a')).shown).toBe('a')
-  expect(isRefusal(await resolveInside(cwd, `${cwd}-outside`, 'path'))).toBe(true)
+  expect(isRefusal(await resolveInside({ cwd }, `${cwd}-outside`, 'path'))).toBe(true)
 })
 
 test('a dangling link is followed to where a write would land', async () => {
@@ -153,6 +156,8 @@ test('a dangling link is followed to where a write would land', async () => {
   await mkdir(join(cwd, 'sub'))
   await symlink('sub/new.txt', join(cwd, 'link'))
   expect(await inside(cwd, 'link')).toEqual({
+    root: cwd,
+    hidden: [],
     path: join(cwd, 'sub/new.txt'),
     shown: 'sub/new.txt',
     exists: false,

@@ -2,41 +2,46 @@
  * Files stay inside the session's directory, symbolic links resolved.
  *
  * C1. A path is checked where it really leads: links are followed, also for a file that does not exist yet.
- * C2. The checked path is the one that is used. It has no links left, and its last part is opened without
- * following one, so a link planted after the check is not followed.
- * C3. A file is replaced whole or not at all.
+ * C2. What is used is what was checked. A file or directory is opened first, and the open handle must be
+ * inside (`handles.ts`). So whatever is swapped for a link after the check leads nowhere.
+ * C3. A file is replaced whole or not at all (`replace-file.ts`).
+ * C4. A hard link to a file of another user is not read.
+ * C5. What the kernel makes up (/proc, /sys, /dev) is no directory to work in: files there show the server.
+ * C6. Tieline's own directories are nobody's, also where they are inside: the log, keys, what the user agreed to.
  *
  * Looking at names is done at once, without the thread pool: a handful of system calls of a few microseconds
  * each, where every hop to the pool costs more than all of them.
  *
- * This binds agents that have these tools but no `shell`: a shell is not confined to a directory, and only a
- * shell can plant links.
+ * This binds agents that have these tools but no `shell`: a shell without a sandbox is not confined to a
+ * directory.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readlinkSync,
-  realpathSync,
-  type BigIntStats,
-} from 'node:fs'
-import { lstat, mkdir, open, realpath, rename, rm } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { closeSync, fstatSync, readlinkSync, realpathSync, type BigIntStats } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { textAt } from '../model/json.ts'
 import { badInput, type Refusal } from '../model/refusal.ts'
-import { systemClock } from '../runtime/kernel/system-clock.ts'
-import { systemIds } from '../runtime/kernel/system-ids.ts'
+import { notOfSystem } from '../runtime/kernel/is-directory.ts'
+import { isOfSystem } from '../runtime/kernel/is-of-system.ts'
+import { belongs, handlesAt, isForeignLink, openInside, within, type Bounds } from './handles.ts'
 
-/** A place inside the directory: `path` is absolute and free of links, `shown` is relative. */
-export type Inside = { path: string; shown: string; exists: boolean }
+/** A place inside the bounds: `path` is absolute and free of links, `shown` is relative. */
+export type Inside = Bounds & { path: string; shown: string; exists: boolean }
+
+/** Where a tool works. `hidden` are real paths. */
+export type Workplace = { cwd: string; hidden?: readonly string[] | undefined }
+
+const notOurs = "a path outside /proc, /sys, /dev and Tieline's own directories"
 
 /** As many links in a row as Linux follows. */
 const linksMax = 40
 
-export async function resolveInside(cwd: string, given: string, field: string): Promise<Inside | Refusal> {
-  const root = findRoot(cwd)
+export async function resolveInside(
+  { cwd, hidden = [] }: Workplace,
+  given: string,
+  field: string,
+): Promise<Inside | Refusal> {
+  const bounds = { root: findRoot(cwd), hidden }
+  const { root } = bounds
+  if (isOfSystem(root)) return badInput('cwd', cwd, notOfSystem) // C5
   if (given.includes('\0')) return badInput(field, given, 'a path without NUL characters')
   const expected = `a path inside the working directory ${cwd}, symbolic links resolved,`
   const outside = badInput(field, given, expected)
@@ -46,7 +51,8 @@ export async function resolveInside(cwd: string, given: string, field: string): 
   try {
     const { real, exists } = follow(absolute, linksMax)
     if (!within(root, real)) return outside // C1
-    return { path: real, shown: relative(root, real) || '.', exists }
+    if (!belongs(bounds, real)) return badInput(field, given, notOurs) // C5, C6
+    return { ...bounds, path: real, shown: relative(root, real) || '.', exists }
   } catch (error) {
     const refusal = refusalOfFs(error, field, given)
     if (refusal === null) throw error
@@ -60,11 +66,6 @@ function findRoot(cwd: string): string {
   } catch (cause) {
     throw new Error(`the session's directory ${cwd} cannot be used`, { cause })
   }
-}
-
-function within(root: string, path: string): boolean {
-  const way = relative(root, path)
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 /**
@@ -103,116 +104,23 @@ export async function withFile<T extends object>(
   inside: Inside,
   given: string,
   work: (file: number, stat: BigIntStats) => Promise<T>,
+  at = handlesAt,
 ): Promise<T | Refusal> {
-  const file = openSync(inside.path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) // C2
+  const file = openInside(inside, inside.path, 0, at) // C2
+  if (file === null) return moved(given)
   try {
     const stat = fstatSync(file, { bigint: true })
     if (stat.isDirectory()) return badInput('path', given, 'a file, not a directory,')
     if (!stat.isFile()) return badInput('path', given, 'a regular file, not a device, pipe or socket,')
-    if (!isAt(inside.path, stat)) return moved(given)
+    if (isForeignLink(stat)) return badInput('path', given, 'no hard link to a file of another user') // C4
     return await work(file, stat)
   } finally {
     closeSync(file)
   }
 }
 
-/**
- * Whether `path` still has no links and names this very file: a directory on the way may have been swapped
- * for a link between check and open.
- */
-function isAt(path: string, stat: BigIntStats): boolean {
-  const now = lstatSync(path, { bigint: true })
-  return now.ino === stat.ino && now.dev === stat.dev && realpathSync.native(path) === path // C2
-}
-
-const moved = (given: string): Refusal =>
+export const moved = (given: string): Refusal =>
   badInput('path', given, 'a path that nobody changes at the same time')
-
-/**
- * Names that nobody else on this disk makes up. They live for one write and are in no log, so nothing needs
- * to repeat them.
- */
-const temporaries = systemIds(() => systemClock.now())
-
-/** What a file was when it was read, to see whether it still is. */
-export type Version = Pick<BigIntStats, 'ino' | 'size' | 'mtimeNs'>
-
-/**
- * Writes the whole file beside its place and renames it there. With `version`, only if the file is still that
- * one.
- */
-export async function replaceFile(
-  inside: Inside,
-  given: string,
-  content: string,
-  signal: AbortSignal,
-  version?: Version,
-): Promise<{ bytes: number; created: boolean } | Refusal> {
-  const old = await regularAt(inside.path)
-  if (old === 'other') return badInput('path', given, 'a file, not a directory, device or pipe,')
-  const parent = dirname(inside.path)
-  await mkdir(parent, { recursive: true })
-  if ((await realpath(parent)) !== parent) return moved(given) // C2
-  const temporary = join(parent, `.tieline-${temporaries.next()}.tmp`)
-  try {
-    const bytes = await writeNew(temporary, content, old)
-    signal.throwIfAborted()
-    if (version !== undefined && !sameVersion(version, await regularAt(inside.path))) return moved(given)
-    await rename(temporary, inside.path) // C3
-    return { bytes, created: old === null }
-  } finally {
-    // After the rename there is nothing under this name; before it, an unfinished file that must not stay.
-    await rm(temporary, { force: true })
-  }
-}
-
-async function writeNew(path: string, content: string, like: BigIntStats | null): Promise<number> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  const handle = await open(path, flags, 0o666)
-  try {
-    if (like !== null) await handle.chmod(Number(like.mode & 0o7777n))
-    const data = Buffer.from(content, 'utf8')
-    await handle.writeFile(data)
-    // Without this a crash may leave an empty file under the final name.
-    await handle.sync()
-    return data.length
-  } finally {
-    await handle.close()
-  }
-}
-
-async function regularAt(path: string): Promise<BigIntStats | 'other' | null> {
-  try {
-    const stat = await lstat(path, { bigint: true })
-    return stat.isFile() ? stat : 'other'
-  } catch (error) {
-    if (readErrno(error) === 'ENOENT') return null
-    throw error
-  }
-}
-
-const sameVersion = (version: Version, now: BigIntStats | 'other' | null): boolean =>
-  now !== null &&
-  now !== 'other' &&
-  now.ino === version.ino &&
-  now.size === version.size &&
-  now.mtimeNs === version.mtimeNs
-
-const lastAt = new Map<string, Promise<void>>()
-
-/**
- * Runs work on one file after earlier work on it: models edit the same file several times in one step, and
- * each edit must see the one before.
- */
-export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const result = (lastAt.get(path) ?? Promise.resolve()).then(work)
-  const forget = (): void => {
-    if (lastAt.get(path) === settled) lastAt.delete(path)
-  }
-  const settled: Promise<void> = result.then(forget, forget)
-  lastAt.set(path, settled)
-  return result
-}
 
 export const readErrno = (error: unknown): string => (error instanceof Error ? textAt(error, 'code') : '')
 

@@ -100,5 +100,5 @@ test('an empty directory is described, and one that is gone is a fault', async (
     `Working directory: ${workspace.cwd}\n\nWorkspace structure:\n  (empty)`,
   )
   await rm(workspace.cwd, { recursive: true })
-  await expect(describeWorkspace(workspace.cwd, undefined)).rejects.toThrow('cannot be read')
+  await expect(describeWorkspace(workspace.cwd, undefined)).rejects.toThrow('cannot be used')
 })

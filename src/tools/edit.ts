@@ -5,8 +5,9 @@ import { z } from 'zod'
 import type { Json } from '../model/json.ts'
 import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
-import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
-import { type Inside, type Version, inTurn, replaceFile, resolveInside, withFile } from './containment.ts'
+import { answered, Path, refused, Text, workspaceTool, workplace } from './answer.ts'
+import { resolveInside, withFile, type Inside } from './containment.ts'
+import { inTurn, replaceFile, type Version } from './replace-file.ts'
 import { splitGently } from './split-text.ts'
 
 const bytesMax = 4_194_304
@@ -29,7 +30,7 @@ export const edit = workspaceTool({
   input: Input,
   async run(input, context) {
     if (input.old === input.new) return refused(badInput('new', input.new, 'a text that differs from old'))
-    const inside = await resolveInside(context.session.cwd, input.path, 'path')
+    const inside = await resolveInside(workplace(context), input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const edited = await inTurn(inside.path, () => replaceIn(inside, input, context.signal))
     return isRefusal(edited) ? refused(edited) : answered(edited.value)

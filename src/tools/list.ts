@@ -1,10 +1,12 @@
 /** `list`: names of what is in a directory. */
+import { closeSync } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { badInput, isRefusal } from '../model/refusal.ts'
-import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { readErrno, resolveInside } from './containment.ts'
+import { answered, Path, refused, workspaceTool, workplace } from './answer.ts'
+import { readErrno, resolveInside, type Inside } from './containment.ts'
+import { openFolder, pathTo, type Bounds } from './handles.ts'
 
 const entriesMax = 500
 /** Names read of one directory: they are sorted before the first ones are taken. */
@@ -28,9 +30,9 @@ export const list = workspaceTool({
     `At most ${entriesMax} entries; ${[...notDescended].join(' and ')} are shown but not descended into.`,
   input: Input,
   async run(input, context) {
-    const inside = await resolveInside(context.session.cwd, input.path, 'path')
+    const inside = await resolveInside(workplace(context), input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const found = await listEntries(inside.path, Math.min(input.depth, depthMax), context.signal)
+    const found = await listEntries(inside, Math.min(input.depth, depthMax), context.signal)
     if (found === null) return refused(badInput('path', input.path, 'a directory that exists'))
     const { entries, truncated } = found
     const note = truncated ? 'There is more: list a directory below, or use less depth.' : ''
@@ -40,15 +42,16 @@ export const list = workspaceTool({
 
 /** Level by level, so that where the bound cuts, the upper levels are whole. */
 async function listEntries(
-  top: string,
+  inside: Inside,
   depth: number,
   signal: AbortSignal,
 ): Promise<{ entries: string[]; truncated: boolean } | null> {
+  const top = inside.path
   const entries: string[] = []
   const levels: Level[] = [{ path: top, prefix: '', depth }]
   let truncated = false
   for (let level = levels.shift(); level !== undefined && !truncated; level = levels.shift()) {
-    const found = await readNames(level.path, signal)
+    const found = await readNames(inside, level.path, signal)
     if (found === null && level.path === top) return null
     // A directory below that vanished or cannot be read is listed by its name alone.
     if (found === null) continue
@@ -66,12 +69,16 @@ async function listEntries(
 }
 
 async function readNames(
+  bounds: Bounds,
   path: string,
   signal: AbortSignal,
 ): Promise<{ names: Name[]; truncated: boolean } | null> {
+  let folder: number | null = null
   try {
+    folder = openFolder(bounds, path)
+    if (folder === null) return null
     const names: Name[] = []
-    for await (const entry of await opendir(path)) {
+    for await (const entry of await opendir(pathTo(folder, path))) {
       signal.throwIfAborted()
       if (names.length === namesMax) return { names: sorted(names), truncated: true }
       names.push({ name: entry.name, isDirectory: entry.isDirectory(), isLink: entry.isSymbolicLink() })
@@ -81,6 +88,8 @@ async function readNames(
     // These say that it is no directory that can be read; the caller knows what that means.
     if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(readErrno(error))) return null
     throw error
+  } finally {
+    if (folder !== null) closeSync(folder)
   }
 }
 

@@ -12,10 +12,10 @@ export const readOutput = parsedTool({
   name,
   effect: 'read',
   calling: true,
-  description: 'Reads the output of one of your calls from an offset on, when it was too long to be shown.',
+  description: 'Reads more of a result that was too long to be shown.',
   input: z.strictObject({
-    call_id: z.string().min(1, 'the call_id that the call returned'),
-    offset: z.number().int().min(0).default(0),
+    call_id: z.string().min(1, 'the call_id that the call returned').describe('its id, or "last"'),
+    offset: z.number().int().min(0).default(0).describe('in characters'),
     limit: z
       .number()
       .int()

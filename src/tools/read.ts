@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import { badInput, type Refusal, isRefusal } from '../model/refusal.ts'
 import { byteLength, cutBytes } from '../model/text.ts'
-import { answered, Path, refused, workspaceTool } from './answer.ts'
+import { answered, Path, refused, workspaceTool, workplace } from './answer.ts'
 import { resolveInside, withFile } from './containment.ts'
 
 const shownBytesMax = 51_200
@@ -30,7 +30,7 @@ export const read = workspaceTool({
     'next_offset says where to go on.',
   input: Input,
   async run(input, context) {
-    const inside = await resolveInside(context.session.cwd, input.path, 'path')
+    const inside = await resolveInside(workplace(context), input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const answer = await withFile(inside, input.path, async (file, stat) => {
       const window = await readWindow(file, Number(stat.size), input.offset, input.limit, context.signal)

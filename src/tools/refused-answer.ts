@@ -1,7 +1,9 @@
 /** What each tool of ours answers when it is refused: the keys that it always has, with nothing in them. */
 import type { z } from 'zod'
+import { Outcome } from '../model/event.ts'
 import { isRecord, textAt, type Json } from '../model/json.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
+import { emptyCallAnswer } from '../runtime/calls/sub-agent.ts'
 import type { ToolAnswer } from '../runtime/kernel/ports.ts'
 import type { toolAnswers, ToolName } from '../wire/tools.ts'
 import { refused } from './answer.ts'
@@ -17,19 +19,8 @@ const session = {
   depth: 0,
 }
 
-export const emptyAnswers = {
-  sub_agent: {
-    agent_name: '',
-    success: false,
-    output: '',
-    tool_calls: [],
-    tokens_used: 0,
-    duration_seconds: 0,
-    errors: [],
-    call_id: '',
-    outcome: 'refused',
-    truncated: false,
-  },
+const emptyAnswers = {
+  sub_agent: emptyCallAnswer,
   subagent: {
     success: false,
     summary: '',
@@ -58,9 +49,19 @@ export const emptyAnswers = {
   get_session_state: session,
   wait_for_session: session,
   create_agent_session: { sessionId: '', cwd: '', agent: '', messageId: null },
-  'list-session': { sessions: [] },
-  'send-message': { id: '', session: null, status: null, draft: false, buffered: false },
+  list_agents: { agents: [] },
+  'list-session': { you: '', sessions: [] },
+  'send-message': {
+    id: '',
+    session: null,
+    status: null,
+    draft: false,
+    buffered: false,
+    message: null,
+    note: null,
+  },
   buffer: { messages: [], total: 0, notices: [], instruction: '' },
+  wait_for_mail: { messages: [], total: 0, notices: [], instruction: '' },
 } satisfies { [Name in ToolName]: z.input<(typeof toolAnswers)[Name]> }
 
 const nothingAccepted = { message: null, accepted: false, instruction: '' }
@@ -69,14 +70,42 @@ const nothingAccepted = { message: null, accepted: false, instruction: '' }
 const echoed = ['agent_name', 'agent_id', 'call_id', 'sessionId', 'id']
 
 export function refuseTool(name: string, input: unknown, refusal: Refusal): ToolAnswer {
-  if (!Object.hasOwn(emptyAnswers, name)) return refused(refusal)
+  return isOurTool(name) ? explainNothing(name, input, refusal.code, explain(refusal)) : refused(refusal)
+}
+
+/**
+ * What a client is told when its own turn was stopped before the tool had answered: in the tool's shape like
+ * everything else, because clients check it.
+ */
+export function completeAnswer(name: string, input: unknown, answer: ToolAnswer): ToolAnswer {
+  const error = isRecord(answer.value) ? answer.value['error'] : null
+  if (answer.ok || !isOurTool(name) || !isRecord(error)) return answer
+  const isWhole = Object.keys(emptyAnswers[name]).every(
+    (key) => isRecord(answer.value) && key in answer.value,
+  )
+  const accepts = name === 'buffer' && isRecord(answer.value) && 'accepted' in answer.value
+  return isWhole || accepts
+    ? answer
+    : explainNothing(name, input, textAt(error, 'code'), textAt(error, 'message'))
+}
+
+const isOurTool = (name: string): name is ToolName => Object.hasOwn(emptyAnswers, name)
+
+function explainNothing(name: ToolName, input: unknown, code: string, message: string): ToolAnswer {
   const accepts = name === 'buffer' && isRecord(input) && (input['accept'] ?? false) !== false
-  const empty: { [name: string]: Json } = accepts ? nothingAccepted : emptyAnswers[name as ToolName]
-  const message = explain(refusal)
+  const empty: { [name: string]: Json } = accepts ? nothingAccepted : emptyAnswers[name]
   const given = echoed.filter((field) => field in empty).map((field) => [field, textAt(input, field)])
-  const why =
-    'errors' in empty
-      ? { errors: [message] }
-      : { error: 'error' in empty ? message : { code: refusal.code, message } }
-  return { ok: false, value: { ...empty, ...Object.fromEntries(given), ...why } }
+  const outcome = Outcome.safeParse(code)
+  return {
+    ok: false,
+    value: {
+      ...empty,
+      ...Object.fromEntries(given),
+      ...('errors' in empty
+        ? { errors: [message] }
+        : { error: 'error' in empty ? message : { code, message } }),
+      ...('outcome' in empty && outcome.success && { outcome: outcome.data }),
+      ...('timed_out' in empty && { timed_out: code === 'timed_out' }),
+    },
+  }
 }

@@ -3,14 +3,15 @@
  * A pattern can take a regular-expression engine for ever; a thread can be ended from outside, the server's
  * own cannot.
  */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { basename, join, matchesGlob } from 'node:path'
 import { faultMessage } from '../model/contained.ts'
 import { preview } from '../model/text.ts'
 import { serveOrders } from '../runtime/kernel/worker-orders.ts'
+import { isForeignLink, openFolder, openInside, pathTo, type Bounds } from './handles.ts'
 
-export type SearchOrder = {
-  /** Real paths: the session's directory, and where to start below it. */
+export type SearchOrder = Bounds & {
+  /** A real path, where to start. */
   start: string
   shownStart: string
   pattern: string
@@ -44,38 +45,49 @@ type Walk = { files: number; tooLarge: number; cut: number; left: number }
  * Depth first and sorted, so that the same tree gives the same answer. Gives links too; they are not followed
  * when opened, since they may lead out.
  */
-function* filesBelow(path: string, shown: string): Generator<{ path: string; shown: string }> {
-  for (const entry of readEntries(path)) {
+function* filesBelow(
+  bounds: Bounds,
+  path: string,
+  shown: string,
+): Generator<{ path: string; shown: string }> {
+  for (const entry of readEntries(bounds, path)) {
     const next = {
       path: join(path, entry.name),
       shown: shown === '.' ? entry.name : `${shown}/${entry.name}`,
     }
-    if (entry.isDirectory() && !skipped.has(entry.name)) yield* filesBelow(next.path, next.shown)
+    if (entry.isDirectory() && !skipped.has(entry.name)) yield* filesBelow(bounds, next.path, next.shown)
     else yield next
   }
 }
 
-function readEntries(path: string): Dirent[] {
+function readEntries(bounds: Bounds, path: string): Dirent[] {
+  let folder: number | null = null
   try {
-    return readdirSync(path, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
+    folder = openFolder(bounds, path)
+    if (folder === null) return []
+    const entries = readdirSync(pathTo(folder, path), { withFileTypes: true })
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
     // A directory that vanished or may not be read has nothing to find; the others still do.
     return []
+  } finally {
+    if (folder !== null) closeSync(folder)
   }
 }
 
 /** The text of a file; null if it is not text that can be searched. */
-function readText(path: string, walk: Walk): string | null {
-  let file: number
+function readText(bounds: Bounds, path: string, walk: Walk): string | null {
+  let file: number | null
   try {
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    file = openInside(bounds, path)
   } catch {
     // Vanished, swapped for a link, or not readable: nothing to find here.
     return null
   }
+  if (file === null) return null
   try {
-    const stat = fstatSync(file)
-    if (!stat.isFile()) return null
+    const stat = fstatSync(file, { bigint: true })
+    if (!stat.isFile() || isForeignLink(stat)) return null
     if (stat.size > fileBytesMax) {
       walk.tooLarge += 1
       return null
@@ -143,7 +155,7 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
     full = walk.left === 0 || walk.files === filesMax
     if (full) break
     if (!wanted(file.shown)) continue
-    const text = readText(file.path, walk)
+    const text = readText(order, file.path, walk)
     if (text === null) continue
     walk.files += 1
     const matches = matchesIn(text, file.shown, pattern, walk)
@@ -160,9 +172,9 @@ function search(order: SearchOrder, tell: (matches: Match[]) => void): SearchEnd
 
 /** The start may be a file: then it is the only one. */
 function* filesAt(order: SearchOrder): Generator<{ path: string; shown: string }> {
-  const found = readEntries(order.start)
+  const found = readEntries(order, order.start)
   if (found.length === 0) yield { path: order.start, shown: order.shownStart }
-  else yield* filesBelow(order.start, order.shownStart)
+  else yield* filesBelow(order, order.start, order.shownStart)
 }
 
 serveOrders<SearchOrder, Match[], SearchEnd>(search)

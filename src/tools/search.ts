@@ -1,12 +1,13 @@
 /** `search`: lines that match a regular expression. */
-import { stat } from 'node:fs/promises'
+import { closeSync, fstatSync } from 'node:fs'
 import { z } from 'zod'
 import { badInput, isRefusal } from '../model/refusal.ts'
 import { ownFile } from '../own-files.ts'
 import type { ToolAnswer } from '../runtime/kernel/ports.ts'
 import { workerPool } from '../runtime/kernel/worker-pool.ts'
-import { answered, Path, refused, workspaceTool } from './answer.ts'
-import { resolveInside } from './containment.ts'
+import { answered, Path, refused, workspaceTool, workplace } from './answer.ts'
+import { moved, resolveInside } from './containment.ts'
+import { openInside } from './handles.ts'
 import type { Match, SearchEnd, SearchOrder } from './search-worker.ts'
 
 const matchesDefault = 100
@@ -38,12 +39,17 @@ export const search = workspaceTool({
     'Leaves out .git, node_modules, binary files and files over 1 MiB.',
   input: Input,
   async run(input, context) {
-    const inside = await resolveInside(context.session.cwd, input.path, 'path')
+    const inside = await resolveInside(workplace(context), input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
-    const start = await stat(inside.path)
-    if (!start.isFile() && !start.isDirectory())
+    const start = openInside(inside, inside.path)
+    if (start === null) return refused(moved(input.path))
+    const kind = fstatSync(start)
+    closeSync(start)
+    if (!kind.isFile() && !kind.isDirectory())
       return refused(badInput('path', input.path, 'a file or a directory'))
     const order = {
+      root: inside.root,
+      hidden: inside.hidden,
       start: inside.path,
       shownStart: inside.shown,
       pattern: input.pattern,

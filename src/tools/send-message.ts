@@ -1,8 +1,11 @@
 /** `send-message`: writes to another session, to a new one or to a fork of oneself; keeps drafts; replies. */
 import { z } from 'zod'
+import { isRecord, type Json } from '../model/json.ts'
 import { messageIdPattern } from '../model/mail.ts'
+import type { ToolSpec } from '../wire/tools.ts'
 import type { Tool, TurnContext } from '../runtime/kernel/ports.ts'
 import { toJsonSchema, once } from './answer.ts'
+import { nameSelf } from './calling.ts'
 import { sessionTool } from './session-tools.ts'
 
 const message = z
@@ -12,10 +15,10 @@ const message = z
 const id = z.string().regex(messageIdPattern, 'letters, digits, "_" and "-", at most 128')
 const reply = z
   .union([z.array(id).max(1, 'one id of a message, or none'), id])
-  .describe('the id of a message that you accepted; the answer goes to its sender, at once')
+  .describe('the id of a message that you were given or accepted; the answer goes to its sender, at once')
 
 const Input = z.strictObject({
-  message,
+  message: message.optional().describe('the text; left out, the draft with this id is sent as it is'),
   session: z
     .string()
     .min(1, '"new", "fork" or a session')
@@ -43,15 +46,15 @@ const replySchema = once(() => toJsonSchema(z.strictObject({ message, reply, id:
 
 const base = sessionTool({
   name: 'send-message',
-  description: ({ session }) =>
+  description: (turn) =>
     'Writes a message to a session and does not wait. To a new session or a fork it is delivered at once; ' +
     'to one that is there it waits in its inbox until it is accepted; a reply is delivered at once. ' +
-    `Your own session is ${session.id}.`,
+    nameSelf(turn),
   input: Input,
   async run({ reply: to, ...asked }, { acts, stepKey }) {
     const given = Object.fromEntries(
       Object.entries(asked).filter(([, value]) => value !== undefined),
-    ) as typeof asked & { message: string }
+    ) as typeof asked
     return acts.sendMail(
       { ...given, ...(to === undefined ? {} : { reply: typeof to === 'string' ? [to] : to }) } as Parameters<
         typeof acts.sendMail
@@ -60,6 +63,12 @@ const base = sessionTool({
     )
   },
 })
+
+/** Nothing is required any more; the keyword stays, because clients of 0.1.0 know it. */
+const withRequired = (spec: ToolSpec): ToolSpec =>
+  isRecord(spec.input)
+    ? { ...spec, input: { required: [], ...(spec.input as { [name: string]: Json }) } }
+    : spec
 
 /** Whether anything but a reply could be allowed; the rules decide again when it is sent. */
 const maySend = ({ turn, agent }: TurnContext): boolean =>
@@ -70,7 +79,7 @@ export const sendMessage: Tool = {
   ...base,
   describe: (turn) =>
     maySend(turn)
-      ? base.describe(turn)
+      ? withRequired(base.describe(turn))
       : {
           name: base.name,
           description: 'Replies to a message that you accepted. You may not write to anybody else.',

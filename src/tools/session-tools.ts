@@ -7,9 +7,9 @@ import type { Tool, ToolContext } from '../runtime/kernel/ports.ts'
 import type { SessionState } from '../wire/sessions.ts'
 import type { ToolName } from '../wire/tools.ts'
 import { answered, parsedTool, Task, type ToolDefinition } from './answer.ts'
-import { whoMayBeCalled } from './calling.ts'
+import { nameSelf, whoMayBeCalled } from './calling.ts'
 import { refuseTool } from './refused-answer.ts'
-import { toWaitMs, WaitSeconds } from './wait-for-call.ts'
+import { describeRing, toWaitMs, WaitSeconds } from './wait-for-call.ts'
 
 type Fields = { [name: string]: Json }
 type SessionDefinition<Input extends z.ZodType> = Pick<
@@ -38,9 +38,9 @@ const sessionId = z.string().min(1, 'the id of a session ("ses_…")').describe(
 
 const listSession = sessionTool({
   name: 'list-session',
-  description: ({ session }) =>
+  description: (turn) =>
     'Lists sessions, newest first, with how many messages wait in the inbox of each. ' +
-    `Your own session is ${session.id}.`,
+    (turn.atDoor === true ? 'Your own is you.' : nameSelf(turn)),
   input: z.strictObject({
     dir: z
       .string()
@@ -55,6 +55,7 @@ const listSession = sessionTool({
       .describe('true: only those that run or have work queued; false: only those that rest'),
   }),
   run: async ({ dir, active = null }, { acts, session }) => ({
+    you: session.id,
     sessions: await acts.listSessions({
       dir: dir === null ? null : resolve(session.cwd, dir ?? '.'),
       active,
@@ -65,10 +66,10 @@ const listSession = sessionTool({
 const sendAgentMessage = sessionTool({
   name: 'send_agent_message',
   calling: true,
-  description: ({ session }) =>
+  description: (turn) =>
     'Writes to another session and does not wait; it is answered, if at all, by a message to you. ' +
-    `Your own session is ${session.id}: say so if you want an answer.`,
-  input: z.strictObject({ sessionId, message: Task }),
+    `${nameSelf(turn)} Say so if you want an answer.`,
+  input: z.strictObject({ sessionId, message: Task.describe('what you write') }),
   run: ({ sessionId: to, message }, { acts, stepKey }) => acts.send(to, message, stepKey),
 })
 
@@ -101,7 +102,7 @@ const createAgentSession = sessionTool({
     whoMayBeCalled(turn),
   input: z.strictObject({
     cwd: z.string().min(1, 'a directory that exists').describe('the directory it works in'),
-    initialMessage: Task.optional(),
+    initialMessage: Task.optional().describe('what it should begin with'),
     agent: z.string().min(1).optional().describe('which agent; your own definition by default'),
     model: z.string().min(1).optional().describe('provider/model instead of its own'),
   }),
@@ -118,8 +119,10 @@ const waitForSession = sessionTool({
   async run({ sessionId: id, timeout_seconds: seconds }, context) {
     const state = showState(await context.acts.waitForSession(id, toWaitMs(seconds)), context)
     if (isRefusal(state)) return state
-    const next = state.isActive ? `Still at work. Call wait_for_session with sessionId "${id}" again.` : null
-    return { ...state, next }
+    const { ring, ...shownState } = state
+    const again = `Still at work. Call wait_for_session with sessionId "${id}" again.`
+    const next = ring !== undefined ? describeRing(ring) : state.isActive ? again : null
+    return { ...shownState, next }
   },
 })
 

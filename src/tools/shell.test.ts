@@ -83,7 +83,7 @@ test('S3: shell passes on none of the environment but what a shell needs', async
     .split('\n')
     .map((line) => line.split('=')[0])
     .filter((name) => name !== '')
-  // PWD, SHLVL, OLDPWD and _ are made by the shell itself.
+  // PWD, SHLVL, OLDPWD and _ are made by the shell itself; by the mark its processes are found again.
   const allowed = [
     'PATH',
     'HOME',
@@ -97,6 +97,7 @@ test('S3: shell passes on none of the environment but what a shell needs', async
     'OLDPWD',
     'SHLVL',
     '_',
+    'TIELINE_COMMAND',
   ]
   expect(names.filter((name) => !allowed.includes(name ?? ''))).toEqual([])
 })
@@ -231,7 +232,7 @@ test('shell refuses bad input, and throws a fault when the directory is gone', a
   const tries: [Record<string, string | number>, string][] = [
     [{ command: '' }, 'not empty'],
     [{ command: 'a\0b' }, 'NUL'],
-    [{}, 'command: nothing'],
+    [{}, 'command is missing'],
     [{ command: 'true', timeout_seconds: 0 }, 'timeout_seconds: 0'],
     [{ command: 'true', cwd: '/' }, 'cwd'],
     [{ command: `: ${'x'.repeat(100_000)}` }, 'too_large'],

@@ -6,18 +6,21 @@
  * S2. The answer waits neither for processes that hold the pipes, nor for those that ignore a signal.
  * S3. The command sees none of the server's environment but what a shell needs: no keys.
  *
- * A process that makes its own group (setsid) leaves S1, and the server's files are readable to the command:
- * it runs as the same user.
+ * In a sandbox all of it is certain. Without one a process that leaves its group and drops its environment gets
+ * away, and the server's files are readable to the command: it runs as the same user.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { listen } from '../model/contained.ts'
+import { isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
+import type { Launch } from '../runtime/kernel/launch-port.ts'
 import { systemClock } from '../runtime/kernel/system-clock.ts'
 import { refused, Text, workspaceTool } from './answer.ts'
 import { readErrno } from './containment.ts'
+import { endStrays, watchCommand } from './strays.ts'
 
 const timeoutSecondsDefault = 120
 const timeoutSecondsMax = 600
@@ -56,7 +59,15 @@ export const shell = workspaceTool({
     if (bytes > commandBytesMax)
       return refused({ code: 'too_large', field: 'command', bytes, bytesMax: commandBytesMax })
     const timeoutMs = Math.ceil(Math.min(input.timeout_seconds, timeoutSecondsMax) * 1000)
-    const end = await runCommand(input.command, context.session.cwd, timeoutMs, context.signal)
+    const command = {
+      program: '/bin/sh',
+      args: ['-c', input.command],
+      cwd: context.session.cwd,
+      env: cleanEnvironment(),
+    }
+    const launch = (await context.launch?.(command)) ?? { ...command, sandboxed: false }
+    if (isRefusal(launch)) return refused(launch)
+    const end = await runCommand(launch, timeoutMs, context.signal)
     context.signal.throwIfAborted()
     return { ok: end.exit_code === 0 && !end.timed_out, value: end }
   },
@@ -72,27 +83,24 @@ type End = {
   duration_ms: number
 }
 
-async function runCommand(
-  command: string,
-  cwd: string,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<End> {
+async function runCommand(launch: Launch, timeoutMs: number, signal: AbortSignal): Promise<End> {
   const startedAt = systemClock.elapsed()
+  const watched = launch.sandboxed ? null : watchCommand(launch, startedAt)
+  const { program, args, cwd, env } = watched ?? launch
   // Detached makes it the leader of its own group, whose id is its pid.
-  const child = spawn('/bin/sh', ['-c', command], {
+  const child = spawn(program, args, {
     cwd,
-    env: cleanEnvironment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env,
+    stdio: watched === null ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
-  })
+  }) as ChildProcessByStdio<null, Readable, Readable>
   const group = child.pid
-  if (group === undefined) throw await startFault(child, cwd)
+  if (group === undefined) throw await startFault(child, program, cwd)
   const stdout = keepEnds(child.stdout)
   const stderr = keepEnds(child.stderr)
   const timedOut = await untilEnd(child, group, timeoutMs, signal)
-  child.stdout.destroy()
-  child.stderr.destroy()
+  if (watched !== null) await endStrays(watched.mark) // S1
+  for (const stream of child.stdio) stream?.destroy()
   const [out, err] = [stdout(), stderr()]
   return {
     exit_code: child.exitCode,
@@ -144,9 +152,9 @@ function cleanEnvironment(): Record<string, string> {
   return environment
 }
 
-async function startFault(child: ChildProcess, cwd: string): Promise<Error> {
+async function startFault(child: ChildProcess, program: string, cwd: string): Promise<Error> {
   const [cause] = await once(child, 'error')
-  return new Error(`/bin/sh could not be started in ${cwd}`, { cause })
+  return new Error(`${program} could not be started in ${cwd}`, { cause })
 }
 
 /** SIGTERM to the whole group, and SIGKILL to those that are still there after the grace. */

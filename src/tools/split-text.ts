@@ -3,7 +3,7 @@
  * The engine's own search compares the whole separator at every place of a text that was made for it: 400 kB
  * with one of 20 kB took 2 s, and ten times as much of both takes a hundred times as long.
  */
-import { nextRound } from '../runtime/kernel/system-clock.ts'
+import { nextRound } from '../runtime/kernel/next-round.ts'
 
 /** Below this product of sizes the engine's own search is fast enough, whatever the texts are. */
 const plainWorkMax = 4_000_000

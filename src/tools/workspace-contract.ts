@@ -48,6 +48,7 @@ function contextIn(cwd: string, signal: AbortSignal): ToolContext {
     refuse: no,
     waitForCall: no,
     readOutput: no,
+    listAgents: no,
     send: no,
     spawn: no,
     state: no,
@@ -56,6 +57,7 @@ function contextIn(cwd: string, signal: AbortSignal): ToolContext {
     sendMail: no,
     readInbox: no,
     acceptMail: no,
+    waitForMail: no,
   }
   // Workspace tools read only the session's directory and the signal, so these rows need no more to be real.
   const turn: Partial<TurnRow> = { id: 'turn_1' }

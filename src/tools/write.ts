@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { badInput, isRefusal } from '../model/refusal.ts'
 import { byteLength } from '../model/text.ts'
-import { answered, Path, refused, Text, workspaceTool } from './answer.ts'
-import { inTurn, replaceFile, resolveInside } from './containment.ts'
+import { answered, Path, refused, Text, workspaceTool, workplace } from './answer.ts'
+import { resolveInside } from './containment.ts'
+import { inTurn, replaceFile } from './replace-file.ts'
 
 const bytesMax = 4_194_304
 
@@ -22,7 +23,7 @@ export const write = workspaceTool({
     if (bytes > bytesMax) return refused({ code: 'too_large', field: 'content', bytes, bytesMax })
     if (input.path.endsWith('/'))
       return refused(badInput('path', input.path, 'the path of a file, without "/" at its end,'))
-    const inside = await resolveInside(context.session.cwd, input.path, 'path')
+    const inside = await resolveInside(workplace(context), input.path, 'path')
     if (isRefusal(inside)) return refused(inside)
     const written = await inTurn(inside.path, () =>
       replaceFile(inside, input.path, input.content, context.signal),

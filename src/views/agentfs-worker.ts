@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { SessionId } from '../model/id.ts'
 import { agentFsDatabase, type AgentFsDatabase, type OpenAgentFs } from './agentfs-database.ts'
+import { restrict } from '../trust/private-files.ts'
 import type { PlaceChange } from './mail-storage.ts'
 
 export type AgentFsSettings = {
@@ -27,8 +28,14 @@ const databases = new Map<SessionId, AgentFsDatabase>()
 
 const open: OpenAgentFs = async (path) => {
   const { AgentFS } = (await import(pathToFileURL(sdk).href)) as typeof import('agentfs-sdk')
-  return AgentFS.open({ path })
+  const opened = await AgentFS.open({ path })
+  closeDatabase(path)
+  return opened
 }
+
+/** Only the owner may read what agents wrote to each other; the package itself follows the umask. */
+const closeDatabase = (path: string): void =>
+  ['', '-wal', '-shm', '-journal'].forEach((ending) => restrict(`${path}${ending}`))
 
 /** The one that was not used for the longest time is closed when there are too many. */
 async function getDatabase(session: SessionId): Promise<AgentFsDatabase> {
@@ -54,6 +61,7 @@ async function execute(order: AgentFsOrder): Promise<number | null> {
       return (await getDatabase(order.session)).check(order.log)
     case 'apply':
       await (await getDatabase(order.session)).apply(order.log, order.change)
+      closeDatabase(join(directory, `${order.session}.db`))
       return null
     case 'close':
       await closeAll()

@@ -1,6 +1,7 @@
 /** Mail as plain files: a folder per session, a JSON file per message, complete or not there. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { privateMode, restrict } from '../trust/private-files.ts'
 import {
   countMessage,
   digestText,
@@ -16,7 +17,8 @@ const ending = '.json'
 
 /** Only the owner may read what agents wrote to each other. */
 export async function writeWhole(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new`, text, { mode: 0o600 })
+  await writeFile(`${file}.new`, text, { mode: privateMode })
+  restrict(`${file}.new`)
   await rename(`${file}.new`, file)
 }
 

@@ -9,6 +9,7 @@ export type Touched = { messages: Set<MessageId>; tools: ToolChange[] }
 /** A turn that began or ended changes the status of the message that opened it. */
 export const mailTypes: readonly EventType[] = [
   'message.sent',
+  'message.released',
   'message.accepted',
   'message.delivered',
   'message.answered',

@@ -2,7 +2,9 @@
  * Mail as files that other programs can open. The log is the truth: the view reads it at its own pace, so that
  * nothing waits for the view and nothing is lost with it.
  */
+import { existsSync } from 'node:fs'
 import type { StoredEvent } from '../model/event.ts'
+import { closeToOthers, mailNames } from '../trust/private-files.ts'
 import { agentFsStorage, findAgentFs } from './agentfs-storage.ts'
 import { mailFiles } from './mail-files.ts'
 import { mailTypes, toolTypes } from './mail-fold.ts'
@@ -34,6 +36,7 @@ export async function mailView(deps: MailViewDeps): Promise<MailView | null> {
 
 function openStorage({ storage, directory, cdc, warn, sdk }: MailViewDeps): MailStorage | null {
   if (storage === 'sqlite') return null
+  if (existsSync(directory)) closeToOthers(directory, mailNames)
   if (storage === 'files') return mailFiles(directory)
   const found = findAgentFs(sdk)
   if (found !== null) return agentFsStorage({ directory, cdc, sdk: found })

@@ -186,3 +186,21 @@ test('sums of pieces are the sums of all; quantiles are within a quarter, and ne
   expect(Math.abs((latency?.p95Ms ?? 0) / 950 - 1)).toBeLessThan(0.26)
   expect(latency?.histogram.reduce((sum, { count }) => sum + count, 0)).toBe(1000)
 })
+
+test('a sum with one estimated part is estimated, and the slowest of two pieces is the slowest of both', () => {
+  const piece = (ms: number, estimated: boolean): RunningSums => {
+    const sums = new RunningSums()
+    sums.addTokens('a', 'm', { input: 1, output: 2, estimated })
+    sums.addTime('a', ms)
+    return sums
+  }
+  const sums = piece(900, true)
+  sums.add(piece(10, false))
+  const { tokens, agents, models } = sums.read()
+  expect(tokens).toEqual({ input: 2, output: 4, estimated: true })
+  expect(agents).toMatchObject([
+    { tokens: { input: 2, output: 4, estimated: true }, latency: { maxMs: 900 } },
+  ])
+  expect(models).toEqual([{ name: 'm', input: 2, output: 4, estimated: true }])
+  expect(piece(1, false).read().tokens.estimated).toBe(false)
+})

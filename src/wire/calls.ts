@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ContextFilter, Manifest } from '../model/context.ts'
 import { Outcome } from '../model/event.ts'
+import { Json } from '../model/json.ts'
 import { allowedToolsMax } from '../model/limits.ts'
 import type { Refusal } from '../model/refusal.ts'
 import { AnyJson, count, IdText, millis, pageSize } from './scalars.ts'
@@ -32,6 +33,31 @@ export const NewCall = z.strictObject({
 })
 export type NewCall = z.input<typeof NewCall>
 
+/** What the tool `sub_agent` takes. */
+export const SubAgentInput = z.strictObject({
+  agent_name: z.string().min(1, 'the name of an agent').describe('which agent'),
+  task: z
+    .string()
+    .refine((task) => task.trim() !== '', 'a text that says what to do')
+    .describe('what it should do, complete in itself'),
+  context: ContextFilter.partial()
+    .optional()
+    .describe('what it should see of your conversation; nothing by default'),
+  input: Json.optional().describe('data for the task'),
+  max_context_tokens: z.number().int().min(0).optional().describe('default 4000'),
+  allowed_tools: z
+    .array(z.string().max(200))
+    .max(allowedToolsMax, `a list of at most ${allowedToolsMax} tools`)
+    .optional()
+    .describe('narrows its tools'),
+  allow_nested_calls: z.boolean().default(false).describe('it may call others'),
+  timeout_seconds: z.number().min(0).optional().describe('default 300'),
+  max_tokens: z.number().int().min(0).optional().describe('its share of the token budget'),
+  output_schema: Json.optional().describe('JSON Schema that the output must satisfy'),
+  background: z.boolean().default(false).describe('return at once; go on with wait_for_call'),
+})
+export type SubAgentInput = z.output<typeof SubAgentInput>
+
 /** The result of `sub_agent`: the same keys in every outcome, null while it runs in the background. */
 export const CallAnswer = z
   .object({
@@ -45,6 +71,9 @@ export const CallAnswer = z
     call_id: z.string(),
     outcome: Outcome.nullable().describe('null: still running'),
     truncated: z.boolean(),
+    notes: z
+      .array(z.string())
+      .describe('what passed nothing or names something that does not exist, and how to go on'),
   })
   .meta({ id: 'CallResult' })
 export type CallAnswer = z.infer<typeof CallAnswer>

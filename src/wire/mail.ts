@@ -56,7 +56,11 @@ export const Accept = z
       .describe('"oldest", "newest", an id, or a place in the inbox that counts from 1'),
   })
   .default({ which: 'oldest' })
-export const AcceptedMail = z.object({ message: MessageRecord.nullable(), accepted: z.boolean() })
+export const AcceptedMail = z.object({
+  message: MessageRecord.nullable(),
+  accepted: z.boolean(),
+  released: z.boolean().describe('it is for a client, who may take it now'),
+})
 export type AcceptedMail = z.infer<typeof AcceptedMail>
 
 const from = IdText.optional().describe('the session that writes; without it the user')
@@ -68,7 +72,7 @@ const ifUpdatedAt = nanos
 
 export const NewMail = z.strictObject({
   from,
-  message: Text,
+  message: Text.optional().describe('left out, the draft with this id is sent as it is'),
   session: IdText.optional().describe(
     '"new" (default), "fork", or a session by its id or a unique part of it',
   ),
@@ -90,6 +94,8 @@ export const SentMail = z.object({
   status: MessageStatus,
   draft: z.boolean(),
   buffered: z.boolean(),
+  message: z.string().nullable().describe('of a draft: its present text'),
+  note: z.string().nullable().describe('why a draft was not written out, and so not sent'),
 })
 export type SentMail = z.infer<typeof SentMail>
 

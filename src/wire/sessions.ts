@@ -12,7 +12,8 @@ export const SessionStatus = z.enum(['idle', 'streaming', 'error'])
 export type SessionStatus = z.infer<typeof SessionStatus>
 
 /** What became of a message to a session. */
-export const Dispatch = z.enum(['dispatched', 'queued', 'buffered'])
+/** `draft`: a person releases it, as the configuration wants. */
+export const Dispatch = z.enum(['dispatched', 'queued', 'buffered', 'draft'])
 export type Dispatch = z.infer<typeof Dispatch>
 
 export const NewSession = z.strictObject({

@@ -68,6 +68,18 @@ const listed = Session.pick({
   buffered: true,
 })
 
+/** An agent that may be called. */
+export const CallableAgent = z.object({
+  name: z.string(),
+  description: z.string(),
+  driver: z.string(),
+  status: z.enum(['ready', 'busy', 'unavailable']),
+  reason: z.string().nullable().describe('why it is unavailable'),
+  metered: z.boolean().describe('whether its tokens are known rather than estimated from what is seen'),
+  project: z.string().nullable().describe('null: of the whole server'),
+})
+export type CallableAgent = z.infer<typeof CallableAgent>
+
 /** What each tool of ours answers with, also when it refuses. */
 export const toolAnswers = {
   sub_agent: CallAnswer,
@@ -133,13 +145,16 @@ export const toolAnswers = {
     next: z.string().nullish(),
     error,
   }),
-  'list-session': z.object({ sessions: z.array(listed), error }),
+  list_agents: z.object({ agents: z.array(CallableAgent), error }),
+  'list-session': z.object({ you: z.string(), sessions: z.array(listed), error }),
   'send-message': z.object({
     id: z.string(),
     session: z.string().nullable(),
     status: z.string().nullable(),
     draft: z.boolean(),
     buffered: z.boolean(),
+    message: z.string().nullish(),
+    note: z.string().nullish(),
     error,
   }),
   /** A list, or one message that was accepted. */
@@ -149,6 +164,13 @@ export const toolAnswers = {
     notices: z.array(z.string()).optional(),
     message: MessageRecord.nullish(),
     accepted: z.boolean().optional(),
+    instruction: z.string(),
+    error,
+  }),
+  wait_for_mail: z.object({
+    messages: z.array(MessageRecord),
+    total: count,
+    notices: z.array(z.string()),
     instruction: z.string(),
     error,
   }),

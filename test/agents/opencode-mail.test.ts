@@ -83,6 +83,7 @@ test('what was accepted inside opencode comes as the next prompt, and the model 
   expect(await use(w, 'buffer', { accept: 'oldest' }, { sessionID: 'b', messageID: 'y' })).toMatchObject({
     accepted: true,
     next: expect.stringContaining('Do not answer it now') as string,
+    instruction: expect.not.stringContaining('To answer it, use send-message') as string,
   })
   await expect.poll(() => w.memory.texts('a').some((text) => text.includes('an answer'))).toBe(true)
   expect(await ended(w.client, a)).toBe('ok')
@@ -113,7 +114,7 @@ test('what is accepted while another message waits for the user is handed over a
   expect(w.memory.texts('b').filter((text) => text.includes('a question'))).toEqual([])
 })
 
-test('a message that cannot be written out is sent as it is, and the fork for it leaves nothing behind', async () => {
+test('a message that cannot be written out stays a draft, and the fork for it leaves nothing behind', async () => {
   const w = await world(async ({ text }) =>
     text.includes('Write out') ? Promise.reject(new Error('no model')) : 'ok',
   )
@@ -127,7 +128,7 @@ test('a message that cannot be written out is sent as it is, and the fork for it
     { sessionID: 'a', messageID: 'x' },
   )
   expect(await w.client.mail.get(String(sent['id']))).toMatchObject({
-    status: 'buffered',
+    status: 'draft',
     initial: 'as it is',
     message: 'as it is',
   })

@@ -173,8 +173,8 @@ test('mistakes are reported in one line with exit code 2, and name the flag or t
   ).toEqual(cases.map(() => [2, '', 1, 'told']))
   writeFileSync(join(cwd, 'f'), '')
   for (const [dir, words] of [
-    ['f', `${join(cwd, 'f')} is a file, but a directory is needed`],
-    ['f/x', `${join(cwd, 'f/x')} cannot be there`],
+    ['f', `${join(cwd, 'f')} cannot be used as a data directory (it is a file)`],
+    ['f/x', `${join(cwd, 'f/x')} cannot be used as a data directory`],
   ] as const) {
     const { code, err } = await cli(cwd, 'run', 'x', '--data-dir', dir)
     expect([code, err.trim().split('\n').length, err]).toEqual([1, 1, expect.stringContaining(words)])

@@ -58,3 +58,14 @@ test.each([
     expect(json(await cli(cwd, 'call', 'helper', 'x', '--json'))).toMatchObject({ outcome: 'completed' })
   },
 )
+
+test('a server whose standard error is gone ends after a fault, and does not spin', async () => {
+  const { cwd, data } = project()
+  const server = start(cwd, ['serve', '--json'], breaking("throw new Error('broken on purpose')"))
+  await server.says('"url"')
+  server.child.stderr?.destroy()
+  server.child.kill('SIGUSR2')
+  const [code] = (await once(server.child, 'exit')) as [number]
+  expect(code).toBe(70)
+  expect(existsSync(join(data, 'server.json'))).toBe(false)
+})

@@ -116,7 +116,7 @@ test('tail ends when its reader has gone, though nothing more happens', async ()
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
   const piped = spawn('sh', ['-c', `"${process.execPath}" "${main}" tail --after 0 --json | head -1`], {
     cwd: place.cwd,
-    env: { ...process.env, HOME: place.cwd },
+    env: { ...process.env, HOME: place.cwd, XDG_CONFIG_HOME: join(place.cwd, 'xdg') },
   })
   let said = ''
   piped.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))

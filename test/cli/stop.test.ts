@@ -39,6 +39,7 @@ test('commands say that a server has another or an older configuration; stop end
   })
 
   writeFileSync(one.config, readFileSync(one.config, 'utf8').replace('"hello 世界"', '"good bye"'))
+  expect((await cli(one.cwd, 'trust', '--yes')).out).toContain('tieline stop')
   expect((await cli(one.cwd, 'call', 'helper', 'x')).err).toContain(
     `the server was started before ${one.config} was changed`,
   )

@@ -137,7 +137,11 @@ describe('mail', () => {
       message: { id: 'letter-1', message: 'tea' },
     })
     expect(await client.mail.decline('letter-2')).toMatchObject({ status: 'declined' })
-    expect(await client.mail.accept(sessionId, 'oldest')).toEqual({ message: null, accepted: false })
+    expect(await client.mail.accept(sessionId, 'oldest')).toEqual({
+      message: null,
+      accepted: false,
+      released: false,
+    })
     expect(await readRefusal(client.mail.revise('letter-1', 'too late'))).toMatchObject({
       code: 'message_already_sent',
       status: 409,

@@ -133,7 +133,7 @@ test('while its program is away a session queues what arrives, and works on it w
   first.host.close()
   const id = first.ids[0] ?? 'ses_none'
   await expect.poll(async () => (await client.sessions.send(id, { message: 'probe' })).status).toBe('queued')
-  expect(await client.sessions.state(id)).toMatchObject({ status: 'streaming' })
+  expect(await client.sessions.state(id)).toMatchObject({ status: 'idle', isActive: true })
   await hosted(client, async (turn) => `second: ${turn.task}`)
   expect(await client.sessions.wait(id, { timeoutMs: 10_000 })).toMatchObject({
     lastMessage: { content: 'second: probe' },
@@ -147,4 +147,21 @@ test('a frame that does not fit is explained; nobody answers for a session of an
   open.push(() => host.close())
   await expect.poll(() => errors.length).toBeGreaterThan(0)
   expect(errors[0]).toMatchObject({ code: 'bad_input', message: expect.stringContaining('driver') as string })
+})
+
+test('a session whose program is away says that it streams', async () => {
+  const { client } = await server()
+  const {
+    host,
+    ids: [id = 'ses_none'],
+  } = await hosted(client, async () => 'done')
+  host.close()
+  await expect
+    .poll(async () => {
+      await client.sessions.send(id, { message: 'hello' })
+      return (await client.sessions.state(id)).queued > 0
+    })
+    .toBe(true)
+  expect(await client.sessions.state(id)).toMatchObject({ status: 'idle', isActive: true })
+  expect(await client.sessions.get(id)).toMatchObject({ status: 'idle', active: true })
 })

@@ -6,7 +6,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { HostOpening } from '../../src/client/host.ts'
+import type { HostOpening } from '../../src/wire/host.ts'
 import { server, program, as, readEvents } from '../kits/host.ts'
 
 test('a token of one session does not act as another, and nobody acts as a resting one without it', async () => {
@@ -35,7 +35,7 @@ test('what any session of an agent has is told without one, and names none', asy
   await program(client)
   const tools = await client.tools.list({ agent: 'mine' })
   expect(tools.find(({ name }) => name === 'sub_agent')).toMatchObject({
-    description: expect.stringContaining('Your own session is the one that you are in.') as string,
+    description: expect.stringContaining('list-session says which session is yours') as string,
     input: { required: ['agent_name', 'task'] },
   })
   await expect(client.tools.list({ agent: 'nobody' })).rejects.toMatchObject({ code: 'agent_unknown' })

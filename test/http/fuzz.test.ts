@@ -2,10 +2,20 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { serve } from '../kits/http.ts'
-import { runs, json, posts, methods, paths, headers, expectTidy, inject } from '../kits/nonsense.ts'
+import {
+  runs,
+  json,
+  posts,
+  methods,
+  paths,
+  headers,
+  expectTidy,
+  inject,
+  usersToken,
+} from '../kits/nonsense.ts'
 
 test(`${runs} requests that make no sense are answered in one shape, and nothing breaks`, async () => {
-  const served = await serve()
+  const served = await serve({ token: usersToken })
   const session = await served.open('echo')
   await served.open('echo')
   const raw = fc.oneof(

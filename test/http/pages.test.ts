@@ -179,7 +179,8 @@ describe('the rest', () => {
     await post(`/api/sessions/${id}/messages`, { message: 'go' })
     await until(() => gate.entered === 2)
     const wait = get(`/api/sessions/${id}/wait`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    // The request has its way to make, and a new connection is looked up first.
+    await new Promise((resolve) => setTimeout(resolve, 500))
     await server.close()
     expectNo(await call, 503, 'unavailable')
     expect((await wait).body).toMatchObject({ isActive: true })

@@ -47,6 +47,7 @@ describe('sessions', () => {
     expectNo(await post('/api/sessions', { cwd: '/etc/hostname' }), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', { cwd: `/${'x'.repeat(300)}` }), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', { cwd: '/tmp\0' }), 400, 'bad_input', 'cwd')
+    expectNo(await post('/api/sessions', { cwd: '/proc/self' }), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', {}), 400, 'bad_input', 'cwd')
     expectNo(await post('/api/sessions', { cwd: '/tmp', agent: 'nobody' }), 404, 'agent_unknown')
     expectNo(await post('/api/sessions', { cwd: '/tmp', parent: 'ses_nobody' }), 404, 'session_unknown')

@@ -58,9 +58,10 @@ export const exchangeOf = (desks: Desks) => ({
     })
   },
   async clientSession(name: string, cwd: string): Promise<SessionId> {
-    const actor = await desks.as({ client: { name, cwd } }).tools.actor()
-    if (isRefusal(actor) || actor.kind !== 'session') throw new Error('no session for a client')
-    return actor.session
+    const made = await desks
+      .as({ act: `client-${name.replaceAll(' ', '-')}` })
+      .sessions.create({ cwd, agent: 'external', title: name })
+    return allowed(made).sessionId
   },
   findSession: (id: string) => desks.as({}).sessions.get(id),
   async sessions(ask: SessionsAsk) {

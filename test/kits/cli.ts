@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, vi } from 'vitest'
+import { trustText } from './trust.ts'
 
 /** A busy machine may need long to start a process. */
 export const patience = { testTimeout: 120_000, hookTimeout: 120_000 }
@@ -53,7 +54,9 @@ export function project(more: object = {}): { cwd: string; data: string; config:
   const cwd = mkdtempSync(join(tmpdir(), 'tieline-cli-'))
   garbage.push(cwd)
   const config = join(cwd, 'tieline.json')
-  writeFileSync(config, JSON.stringify({ server: { dataDir: './data', port: 0 }, agents, ...more }))
+  const text = JSON.stringify({ server: { dataDir: './data', port: 0 }, agents, ...more })
+  writeFileSync(config, text)
+  trustText({ XDG_CONFIG_HOME: join(cwd, 'xdg') }, cwd, config, text)
   return { cwd, data: join(cwd, 'data'), config }
 }
 

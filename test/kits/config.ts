@@ -3,7 +3,9 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect } from 'vitest'
-import { ConfigError, loadConfig, type ConfigSource, type LoadedConfig } from '../../src/config.ts'
+import { ConfigError, type ConfigSource } from '../../src/config-file.ts'
+import { loadConfig, type LoadedConfig } from '../../src/config.ts'
+import { trustText } from './trust.ts'
 
 export let root: string
 export let cwd: string
@@ -29,6 +31,7 @@ export async function loadText(
   name = 'tieline.toml',
 ): Promise<LoadedConfig> {
   await writeFile(join(cwd, name), text)
+  trustText({ XDG_CONFIG_HOME: undefined, ...source.env }, source.home ?? home, join(cwd, name), text)
   return load(source)
 }
 

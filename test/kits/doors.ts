@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
+import { loadConfig, type Untrusted } from '../../src/config.ts'
 import type { SessionId, TurnId } from '../../src/model/id.ts'
 import type { Json } from '../../src/model/json.ts'
 import { explain, isRefusal } from '../../src/model/refusal.ts'
@@ -52,6 +53,8 @@ export type DoorOptions = {
   settings?: string
   /** One without a script obeys; without any there is `free`, which may do everything. */
   agents?: Record<string, AgentOptions>
+  /** A configuration that was found and is not used. */
+  untrusted?: Untrusted
 }
 
 export async function openDoors(options: DoorOptions = {}): Promise<Doors> {
@@ -65,9 +68,10 @@ export async function openDoors(options: DoorOptions = {}): Promise<Doors> {
     return { tools: ['*'], script: (turn) => own.carryOut((tool, input) => turn.tool(tool, input)), ...agent }
   }
   const agents = options.agents ?? { free: { allowSubAgentCalls: true } }
+  const read = await loadConfig({ file: config, cwd: dataDir, env: process.env, home: dataDir })
   const served = await openServer({
     dataDir,
-    config,
+    loaded: { ...read, untrusted: options.untrusted ?? null },
     port: 0,
     cwd: dataDir,
     asks: false,

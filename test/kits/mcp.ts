@@ -34,7 +34,6 @@ export async function mcpWorld(
     clock: systemClock,
     ids: systemIds(() => systemClock.now()),
     version: '1.2.3',
-    cwd: process.cwd(),
     report: (fault) => faults.push(fault),
     ...door(line),
   })

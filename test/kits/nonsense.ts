@@ -208,13 +208,20 @@ export function expectTidy(status: number, type: string, body: string, what: unk
     throw new Error(`${status} ${type} ${body.slice(0, 300)} for ${JSON.stringify(what)}`)
 }
 
+/** Nobody holds the other end of an injected request, so it brings the token of `serve({ token: usersToken })`. */
+export const usersToken = 'open-sesame'
+
 export async function inject(
   { server }: Served,
   options: InjectOptions,
 ): Promise<{ status: number; type: string; body: string }> {
   const answer = await server.app.inject({
     ...options,
-    headers: { host: `127.0.0.1:${server.port}`, ...options.headers },
+    headers: {
+      host: `127.0.0.1:${server.port}`,
+      authorization: `Bearer ${usersToken}`,
+      ...options.headers,
+    },
     remoteAddress: '127.0.0.1',
   })
   return { status: answer.statusCode, type: String(answer.headers['content-type']), body: answer.body }

@@ -14,23 +14,51 @@ afterEach(async () => {
   for (const close of open.splice(0).toReversed()) await close()
 })
 
-export type World = { client: TielineClient; memory: MemoryOpencode; dataDir: string; directory: string }
+export type World = {
+  client: TielineClient
+  memory: MemoryOpencode
+  dataDir: string
+  directory: string
+  /** Ends the server, and starts another on its log, at another address. Returns a client of that one. */
+  restart(): Promise<TielineClient>
+  /** Ends the plugin, and starts it again as a new opencode would. */
+  reload(): Promise<void>
+}
 
 export const ours = (own: string): string => `ses_opencode-${own}`
 
 export async function world(say: Say, options: TielinePluginOptions = {}): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-plugin-'))
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-plugin-data-'))
-  const served = await openServer({
-    dataDir,
-    port: 0,
-    agents: { helper: { description: 'helps', script: [{ say: 'helped' }] } },
-  })
+  const start = () =>
+    openServer({
+      dataDir,
+      port: 0,
+      agents: { helper: { description: 'helps', script: [{ say: 'helped' }] } },
+    })
+  let served = await start()
   open.push(() => served.close())
   const memory = memoryOpencode(directory, say)
-  memory.hooks = await tielinePlugin({ client: memory.client, directory }, { dataDir, ...options })
+  const load = async (): Promise<void> => {
+    memory.hooks = await tielinePlugin({ client: memory.client, directory }, { dataDir, ...options })
+  }
+  await load()
   open.push(() => memory.hooks.dispose?.())
-  return { client: tielineClient({ url: served.url }), memory, dataDir, directory }
+  return {
+    client: tielineClient({ url: served.url }),
+    memory,
+    dataDir,
+    directory,
+    async restart() {
+      await served.close()
+      served = await start()
+      return tielineClient({ url: served.url })
+    },
+    async reload() {
+      await memory.hooks.dispose?.()
+      await load()
+    },
+  }
 }
 
 /** A session that the server knows. */

@@ -14,6 +14,7 @@ import { boundaryFrom } from '../../src/model/frame.ts'
 import type { EventOf, EventType, StoredEvent } from '../../src/model/event.ts'
 import type { Json } from '../../src/model/json.ts'
 import { Limits } from '../../src/model/limits.ts'
+import type { UntrustedProject } from '../../src/model/untrusted.ts'
 import { agentBook } from '../../src/runtime/sessions/agent-book.ts'
 import { openDesks, type Desks } from '../../src/runtime/desk/desk.ts'
 import { startNode, type Node } from '../../src/runtime/node.ts'
@@ -102,12 +103,15 @@ export type WorldOptions = {
   limits?: Partial<Limits>
   tools?: readonly Tool[]
   subagent?: string
+  release?: 'agents' | 'person'
   schemas?: Schemas
   asks?: boolean
   store?: SqliteStore
   clock?: VirtualClock
   /** Whether somebody runs the sessions of an agent. */
   isThere?: (agent: string) => boolean
+  /** Configurations that were found and are not used. */
+  untrusted?: readonly UntrustedProject[]
 }
 
 export async function world(options: WorldOptions): Promise<World> {
@@ -122,7 +126,7 @@ export async function world(options: WorldOptions): Promise<World> {
     next: () => `${clock.now().toString(36)}${(suffix++).toString(36).padStart(6, '0')}`,
     boundary: () => boundaryFrom(suffix * 7919),
   }
-  const configured = agentsOf(options.agents, clock, count)
+  const configured = { ...agentsOf(options.agents, clock, count), untrusted: () => options.untrusted ?? [] }
   const made = scriptedDriver(demoAgent, { clock, count })
   const agents = agentBook(configured, {
     define: (name, { title, description, prompt, tools }) =>
@@ -147,6 +151,7 @@ export async function world(options: WorldOptions): Promise<World> {
       describeWorkspace,
       schemas: options.schemas ?? inlineSchemas,
       subagent: options.subagent ?? null,
+      release: options.release ?? 'agents',
       asks: options.asks ?? false,
       report: (fault) => faults.push(fault),
     })

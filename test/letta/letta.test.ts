@@ -62,7 +62,7 @@ describe('agents', () => {
       status: 400,
       code: 'bad_input',
       field: 'name',
-      message: 'name: nothing was given, but a value of type string is needed. Correct it and try again.',
+      message: 'name is missing: it must be a text. Add it and try again.',
     })
     expect(await errorOf(create(' '))).toMatchObject({ status: 400, field: 'name' })
     expect(await errorOf(create('x', { tools: ['ok', 3] }))).toMatchObject({ status: 400, field: 'tools.1' })
@@ -123,4 +123,24 @@ describe('agents', () => {
       ),
     ).toMatchObject({ status: 400, field: 'Idempotency-Key' })
   })
+})
+
+test('messages/async, conversations and PATCH answered 404 or 405 without saying what is there', async () => {
+  const made = await create('patient')
+  const asked: [string, string, RegExp][] = [
+    ['POST', `/v1/agents/${made.id}/messages/async`, /Use POST \/v1\/agents\/:id\/messages/],
+    ['PATCH', `/v1/agents/${made.id}`, /DELETE \/v1\/agents\/:id and POST \/v1\/agents/],
+    ['GET', '/v1/conversations', /POST \/api\/sessions/],
+    ['POST', '/v1/conversations/conv-1/messages', /POST \/api\/sessions/],
+  ]
+  for (const [method, path, words] of asked) {
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(method === 'GET' ? {} : { body: '{}' }),
+    })
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    expect([response.status, error.code]).toEqual([501, 'not_implemented'])
+    expect(error.message).toMatch(words)
+  }
 })

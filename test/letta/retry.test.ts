@@ -1,6 +1,6 @@
 /** Clients that try again, go away and come back: one effect, one answer. */
 import { exchangeOf } from '../kits/askers.ts'
-import { AuthenticationError, PermissionDeniedError } from '@letta-ai/letta-client'
+import { AuthenticationError, ConflictError, PermissionDeniedError } from '@letta-ai/letta-client'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -160,10 +160,15 @@ test('only the user asks here: a token of a session or a turn does not act as th
   const server = await start({ token: 'open-sesame', agents: { quick: { script: () => 'yes' } } })
   expect(readText(await ask(server.client, 'quick', 'a'))).toBe('yes')
   await expect(ask(server.clientWith({ apiKey: 'wrong' }), 'quick', 'a')).rejects.toThrow(AuthenticationError)
-  for (const apiKey of [mintSessionToken(secret, 'ses_main-quick'), mintTurnToken(secret, 'turn_1')]) {
+  const tokens = [
+    [mintSessionToken(secret, 'ses_main-quick'), PermissionDeniedError],
+    // That turn is over, and its token with it.
+    [mintTurnToken(secret, 'turn_1'), ConflictError],
+  ] as const
+  for (const [apiKey, refused] of tokens) {
     const client = server.clientWith({ apiKey })
-    await expect(ask(client, 'quick', 'a')).rejects.toThrow(PermissionDeniedError)
-    await expect(client.agents.list()).rejects.toThrow(PermissionDeniedError)
+    await expect(ask(client, 'quick', 'a')).rejects.toThrow(refused)
+    await expect(client.agents.list()).rejects.toThrow(refused)
   }
 })
 

@@ -129,7 +129,7 @@ describe('turns', () => {
     expect(await told('poor')).toEqual([
       'max_tokens_exceeded',
       'system_message',
-      'The turn used up its tokens: the token budget is used up',
+      expect.stringMatching(/^The turn used up its tokens: /) as string,
     ])
     const kept = (await all(
       server.client.agents.messages.list('broken', { order: 'asc' }),

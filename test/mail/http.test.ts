@@ -27,6 +27,8 @@ test('a message waits, is listed, accepted, and becomes a turn; what became of i
       status: 'buffered',
       draft: false,
       buffered: true,
+      message: null,
+      note: null,
     },
   ])
   const inbox = await get(`/api/sessions/${target}/inbox`)
@@ -66,7 +68,11 @@ test('a message waits, is listed, accepted, and becomes a turn; what became of i
     { text: 'echo: hello' },
   ])
   expect((await get(`/api/messages/${sent.body.id}`)).body).toMatchObject({ status: 'delivered' })
-  expect((await post(`/api/sessions/${target}/accept`)).body).toEqual({ message: null, accepted: false })
+  expect((await post(`/api/sessions/${target}/accept`)).body).toEqual({
+    message: null,
+    accepted: false,
+    released: false,
+  })
   const second = await post(`/api/sessions/${target}/accept`, { which: sent.body.id })
   expect([second.status, second.body.error]).toMatchObject([
     409,
@@ -268,8 +274,8 @@ test('the client has every route', async () => {
   expect(await client.mail.release(sent.id)).toMatchObject({ status: 'buffered' })
   expect((await client.mail.inbox(target)).messages).toMatchObject([{ id: sent.id }])
   expect(await client.mail.accept(target, 1)).toMatchObject({
-    accepted: true,
-    message: { id: sent.id, status: 'delivered' },
+    released: true,
+    message: { id: sent.id, status: 'ready' },
   })
   const more = await client.mail.send({ from: own, session: target, message: 'no' })
   expect(await client.mail.decline(more.id)).toMatchObject({ status: 'declined' })

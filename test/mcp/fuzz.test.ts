@@ -34,6 +34,7 @@ const tool = fc.oneof(
     'call_agent',
     'wait_for_call',
     'read_output',
+    'list_agents',
     'send_agent_message',
     'get_session_state',
     'create_agent_session',

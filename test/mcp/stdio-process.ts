@@ -5,10 +5,17 @@ import { surroundings } from '../../src/client/surroundings.ts'
 
 const [, , file = ''] = process.argv
 
+const find = async (): Promise<{ url: string; token: string }> => ({
+  url: readFileSync(file, 'utf8').trim(),
+  token: 'a-token',
+})
+
 await serveMcpStdio({
+  running: find,
+  tools: async () => [],
   server: async () => {
     console.error('looking for a server')
-    return { url: readFileSync(file, 'utf8').trim(), token: 'a-token' }
+    return find()
   },
   version: '1.2.3',
   cwd: process.cwd(),

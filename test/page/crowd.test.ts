@@ -104,7 +104,7 @@ test.skipIf(isBlind)(
     await page.getByText('That was all.').waitFor()
     for (const { sessionId } of sessions) await client.sessions.wait(sessionId)
     await expect
-      .poll(() => page.locator('.badge', { hasText: 'working' }).count(), { timeout: 30_000 })
+      .poll(() => page.locator('.badge', { hasText: 'working' }).count(), { timeout: patience / 2 })
       .toBe(0)
     console.info(
       `fifty streams for ${Date.now() - before} ms:`,

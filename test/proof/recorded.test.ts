@@ -11,14 +11,14 @@ import { openLog } from '../../src/recorded-log.ts'
 
 const file = join(import.meta.dirname, '../recorded', 'three-agents.jsonl')
 
-/** What the replay said where it was recorded: Node 24.21 on Linux. */
+/** The same on every machine; first computed where it was recorded, with Node 24.21 on Linux. */
 const recordedHashes = [
-  'c9c6f48464845dfbe9cf8c1842d524585ea02490419dd11248b01221789b06e2',
-  '71c4390dbb150b7336142836e8ece48077e3913b71aef670c83b335ca75fffa6',
-  'fb0ecbf5aeb3da1e0553b2b15c032cfe0565374c1438443ad7f34b0ec18b1e82',
-  '674832aa76cc5bf1704db339aca8ea680bff97d06fc5c393ce9e64cafc76b217',
-  'ba95c2e117f23bee6987da25c42c3797f116dfb69a60f60b399216623d57aa24',
-  '5751613c322deab48a0e0ec310d726610491360098083cdfc562972ff86186e4',
+  'ec94a3fb2b5ed5ef6bbfdace8d460c8134be94f7f1a2ae95c4967fd641620674',
+  '05579a6020d5a5082e62f02b2cfe34ab48eed110a42442a1513225f238bda01c',
+  'bd58ecffca08b8e50a497949b052633a7f6ed54b46d9a1609746afd2111f3df9',
+  'f98975b0c85522a3ba83c85d4e222a6ef6e1ffd049584519234a76e67c8d4000',
+  'd4135c0d67a56233f4bbec3e2ab4b2b7c1c424edd49788d2a88f279a54c3db61',
+  '02250a2a2c720e8082cf226af5e4a83d230af48e63ec59d2d5c02379d66feea8',
 ]
 
 test('the three agents of the demo, recorded elsewhere, do the same again here', async () => {

@@ -217,7 +217,7 @@ test('on the command line: list, replay, explain, export, import and replay agai
   )
   const different = await processOf(place, 'replay', flow, '--config', 'strict.json', '--data-dir', 'data')
   expect(different).toMatchObject({ code: 1, out: expect.stringContaining('Different, in turn_') })
-  expect(different.out).toMatch(/recorded: .*call\.opened.*\n {2}replayed: .*call\.refused/)
+  expect(different.out).toMatch(/ {2}type\n {4}recorded: .*call\.opened.*\n {4}replayed: .*call\.refused/)
 })
 
 test('a log that another process has open is not touched, and the command says so', async () => {

@@ -37,13 +37,29 @@ test('the same seed gives the same log, byte for byte', async () => {
     expect((await play(makePlan(seed))).digest).toBe((await play(makePlan(seed))).digest)
 })
 
-test.each(['no-wait-path', 'nothing-below', 'no-fence', 'forgets-acts', 'not-handed-over'])(
+test.each([
+  'no-wait-path',
+  'nothing-below',
+  'no-fence',
+  'forgets-acts',
+  'not-handed-over',
+  'unnamed-flow',
+  'open-without-flow',
+  'open-without-target',
+  'claim-without-session',
+  'end-without-below',
+])(
   'the planted bug %s is found',
   async (name) => {
     expect((await findBug(name, 200)).plans).not.toBeNull()
   },
   60_000,
 )
+
+test('R10: a fold of mail that skips a column is found by the fold that shares no code with it', async () => {
+  const { failure } = await findBug('skips-column', 200)
+  expect(failure).toMatch(/^R10: messages\.accepted_seq of \S+ is null; the log says \d+$/)
+}, 60_000)
 
 test('a failing plan is cut down, and still fails for the same reason', async () => {
   const bug = () => plantedBugs.map((make) => make()).find(({ name }) => name === 'no-wait-path') ?? null

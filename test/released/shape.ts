@@ -25,9 +25,9 @@ export function findMissing(before: Shape, now: Shape | undefined, path = ''): s
   if (now === undefined) return [`${path}: is gone`]
   if (typeof before === 'string' || typeof now === 'string')
     return before === now ? [] : [`${path}: was ${JSON.stringify(before)}, is ${JSON.stringify(now)}`]
-  // `$ref` and `$defs` are how a JSON Schema is written, not what it takes.
+  // `$ref` and `$defs` are how a JSON Schema is written, not what it takes. What must be given may become less.
   return Object.entries(before)
-    .filter(([key]) => !key.startsWith('$'))
+    .filter(([key]) => !key.startsWith('$') && key !== 'required')
     .flatMap(([key, each]) => findMissing(each, now[key], `${path}.${key}`))
 }
 

@@ -38,6 +38,7 @@ test('what it says of defaults holds', async () => {
     host: '127.0.0.1',
     dataDir: '/home/me/.local/share/tieline',
     auth: 'auto',
+    sandbox: 'auto',
   })
   expect(config.mail).toMatchObject({ storage: 'sqlite', cdc: true })
 })

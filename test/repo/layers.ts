@@ -6,6 +6,7 @@ export type SourceFile = { path: string; text: string }
 /** What each layer may import, besides itself. An entry is a layer, or one file of a layer. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
+  trust: ['model'],
   wire: ['model'],
   runtime: ['model', 'wire'],
   store: [
@@ -13,11 +14,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/runtime/kernel/store-port.ts',
     'src/runtime/kernel/lists-port.ts',
     'src/runtime/kernel/store-health.ts',
+    'src/runtime/kernel/next-round.ts',
+    'trust',
     'model',
     'wire',
   ],
   tools: ['runtime', 'model', 'wire', 'src/own-files.ts'],
-  adapters: ['runtime', 'tools', 'client', 'model', 'wire', 'src/own-files.ts'],
+  adapters: ['runtime', 'tools', 'client', 'model', 'wire', 'trust', 'src/own-files.ts'],
   server: ['runtime', 'model', 'wire', 'src/own-files.ts'],
   views: [
     'src/runtime/kernel/ports.ts',
@@ -25,6 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/runtime/desk/desk.ts',
     'src/runtime/desk/log.ts',
     'src/runtime/desk/mail.ts',
+    'trust',
     'wire',
     'src/runtime/kernel/redact.ts',
     'model',
@@ -36,12 +40,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
     'wire',
     'src/adapters/mcp/serve-stdio.ts',
+    'src/adapters/sandbox/describe-open.ts',
+    'src/adapters/sandbox/probe.ts',
+    'src/client-tools.ts',
     'src/define.ts',
     'src/log-care.ts',
     'src/recorded-log.ts',
     'src/open-server.ts',
     'src/open-line.ts',
+    'trust',
     'src/config.ts',
+    'src/config-file.ts',
     'src/config-problem.ts',
     'src/version.ts',
     'src/runtime/kernel/system-clock.ts',
@@ -53,7 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/adapters/scripted/run-function.ts',
     'src/adapters/scripted/script.ts',
     'src/agents.ts',
-    'src/config.ts',
+    'src/config-file.ts',
     'src/define.ts',
     'src/tieline.ts',
     'src/line.ts',
@@ -61,7 +70,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/store/directory.ts',
   ],
   'src/client/index.ts': ['client', 'model', 'wire'],
-  'src/server/index.ts': ['src/serve.ts', 'src/server-options.ts', 'src/server/log-sink.ts'],
+  'src/server/index.ts': [
+    'src/tieline.ts',
+    'src/open-server.ts',
+    'src/server-options.ts',
+    'src/server/log-sink.ts',
+  ],
   'src/adapters/opencode/index.ts': ['adapters/opencode'],
   'src/tieline.ts': ['src/line.ts', 'src/open-line.ts'],
   'src/define.ts': [
@@ -78,11 +92,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
     'runtime',
     'tools',
+    'trust',
     'adapters',
     'src/agents.ts',
     'src/config.ts',
+    'src/config-problem.ts',
     'src/define.ts',
     'src/version.ts',
+  ],
+  'src/client-tools.ts': [
+    'src/adapters/mcp/server-tools.ts',
+    'src/config.ts',
+    'src/runtime/desk/client-tools.ts',
+    'tools',
   ],
   'src/recorded-log.ts': [
     'model',
@@ -115,9 +137,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/config-problem.ts',
     'src/define.ts',
   ],
-  'src/serve.ts': ['src/tieline.ts', 'src/open-server.ts', 'src/server-options.ts'],
   'src/server-options.ts': ['src/line.ts', 'src/server/log-sink.ts'],
-  'src/server-files.ts': ['runtime', 'src/config.ts', 'src/version.ts'],
+  'src/server-files.ts': ['runtime', 'trust', 'src/config.ts', 'src/store/directory.ts', 'src/version.ts'],
   'src/server-views.ts': ['wire', 'runtime', 'views', 'src/open-line.ts', 'src/version.ts'],
   'src/open-server.ts': [
     'model',
@@ -127,6 +148,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'views',
     'src/config.ts',
     'src/line.ts',
+    'src/line-parts.ts',
+    'trust',
     'src/own-files.ts',
     'src/server-files.ts',
     'src/server-options.ts',
@@ -137,7 +160,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/log-care.ts': ['store'],
   'src/version.ts': [],
   'src/own-files.ts': [],
-  'src/config.ts': ['src/config-problem.ts', 'model'],
+  'src/config.ts': ['src/config-file.ts', 'src/config-narrow.ts', 'src/config-problem.ts', 'model', 'trust'],
+  'src/config-file.ts': ['model', 'trust'],
+  'src/config-narrow.ts': ['model'],
   'src/config-problem.ts': ['model'],
 }
 /** What `exports` of package.json names: they gather the names of others, and nothing else does. */
@@ -147,7 +172,19 @@ export const entryPoints = [
   'src/server/index.ts',
   'src/adapters/opencode/index.ts',
 ]
-const adapters = ['scripted', 'model', 'acp', 'opencode', 'a2a', 'host', 'mcp', 'letta', 'tokens', 'schemas']
+const adapters = [
+  'scripted',
+  'model',
+  'acp',
+  'opencode',
+  'a2a',
+  'host',
+  'mcp',
+  'letta',
+  'tokens',
+  'schemas',
+  'sandbox',
+]
 
 /** Tests and contract suites put the real parts of several layers together. */
 export const isTest = (path: string): boolean => /\.test\.ts$|-contract\.ts$/.test(path)

@@ -29,7 +29,12 @@ const run = promisify(execFile)
 const place = mkdtempSync(join(tmpdir(), 'tieline-published-'))
 garbage.push(place)
 const [work, program] = [join(place, 'work'), join(place, 'package', 'bin', 'tieline.js')]
-const env = { PATH: process.env['PATH'], HOME: place, NO_COLOR: '1' }
+const env = {
+  PATH: process.env['PATH'],
+  HOME: place,
+  NO_COLOR: '1',
+  TIELINE_CONFIG: join(work, 'tieline.json'),
+}
 
 beforeAll(async () => {
   await run('npm', ['run', '--silent', 'build'], { cwd: root })

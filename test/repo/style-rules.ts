@@ -63,6 +63,7 @@ const ambient: readonly RegExp[] = [
 /** The client also runs in browsers, where there is no runtime to give it a clock. */
 const ambientFiles = [
   'src/runtime/kernel/system-clock.ts',
+  'src/runtime/kernel/next-round.ts',
   'src/runtime/kernel/system-ids.ts',
   'src/client/surroundings.ts',
 ]

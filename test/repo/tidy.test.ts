@@ -30,7 +30,19 @@ type Rule = {
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const folders = ['src', 'test', 'bench', 'examples', 'hostile', 'scripts', 'sim', 'spec', 'web', 'bin']
+const folders = [
+  'src',
+  'test',
+  'bench',
+  'examples',
+  'hostile',
+  'mutants',
+  'scripts',
+  'sim',
+  'spec',
+  'web',
+  'bin',
+]
 export const file = (path: string, text = ''): SourceFile => ({ path, text })
 
 const rules: readonly Rule[] = [

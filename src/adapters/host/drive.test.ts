@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { world, type World } from '../../../test/kits/world.ts'
 import { hostDriver } from './drive.ts'
-import type { ToHost } from './frames.ts'
+import type { ToHost } from '../../wire/host.ts'
 import { hostHub, type Host, type HostHub } from './hub.ts'
 import { isRefusal } from '../../model/refusal.ts'
 

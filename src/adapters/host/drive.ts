@@ -5,7 +5,7 @@
 import type { OpeningMessage } from '../../model/event.ts'
 import { RunnerLost } from '../../runtime/kernel/faults.ts'
 import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
-import type { ToHost } from './frames.ts'
+import type { ToHost } from '../../wire/host.ts'
 import type { HostAnswer, HostHub } from './hub.ts'
 
 export const hostGraceMs = 10_000

@@ -5,7 +5,7 @@
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
-import type { ToHost } from './frames.ts'
+import type { ToHost } from '../../wire/host.ts'
 
 export type HostAnswer = {
   output: string

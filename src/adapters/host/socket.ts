@@ -5,12 +5,13 @@ import { faultMessage, listen } from '../../model/contained.ts'
 import { isRecord } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
 import { hostFrameBytesMax } from '../../model/limits.ts'
-import { type Refusal, badInput, explain, isRefusal, refusalOfZod } from '../../model/refusal.ts'
+import { readInput } from '../../model/read-input.ts'
+import { type Refusal, badInput, explain, isRefusal } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
 import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
-import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from './frames.ts'
+import { HostFrame, type About, type HostedSession, type Registered, type ToHost } from '../../wire/host.ts'
 import type { Host, HostHub } from './hub.ts'
 
 const badFramesMax = 10
@@ -235,9 +236,8 @@ class Program {
 function parseFrame(text: string): { frame: HostFrame | Refusal; about: About } {
   const given = parseJson(text, 'frame', { ...inletLimits, bytesMax: hostFrameBytesMax })
   if (isRefusal(given)) return { frame: given, about: { type: 'unknown' } }
-  const frame = HostFrame.safeParse(given.value)
-  const about = describeFrame(given.value)
-  return { frame: frame.success ? frame.data : refusalOfZod(frame.error, given.value), about }
+  const read = readInput(HostFrame, given.value)
+  return { frame: isRefusal(read) ? read : read.data, about: describeFrame(given.value) }
 }
 
 /** As far as a frame that cannot be read can be read. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { virtualClock } from '../../../test/kits/world.ts'
 import type { SessionId } from '../../model/id.ts'
 import { createAlarm } from '../../runtime/kernel/alarm.ts'
-import type { ToHost } from './frames.ts'
+import type { ToHost } from '../../wire/host.ts'
 import { hostHub, type Host } from './hub.ts'
 import { openMsMax, wantedSessions } from './wanted.ts'
 

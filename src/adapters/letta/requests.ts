@@ -5,7 +5,8 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { isRecord } from '../../model/json.ts'
-import { badInput, type Refusal, refusalOfZod, isRefusal } from '../../model/refusal.ts'
+import { readInput } from '../../model/read-input.ts'
+import { badInput, type Refusal, isRefusal } from '../../model/refusal.ts'
 
 const listMax = 1000
 
@@ -61,7 +62,7 @@ export const TurnInput = z.object({
 /** `pings` are events that the client reads; without them the line is kept alive by comments. */
 export type Input = { text: string; streaming: boolean; tokens: boolean; pings: boolean }
 
-export function readInput(body: unknown): Input | Refusal {
+export function readSaid(body: unknown): Input | Refusal {
   const parsed = readObject(TurnInput, body)
   if (isRefusal(parsed)) return parsed
   const { content, input, messages, streaming, stream_tokens: tokens, include_pings: pings } = parsed.data
@@ -99,9 +100,9 @@ function readText(field: string, value: unknown): string | Refusal {
     return badInput(field, value, 'a text, or a list of text parts')
   const texts: string[] = []
   for (const [index, part] of value.entries()) {
-    const parsed = TextPart.safeParse(part)
-    if (!parsed.success) return refusalOfZod(parsed.error, part, `${field}.${index}`)
-    texts.push(parsed.data.text)
+    const read = readInput(TextPart, part, `${field}.${index}`)
+    if (isRefusal(read)) return read
+    texts.push(read.data.text)
   }
   return readText(field, texts.join('\n'))
 }
@@ -125,10 +126,8 @@ export type ListQuery = Omit<z.output<typeof ListQuery>, 'limit'> & { limit: num
 /** Clients send what is not set as an empty value. */
 export function readListQuery(query: unknown, limitDefault: number): ListQuery | Refusal {
   const given = Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== ''))
-  const parsed = ListQuery.safeParse(given)
-  return parsed.success
-    ? { ...parsed.data, limit: parsed.data.limit ?? limitDefault }
-    : refusalOfZod(parsed.error, given)
+  const read = readInput(ListQuery, given)
+  return isRefusal(read) ? read : { ...read.data, limit: read.data.limit ?? limitDefault }
 }
 
 const keyCharsMax = 255
@@ -149,8 +148,7 @@ function readObject<Shape extends z.ZodObject>(
   body: unknown,
 ): { data: z.output<Shape> } | Refusal {
   if (!isRecord(body)) return badInput('body', body ?? undefined, 'a JSON object')
-  const parsed = shape.safeParse(body)
-  return parsed.success ? { data: parsed.data } : refusalOfZod(parsed.error, body)
+  return readInput(shape, body)
 }
 
 function unsupported(instead: string) {

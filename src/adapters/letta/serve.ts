@@ -13,13 +13,14 @@ import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desks } from '../../runtime/desk/desk.ts'
 import type { Clock, Ids } from '../../runtime/kernel/ports.ts'
 import { followTools } from './live-tools.ts'
+import { mountMissing } from './not-here.ts'
 import { agentsPage, messagesPage } from './paging.ts'
 import {
   type Input,
   ListQuery,
   NewAgent,
   readActId,
-  readInput,
+  readSaid,
   readListQuery,
   readNewAgent,
   TurnInput,
@@ -61,6 +62,7 @@ export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Ide
         if (no !== null) return refuse(reply, no)
       })
       mount(scope, door)
+      mountMissing(scope)
     })
   }
 }
@@ -142,7 +144,7 @@ async function ask(
   request: Parameters<Handle>[0],
   reply: FastifyReply,
 ): Promise<unknown> {
-  const input = readInput(request.body)
+  const input = readSaid(request.body)
   if (isRefusal(input)) return refuse(reply, input)
   const act = readActId(route, request.headers['idempotency-key'])
   if (isRefusal(act)) return refuse(reply, act)

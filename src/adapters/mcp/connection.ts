@@ -1,6 +1,9 @@
 /** One connection to one MCP server: opened on first use, shared, and opened again after it died. */
 import { Client, StreamableHTTPClientTransport, type Tool as McpTool } from '@modelcontextprotocol/client'
-import type { McpServer } from '../../model/agent.ts'
+import type { McpServer, SandboxMode } from '../../model/agent.ts'
+import type { TurnId } from '../../model/id.ts'
+import { explain, isRefusal } from '../../model/refusal.ts'
+import type { Launch, Launcher, LaunchPolicy } from '../../runtime/kernel/launch-port.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 import { boundedFetch } from '../../runtime/kernel/bounded-fetch.ts'
 import { mcpMessageBytesMax, stdioTransport, within } from './stdio-transport.ts'
@@ -22,26 +25,31 @@ export type ConnectionDeps = {
   /** Ours, sent to the servers. */
   version: string
   warn(text: string): void
+  launcher: Launcher
 }
 
 export type Live = { client: Client; tools(): Promise<readonly McpTool[]>; close(): Promise<void> }
 
 export type Connection = {
-  /** Throws where the server cannot be reached; says so again for a while without trying. */
-  open(): Promise<Live>
+  /** Throws where the server cannot be reached; says so again for a while without trying. A turn asks for it. */
+  open(turn: TurnId | null): Promise<Live>
   /** Forgets a connection that proved broken: the next use opens another. */
   drop(broken: Live): void
   close(): Promise<void>
 }
 
-export function connectionTo(server: McpServer, deps: ConnectionDeps): Connection {
+export function connectionTo(
+  server: McpServer,
+  deps: ConnectionDeps,
+  sandbox: SandboxMode | undefined,
+): Connection {
   let current: { opening: Promise<Live>; live: Live | null } | null = null
   let failure: { error: unknown; at: number } | null = null
   let closed = false
 
-  async function connect(): Promise<Live> {
+  async function connect(policy: LaunchPolicy): Promise<Live> {
     const mine: NonNullable<typeof current> = {
-      opening: openLive(server, deps, () => forget(mine)),
+      opening: openLive(server, deps, policy, () => forget(mine)),
       live: null,
     }
     current = mine
@@ -61,11 +69,11 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
   }
 
   return {
-    async open() {
+    async open(turn) {
       if (closed) throw new Error('we are shutting down')
       if (current !== null) return current.opening
       if (failure !== null && deps.clock.elapsed() - failure.at < retryMs) throw failure.error
-      return connect()
+      return connect({ sandbox, turn })
     },
     drop(broken) {
       if (current?.live === broken) current = null
@@ -82,7 +90,12 @@ export function connectionTo(server: McpServer, deps: ConnectionDeps): Connectio
   }
 }
 
-async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => void): Promise<Live> {
+async function openLive(
+  server: McpServer,
+  deps: ConnectionDeps,
+  policy: LaunchPolicy,
+  onEnd: () => void,
+): Promise<Live> {
   // Over HTTP the newer revision is tried first. A process gets the handshake that every server knows, since
   // some end on an unknown first request.
   const http = 'url' in server
@@ -97,7 +110,7 @@ async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => vo
   )
   const transport = http
     ? httpTransport(server)
-    : stdioTransport({ ...server, env: cleanedEnv(deps.env, server.env), cwd: deps.cwd }, deps.clock)
+    : stdioTransport(await launch(server, deps, policy), deps.clock)
   async function tools(): Promise<readonly McpTool[]> {
     listed ??= (await client.listTools({}, { timeout: startMsMax })).tools.slice(0, toolsMax)
     return listed
@@ -119,6 +132,17 @@ async function openLive(server: McpServer, deps: ConnectionDeps, onEnd: () => vo
   }
   client.onclose = onEnd
   return { client, tools, close }
+}
+
+async function launch(
+  { command, args, env }: Extract<McpServer, { command: string }>,
+  deps: ConnectionDeps,
+  policy: LaunchPolicy,
+): Promise<Launch> {
+  const asked = { program: command, args, env: cleanedEnv(deps.env, env), cwd: deps.cwd }
+  const launch = await deps.launcher.wrap(asked, policy)
+  if (isRefusal(launch)) throw new Error(explain(launch))
+  return launch
 }
 
 const httpTransport = (server: Extract<McpServer, { url: string }>): StreamableHTTPClientTransport =>

@@ -1,11 +1,10 @@
 /** Behind the MCP door: the protocol in both revisions, and one request on it. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createMcpHandler, ProtocolErrorCode, type McpHttpHandler } from '@modelcontextprotocol/server'
+import { createMcpHandler, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import { listen } from '../../model/contained.ts'
 import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
-import type { LogDesk } from '../../runtime/desk/log.ts'
 import type { McpDoorDeps, McpIdentity } from './serve.ts'
 import { connectionId, programIn } from './server-client.ts'
 import { serverFor, type Asker, type FactoryDeps } from './server-factory.ts'
@@ -36,11 +35,9 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
   const quick = createMcpHandler(make, { onerror })
   const streamed = createMcpHandler(make, { onerror, responseMode: 'sse', bus: quick.bus })
   factory.fixtures = deps.fixtures?.(quick.notify) ?? null
-  const unsubscribe = announceAgents(deps.desks.as({}).log, quick)
   return {
     handle,
     async close() {
-      unsubscribe()
       // A client that waits gets an answer, unless something does not stop: then its connection just ends.
       inflight.stop()
       await within(Promise.all(answering), stopMsMax, deps.clock)
@@ -92,17 +89,6 @@ function sendOpening(response: Response): Response {
     start: (controller) => controller.enqueue(new TextEncoder().encode(': begun\n\n')),
   })
   return new Response(response.body.pipeThrough(opening), response)
-}
-
-/** What callers see of the tools names the agents that there are, so a new agent is news. */
-function announceAgents(log: LogDesk, mcp: McpHttpHandler): () => void {
-  return log.follow(log.lastSeq(), null, {
-    events: (events) => {
-      if (events.some(({ event }) => event.type === 'agent.created' || event.type === 'agent.deleted'))
-        mcp.notify.toolsChanged()
-    },
-    delta: () => undefined,
-  })
 }
 
 const Message = z.object({

@@ -5,8 +5,9 @@
  * conversation. When the connection breaks during a tool call, it retries with the same key, so that the call
  * has one effect, and the answer is found even if the server died.
  *
- * It does not load the protocol's library, because some clients begin their first turn without waiting for a
- * server that is slow to start. Standard output carries the protocol and nothing else.
+ * Some clients begin their first turn without waiting for a server that is slow to start. So it answers the
+ * handshake itself, and lists the tools itself while no server runs; one is found or started meanwhile. It does
+ * not load the protocol's library. Standard output carries the protocol and nothing else.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { Surroundings } from '../../client/surroundings.ts'
@@ -17,6 +18,8 @@ import { listen } from '../../model/contained.ts'
 import { isRecord } from '../../model/json.ts'
 import { explain, isRefusal } from '../../model/refusal.ts'
 import { clientMetaKey, keyMetaKey, type ClientMeta } from './client-meta.ts'
+import { answerConstant, answerTools } from './constant-answers.ts'
+import { createPoster, describeFault, Unreachable, type Poster, type ServerAddress } from './server-poster.ts'
 
 /** Where clients tell their processes which conversation they belong to. */
 const conversationVariables = ['CLAUDE_CODE_SESSION_ID', 'COPILOT_AGENT_SESSION_ID'] as const
@@ -28,8 +31,12 @@ const parseError = -32_700
 const pausesMs = [250, 2000] as const
 
 export type McpStdioDeps = {
-  /** Finds the running server or starts one: at first use, and when it cannot be reached any more. */
-  server: () => Promise<{ url: string; token: string | null }>
+  /** The running server, or null. */
+  running: () => Promise<ServerAddress | null>
+  /** Finds the running server or starts one: at once, and when it cannot be reached any more. */
+  server: () => Promise<ServerAddress>
+  /** The tools as a server would list them. */
+  tools: () => Promise<readonly object[]>
   version: string
   cwd: string
   env: Readonly<Record<string, string | undefined>>
@@ -44,15 +51,6 @@ export type McpStdioDeps = {
 
 type Fields = { [name: string]: unknown }
 type Message = { jsonrpc?: unknown; id?: string | number; method?: string; params?: Fields; result?: Fields }
-
-/** It never arrived: nothing has run. `again`: another look for the server may help. */
-class Unreachable extends Error {
-  readonly again: boolean
-  constructor(cause: unknown, again: boolean) {
-    super(`The Tieline server cannot be reached: ${describeFault(cause)}`, { cause })
-    this.again = again
-  }
-}
 
 /** Settles when the client has gone, or the signal aborts; what it still waits for is cancelled. */
 export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
@@ -81,31 +79,42 @@ export async function serveMcpStdio(deps: McpStdioDeps): Promise<void> {
 }
 
 /** What the handshake of the 2025 revision settled. */
-type Settled = { program: string | null; connection: string | null; version: string | null }
+type Settled = { program: string | null; version: string | null }
+
+/** Answers what needs no server, and looks for one meanwhile. Null for what a server must be asked. */
+function createAnswerer(deps: McpStdioDeps, post: Poster): (message: Message) => Promise<Fields | null> {
+  // Whether one ran when this began: a list of tools does not wait for one that is being started.
+  const ranBefore = deps.running().catch(() => null)
+  // Whoever needs it learns why there is none.
+  void ranBefore.then(() => post.find()).catch(() => undefined)
+  return async (message) => {
+    if (message.method === 'tools/list' && (await ranBefore) === null && !post.isFound())
+      return answerTools(await deps.tools(), message.params, deps.version)
+    return answerConstant(message, deps.version)
+  }
+}
+
+/** Passes on all that is said until the request is answered. */
+async function passOn(deps: McpStdioDeps, response: Response, message: Message): Promise<void> {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  let answered = message.id === undefined
+  const texts = isStream && response.body !== null ? eventData(response.body) : [await response.text()]
+  for await (const text of texts) {
+    const said = parseMessage(text)
+    if (said?.jsonrpc !== '2.0') continue
+    answered ||= said.id === message.id && said.method === undefined
+    write(deps, text)
+  }
+  if (answered) return
+  if (response.ok) throw new Error('the answer ended too early')
+  throw new Unreachable(new Error(`it answered with status ${response.status}`), false)
+}
 
 function createRelay(deps: McpStdioDeps) {
   const running = new Map<unknown, AbortController>()
-  const settled: Settled = { program: null, connection: null, version: null }
+  const settled: Settled = { program: null, version: null }
   const post = createPoster(deps)
-
-  async function exchange(message: Message, request: Message, signal: AbortSignal): Promise<void> {
-    const response = await post(JSON.stringify(request), makeHeaders(message, settled), signal)
-    settled.connection = response.headers.get('mcp-session-id') ?? settled.connection
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
-    let answered = message.id === undefined
-    const texts = isStream && response.body !== null ? eventData(response.body) : [await response.text()]
-    for await (const text of texts) {
-      const said = parseMessage(text)
-      if (said?.jsonrpc !== '2.0') continue
-      if (message.method === 'initialize' && typeof said.result?.['protocolVersion'] === 'string')
-        settled.version = said.result['protocolVersion']
-      answered ||= said.id === message.id && said.method === undefined
-      write(deps, text)
-    }
-    if (answered) return
-    if (response.ok) throw new Error('the answer ended too early')
-    throw new Unreachable(new Error(`it answered with status ${response.status}`), false)
-  }
+  const answerAlone = createAnswerer(deps, post)
 
   async function run(message: Message): Promise<void> {
     const own = new AbortController()
@@ -113,7 +122,10 @@ function createRelay(deps: McpStdioDeps) {
     try {
       const isTool = message.method?.startsWith('tools/') === true
       const request = isTool ? withClient(message, settled.program, deps) : message
-      const ask = (): Promise<void> => exchange(message, request, own.signal)
+      const ask = async (): Promise<void> => {
+        const headers = makeHeaders(message, settled)
+        await passOn(deps, await post.send(JSON.stringify(request), headers, own.signal), message)
+      }
       // Only tool calls: anything else has no effect, and a client asks for it again by itself.
       await (message.method === 'tools/call' ? keepAsking(deps, own.signal, ask) : ask())
     } catch (error) {
@@ -122,6 +134,16 @@ function createRelay(deps: McpStdioDeps) {
     } finally {
       if (running.get(message.id) === own) running.delete(message.id)
     }
+  }
+
+  async function handle(message: Message): Promise<void> {
+    const { id, method } = message
+    if (method === 'notifications/initialized') return
+    const result = id === undefined ? null : await answerAlone(message)
+    if (id === undefined || result === null) return run(message)
+    if (method === 'initialize' && typeof result['protocolVersion'] === 'string')
+      settled.version = result['protocolVersion']
+    answer(deps, id, { result })
   }
 
   return {
@@ -140,7 +162,7 @@ function createRelay(deps: McpStdioDeps) {
       const cancelled = method === 'notifications/cancelled' ? running.get(params?.['requestId']) : undefined
       // The door takes a request that closes as cancelled, in both revisions.
       if (cancelled !== undefined) cancelled.abort()
-      else void run(message)
+      else void handle(message)
     },
     stop(): void {
       for (const call of running.values()) call.abort()
@@ -188,52 +210,16 @@ async function keepAsking(
   return ask()
 }
 
-type Post = (body: string, headers: Record<string, string>, signal: AbortSignal) => Promise<Response>
-
-/** Remembers where the server is, and looks again when it is not there. */
-function createPoster(deps: McpStdioDeps): Post {
-  let finding: ReturnType<McpStdioDeps['server']> | null = null
-
-  const once: Post = async (body, headers, signal) => {
-    const mine = (finding ??= deps.server())
-    const forget = (): void => {
-      if (finding === mine) finding = null
-    }
-    const place = await mine.catch((error: unknown) => {
-      forget()
-      throw new Unreachable(error, false)
-    })
-    const authorization = place.token === null ? {} : { authorization: `Bearer ${place.token}` }
-    return fetch(new URL('/mcp', place.url), {
-      method: 'POST',
-      body,
-      signal,
-      headers: { ...headers, ...authorization, 'user-agent': `tieline-mcp/${deps.version}` },
-    }).catch((error: unknown) => {
-      if (!signal.aborted) forget()
-      throw wasRefused(error) ? new Unreachable(error, true) : error
-    })
-  }
-
-  // Only what surely never arrived is sent again: anything else may have run.
-  return (...request) =>
-    once(...request).catch((error: unknown) => {
-      if (error instanceof Unreachable && error.again) return once(...request)
-      throw error
-    })
-}
-
 /**
  * Requests of the 2026 revision carry in headers what they say inside; those of the older one what the
  * handshake settled.
  */
-function makeHeaders({ method, params }: Message, { connection, version }: Settled): Record<string, string> {
+function makeHeaders({ method, params }: Message, { version }: Settled): Record<string, string> {
   const plain = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const claimed = metaIn(params)[versionKey]
   if (typeof claimed !== 'string')
     return {
       ...plain,
-      ...(connection === null ? {} : { 'mcp-session-id': connection }),
       ...(version === null ? {} : { 'mcp-protocol-version': version }),
     }
   const name = params?.['name'] ?? params?.['uri']
@@ -271,17 +257,4 @@ const nameIn = (info: unknown): string | null =>
 function parseMessage(text: string): Message | null {
   const parsed = parseJson(text, 'message', ownLimits)
   return !isRefusal(parsed) && isRecord(parsed.value) ? parsed.value : null
-}
-
-function wasRefused(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED' || wasRefused(error.cause))
-  )
-}
-
-/** The innermost cause is what helps. */
-function describeFault(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message} (${describeFault(error.cause)})` : error.message
 }

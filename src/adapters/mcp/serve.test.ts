@@ -6,6 +6,7 @@ import {
   callTool,
   fieldsIn,
   hello,
+  jsonRpc,
   mcpWorld,
   post,
   revisions,
@@ -24,6 +25,7 @@ const ours = [
   'call_agent',
   'wait_for_call',
   'read_output',
+  'list_agents',
   'send_agent_message',
   'get_session_state',
   'create_agent_session',
@@ -31,6 +33,7 @@ const ours = [
   'list-session',
   'send-message',
   'buffer',
+  'wait_for_mail',
 ]
 
 let world: McpWorld | null = null
@@ -62,7 +65,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     expect(tools.map((tool) => tool.name).toSorted()).toEqual(ours.toSorted())
     expect(tools.find((tool) => tool.name === 'sub_agent')).toMatchObject({
       title: 'Give a task to an agent',
-      description: expect.stringContaining('echo (Says it again)'),
+      description: expect.stringContaining('Gives another agent a task'),
       inputSchema: { type: 'object', required: ['agent_name', 'task'] },
       outputSchema: { type: 'object', required: expect.arrayContaining(['output', 'outcome', 'call_id']) },
       annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
@@ -73,7 +76,15 @@ describe.each(revisions)('over revision %s', (revision) => {
         .filter((tool) => tool.annotations?.readOnlyHint === true)
         .map((tool) => tool.name)
         .toSorted(),
-    ).toEqual(['get_session_state', 'list-session', 'read_output', 'wait_for_call', 'wait_for_session'])
+    ).toEqual([
+      'get_session_state',
+      'list-session',
+      'list_agents',
+      'read_output',
+      'wait_for_call',
+      'wait_for_mail',
+      'wait_for_session',
+    ])
   })
 
   test('a call is answered in both parts of the result, each complete', async () => {
@@ -82,6 +93,7 @@ describe.each(revisions)('over revision %s', (revision) => {
     expect(result.isError).not.toBe(true)
     expect(fieldsIn(result)).toEqual({
       agent_name: 'echo',
+      notes: [],
       success: true,
       output: 'echo: hello',
       tool_calls: [],
@@ -91,6 +103,7 @@ describe.each(revisions)('over revision %s', (revision) => {
       call_id: expect.stringMatching(/^call_/),
       outcome: 'completed',
       truncated: false,
+      you: expect.stringMatching(/^ses_client-a-client/),
     })
     expect(JSON.parse(textIn(result))).toEqual(fieldsIn(result))
   })
@@ -154,7 +167,7 @@ describe.each(revisions)('shapes over revision %s', (revision) => {
     expect(await use('list-session', { dir: null })).toMatchObject({
       sessions: expect.arrayContaining([expect.objectContaining({ id: made['sessionId'] })]),
     })
-    const own = await exchangeOf(w.line.desks).clientSession('a-client', process.cwd())
+    const { you: own } = await use('list-session', {})
     const other = await w.connect(revision, { name: 'other' })
     expect(
       check('send-message', await callTool(other, 'send-message', { session: own, message: 'hello' })),
@@ -217,35 +230,39 @@ test('a call tried again with its key is one call', async () => {
   const w = await open()
   const again = async (revision: Revision): Promise<unknown> =>
     fieldsIn(
-      await callTool(await w.connect(revision, { headers: { 'idempotency-key': 'k1' } }), 'sub_agent', {
-        agent_name: 'echo',
-        task: 'once',
-      }),
+      await callTool(
+        await w.connect(revision, { headers: { 'idempotency-key': 'k1', 'x-tieline-client-session': 's' } }),
+        'sub_agent',
+        {
+          agent_name: 'echo',
+          task: 'once',
+        },
+      ),
     )['call_id']
   expect(await again('2025-11-25')).toBe(await again('2026-07-28'))
 })
 
-test('a new agent is news for whoever listens', async () => {
+/** As clients keep it, byte by byte. */
+const listed = async (w: McpWorld, headers: Record<string, string> = {}): Promise<string> =>
+  (await post(w, jsonRpc('tools/list', {}, 2), headers)).text()
+
+test('Copilot uses the id of another session, because it keeps descriptions: the list is constant', async () => {
   const w = await open()
-  const client = await w.connect('2026-07-28')
-  const changed = Promise.withResolvers<void>()
-  client.setNotificationHandler('notifications/tools/list_changed', () => changed.resolve())
-  const subscription = await client.listen({ toolsListChanged: true })
-  await exchangeOf(w.line.desks).createAgent({
-    name: 'newcomer',
-    system: '',
-    description: 'New here',
-    model: null,
-    tools: null,
-    id: null,
-  })
-  await changed.promise
-  await subscription.close()
-  expect(
-    (await client.listTools(undefined, { cacheMode: 'refresh' })).tools.find(
-      (tool) => tool.name === 'call_agent',
-    )?.description,
-  ).toContain('newcomer')
+  const first = await listed(w, { 'mcp-session-id': 'copilot.1', 'x-tieline-client-session': 'one' })
+  expect(first).toContain('sub_agent')
+  expect(first).not.toContain('ses_client')
+  expect(await listed(w, { 'mcp-session-id': 'copilot.2', 'x-tieline-client-session': 'two' })).toBe(first)
+  const agent = { name: 'newcomer', system: '', description: '', model: null, tools: null, id: null }
+  await exchangeOf(w.line.desks).createAgent(agent)
+  expect(await listed(w)).toBe(first)
+  await w.close()
+  expect(await listed(await open())).toBe(first)
+})
+
+test('a client that only lists the tools leaves no session behind', async () => {
+  const w = await open()
+  await listed(w, { 'x-tieline-client-session': 'one' })
+  expect(await exchangeOf(w.line.desks).sessions({ limit: 10 })).toMatchObject({ sessions: [] })
 })
 
 test('a fault is told in general, and reported whole', async () => {

@@ -17,8 +17,6 @@ export type McpDoorDeps = {
   clock: Clock
   ids: Ids
   version: string
-  /** Where clients work that do not say where they do. */
-  cwd: string
   report: (fault: unknown) => void
   /** Between two signs of life of a call that blocks. */
   progressMs?: number

@@ -2,14 +2,11 @@
  * Who a client is that carries no token: its program, its conversation where it tells, and its directory. All
  * of it is said by the client, so it names an external session and gives no right.
  */
-import { hash } from 'node:crypto'
-import { basename, isAbsolute } from 'node:path'
 import { CLIENT_INFO_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { plainName, type ClientProgram } from '../../model/client-address.ts'
+import { isPath, readClientHeaders } from '../../model/client-headers.ts'
 import { clientMetaKey, type ClientMeta } from './client-meta.ts'
-
-export const clientSessionHeader = 'x-tieline-client-session'
-export const cwdHeader = 'x-tieline-cwd'
 
 const SaidByProcess = z.object({
   name: z.string().optional(),
@@ -29,10 +26,6 @@ const Envelope = z.object({ [CLIENT_INFO_META_KEY]: z.object({ name: z.string() 
 
 const Trace = z.object({ traceparent: z.string() })
 
-const nameUnitsMax = 40
-const conversationUnitsMax = 50
-const pathUnitsMax = 4096
-
 export type Said = {
   meta: unknown
   headers: Headers
@@ -40,59 +33,18 @@ export type Said = {
   program: string | null
 }
 
-/**
- * A program without a conversation is told apart by its directory: what it asks for works there, and not
- * where it was first seen.
- */
-export function describeClient({ meta, headers, program }: Said, cwd: string): { name: string; cwd: string } {
+/** `connection` is the id that a client of the 2025 revision repeats. */
+export function describeClient({ meta, headers, program }: Said, connection: string | null): ClientProgram {
   const said: z.infer<typeof CallerMeta> = CallerMeta.safeParse(meta).data ?? {}
   const own = said[clientMetaKey] ?? {}
-  const directory = [own.cwd, pathIn(headers.get(cwdHeader))].find(isPath)
-  const conversation = [
-    own.session,
-    headers.get(clientSessionHeader) ?? undefined,
-    said.threadId,
-    said.sessionId,
-  ]
-    .map((text) => short(text ?? ''))
-    .find((text) => text !== '')
-  const which =
-    conversation ??
-    (directory === undefined || directory === cwd
-      ? ''
-      : `${plainName(basename(directory))}-${digest(directory)}`)
-  const name = plainName(own.name ?? program ?? '') || 'mcp'
-  return { name: which === '' ? name : `${name}_${which}`, cwd: directory ?? cwd }
-}
-
-/** Names end up in ids, titles and logs. */
-export const plainName = (text: string): string => plain(text).slice(0, nameUnitsMax)
-
-const plain = (text: string): string =>
-  text
-    .normalize('NFKC')
-    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-const digest = (text: string): string => hash('sha256', text).slice(0, 12)
-
-/** Two that differ only at their end stay two. */
-function short(conversation: string): string {
-  const text = plain(conversation)
-  return text.length <= conversationUnitsMax
-    ? text
-    : `${text.slice(0, conversationUnitsMax - 13)}-${digest(conversation)}`
-}
-
-const isPath = (path: string | undefined): path is string =>
-  path !== undefined && path.length <= pathUnitsMax && isAbsolute(path) && !path.includes('\0')
-
-/** Headers hold no more than Latin letters, so a path comes percent-encoded. */
-function pathIn(header: string | null): string | undefined {
-  try {
-    return header === null ? undefined : decodeURIComponent(header)
-  } catch {
-    // Not encoded, and with a percent sign of its own: taken as it is.
-    return header ?? undefined
+  const header = readClientHeaders((name) => headers.get(name) ?? undefined)
+  return {
+    name: plainName(own.name ?? program ?? '') || 'mcp',
+    session: [own.session, header.session, said.threadId, said.sessionId].find(
+      (text) => text !== undefined && plainName(text) !== '',
+    ),
+    cwd: [own.cwd, header.cwd].find(isPath),
+    connection: connection === null ? null : connection.slice(connection.lastIndexOf('.') + 1),
   }
 }
 

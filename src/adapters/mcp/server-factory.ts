@@ -6,23 +6,26 @@ import {
   Server,
   type CallToolRequest,
   type CallToolResult,
-  type Implementation,
   type ServerCapabilities,
   type ServerContext,
   type Tool,
 } from '@modelcontextprotocol/server'
-import type { Json } from '../../model/json.ts'
+import { externalAgent } from '../../model/agent.ts'
+import type { ClientProgram } from '../../model/client-address.ts'
+import { isRecord, type Json } from '../../model/json.ts'
 import { type Refusal, explain, isRefusal } from '../../model/refusal.ts'
 import type { Who } from '../../runtime/desk/asker.ts'
 import type { Desk, Desks } from '../../runtime/desk/desk.ts'
 import { storeRefusal } from '../../runtime/kernel/faults.ts'
-import type { Clock } from '../../runtime/kernel/ports.ts'
-import { refuseTool } from '../../tools/refused-answer.ts'
+import type { Clock, ToolAnswer } from '../../runtime/kernel/ports.ts'
+import { completeAnswer, refuseTool } from '../../tools/refused-answer.ts'
+import type { Tools } from '../../wire/tools.ts'
 import { keyMetaKey } from './client-meta.ts'
 import { toToolResult } from './server-answers.ts'
 import { describeClient, findProgram, findTrace } from './server-client.ts'
 import type { Inflight } from './server-inflight.ts'
 import { whoWorks, withProgress, type ProgressDeps } from './server-progress.ts'
+import { instructions, serverCapabilities, serverInfo } from './server-facts.ts'
 import { isOurs, describeTool } from './server-tools.ts'
 
 /** Who sent a request, as the door has checked it, and what came with it. */
@@ -49,8 +52,6 @@ export type FactoryDeps = {
   desks: Desks
   clock: Clock
   version: string
-  /** Where clients work that do not say where they do. */
-  cwd: string
   progressMs: number
   inflight: Inflight
   /** For faults of which the client learns only that there was one. */
@@ -58,23 +59,15 @@ export type FactoryDeps = {
   fixtures: Fixtures | null
 }
 
-const instructions =
-  'Other agents, reachable as tools. sub_agent gives one a task in a fresh context; ' +
-  'call_agent asks one that remembers its conversation; send_agent_message does not wait. ' +
-  'Work that may take longer than a minute: sub_agent with background: true, then wait_for_call until it has ended.'
-
-const serverInfo = (version: string): Implementation => ({ name: 'tieline', title: 'Tieline', version })
-
 export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   const { fixtures } = deps
   const server = new Server(serverInfo(deps.version), {
-    capabilities: { tools: { listChanged: true }, ...fixtures?.capabilities },
+    capabilities: { ...serverCapabilities, ...fixtures?.capabilities },
     instructions,
   })
-  server.setRequestHandler('tools/list', async (_request, ctx) => {
-    const listed = await whoAsks(asker, ctx, deps)
-      .then((who) => deps.desks.as({ who }).tools.list())
-      .catch(toRefusal)
+  server.setRequestHandler('tools/list', async () => {
+    // A client is told the same whoever it is, so nothing is made for one that only looks.
+    const listed = await listTools(asker, deps).catch(toRefusal)
     if (isRefusal(listed))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(listed), { code: listed.code })
     return { tools: [...listed.tools.map(describeTool), ...(fixtures?.tools ?? [])] }
@@ -88,6 +81,11 @@ export function serverFor(asker: Asker | null, deps: FactoryDeps): Server {
   return server
 }
 
+const listTools = (asker: Asker | null, { desks }: FactoryDeps): Promise<Tools | Refusal> =>
+  asker === null || asker.who.kind === 'user'
+    ? desks.as({}).tools.list({ agent: externalAgent.name })
+    : desks.as({ who: asker.who }).tools.list()
+
 function toRefusal(fault: unknown): Refusal {
   const refusal = storeRefusal(fault)
   if (refusal === null) throw fault
@@ -95,19 +93,19 @@ function toRefusal(fault: unknown): Refusal {
 }
 
 /** A token names a session or a turn; without one the client acts as an external session of its own. */
-async function whoAsks(
-  asker: Asker | null,
-  ctx: ServerContext,
-  deps: FactoryDeps,
-): Promise<Exclude<Who, { kind: 'user' }>> {
+async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDeps): Promise<Acting> {
   if (asker === null) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the request has no sender')
-  if (asker.who.kind !== 'user') return asker.who
+  if (asker.who.kind !== 'user') return { who: asker.who, as: { who: asker.who } }
   const program = findProgram(ctx.mcpReq.envelope) ?? asker.program
-  const client = describeClient({ meta: ctx.mcpReq._meta, headers: asker.headers, program }, deps.cwd)
+  const said = { meta: ctx.mcpReq._meta, headers: asker.headers, program }
+  const client = describeClient(said, asker.connection)
   const actor = await deps.desks.as({ client }).tools.actor()
   if (isRefusal(actor)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(actor))
-  return actor
+  return { who: actor, as: { client } }
 }
+
+/** Who acts, and what the desk is asked as: a client that is the user's own has more than a token gives. */
+type Acting = { who: Exclude<Who, { kind: 'user' }>; as: { who: Who } | { client: ClientProgram } }
 
 async function callTool(
   asker: Asker | null,
@@ -117,8 +115,9 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { desks, clock, progressMs, inflight } = deps
   const input = given as { [name: string]: Json }
-  const who = await whoAsks(asker, ctx, deps).catch(toRefusal)
-  if (isRefusal(who)) return toToolResult(refuseTool(name, input, who))
+  const acting = await whoAsks(asker, ctx, deps).catch(toRefusal)
+  if (isRefusal(acting)) return toToolResult(refuseTool(name, input, acting))
+  const { who, as } = acting
   if (!isOurs(name) && !(await offers(desks.as({ who }), name)))
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name}`)
   const running = inflight.begin(
@@ -128,7 +127,7 @@ async function callTool(
   const token = ctx.mcpReq._meta?.progressToken
   try {
     const desk = desks.as({
-      who,
+      ...as,
       signal: running.signal,
       act: deriveAct(asker, ctx, who, name),
       trace: findTrace(ctx.mcpReq._meta),
@@ -148,7 +147,8 @@ async function callTool(
     }
     const answer = await (token === undefined ? work : withProgress(work, progress))
     if (answer === 'stopping') return { content: [{ type: 'text', text: stoppingText }], isError: true }
-    return toToolResult(isRefusal(answer) ? refuseTool(name, input, answer) : answer)
+    const given = isRefusal(answer) ? refuseTool(name, input, answer) : completeAnswer(name, input, answer)
+    return toToolResult(tellWho(given, who))
   } catch (fault) {
     // A client that cancelled waits for nothing; others learn that it was not their mistake, and the log has
     // the rest.
@@ -165,6 +165,12 @@ async function callTool(
     running.end()
   }
 }
+
+/** Which session a client is stands in answers alone: it may keep what it was told about the tools. */
+const tellWho = ({ ok, value }: ToolAnswer, who: Who): ToolAnswer =>
+  who.kind === 'session' && isRecord(value)
+    ? { ok, value: { ...(value as { [name: string]: Json }), you: who.session } }
+    : { ok, value }
 
 /** A server that stops has not cancelled what it waits for. */
 function untilStopping<T>(stopping: AbortSignal, work: Promise<T>): Promise<T | 'stopping'> {

@@ -24,10 +24,12 @@ const manners: Readonly<Record<ToolName, Manner>> = {
   get_session_state: { title: 'Look at a session', reads: true },
   create_agent_session: { title: 'Open a session' },
   wait_for_session: { title: 'Wait for a session', reads: true, blocks: true },
+  list_agents: { title: 'List agents', reads: true },
   'list-session': { title: 'List sessions', reads: true },
   // Written out first, where that is asked for.
   'send-message': { title: 'Write a message', blocks: true },
   buffer: { title: 'Look into the inbox' },
+  wait_for_mail: { title: 'Wait for mail', reads: true, blocks: true },
 }
 
 /** Claude Code hides tools behind a search, and cuts long results, unless a tool says otherwise. */
@@ -38,6 +40,8 @@ export const isBlocking = (name: string): boolean => isOurs(name) && manners[nam
 /** A tool of ours also when the configuration hides it: then it answers that it is disabled. */
 export const isOurs = (name: string): name is ToolName => Object.hasOwn(manners, name)
 
+const you = z.string().optional().describe('your own session, for those who want to write to you')
+
 type OutputSchema = NonNullable<Tool['outputSchema']>
 
 /**
@@ -47,7 +51,10 @@ type OutputSchema = NonNullable<Tool['outputSchema']>
 export const outputSchemas = once(
   () =>
     Object.fromEntries(
-      Object.entries(toolAnswers).map(([name, answer]) => [name, toJsonSchema(z.object(answer.shape))]),
+      Object.entries(toolAnswers).map(([name, answer]) => [
+        name,
+        toJsonSchema(z.object({ ...answer.shape, you })),
+      ]),
     ) as Record<ToolName, OutputSchema>,
 )
 

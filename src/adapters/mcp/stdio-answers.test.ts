@@ -7,13 +7,18 @@ import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { hello, jsonRpc } from '../../../test/kits/mcp.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
+import { listClientTools } from '../../client-tools.ts'
+import { ConfigFile } from '../../config.ts'
 import { serveMcpStdio } from './serve-stdio.ts'
 
 let drawn = 0
 const atOnce: Surroundings = { sleep: async () => undefined, draw: () => `key-${(drawn += 1)}` }
 
 /** In this process, over streams: each line is answered before the next. */
-async function raw(server: () => Promise<{ url: string; token: string | null }>) {
+async function raw(
+  server: () => Promise<{ url: string; token: string | null }>,
+  running: () => Promise<{ url: string; token: string | null } | null> = server,
+) {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   let output = ''
   stdout.on('data', (chunk: Buffer) => {
@@ -22,6 +27,8 @@ async function raw(server: () => Promise<{ url: string; token: string | null }>)
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
   void serveMcpStdio({
+    running,
+    tools: async () => listClientTools(ConfigFile.parse({})),
     server,
     version: '1',
     cwd: tmpdir(),
@@ -45,10 +52,13 @@ async function raw(server: () => Promise<{ url: string; token: string | null }>)
 
 test('a server that cannot be started is told in its own words', async () => {
   const { stdout, take } = await raw(() => Promise.reject(new Error('the port is taken')))
-  await take(hello('raw'))
+  await take(jsonRpc('tools/call', { name: 'sub_agent' }, 1))
   expect(JSON.parse(stdout())).toMatchObject({
     id: 1,
-    error: { message: 'The Tieline server cannot be reached: the port is taken' },
+    result: {
+      isError: true,
+      content: [{ text: 'The Tieline server cannot be reached: the port is taken' }],
+    },
   })
 })
 
@@ -90,7 +100,7 @@ test('an answer that is none, or that ends too early, is told', async () => {
     ),
   )
   const { stdout, take } = await raw(place)
-  await take(hello('raw'))
+  await take(jsonRpc('tools/list', {}, 1))
   await take(jsonRpc('tools/call', { name: 'sub_agent' }, 2))
   expect(said(stdout())).toMatchObject([
     { id: 1, error: { message: 'The Tieline server cannot be reached: it answered with status 401' } },
@@ -135,21 +145,46 @@ test('when the server dies during a tool call, the next one is asked with the sa
 })
 
 test('the token goes along, and an answer of several lines becomes one', async () => {
-  const { place, requests } = await answering(
-    (response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'c.1' })
-        .end('{\n "jsonrpc": "2.0",\r\n "id": 1,\n "result": { "protocolVersion": "2025-11-25" }\n}\n'),
-    (response) => response.writeHead(202).end(),
+  const { place, requests } = await answering((response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end('{\n "jsonrpc": "2.0",\r\n "id": 2,\n "result": { "tools": [] }\n}\n'),
   )
-  const { stdout, take, tell } = await raw(place)
+  const { stdout, take } = await raw(place)
   await take(hello('raw'))
-  expect(said(stdout())).toMatchObject([{ id: 1, result: {} }])
-  tell(jsonRpc('notifications/initialized', {}))
-  await expect
-    .poll(() => requests, { timeout: 10_000 })
-    .toMatchObject([
-      { authorization: 'Bearer a-token' },
-      { authorization: 'Bearer a-token', 'mcp-session-id': 'c.1', 'mcp-protocol-version': '2025-11-25' },
-    ])
+  await take(jsonRpc('tools/list', {}, 2))
+  expect(said(stdout())).toMatchObject([{ id: 1 }, { id: 2, result: { tools: [] } }])
+  expect(requests).toMatchObject([{ authorization: 'Bearer a-token', 'mcp-protocol-version': '2025-11-25' }])
+})
+
+test('the first turn has no tools, because the server is still starting', async () => {
+  const starting = Promise.withResolvers<{ url: string; token: string | null }>()
+  const { stdout, take } = await raw(
+    () => starting.promise,
+    async () => null,
+  )
+  await take(hello('codex'))
+  await take(jsonRpc('tools/list', {}, 2))
+  const [first, second] = said(stdout()) as { result: { tools?: { name: string }[] } }[]
+  expect(first).toMatchObject({ result: { protocolVersion: '2025-11-25', serverInfo: { name: 'tieline' } } })
+  expect(second?.result.tools?.map(({ name }) => name)).toContain('sub_agent')
+})
+
+test('a server that is away when the client begins is looked for at once, and used when it is there', async () => {
+  const answer = JSON.stringify({ jsonrpc: '2.0', id: 3, result: { content: [] } })
+  const { place, requests } = await answering((response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer),
+  )
+  const looked: string[] = []
+  const { take } = await raw(
+    () => {
+      looked.push('started')
+      return place()
+    },
+    async () => null,
+  )
+  await take(hello('codex'))
+  await expect.poll(() => looked).toEqual(['started'])
+  await take(jsonRpc('tools/call', { name: 'list-session', arguments: {} }, 3))
+  expect([looked, requests.length]).toEqual([['started'], 1])
 })

@@ -9,6 +9,7 @@ import { inletLimits, parseJson } from '../../model/bounded-json.ts'
 import { boundedLines } from '../../model/bounded-lines.ts'
 import { contained, listen } from '../../model/contained.ts'
 import { explain, isRefusal } from '../../model/refusal.ts'
+import type { Command } from '../../runtime/kernel/launch-port.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 
 /** R11: of one message of a server. A result of a mebibyte is kept; JSON may escape each character of it. */
@@ -23,14 +24,7 @@ export type StdioTransport = Transport & {
   stderr(): string
 }
 
-export type StdioCommand = {
-  command: string
-  args: readonly string[]
-  env: Readonly<Record<string, string>>
-  cwd: string
-}
-
-export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock: Clock): StdioTransport {
+export function stdioTransport({ program, args, env, cwd }: Command, clock: Clock): StdioTransport {
   let child: ChildProcessWithoutNullStreams | null = null
   let ended: Promise<void> = Promise.resolve()
   let stderr = ''
@@ -53,8 +47,12 @@ export function stdioTransport({ command, args, env, cwd }: StdioCommand, clock:
   const transport: StdioTransport = {
     start: () =>
       new Promise((resolve, reject) => {
-        const options = { cwd, env: { ...env }, detached: grouped, windowsHide: true }
-        const started = spawn(command, [...args], options)
+        const started = spawn(program, [...args], {
+          cwd,
+          env: { ...env },
+          detached: grouped,
+          windowsHide: true,
+        })
         child = started
         started.once('spawn', resolve)
         listen(started, 'error', report, (error: Error) => {

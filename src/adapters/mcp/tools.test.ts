@@ -30,6 +30,7 @@ beforeEach(async () => {
     version: '0.0.0',
     warn: (text) => warnings.push(text),
     env: { PATH: process.env['PATH'], HOME: '/nowhere', LANG: 'C', ANTHROPIC_API_KEY: 'secret', USER: 'me' },
+    launcher: { wrap: async (command) => ({ ...command, sandboxed: false }) },
   })
 })
 afterEach(async () => {
@@ -69,7 +70,7 @@ function run(
   const tool = tools.find((each) => each.name === name)
   if (tool === undefined)
     throw new Error(`no tool ${name} among ${tools.map((each) => each.name).join(', ')}`)
-  return tool.run(input, { signal } as ToolContext)
+  return tool.run(input, { signal, turn: { id: 'turn_1' } } as unknown as ToolContext)
 }
 
 async function noted(line: string): Promise<void> {

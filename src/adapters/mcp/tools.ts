@@ -10,6 +10,7 @@ import {
   type Tool as McpTool,
 } from '@modelcontextprotocol/client'
 import type { Agent, McpServer } from '../../model/agent.ts'
+import type { TurnId } from '../../model/id.ts'
 import { isJson, isRecord, Json } from '../../model/json.ts'
 import { headUnits } from '../../model/text.ts'
 import type { Tool, ToolAnswer, Tools } from '../../runtime/kernel/ports.ts'
@@ -43,16 +44,16 @@ export function mcpTools(deps: ConnectionDeps): McpTools {
       name,
       place,
       repeatable: config.repeatable,
-      connection: connectionTo(config, deps),
+      connection: connectionTo(config, deps, agent.sandbox),
     }
     servers.set(place, known)
     return known
   }
 
   /** A server that does not start leaves its agent without its tools, not without its turn. */
-  async function listTools(server: Server): Promise<Tool[]> {
+  async function listTools(server: Server, turn: TurnId | null): Promise<Tool[]> {
     try {
-      const live = await server.connection.open()
+      const live = await server.connection.open(turn)
       return offerTools(server, await live.tools(), (problem) => {
         const text = `${server.place}: ${problem}`
         warnOnce(text, text)
@@ -72,9 +73,11 @@ export function mcpTools(deps: ConnectionDeps): McpTools {
   }
 
   return {
-    async of(agent) {
+    async of(agent, turn) {
       const lists = await Promise.all(
-        Object.entries(agent.mcpServers).map(([name, config]) => listTools(findServer(agent, name, config))),
+        Object.entries(agent.mcpServers).map(([name, config]) =>
+          listTools(findServer(agent, name, config), turn ?? null),
+        ),
       )
       return lists.flat()
     },
@@ -109,11 +112,11 @@ function makeTool(server: Server, name: string, tool: McpTool, input: Json): Too
     effect: server.repeatable.includes(tool.name) ? 'read' : 'write',
     calling: false,
     describe: () => spec,
-    async run(input, { signal, trace }) {
+    async run(input, { signal, trace, turn }) {
       signal.throwIfAborted()
       if (!isRecord(input)) return failed(`${name} takes an object with named arguments.`)
       try {
-        const live = await server.connection.open()
+        const live = await server.connection.open(turn.id)
         return await call(server, live, tool.name, input, signal, trace?.() ?? null)
       } catch (error) {
         signal.throwIfAborted()

@@ -5,7 +5,7 @@ import { countWords, testClock } from '../../../test/kits/turns.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
 import { usageEstimator } from '../../runtime/turns/estimate-usage.ts'
 import { type ModelRequest } from '../../runtime/turns/loop.ts'
-import { modelAsk } from './ask.ts'
+import { modelAsk } from './drive.ts'
 import { redactor } from './describe-broken.ts'
 
 const usage = {

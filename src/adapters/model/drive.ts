@@ -4,10 +4,15 @@ import type { Agent } from '../../model/agent.ts'
 import type { Millis } from '../../model/id.ts'
 import type { CountTokens } from '../../model/text.ts'
 import { createAlarm, type Alarm } from '../../runtime/kernel/alarm.ts'
-import { usageEstimator } from '../../runtime/turns/estimate-usage.ts'
-import { type Ask, runLoop } from '../../runtime/turns/loop.ts'
+import { usageEstimator, type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
+import { type Ask, runLoop, type ModelRequest } from '../../runtime/turns/loop.ts'
 import type { Clock, Driver } from '../../runtime/kernel/ports.ts'
-import { modelAsk, type AskSettings } from './ask.ts'
+import { faultMessage } from '../../model/contained.ts'
+import type { Usage } from '../../model/event.ts'
+import { ProviderFault } from '../../runtime/kernel/faults.ts'
+import { type Broken, describeBroken, redactor } from './describe-broken.ts'
+import { nothingReceived, receive, type Received } from './receive.ts'
+import { turnWire, type WireRequest } from './wire.ts'
 
 export type ModelDriverSettings = Pick<AskSettings, 'stallMs' | 'redact'> & {
   /** Rejects with words that say what to set, where the agent has no model that can be used. */
@@ -33,5 +38,127 @@ export function modelDriver(settings: ModelDriverSettings): Driver {
       const ask = makeAsk(turn.agent, turn.turn.deadline)
       return runLoop(turn, steps, signal, ask, turn.agent.model ?? 'model', estimate)
     },
+  }
+}
+
+/**
+ * Asks a model, with our own retries: never after text was shown, never past the deadline, and always the
+ * same idempotency key.
+ */
+const stallMsDefault = 120_000
+const retriesMax = 4
+const pauseMsFirst = 500
+const pauseMsMax = 16_000
+
+type AskSettings = {
+  /** Called for the first real request only, so that a replay needs no model and no key. */
+  model: () => Promise<LanguageModelV4>
+  clock: Clock
+  /** Watches for stalls; one serves all requests. */
+  alarm: Alarm
+  estimate: EstimateUsage
+  deadline: Millis
+  stallMs?: number
+  redact?: (text: string) => string
+}
+
+/** The asker of one turn. */
+export function modelAsk(settings: AskSettings): Ask {
+  const { clock, alarm, stallMs = stallMsDefault, redact = redactor(() => []) } = settings
+  const translate = turnWire()
+  const end = clock.elapsed() + (settings.deadline - clock.now())
+  let model: LanguageModelV4 | null = null
+  let limitRefused = false
+  let formatRefused = false
+
+  return async (request, emit, signal) => {
+    model ??= await settings.model().catch((error: unknown) => {
+      throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
+    })
+    const wire = translate(request)
+    for (let tries = 1; ; tries += 1) {
+      const received = nothingReceived()
+      try {
+        const limited = limitRefused ? withoutLimit(wire) : wire
+        const sent = formatRefused ? withoutFormat(limited) : limited
+        await receive(model, sent, received, emit, { clock, alarm, stallMs, signal })
+        if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
+        return {
+          text: received.text,
+          toolCalls: received.toolCalls,
+          usage: await readUsage(request, received, settings.estimate),
+          finish: received.finish ?? 'other',
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        const broken = describeBroken(error, redact)
+        if (!limitRefused && refusesLimit(broken, wire)) {
+          limitRefused = true
+          continue
+        }
+        // Not every provider takes every schema as a format: the model has read it with its task anyway.
+        if (!formatRefused && broken.status === 400 && wire.responseFormat !== undefined) {
+          formatRefused = true
+          continue
+        }
+        const pauseMs = pauseBefore(tries, broken)
+        if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
+          throw await makeFault(error, broken, tries, request, received, settings.estimate)
+        await clock.sleep(pauseMs, signal)
+      }
+    }
+  }
+}
+
+/** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
+function pauseBefore(tries: number, broken: Broken): number | null {
+  if (!broken.retry || tries > retriesMax) return null
+  return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
+}
+
+/**
+ * A budget can be larger than what a model may be asked to write at most; then the limit is left out, and the
+ * budget is checked after the answer.
+ */
+const refusesLimit = (broken: Broken, wire: WireRequest): boolean =>
+  broken.status === 400 &&
+  wire.maxOutputTokens !== undefined &&
+  /max.{0,3}(output|completion|new)?.{0,3}tokens?/i.test(broken.detail)
+
+function withoutLimit(wire: WireRequest): WireRequest {
+  const { maxOutputTokens: _, ...rest } = wire
+  return rest
+}
+
+function withoutFormat(wire: WireRequest): WireRequest {
+  const { responseFormat: _, ...rest } = wire
+  return rest
+}
+
+async function makeFault(
+  error: unknown,
+  broken: Broken,
+  tries: number,
+  request: ModelRequest,
+  received: Received,
+  estimate: EstimateUsage,
+): Promise<ProviderFault> {
+  const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
+  const usage = received.text === '' ? null : await readUsage(request, received, estimate)
+  return new ProviderFault(broken.code, detail, { usage, cause: error })
+}
+
+/** The provider's own numbers where it gives them. Some local servers say zero, which is never true. */
+async function readUsage(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
+  const input = received.usage?.inputTokens.total ?? 0
+  const output = received.usage?.outputTokens.total ?? 0
+  const silent = received.text === '' && received.toolCalls.length === 0
+  if (input > 0 && (output > 0 || silent)) return { input, output, estimated: false }
+  await estimate.ahead(request, received.text)
+  const counted = estimate(request, received.text, received.toolCalls)
+  return {
+    input: input > 0 ? input : counted.input,
+    output: output > 0 ? output : counted.output,
+    estimated: true,
   }
 }

@@ -7,6 +7,7 @@ import type {
   LanguageModelV4ToolCall,
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider'
+import { leftOutNote } from '../../model/frame.ts'
 import { findExcess, inletLimits } from '../../model/bounded-json.ts'
 import { isRecord, type Json } from '../../model/json.ts'
 import { explain } from '../../model/refusal.ts'
@@ -14,7 +15,10 @@ import { preview } from '../../model/text.ts'
 import type { AskedCall, LoopMessage, ModelRequest } from '../../runtime/turns/loop.ts'
 import type { ToolSpec } from '../../wire/tools.ts'
 
-export type WireRequest = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'maxOutputTokens' | 'headers'>
+export type WireRequest = Pick<
+  LanguageModelV4CallOptions,
+  'prompt' | 'tools' | 'maxOutputTokens' | 'headers' | 'responseFormat'
+>
 
 /**
  * Translates the requests of one turn. Messages that an earlier request held are translated once, because the
@@ -33,6 +37,11 @@ export function turnWire(): (request: ModelRequest) => WireRequest {
     return {
       prompt,
       ...(tools.length > 0 && { tools }),
+      // Providers that take both seldom take them together.
+      ...(tools.length === 0 &&
+        request.responseSchema != null && {
+          responseFormat: { type: 'json' as const, schema: request.responseSchema as JSONSchema7 },
+        }),
       ...(request.maxOutputTokens !== null && { maxOutputTokens: Math.max(1, request.maxOutputTokens) }),
       headers: {
         'idempotency-key': request.idempotencyKey,
@@ -48,7 +57,7 @@ function makeOpening(request: ModelRequest): LanguageModelV4Message[] {
   // Some providers refuse a conversation that starts with an answer, which happens when older entries were
   // left out.
   if (request.messages[0]?.role === 'assistant')
-    opening.push({ role: 'user', content: [{ type: 'text', text: '[Earlier messages are left out.]' }] })
+    opening.push({ role: 'user', content: [{ type: 'text', text: leftOutNote }] })
   return opening
 }
 

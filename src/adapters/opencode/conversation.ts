@@ -87,6 +87,12 @@ export function cutBefore(
   return counted[counted.length - back] ?? starts[end] ?? null
 }
 
+/** The prompt that was made for a turn, or null where none was. */
+export const findPrompt = (messages: readonly OpencodeMessage[], turn: string): string | null =>
+  messages.find(({ parts }) =>
+    parts.some((part) => (part.metadata?.['tieline'] as { turn?: unknown } | undefined)?.turn === turn),
+  )?.info.id ?? null
+
 /** The message that a session is at work on, while it is. */
 export const askedLast = (messages: readonly OpencodeMessage[]): string | null =>
   messages.findLast(isAsked)?.info.id ?? null

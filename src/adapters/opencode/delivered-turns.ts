@@ -2,10 +2,14 @@
  * Turns that the server gives to sessions of opencode: each is a prompt in its session, and what opencode
  * answers to that prompt is the answer. It waits until the session rests, so that nothing of its user's is
  * interrupted; and the sender of the message gets the answer as a reply, unless it was one itself.
+ *
+ * A server that comes back after a restart gives a turn again that has not ended. It is prompted once: what was
+ * begun goes on, here or, after a restart of opencode, in the conversation, where each prompt names its turn.
  */
-import type { HostTurn } from '../../client/host.ts'
+import { ConnectionClosed, type HostTurn } from '../../client/host.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
-import { agentIn, answerTo, type Answer } from './conversation.ts'
+import { isRecord, type Json } from '../../model/json.ts'
+import { agentIn, answerTo, findPrompt, type Answer } from './conversation.ts'
 import {
   answered,
   type OpencodeClient,
@@ -23,20 +27,29 @@ export type DeliveredTurnsDeps = {
 
 /** `asked` is opencode's id of the prompt, once it has one. */
 type Live = {
+  /** As it was given last. */
   turn: HostTurn
   asked: string | null
   /** Assistant messages that answer it. */
   answers: Set<string>
   replied: boolean
+  cancel: AbortController
+  /** Of the one prompt. */
+  answer: Promise<Answer>
 }
 
 const lookAgainMs = 500
 const generationsMax = 20
+const begunMax = 100
+/** How often a reply is tried while the server is away. */
+const replyTriesMax = 40
 
 export class DeliveredTurns {
   readonly #deps: DeliveredTurnsDeps
   /** By session of opencode: the server gives one at a time. */
   readonly #live = new Map<string, Live>()
+  /** By turn, also those that have ended: a server may ask for an answer again. */
+  readonly #begun = new Map<string, Live>()
   readonly #resting = new Set<() => void>()
 
   constructor(deps: DeliveredTurnsDeps) {
@@ -44,16 +57,55 @@ export class DeliveredTurns {
   }
 
   async run(turn: HostTurn): Promise<Answer> {
-    const live: Live = { turn, asked: null, answers: new Set(), replied: false }
-    this.#live.set(turn.id, live)
+    const live = this.#begun.get(turn.turn) ?? this.#begin(turn)
+    live.turn = turn
+    const stop = (): void => {
+      // Nobody has cancelled it: the next connection is given it again.
+      if (!(turn.signal.reason instanceof ConnectionClosed)) live.cancel.abort(turn.signal.reason)
+    }
+    turn.signal.addEventListener('abort', stop, { once: true })
+    if (turn.signal.aborted) stop()
     try {
-      await this.#untilResting(turn)
-      const answer = await this.#prompt(live)
+      const answer = await live.answer
       await this.#reply(live, answer)
       return answer
     } finally {
-      if (this.#live.get(turn.id) === live) this.#live.delete(turn.id)
+      turn.signal.removeEventListener('abort', stop)
     }
+  }
+
+  #begin(turn: HostTurn): Live {
+    const begun = Promise.withResolvers<Answer>()
+    const live: Live = {
+      turn,
+      asked: null,
+      answers: new Set(),
+      replied: false,
+      cancel: new AbortController(),
+      answer: begun.promise,
+    }
+    this.#live.set(turn.id, live)
+    this.#begun.set(turn.turn, live)
+    const [oldest] = this.#begun.keys()
+    if (this.#begun.size > begunMax && oldest !== undefined) this.#begun.delete(oldest)
+    this.#work(live)
+      .finally(() => this.#live.get(turn.id) === live && this.#live.delete(turn.id))
+      .then(begun.resolve, begun.reject)
+    return live
+  }
+
+  async #work(live: Live): Promise<Answer> {
+    const { id, turn } = live.turn
+    const { session } = this.#deps.opencode
+    const before = findPrompt(await answered(session.messages({ path: { id } }), 'show a conversation'), turn)
+    await this.#untilResting(id, live.cancel.signal)
+    if (before === null) return this.#prompt(live)
+    live.asked = before
+    const said = await answered(session.messages({ path: { id } }), 'show a conversation')
+    if (said.some(({ info }) => info.parentID === before)) return answerTo(said, before)
+    throw new Error(
+      'opencode was ended while it worked on this; it may have been done, so it is not asked again',
+    )
   }
 
   /** Called for every prompt before opencode works on it; true for one of ours. */
@@ -121,7 +173,7 @@ export class DeliveredTurns {
     return data?.info.parentID === live.asked
   }
 
-  async #untilResting({ id, signal }: HostTurn): Promise<void> {
+  async #untilResting(id: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted()
       const { promise: news, resolve: wake } = Promise.withResolvers<void>()
@@ -133,32 +185,42 @@ export class DeliveredTurns {
   }
 
   async #prompt(live: Live): Promise<Answer> {
-    const { turn } = live
+    const { turn, cancel } = live
     const { session } = this.#deps.opencode
     const at = { path: { id: turn.id } }
     const stop = (): void =>
       void session.abort(at).catch((error: unknown) => this.#deps.report(String(error)))
     const known = await answered(session.get(at), `find session ${turn.id}`)
     const agent = known.agent ?? agentIn(await answered(session.messages(at), 'show a conversation'))
-    turn.signal.throwIfAborted()
-    turn.signal.addEventListener('abort', stop, { once: true })
+    cancel.signal.throwIfAborted()
+    cancel.signal.addEventListener('abort', stop, { once: true })
     try {
       await answered(session.prompt({ ...at, body: makePrompt(turn, known, agent) }), 'take the message')
     } finally {
-      turn.signal.removeEventListener('abort', stop)
+      cancel.signal.removeEventListener('abort', stop)
     }
-    turn.signal.throwIfAborted()
+    cancel.signal.throwIfAborted()
     if (live.asked === null) throw new Error('opencode took the message and did not say as which')
     return answerTo(await answered(session.messages(at), 'show a conversation'), live.asked)
   }
 
-  async #reply({ turn, replied }: Live, { output }: Answer): Promise<void> {
-    if (turn.messageId === null || turn.from === null || turn.inReplyTo !== null || replied || output === '')
-      return
-    const { ok, value } = await turn.tool('send-message', { message: output, reply: [turn.messageId] })
-    if (!ok) this.#deps.report(`the reply to ${turn.messageId} was not sent: ${JSON.stringify(value)}`)
+  /** Tried again while the server is away, unless it gives the turn to another connection meanwhile. */
+  async #reply(live: Live, { output }: Answer): Promise<void> {
+    const { turn } = live
+    const { messageId, signal } = turn
+    if (messageId === null || turn.from === null || turn.inReplyTo !== null || output === '') return
+    for (let tries = 1; !live.replied && live.turn === turn && !signal.aborted; tries += 1) {
+      const { ok, value } = await turn.tool('send-message', { message: output, reply: [messageId] })
+      if (ok) live.replied = true
+      else if (tries === replyTriesMax || codeIn(value) !== 'call_ended')
+        return this.#deps.report(`the reply to ${messageId} was not sent: ${JSON.stringify(value)}`)
+      else await this.#deps.surroundings.sleep(lookAgainMs, signal).catch(() => undefined)
+    }
   }
 }
+
+const codeIn = (value: Json): unknown =>
+  isRecord(value) && isRecord(value['error']) ? value['error']['code'] : null
 
 /** With the agent and the model that the session works with: a message must not move it to another. */
 function makePrompt(turn: HostTurn, { model }: OpencodeSession, agent: string | undefined): Prompt {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { surroundings } from '../../client/surroundings.ts'
 import { openServer, type OpenServer } from '../../open-server.ts'
-import { findNode, isEnough } from './find-node.ts'
+import { findNode, isEnough } from './find-server.ts'
 import { findDataDir, findServer } from './find-server.ts'
 
 let root: string
@@ -30,12 +30,15 @@ test('the data directory comes from the options, the environment, a configuratio
   )
   const env = { XDG_CONFIG_HOME: join(root, 'xdg') }
   expect(await find({ env })).toBe('/home/me/mine')
+  writeFileSync(join(root, 'tieline.toml'), '[server]\ndataDir = "of whoever wrote this directory"\n')
+  expect(await find({ env })).toBe('/home/me/mine')
+  const own = join(root, 'xdg', 'tieline', 'tieline.toml')
   writeFileSync(
-    join(root, 'tieline.toml'),
+    own,
     '[agents.dataDir]\ndescription = "x"\n[server]\nport = 1\n# dataDir = "no"\ndataDir = "here" # yes\n[limits]\n',
   )
-  expect(await find({ env })).toBe(join(root, 'here'))
-  writeFileSync(join(root, 'tieline.toml'), '[server]\nport = 1\n[agents.x]\ndataDir = "not this"\n')
+  expect(await find({ env })).toBe(join(root, 'xdg', 'tieline', 'here'))
+  writeFileSync(own, '[server]\nport = 1\n[agents.x]\ndataDir = "not this"\n')
   expect(await find({ env })).toBe('/home/me/.local/share/tieline')
   expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' } })).toBe(join(root, 'there'))
   expect(await find({ env: { ...env, TIELINE_DATA_DIR: 'there' }, dataDir: '/given' })).toBe('/given')

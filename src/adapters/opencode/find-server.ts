@@ -3,19 +3,20 @@
  * and outlives opencode. Several may start at the same moment. The directory has one owner; the others find
  * that owner's address a moment later.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, execFile } from 'node:child_process'
 import { mkdir, open, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve, delimiter } from 'node:path'
+import { existsSync } from 'node:fs'
 import { tielineClient } from '../../client/client.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { ownProgram, packageDir } from '../../own-files.ts'
-import { findNode } from './find-node.ts'
+import { findForeignOwner } from '../../trust/private-files.ts'
 
 export type FoundServer = { url: string; token: string | null }
 
 export type ServerPlace = {
-  /** Where opencode works: a configuration there counts. */
+  /** Where opencode works. A configuration that lies there counts for nothing. */
   cwd: string
   env: Readonly<Record<string, string | undefined>>
   /** One that is named is not started. */
@@ -40,7 +41,7 @@ async function namedServer(url: string, { env, surroundings }: ServerPlace): Pro
   return { url, token: unlessEmpty(env['TIELINE_TOKEN']) ?? null }
 }
 
-/** As the configuration says, where one is there; its other keys are the server's to read. */
+/** As the user's own configuration says; its other keys are the server's to read. */
 export async function findDataDir({
   cwd,
   env,
@@ -51,8 +52,8 @@ export async function findDataDir({
   if (named !== undefined) return absolute(named, cwd, home)
   const files =
     unlessEmpty(env['TIELINE_CONFIG']) === undefined
-      ? [cwd, join(unlessEmpty(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline')].flatMap(
-          (folder) => [join(folder, 'tieline.toml'), join(folder, 'tieline.json')],
+      ? ['tieline.toml', 'tieline.json'].map((name) =>
+          join(unlessEmpty(env['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'tieline', name),
         )
       : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
   for (const file of files) {
@@ -84,7 +85,8 @@ function inToml(text: string): string | null {
 
 async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promise<FoundServer | null> {
   const file = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => null)
-  if (file === null) return null
+  // In a directory of somebody else it could name any server.
+  if (file === null || findForeignOwner(dataDir) !== null) return null
   try {
     const { url } = JSON.parse(file) as { url: string }
     // A file that a dead server left behind is not believed.
@@ -115,7 +117,7 @@ async function startedIn(dataDir: string, place: ServerPlace): Promise<FoundServ
   throw new Error(`the server did not start: see ${log}`)
 }
 
-/** In a group of its own: it goes on when opencode ends. */
+/** In a group of its own: it goes on when opencode ends, and ends when it is not used for long. */
 async function begin(
   node: string,
   dataDir: string,
@@ -125,12 +127,16 @@ async function begin(
 ): Promise<ChildProcess> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = await open(log, 'a', 0o600)
-  const child = spawn(node, [ownProgram, 'serve', '--quiet', '--data-dir', dataDir, ...flags], {
-    detached: true,
-    stdio: ['ignore', file.fd, file.fd],
-    cwd,
-    env: { ...env, TIELINE_STARTED_BY: 'opencode' },
-  })
+  const child = spawn(
+    node,
+    [ownProgram, 'serve', '--background', '--quiet', '--data-dir', dataDir, ...flags],
+    {
+      detached: true,
+      stdio: ['ignore', file.fd, file.fd],
+      cwd,
+      env: { ...env, TIELINE_STARTED_BY: 'opencode' },
+    },
+  )
   child.on('error', () => undefined)
   child.unref()
   await file.close()
@@ -144,3 +150,50 @@ function absolute(path: string, base: string, home: string): string {
 
 const unlessEmpty = (value: string | undefined): string | undefined =>
   value === undefined || value === '' ? undefined : value
+
+/**
+ * A Node that can run the server. opencode itself is another kind of program, and the machine's own Node may
+ * be too old.
+ */
+const needed = [24, 15] as const
+const askMsMax = 5000
+
+/** Throws with what was found and what to do. */
+export async function findNode(
+  packageDir: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const name = process.platform === 'win32' ? 'node.exe' : 'node'
+  // The npm package `node` is such a program, beside this one or below it.
+  const packaged = [
+    join(packageDir, 'node_modules', 'node', 'bin', name),
+    join(packageDir, '..', 'node', 'bin', name),
+  ]
+  const inPath = (env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, name))
+  const tooOld: string[] = []
+  for (const program of new Set([...packaged, ...inPath])) {
+    const version = existsSync(program) ? await readVersion(program) : null
+    if (version !== null && isEnough(version)) return program
+    if (version !== null) tooOld.push(`${program} is ${version}`)
+  }
+  const found = tooOld.length === 0 ? 'there is no node in PATH' : tooOld.join(', ')
+  throw new Error(
+    `Node ${needed.join('.')} or newer is needed to start the server, and ${found}. ` +
+      'Install it, or "npm install node@24" beside tieline, or start "tieline serve" yourself.',
+  )
+}
+
+const readVersion = (program: string): Promise<string | null> =>
+  new Promise((resolve) => {
+    execFile(program, ['--version'], { timeout: askMsMax }, (error, out) =>
+      resolve(error === null ? out.trim() : null),
+    )
+  })
+
+export function isEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  return major > needed[0] || (major === needed[0] && minor >= needed[1])
+}

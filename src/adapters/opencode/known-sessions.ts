@@ -2,7 +2,8 @@
  * The sessions of opencode in one directory, and what they are called at the server. One that was made at the
  * server carries its name there in its metadata, so that it is the same after a restart.
  */
-import type { HostOpening, HostSession } from '../../client/host.ts'
+import type { HostSession } from '../../client/host.ts'
+import type { HostOpening } from '../../wire/host.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { textAt, type Json } from '../../model/json.ts'
 import { askedLast, cutBefore } from './conversation.ts'

@@ -94,7 +94,7 @@ function withNext(name: string, answer: UsedTool): UsedTool {
   const next =
     'It comes to its session as the next message there, and what is answered to that goes back as the reply. ' +
     'Do not answer it now: end your turn.'
-  return { ok, value: { ...(value as Record<string, Json>), next } }
+  return { ok, value: { ...(value as Record<string, Json>), instruction: next, next } }
 }
 
 function makeTitle(args: Record<string, unknown>): string {

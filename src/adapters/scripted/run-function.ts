@@ -52,7 +52,7 @@ export async function runFunction(
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof BudgetExhausted)
-      return end('budget_exhausted', run.said(), 'the token budget is used up')
+      return end('budget_exhausted', run.said(), `budget_exhausted: ${error.message}`)
     // What the runtime itself threw is not the function's failure.
     if (run.isOurs(error)) throw error
     return end('failed', run.said(), `script_failed: ${faultMessage(error)}`)
@@ -106,7 +106,7 @@ function startRun(
           const usage = estimate(request, text, [])
           const left = steps.tokensLeft()
           if (left !== null && usage.input + usage.output > left)
-            throw new BudgetExhausted(`${left} tokens are left`) // R7
+            throw new BudgetExhausted(`${left} tokens are left of the budget`) // R7
           await speak(text, steps, pace)
           return { value: { text, toolCalls: [], finish: 'stop' }, usage }
         })

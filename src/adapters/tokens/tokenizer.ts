@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { ownFile } from '../../own-files.ts'
 import type { CountTokens } from '../../model/text.ts'
-import { nextRound } from '../../runtime/kernel/system-clock.ts'
+import { nextRound } from '../../runtime/kernel/next-round.ts'
 
 /**
  * The encoding merges within one piece (a word, a run of spaces or signs), in time that grows with the square

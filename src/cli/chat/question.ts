@@ -56,7 +56,7 @@ function readInput(input: Json): string[] {
 }
 
 /** Characters that move the cursor, or that are invisible, are shown by their number. */
-const showUnseen = (line: string): string =>
+export const showUnseen = (line: string): string =>
   line
     .toWellFormed()
     .replaceAll('\t', '    ')

@@ -12,7 +12,8 @@ export const accept: Command = {
   flags: {},
   more: `
 Which one: "oldest" (the default), "newest", its id, or its number in "tieline inbox". If two accept the
-same message, one gets it, and the other is told who did. If nothing waits, the exit code is 1.`,
+same message, one gets it, and the other is told who did. If nothing waits, the exit code is 1.
+Mail for a client such as Claude Code is released to it: the client takes it when it looks into its inbox.`,
   examples: ['tieline inbox', 'tieline accept ses_01', 'tieline accept ses_01 3', 'tieline accept me newest'],
   async run(input: CommandInput): Promise<number> {
     const [session = '', which = 'oldest'] = input.words

@@ -90,7 +90,7 @@ async function openCall(
     void noteMissingHosts(client, watch, over.signal).catch(() => undefined)
     return await watch.show(async () => {
       try {
-        return await asCaller.calls.open(call, { signal, key: caller.key })
+        return await readWhole(client, await asCaller.calls.open(call, { signal, key: caller.key }))
       } finally {
         // The answer, or Ctrl-C, comes before the events that end the tree.
         await watch.settle()
@@ -104,6 +104,13 @@ async function openCall(
     // The session was only there to make this call; one that stays does no harm.
     await client.sessions.archive(from).catch(() => undefined)
   }
+}
+
+/** A model is shown a part of a long output; a person and a program get all that is stored. */
+async function readWhole(client: TielineClient, answer: CallAnswer): Promise<CallAnswer> {
+  if (!answer.truncated || answer.call_id === '') return answer
+  const { output, truncated } = await client.calls.get(answer.call_id)
+  return { ...answer, output, truncated }
 }
 
 const queuedMsMax = 1000

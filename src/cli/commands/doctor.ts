@@ -14,7 +14,7 @@ export type Finding = {
 export const doctor: Command = {
   name: 'doctor',
   words: [],
-  help: 'Checks Node, configuration, log, port, keys, agents and MCP clients, and says what to do',
+  help: 'Checks Node, configuration, log, port, keys, agents, sandbox and MCP clients, and says what to do',
   flags: {},
   without: { server: 'it looks at this machine' },
   more: `

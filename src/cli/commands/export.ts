@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { flagText, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
+import { privateMode } from '../../trust/private-files.ts'
 import { withLog } from '../reach/recorded-log.ts'
 
 export const exportCommand: Command = {
@@ -32,7 +33,8 @@ async function runExport(input: CommandInput): Promise<number> {
     return 0
   }
   const file = resolve(named)
-  await writeFile(file, text).catch((cause: NodeJS.ErrnoException) => {
+  // Whoever should read it gets it from its owner.
+  await writeFile(file, text, { mode: privateMode }).catch((cause: NodeJS.ErrnoException) => {
     const missing = cause.code === 'ENOENT' || cause.code === 'ENOTDIR'
     const why = missing ? `there is no folder ${dirname(file)}; make it first` : cause.message
     throw new UsageError(`--out: ${file} cannot be written: ${why}.`, { cause })

@@ -11,8 +11,10 @@ import { chooseProcess, isInUse, mcpClients } from '../setup/init-entries.ts'
 import type { McpClient, OwnFiles, Surroundings, Way } from '../setup/init-entries.ts'
 import { planEntries, renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
 import { starterConfig } from '../setup/init-starter.ts'
+import { hashBytes } from '../../trust/config-text.ts'
 import { askLine } from '../chat/prompt.ts'
 import { isYes } from '../chat/question.ts'
+import { agree } from '../reach/ask-trust.ts'
 
 const clientNames = mcpClients.map((client) => client.id).join(', ')
 
@@ -63,6 +65,8 @@ export async function initIn(input: CommandInput, at: Surroundings, own: OwnFile
   const toWrite = planned.filter(({ state }) => state === 'write')
   const may = toWrite.length > 0 && (flags['yes'] === true || (await askUser(input, toWrite.length)))
   if (may) for (const plan of toWrite) await writeWhole(plan.file, plan.after)
+  const starter = toWrite.find(({ after }) => after === starterConfig)
+  if (may && starter !== undefined) await trustStarter(at, starter)
   if (isJson)
     printJson(out, {
       files: planned.map(({ what: client, file, state, why, snippet, note }) => {
@@ -118,6 +122,16 @@ function planStarter({ cwd }: Surroundings): Planned {
     why: existing === undefined ? 'new file' : 'is there already',
     note: null,
   }
+}
+
+/** The user has just seen all of it, and agreed. */
+async function trustStarter({ cwd, env, home }: Surroundings, { after }: Planned): Promise<void> {
+  const { loadConfig } = await import('../../config.ts')
+  const { TIELINE_CONFIG: _named, ...others } = env
+  const { untrusted } = await loadConfig({ cwd, env: others, home })
+  // Whatever somebody else has put there meanwhile is not what was agreed to.
+  if (untrusted?.reach != null && untrusted.files.every(({ hash }) => hash === hashBytes(after)))
+    agree({ env, home }, untrusted, untrusted.reach)
 }
 
 async function askUser({ in: from, out, signal }: CommandInput, files: number): Promise<boolean> {

@@ -1,9 +1,10 @@
 /** `tieline replay <id>`: runs recorded turns again from their record, and shows the first difference. */
 import { printResult, type Command, type CommandInput } from '../command.ts'
 import { withLog, type OpenedLog } from '../reach/recorded-log.ts'
-import { oneLine } from '../show/width.ts'
+import { cutWidth, oneLine } from '../show/width.ts'
 
 type Replay = Awaited<ReturnType<OpenedLog['replay']>>
+type Difference = NonNullable<Replay['difference']>
 
 export const replay: Command = {
   name: 'replay',
@@ -33,10 +34,23 @@ function renderReplay({ turns, events, hash, difference }: Replay): string[] {
     return `${equal ? '✓' : '✗'} ${agent}  ${turn}  ${count} events${stopped}${noted}`
   })
   if (difference === null) return [...lines, `Equal: ${events} events of ${turns.length} turns. Hash ${hash}`]
-  return [
-    ...lines,
-    `Different, in ${difference.turn} of ${difference.agent}: ${difference.why}`,
-    `  recorded: ${difference.recorded ?? 'nothing'}`,
-    `  replayed: ${difference.replayed ?? 'nothing'}`,
-  ]
+  return [...lines, ...renderDifference(difference)]
+}
+
+const sideWidth = 200
+
+/** At the field where there is one; both sides whole are in the JSON. */
+export function renderDifference({ turn, agent, why, fields, recorded, replayed }: Difference): string[] {
+  const shorten = (side: string | null): string =>
+    side === null ? 'nothing' : cutWidth(oneLine(side), sideWidth)
+  const sides =
+    fields.length > 0
+      ? fields.flatMap(({ field, recorded: ours, replayed: theirs }) => [
+          `  ${oneLine(field)}`,
+          `    recorded: ${shorten(ours)}`,
+          `    replayed: ${shorten(theirs)}`,
+        ])
+      : [`  recorded: ${shorten(recorded)}`, `  replayed: ${shorten(replayed)}`]
+  const more = recorded === null && replayed === null ? [] : ['  --json shows both sides whole.']
+  return [`Different, in ${turn} of ${agent}: ${why}`, ...sides, ...more]
 }

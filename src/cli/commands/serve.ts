@@ -6,6 +6,7 @@ import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { flagText, printError, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { refuseValue } from '../flags.ts'
 import { guardProcess } from '../reach/last-resort.ts'
+import { untilIdle } from '../reach/background.ts'
 import { isPortTaken } from '../reach/own-server.ts'
 import { describeEmptied, findPlace, logState, type Place } from '../reach/place.ts'
 import { findRunningServer, openClient } from '../reach/reach.ts'
@@ -21,6 +22,9 @@ export const serve: Command = {
   flags: {
     port: { value: 'PORT', help: 'by default as configured, usually 8283; 0 takes any free one' },
     host: { value: 'HOST', help: 'by default 127.0.0.1; any other address needs the token' },
+    background: {
+      help: 'as clients start it: with your own file only, and it ends when it was not used for 30 minutes',
+    },
     'log-level': {
       value: 'LEVEL',
       help: `${levels.join(', ')}; by default warn. Logs are lines of JSON on stderr`,
@@ -40,7 +44,8 @@ running turns continue at the next start. An uncaught fault is logged and ends i
 
 async function runServe(input: CommandInput): Promise<number> {
   const [givenPort, level] = [readPort(input), readLevel(input)]
-  const place = await findPlace(input)
+  const inBackground = input.flags['background'] === true
+  const place = await findPlace(input, { userOnly: inBackground })
   const { server } = place.config
   const [host, port] = [flagText(input.flags['host']) ?? server.host, givenPort ?? server.port]
   if (logState(place.dataDir) === 'emptied') printError(input.err, describeEmptied(place.dataDir))
@@ -53,7 +58,7 @@ async function runServe(input: CommandInput): Promise<number> {
     close: () => close(),
   })
   const served = await start({
-    ...(place.file === null ? {} : { config: place.file }),
+    loaded: place,
     dataDir: place.dataDir,
     host,
     port,
@@ -71,7 +76,9 @@ async function runServe(input: CommandInput): Promise<number> {
   const secret = token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`
   const text = `Tieline listens on ${url}${others}${secret}. Ctrl-C ends it.`
   printResult(input, { url, dataDir, tokenFile, pid: process.pid }, text, '')
-  await interrupted
+  const over = new AbortController()
+  await (inBackground ? Promise.race([interrupted, untilIdle(served, over.signal)]) : interrupted)
+  over.abort()
   await served.close()
   unguard()
   return 0

@@ -18,14 +18,15 @@ export function guardProcess({ log, close }: LastResort): () => void {
   const handle =
     (message: string) =>
     (fault: unknown): void => {
+      // A second fault while it closes changes nothing. It isn't logged either: where standard error is what
+      // broke, each line would be the next fault, and the timer below would never come.
+      if (ending) return
+      ending = true
       try {
         log(message, faultText(fault))
       } catch {
         // Standard error may be what broke.
       }
-      // A second fault while it closes changes nothing.
-      if (ending) return
-      ending = true
       const exit = (): never => process.exit(faultExitCode)
       Promise.race([close(), systemClock.sleep(closeMsMax)]).then(exit, exit)
     }

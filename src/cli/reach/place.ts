@@ -3,26 +3,42 @@ import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { LoadedConfig } from '../../config.ts'
 import { flagText, UsageError, type CommandInput } from '../command.ts'
+import { findForeignOwner } from '../../trust/private-files.ts'
+import { askTrust } from './ask-trust.ts'
 
-export type Place = {
+/** The configuration as it was read, and where the log is. */
+export type Place = LoadedConfig & {
   dataDir: string
-  /** The configuration file, if there is one, and a digest of its content. */
-  file: string | null
-  digest: string | null
-  config: Config
-  token: string | null
-  warnings: readonly string[]
+  /** The configuration file, if a flag or the environment names it. */
+  named: string | null
 }
 
-export async function findPlace({ flags, env }: Pick<CommandInput, 'flags' | 'env'>): Promise<Place> {
-  const { ConfigError, loadConfig } = await import('../../config.ts')
+/** With `err`, a file that was found and is not agreed to is asked about on a terminal, or said to be unused. */
+export type PlaceInput = Pick<CommandInput, 'flags' | 'env'> &
+  Partial<Pick<CommandInput, 'in' | 'err' | 'signal'>>
+
+/** `userOnly`: for what runs without a person who looks, a file that lies in the directory does not count. */
+export async function findPlace(input: PlaceInput, { userOnly = false } = {}): Promise<Place> {
+  const { flags, env } = input
+  const [{ loadConfig }, { ConfigError }] = await Promise.all([
+    import('../../config.ts'),
+    import('../../config-file.ts'),
+  ])
   try {
     const file = flagText(flags['config'])
-    const { config, ...loaded } = await loadConfig({ file, cwd: process.cwd(), env, home: homedir() })
-    const named = flagText(flags['data-dir'])
-    return { ...loaded, config, dataDir: named === undefined ? config.server.dataDir : resolve(named) }
+    const source = { file, cwd: process.cwd(), env, home: homedir(), userOnly }
+    let loaded = await loadConfig(source)
+    // Read again after the answer: what is used is what was agreed to, or it is asked about again.
+    while (loaded.untrusted !== null && (await askTrust(input, loaded.untrusted)))
+      loaded = await loadConfig(source)
+    const dataDir = flagText(flags['data-dir'])
+    return {
+      ...loaded,
+      named: (file ?? env['TIELINE_CONFIG'] ?? '') === '' ? null : loaded.file,
+      dataDir: dataDir === undefined ? loaded.config.server.dataDir : resolve(dataDir),
+    }
   } catch (error) {
     if (error instanceof ConfigError) throw new UsageError(error.message, { cause: error })
     throw error
@@ -48,6 +64,8 @@ export type ServerFile = { url: string; pid: number | null; config: string | nul
 /** Null where there is none, or none that can be read. */
 export async function readServerFile(dataDir: string): Promise<ServerFile | null> {
   try {
+    // In a directory of somebody else it could name any server.
+    if (findForeignOwner(dataDir) !== null) return null
     const text = await readFile(join(dataDir, 'server.json'), 'utf8')
     const { url, pid, config = null, digest = null } = JSON.parse(text) as Partial<ServerFile>
     return typeof url === 'string' ? { url, pid: typeof pid === 'number' ? pid : null, config, digest } : null

@@ -32,7 +32,7 @@ export type Reached = {
   close(): Promise<void>
 }
 
-type ReachInput = Pick<CommandInput, 'flags' | 'env' | 'err' | 'signal'>
+type ReachInput = Pick<CommandInput, 'flags' | 'env' | 'in' | 'err' | 'signal'>
 
 /** How long the winner of a race may take to listen. */
 const raceMs = 15_000
@@ -130,7 +130,9 @@ export async function findRunningServer({
 export const openClient = (url: string, token: string | null): TielineClient =>
   tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
 
-const readFirstAgent = ({ config }: Place): string | null => config.agents[0]?.name ?? null
+/** Where the file here is not used, its first agent is meant all the same, and the server says why not. */
+const readFirstAgent = ({ config, untrusted }: Place): string | null =>
+  untrusted?.agents[0] ?? config.agents[0]?.name ?? null
 
 /** The server that a flag or the environment names, or null. */
 export async function findNamedServer({
@@ -148,7 +150,7 @@ export async function findNamedServer({
 
 /** For the server of this machine the address is enough: its token is in the data directory. */
 async function findToken(input: Pick<ReachInput, 'flags' | 'env'>, url: string): Promise<string | null> {
-  const place = await findPlace(input).catch(() => null)
+  const place = await findPlace({ flags: input.flags, env: input.env }).catch(() => null)
   const file = place === null ? null : await readServerFile(place.dataDir)
   return place !== null && file !== null && new URL(file.url).origin === new URL(url).origin
     ? readToken(place.dataDir)
@@ -156,9 +158,9 @@ async function findToken(input: Pick<ReachInput, 'flags' | 'env'>, url: string):
 }
 
 async function startOwnServer(input: ReachInput, place: Place): Promise<Reached> {
-  const { file, dataDir, config } = place
+  const { dataDir, config } = place
   const onWarning = (text: string): void => printError(input.err, text)
-  const options = { ...(file === null ? {} : { config: file }), dataDir, onWarning }
+  const options = { loaded: place, dataDir, onWarning }
   const own = await startServer(options, config.server, (url) => {
     if (input.err.isTTY === true && !isSilent(input))
       printError(input.err, `port ${config.server.port} is taken; this server listens on ${url}`)

@@ -6,12 +6,12 @@ import type { TielineClient } from '../../client/client.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import type { openLog } from '../../recorded-log.ts'
 import { UsageError, type CommandInput } from '../command.ts'
-import { describeEmptied, findPlace, logFile, logState, type Place } from './place.ts'
+import { describeEmptied, findPlace, logFile, logState, type Place, type PlaceInput } from './place.ts'
 import { findNamedServer, findRunningServer, retryWhileLocked } from './reach.ts'
 
 export type OpenedLog = Awaited<ReturnType<typeof openLog>>
 
-type ReadInput = Pick<CommandInput, 'flags' | 'env' | 'signal'>
+type ReadInput = Pick<CommandInput, 'flags' | 'env' | 'signal'> & Partial<Pick<CommandInput, 'in' | 'err'>>
 
 /** Asks the server or the log. An id that is not there is a mistake in the command line. */
 export async function readRecorded<T>(
@@ -43,7 +43,7 @@ export async function withLog<T>(
 
 /** The log of the data directory, which must exist. */
 export async function findLog(
-  input: Pick<CommandInput, 'flags' | 'env'>,
+  input: PlaceInput,
 ): Promise<Pick<Place, 'dataDir' | 'token'> & { file: string }> {
   const { dataDir, token } = await findPlace(input)
   return { dataDir, token, file: requireLog(dataDir) }
@@ -62,11 +62,12 @@ function requireLog(dataDir: string): string {
 /** Another command may be reading it for a moment. */
 const busyMsMax = 2000
 
-async function useLog<T>({ dataDir, file }: Place, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
+async function useLog<T>(place: Place, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
+  const { dataDir } = place
   requireLog(dataDir)
-  const { openLog } = await import('../../recorded-log.ts')
-  const options = { dataDir, ...(file === null ? {} : { config: file }) }
-  const log = await retryWhileLocked(busyMsMax, () => openLog(options))
+  const { openLogWith } = await import('../../recorded-log.ts')
+  const options = { dataDir, loaded: place }
+  const log = await retryWhileLocked(busyMsMax, () => openLogWith(options))
   try {
     return await refuseUnknown(() => ask(log))
   } finally {

@@ -8,6 +8,7 @@ import type { CommandInput } from '../command.ts'
 import type { Finding } from '../commands/doctor.ts'
 import type { Place } from '../reach/place.ts'
 import { actLater } from '../reach/wait.ts'
+import { usualKeys } from '../../trust/describe-reach.ts'
 
 type Env = CommandInput['env']
 type Providers = Place['config']['providers']
@@ -18,12 +19,6 @@ const createFinding =
   (what: string, says: string, todo: string): Finding => ({ what, state, says, todo })
 export const warning = createFinding('warning')
 export const problem = createFinding('problem')
-
-const usualKeys: Readonly<Record<string, string>> = {
-  anthropic: 'ANTHROPIC_API_KEY',
-  openai: 'OPENAI_API_KEY',
-  google: 'GOOGLE_GENERATIVE_AI_API_KEY',
-}
 
 /** The variable that has a provider's key; null where it needs none, undefined for an unknown provider. */
 function findKeyVariable(name: string, providers: Providers): string | null | undefined {
@@ -48,18 +43,18 @@ export function checkKeys({ config: { providers } }: Place, env: Env): Finding[]
 }
 
 /** Finds what otherwise shows only at the start, such as wrong tools. Nothing is run or written. */
-export async function checkAgents({ file, config }: Place, env: Env): Promise<Finding[]> {
-  if (file === null) return []
+export async function checkAgents(place: Place, env: Env): Promise<Finding[]> {
+  if (place.file === null) return []
   const { openLine } = await import('../../open-line.ts')
   try {
-    await (await openLine({ config: file, dataDir: ':memory:', onWarning: () => undefined })).close()
+    await (await openLine({ loaded: place, dataDir: ':memory:', onWarning: () => undefined })).close()
   } catch (error) {
     return [problem('agents', describeError(error), 'Correct this in the configuration.')]
   }
-  const { agents, scripts, providers } = config
+  const { agents, scripts, providers } = place.config
   return [
     ...agents.map((agent) => checkAgent(agent, providers, env, scripts[agent.name])),
-    ...(await checkProviders(config)),
+    ...(await checkProviders(place.config)),
   ]
 }
 

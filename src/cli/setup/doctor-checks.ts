@@ -5,10 +5,13 @@ import { describeError } from '../../client/tieline-error.ts'
 import { flagText, UsageError, type CommandInput } from '../command.ts'
 import type { Finding } from '../commands/doctor.ts'
 import { isPortFree } from '../reach/own-server.ts'
-import { compareConfig, describeEmptied, findPlace, logState, type Place } from '../reach/place.ts'
+import { compareConfig, describeEmptied, findPlace, logFile, logState, type Place } from '../reach/place.ts'
 import { findRunningServer, type RunningServer } from '../reach/reach.ts'
 import { countNoun } from '../show/amounts.ts'
 import { checkAgents, checkKeys, ok, problem, warning } from './doctor-agents.ts'
+import { checkSandbox } from './doctor-sandbox.ts'
+import { isOpenToOthers } from '../../trust/private-files.ts'
+import { describeUnused } from '../../trust/describe-reach.ts'
 import { chooseProcess, isInUse, mcpClients, type Surroundings } from './init-entries.ts'
 import { planEntries } from './init-plan.ts'
 
@@ -17,7 +20,7 @@ type Running = RunningServer | null
 
 export async function runChecks(input: DoctorInput, at: Surroundings): Promise<Finding[]> {
   const node = checkNode(process.versions.node)
-  const place = await findPlace(input).catch((error: unknown) => {
+  const place = await findPlace({ flags: input.flags, env: input.env }).catch((error: unknown) => {
     if (error instanceof UsageError) return error
     throw error
   })
@@ -29,11 +32,14 @@ export async function runChecks(input: DoctorInput, at: Surroundings): Promise<F
   const running = await findRunningServer(place)
   return [
     node,
+    ...checkTrust(place),
     checkConfig(place, running),
     await checkLog(place, running),
+    ...checkModes(place),
     await checkPort(place, running),
     ...checkKeys(place, input.env),
     ...(await checkAgents(place, input.env)),
+    ...(await checkSandbox(place)),
     ...(await checkClients(input, at)),
   ]
 }
@@ -46,6 +52,17 @@ export function checkNode(version: string): Finding {
   return major > majorMin || (major === majorMin && minor >= minorMin)
     ? ok('node', version)
     : problem('node', `${version} is too old`, `Install Node ${nodeNeeded.join('.')} or newer.`)
+}
+
+/** A file that was found here and is not used. */
+function checkTrust({ untrusted }: Place): Finding[] {
+  if (untrusted === null) return []
+  const todo =
+    untrusted.problem === null
+      ? 'Look at it, then run "tieline trust": it shows what the file could do, and asks.'
+      : 'Correct it if it is yours, then run "tieline trust".'
+  const mistakes = untrusted.problem === null ? [] : untrusted.problem.split('\n')
+  return [warning('trust', [describeUnused(untrusted), ...mistakes].join('\n'), todo)]
 }
 
 function checkConfig(place: Place, running: Running): Finding {
@@ -79,6 +96,14 @@ async function checkLog({ dataDir }: Place, running: Running): Promise<Finding> 
     case 'there':
       return openAndCheckLog(dataDir)
   }
+}
+
+/** A server closes its directory at the start, where the file system has modes. */
+function checkModes({ dataDir }: Place): Finding[] {
+  const open = [dataDir, logFile(dataDir)].filter(isOpenToOthers)
+  if (open.length === 0) return []
+  const todo = `Close it: chmod -R go= ${dataDir}. On a file system without permissions choose another directory.`
+  return [warning('log', `other users of this machine can look into ${open.join(' and ')}`, todo)]
 }
 
 /** The server has the log open, so it knows whether it can write. */

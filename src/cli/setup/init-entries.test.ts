@@ -27,8 +27,13 @@ test.each([
     'home/.copilot/mcp-config.json',
     { mcpServers: { tieline: { type: 'stdio', ...stdio, tools: ['*'] } } },
   ],
-  ['gemini', {}, 'project/.gemini/settings.json', { mcpServers: { tieline: stdio } }],
-  ['gemini', { user: true }, 'home/.gemini/settings.json', { mcpServers: { tieline: stdio } }],
+  ['gemini', {}, 'project/.gemini/settings.json', { mcpServers: { tieline: { ...stdio, trust: true } } }],
+  [
+    'gemini',
+    { user: true },
+    'home/.gemini/settings.json',
+    { mcpServers: { tieline: { ...stdio, trust: true } } },
+  ],
 ] as const)('%s %j', async (client, flags, file, expected) => {
   expect(await run({ client, yes: true, ...flags })).toBe(0)
   expect(await readJson(file)).toEqual(expected)
@@ -44,6 +49,7 @@ test.each([
       tieline: {
         ...stdio,
         tool_timeout_sec: 310,
+        required: true,
         default_tools_approval_mode: 'approve',
         env_vars: expect.arrayContaining(['ANTHROPIC_API_KEY']),
       },
@@ -77,6 +83,23 @@ test('a remote server is reached by its address, with the token in a variable', 
   })
   expect(parseToml(await read('project/.codex/config.toml'))).toMatchObject({
     mcp_servers: { tieline: { url: 'https://agents.example/mcp', bearer_token_env_var: 'TIELINE_TOKEN' } },
+  })
+})
+
+test('all sessions of Copilot over HTTP share one of ours: its entry names session and directory', async () => {
+  await run({ client: 'copilot', user: true, yes: true, server: 'http://127.0.0.1:8283' })
+  expect(await readJson('home/.copilot/mcp-config.json')).toEqual({
+    mcpServers: {
+      tieline: {
+        type: 'http',
+        url: 'http://127.0.0.1:8283/mcp',
+        headers: {
+          'x-tieline-client-session': '${COPILOT_AGENT_SESSION_ID}',
+          'x-tieline-cwd': '${PWD}',
+        },
+        tools: ['*'],
+      },
+    },
   })
 })
 

@@ -54,13 +54,24 @@ const findFolder = (at: Surroundings, variable: string, usual: string): string =
   const named = at.env[variable]
   return named === undefined || named === '' ? join(at.home, usual) : named
 }
-const addToken = (way: Extract<Way, { kind: 'url' }>, token = `\${${tokenVariable}}`): JsonObject =>
-  way.withToken ? { headers: { Authorization: `Bearer ${token}` } } : {}
+const addToken = (
+  way: Extract<Way, { kind: 'url' }>,
+  token = `\${${tokenVariable}}`,
+  more: JsonObject = {},
+): JsonObject => {
+  const headers = { ...(way.withToken ? { Authorization: `Bearer ${token}` } : {}), ...more }
+  return Object.keys(headers).length === 0 ? {} : { headers }
+}
+/** Copilot fills these in: each of its sessions has one of its own, in its own directory. */
+const copilotHeaders = {
+  'x-tieline-client-session': '${COPILOT_AGENT_SESSION_ID}',
+  'x-tieline-cwd': '${PWD}',
+}
 /** The entry of Claude Code, which others read too. */
-const describeServer = (way: Way): JsonObject =>
+const describeServer = (way: Way, headers: JsonObject = {}): JsonObject =>
   way.kind === 'process'
     ? { type: 'stdio', command: way.command, args: [...way.args] }
-    : { type: 'http', url: way.url, ...addToken(way) }
+    : { type: 'http', url: way.url, ...addToken(way, undefined, headers) }
 
 const claude: McpClient = {
   id: 'claude',
@@ -96,6 +107,8 @@ const codex: McpClient = {
         ? { command: way.command, args: [...way.args], env_vars: [...codexVariables] }
         : { url: way.url, ...(way.withToken ? { bearer_token_env_var: tokenVariable } : {}) }),
       tool_timeout_sec: codexCallSeconds,
+      // Without it, a first turn may begin before the tools are there.
+      required: true,
       default_tools_approval_mode: 'approve',
     },
   }),
@@ -147,7 +160,10 @@ const copilot: McpClient = {
     format: 'json',
     path: ['mcpServers', serverName],
     // A project's file may be Claude Code's too, which does not know the field `tools`.
-    entry: { ...describeServer(way), ...(scope === 'user' ? { tools: ['*'] } : {}) },
+    entry: {
+      ...describeServer(way, scope === 'user' ? copilotHeaders : {}),
+      ...(scope === 'user' ? { tools: ['*'] } : {}),
+    },
   }),
   note: (scope, way) =>
     [
@@ -167,10 +183,12 @@ const gemini: McpClient = {
     path: ['mcpServers', serverName],
     entry:
       way.kind === 'process'
-        ? { command: way.command, args: [...way.args] }
-        : { httpUrl: way.url, ...addToken(way) },
+        ? { command: way.command, args: [...way.args], trust: true }
+        : { httpUrl: way.url, ...addToken(way), trust: true },
   }),
-  note: () => 'It uses servers only in folders that you trust.',
+  note: () =>
+    'It uses servers only in folders that you trust. "trust": true lets it call agents without asking each ' +
+    'time; remove the line if you want to be asked.',
 }
 
 export const mcpClients: readonly McpClient[] = [claude, codex, opencode, copilot, gemini]

@@ -74,6 +74,8 @@ function describeMail(event: MailEvent, { findSession }: Names): string {
       const verb = event.turn === null ? 'has mail from' : 'was told by'
       return `${verb} ${nameSender(event)}${released}: ${shorten(event.text)}`
     }
+    case 'message.released':
+      return `may have ${event.message}: the user has released it`
     case 'message.accepted':
       return `accepted ${event.message}${event.by === event.session ? '' : `, by ${nameActor(event.by)}`}`
     case 'message.delivered':

@@ -93,7 +93,7 @@ test('no line of a message is wider than the terminal, and none moves the cursor
 })
 
 test('what was accepted is shown whole, without anything that moves the cursor; one that must wait says so', () => {
-  expect(renderAccepted(letter(), view())).toEqual([
+  expect(renderAccepted(letter({ status: 'delivered' }), view())).toEqual([
     'Accepted msg_1 from planner (ses_1)',
     '  hello',
     '  world',
@@ -102,6 +102,11 @@ test('what was accepted is shown whole, without anything that moves the cursor; 
     'Accepted msg_1 from planner (ses_1)',
     '  [31mred',
     'ses_2 takes it up when it is done with what it does now.',
+  ])
+  expect(renderAccepted(letter({ status: 'ready', message: 'hello' }), view())).toEqual([
+    'Released msg_1 from planner (ses_1)',
+    '  hello',
+    'ses_2 is a client: it takes it when it looks into its inbox.',
   ])
 })
 

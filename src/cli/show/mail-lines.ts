@@ -1,4 +1,5 @@
 /** Messages as lines of a terminal. Pure. */
+import { isWaiting } from '../../model/mail.ts'
 import type { MessageRecord } from '../../wire/mail.ts'
 import { formatDuration } from './amounts.ts'
 import { joinSegments, segment, type Segment } from './segment.ts'
@@ -104,11 +105,13 @@ export const renderLetters = (messages: readonly MessageRecord[], none: string, 
 /** An accepted message is shown in full: it was taken to be read. */
 export const renderAccepted = (message: MessageRecord, view: MailView): string[] => [
   joinSegments(view, [
-    segment('Accepted', 'green'),
+    segment(isWaiting(message) ? 'Released' : 'Accepted', 'green'),
     segment(` ${message.id} from ${nameSession(message.from, view)}`),
   ]),
   ...message.message.split('\n').map((line) => `  ${oneLine(line)}`),
   ...(message.status === 'queued'
     ? [`${nameSession(message.to, view)} takes it up when it is done with what it does now.`]
-    : []),
+    : isWaiting(message)
+      ? [`${nameSession(message.to, view)} is a client: it takes it when it looks into its inbox.`]
+      : []),
 ]

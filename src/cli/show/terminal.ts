@@ -61,3 +61,5 @@ export const stderr: Output = openOutput(process.stderr)
 
 // The reader of our output may have left (`| head`).
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+// Nobody reads what went wrong any more: that alone is no reason to stop.
+process.stderr.on('error', () => undefined)

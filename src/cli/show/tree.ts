@@ -109,6 +109,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'session.forked':
     case 'message.drafted':
     case 'message.revised':
+    case 'message.released':
     case 'message.accepted':
     case 'message.answered':
     case 'message.declined':

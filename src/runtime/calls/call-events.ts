@@ -1,4 +1,5 @@
 /** What is recorded of a call that opened, and of one that was refused. */
+import type { OpenDecision } from '../../model/call.ts'
 import type { EventOf, Notices } from '../../model/event.ts'
 import { type CallId } from '../../model/id.ts'
 import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
@@ -10,11 +11,12 @@ import { type Plan, type Opened, emptyManifest } from './call-plan.ts'
 export function openedEvent(
   caller: Running,
   plan: Plan,
-  grant: Opened['grant'],
-  deadline: number,
+  { grant, deadline, boundBy }: Exclude<OpenDecision, Refusal>,
+  told: boolean,
   notices: Notices | null,
 ): Opened {
   const { context, request } = plan
+  const notes = isRefusal(context) ? [] : [...context.notes, ...plan.notes]
   return {
     type: 'call.opened',
     session: caller.row.session,
@@ -33,9 +35,12 @@ export function openedEvent(
     deadline,
     grant,
     context: isRefusal(context) ? emptyManifest : context.manifest,
-    attachment: request.attachment,
+    attachment: isRefusal(context) ? request.attachment : (context.attachment ?? request.attachment),
     ...(plan.boundary === null ? {} : { boundary: plan.boundary }),
     ...(notices === null ? {} : { notices }),
+    ...(told && { told }),
+    ...(notes.length > 0 && { notes }),
+    boundBy,
   }
 }
 
@@ -73,5 +78,6 @@ export function refusedResult(caller: Running, call: CallId, agent: string, refu
     iterations: 0,
     path: [...caller.row.grant.path.map((hop) => hop.agent), agent],
     refusal,
+    notes: [],
   }
 }

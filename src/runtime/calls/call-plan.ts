@@ -9,9 +9,9 @@ import { type CallId, type Millis, type SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { type BuiltContext } from '../turns/context.ts'
+import type { Runtime } from './runtime.ts'
 import { deadlineNow } from '../kernel/kept-time.ts'
 import { newSession } from '../kernel/new-session.ts'
-import { type Runtime } from '../kernel/runtime.ts'
 import type { CallRequest } from '../kernel/ports.ts'
 import { type Running } from '../kernel/running.ts'
 
@@ -32,6 +32,8 @@ export type Plan = {
   taskHash: string
   boundary: Boundary
   context: BuiltContext | Refusal
+  /** Besides those of the context. */
+  notes: readonly string[]
 }
 
 export type Opened = EventOf<'call.opened'>
@@ -87,6 +89,7 @@ export const judge = (
     {
       callerAgent: findCallerAgent(runtime, facts),
       knownAgents: runtime.agents.names(),
+      untrusted: runtime.agents.untrusted?.(),
       limits: runtime.limits,
       now,
       callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
@@ -133,11 +136,7 @@ function openRequest(
 ): OpenRequest {
   const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
-  const fallbackMs = {
-    sub_agent: runtime.limits.subAgentTimeoutMs,
-    subagent: runtime.limits.subagentTimeoutMs,
-    call_agent: runtime.limits.callAgentTimeoutMs,
-  }[request.tool]
+  const askedMs = request.timeoutMs ?? defaultTimeoutMs(runtime, request.tool)
   return {
     tool: request.tool,
     targetName: target.name,
@@ -149,13 +148,21 @@ function openRequest(
     taskHash,
     allowedTools: request.allowedTools,
     nested: request.nested,
-    timeoutMs: Math.min(request.timeoutMs ?? fallbackMs, limitMs),
+    timeoutMs: Math.min(askedMs, limitMs),
+    timeoutBy: limitMs < askedMs ? 'callee' : request.timeoutMs === undefined ? 'default' : 'request',
     maxIterations: request.maxIterations,
     maxTokens: request.maxTokens,
     background: request.background,
     context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
   }
 }
+
+const defaultTimeoutMs = ({ limits }: Runtime, tool: CallRequest['tool']): number =>
+  ({
+    sub_agent: limits.subAgentTimeoutMs,
+    subagent: limits.subagentTimeoutMs,
+    call_agent: limits.callAgentTimeoutMs,
+  })[tool]
 
 const findCallerAgent = (runtime: Runtime, facts: OpenFacts): Agent =>
   facts.caller.turn.grant.agent === externalAgent.name
@@ -165,6 +172,9 @@ const findCallerAgent = (runtime: Runtime, facts: OpenFacts): Agent =>
         name: facts.caller.turn.grant.agent,
         allowSubAgentCalls: false,
       })
+
+/** For a call that passes nothing of its caller's conversation. */
+export const noContext = (): BuiltContext => ({ manifest: emptyManifest, notes: [], attachment: null })
 
 export const emptyManifest: Manifest = {
   tokensMax: 0,

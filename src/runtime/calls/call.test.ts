@@ -27,6 +27,7 @@ test('one agent calls another and gets its answer in the documented shape', asyn
     'call_id',
     'outcome',
     'truncated',
+    'notes',
   ])
   expect(value).toMatchObject({
     agent_name: 'coder',
@@ -171,8 +172,8 @@ test('bad input names the field, what was given and what is right', async () => 
   }
   const w = await world({ agents: { a: { script }, b: {} } })
   const errors = (JSON.parse((await w.run('a', 'go')).output) as string[][]).map(([first]) => first ?? '')
-  expect(errors[0]).toContain('agent_name: nothing was given')
-  expect(errors[1]).toContain('task: nothing was given')
+  expect(errors[0]).toContain('agent_name is missing')
+  expect(errors[1]).toContain('task is missing')
   expect(errors[2]).toContain('task: "   " was given')
   expect(errors[3]).toContain('timeout_seconds: "soon" was given')
   expect(errors[4]).toContain('context.roles.0: "king" was given')

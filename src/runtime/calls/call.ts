@@ -4,21 +4,26 @@
  * The rules are in `model/call.ts`; here are their facts, their keys, and what follows a yes.
  */
 import { type OpenDecision } from '../../model/call.ts'
-import type { Event } from '../../model/event.ts'
+import { endAtOnce } from '../../model/end.ts'
+import type { Event, EventOf } from '../../model/event.ts'
 import { toTurnId, type CallId, type SessionId } from '../../model/id.ts'
+import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import { buildContext, type BuiltContext } from '../turns/context.ts'
+import { preview } from '../../model/text.ts'
+import { describeTimeout } from '../../model/timeout-words.ts'
+import { buildContext, isTold, type BuiltContext } from '../turns/context.ts'
 import { expireCall } from '../turns/ending.ts'
+import { assertOurs, commit, isOpened, type OpenedTurn, openTurn, startedEvent } from '../kernel/commit.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { forgetTime, keepTime, msLeft } from '../kernel/kept-time.ts'
 import { createdEvent } from '../kernel/new-session.ts'
-import { isOpened, openTurn, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
-import { isThere, type Runtime } from '../kernel/runtime.ts'
+import { isThere } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
-import type { CallRequest, CallResult } from '../kernel/ports.ts'
+import type { CallRequest, CallResult, StartedCall } from '../kernel/ports.ts'
 import { hashText } from '../kernel/recorded.ts'
 import { refuseSchema } from '../turns/repair.ts'
-import { assertOurs, commit, settleBelow, type Running } from '../kernel/running.ts'
+import { settleBelow, type Running } from '../kernel/running.ts'
 import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 import {
   type Plan,
@@ -26,17 +31,18 @@ import {
   resolveTarget,
   judge,
   findSession,
-  emptyManifest,
+  noContext,
   describeRequest,
 } from './call-plan.ts'
 import { openedEvent, refusedEvent, refusedResult } from './call-events.ts'
+import { noteTools, refuseFilter } from './call-notes.ts'
 
 export async function callAgent(
   runtime: Runtime,
   caller: Running,
   request: CallRequest,
   key: string,
-): Promise<CallResult | { call: CallId; outcome: null }> {
+): Promise<CallResult | StartedCall> {
   const recorded = caller.recorded?.call(key, { tool: request.tool, task: request.task })
   if (recorded?.type === 'call.refused')
     return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
@@ -51,7 +57,8 @@ export async function callAgent(
     requested: describeRequest(request),
     taskHash: hashText(request.task),
     boundary: runtime.ids.boundary(),
-    context: { manifest: emptyManifest },
+    context: noContext(),
+    notes: noteTools(caller, request, target.agent),
   }
   const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
   // Counted before the commit: from then on the turn must not end without looking below.
@@ -68,6 +75,8 @@ export async function callAgent(
  */
 async function planContext(runtime: Runtime, caller: Running, bare: Plan): Promise<BuiltContext | Refusal> {
   const { target, request, boundary } = bare
+  const unfit = refuseFilter(caller, request)
+  if (unfit !== null) return unfit
   const refusal = await refuseSchema(
     runtime.schemas,
     request.outputSchema,
@@ -76,7 +85,7 @@ async function planContext(runtime: Runtime, caller: Running, bare: Plan): Promi
   )
   if (refusal !== null) return refusal
   // Who a session belongs to is known only when its row is read; it brings its own context.
-  if (target.agent === undefined) return { manifest: emptyManifest }
+  if (target.agent === undefined) return noContext()
   if (request.context?.include_summary !== true || (await wouldOpen(runtime, caller, bare)))
     return buildContext(runtime, caller, request, target.agent, target.fresh, boundary)
   return buildContext(
@@ -104,25 +113,22 @@ async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise
 }
 
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
-async function goOn(
-  runtime: Runtime,
-  caller: Running,
-  opened: Opened,
-): Promise<CallResult | { call: CallId; outcome: null }> {
+async function goOn(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult | StartedCall> {
   keepTime(runtime, opened.call, opened.deadline)
   if (opened.background) {
     runtime.alarm.after(
       msLeft(runtime, opened.call, opened.deadline),
       () => void expireCall(runtime, opened.call, true).catch(runtime.report),
     )
-    return { call: opened.call, outcome: null }
+    return { call: opened.call, outcome: null, notes: opened.notes ?? [] }
   }
   return awaitCall(runtime, caller, opened)
 }
 
 export async function awaitCall(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
   const { ending, forget } = callEnding(runtime, opened.call)
-  const known = caller.recorded === null ? null : await readEnding(runtime, opened.call)
+  const isOver = msLeft(runtime, opened.call, opened.deadline) <= 0
+  const known = caller.recorded === null && !isOver ? null : await readEnding(runtime, opened.call)
   const clearAlarm = runtime.alarm.after(
     msLeft(runtime, opened.call, opened.deadline),
     () => void expireCall(runtime, opened.call, true).catch(runtime.report),
@@ -185,9 +191,12 @@ export async function record(
     return decision as Refusal
   }
   const isNew = target.fresh || facts.target?.session === null
-  const { grant, deadline } = decision
-  const opened = openedEvent(caller, plan, grant, deadline, isNew ? null : await tx.notices(target.session))
+  const told = isTold(runtime, plan.request)
+  const opened = openedEvent(caller, plan, decision, told, isNew ? null : await tx.notices(target.session))
+  const { deadline } = decision
+  const isOver = deadline <= tx.now
   const starts =
+    !isOver &&
     isThere(runtime, runtime.agents.get(session.agent), target.session) &&
     (isNew || (await isIdle(tx, target.session)))
   const until = target.fresh ? deadline : tx.now + runtime.limits.turnMsMax
@@ -197,6 +206,9 @@ export async function record(
     opened,
     ...(isNew ? [createdEvent(session, { turn: toTurnId(call) })] : []),
     ...(started === null ? [] : [started]),
+    ...(isOver
+      ? [endAtOnce(opened, describeTimeout(opened, tx.now, runtime.limits.callTimeoutMsMax), tx.now)]
+      : []),
   )
   return { session, input: opened, started, at: tx.now }
 }
@@ -212,3 +224,50 @@ async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
   const { running, next } = await tx.session(session)
   return running === null && next === null
 }
+
+/** Every call is recorded once, also one that could not even be read as one. */
+export async function refuseCall(
+  runtime: Runtime,
+  running: Running,
+  tool: CallRequest['tool'],
+  requested: Json,
+  refusal: Refusal,
+  key: string,
+): Promise<CallResult> {
+  const recorded = running.recorded?.call(key, { tool })
+  const call: CallId = recorded?.call ?? `call_${runtime.ids.next()}`
+  const asked =
+    typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
+  const agent = preview(renderField(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
+  if (recorded === undefined) {
+    const task = preview(renderField(asked['task'] ?? asked['message']), taskShownMax)
+    const event: EventOf<'call.refused'> = {
+      type: 'call.refused',
+      session: running.row.session,
+      turn: running.row.id,
+      call,
+      key,
+      tool,
+      agent,
+      task,
+      taskHash: hashText(task),
+      requested,
+      refusal,
+    }
+    await commit(
+      runtime,
+      running,
+      [`session:${running.row.session}`, `call:${call}`],
+      async (tx, buffered) => {
+        assertOurs(await tx.activation(running.row.id), running, runtime)
+        tx.append(...buffered, event)
+      },
+    )
+  }
+  return refusedResult(running, call, agent, refusal)
+}
+
+const taskShownMax = 2000
+const agentShownMax = 200
+const renderField = (value: Json | undefined): string =>
+  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)

@@ -39,7 +39,7 @@ test('R5: an agent that waits for a session that waits for it comes back at once
   expect(states[0]).toMatchObject({
     sessionId: parent,
     status: 'streaming',
-    next: expect.stringContaining('wait_for_session') as string,
+    next: expect.stringContaining('Do not wait again') as string,
   })
   expect(states[1]).toMatchObject({ sessionId: child, status: 'idle', next: null })
   expect(w.clock.now() - 1_800_000_000_000).toBeLessThan(5000)

@@ -2,7 +2,8 @@
 import type { Agent } from '../../model/agent.ts'
 import type { SessionId } from '../../model/id.ts'
 import { agentDescriptionMax, agentPromptBytesMax, agentTitleMax, agentToolsMax } from '../../model/limits.ts'
-import { agentUnknown, badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
 import { byteLength } from '../../model/text.ts'
 import type { AgentView } from '../../wire/agents.ts'
 import type { Delta } from '../../wire/log.ts'
@@ -69,7 +70,7 @@ export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker):
   }
 }
 
-const unknown = (book: AgentBook, agent: string): Refusal => agentUnknown(agent, book.names())
+const unknown = (book: AgentBook, agent: string): Refusal => refuseAgent(book, agent)
 
 /** R11: it is kept in memory, and shown to every agent that may call it. */
 function sizeProblem({

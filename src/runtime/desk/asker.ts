@@ -1,6 +1,8 @@
 /** Who asks something of the runtime, and how. */
+import type { ClientProgram } from '../../model/client-address.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Who } from '../kernel/who.ts'
+import type { ToolUse } from '../sessions/client-turn.ts'
 
 export type { Who }
 
@@ -15,9 +17,11 @@ export type Asker = {
   trace: string | null
   /** Nobody has a token here, so a session is believed by its name, if somebody can be behind that name. */
   open: boolean
-  /** The program that asks for the user: what it calls itself, and where it works. */
-  client: { name: string; cwd?: string } | null
+  /** The program that asks for the user, as it describes itself. */
+  client: ClientProgram | null
 }
+
+export const toUse = ({ signal, act, trace }: Asker): ToolUse => ({ signal, id: act, trace })
 
 /** One text for each identity, for what is counted or hashed by it. */
 export const nameWho = (who: Who): string =>

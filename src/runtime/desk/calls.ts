@@ -1,14 +1,16 @@
 /** Calls, as anybody may ask for them. */
 import { Outcome } from '../../model/event.ts'
-import type { Json } from '../../model/json.ts'
+import { isRecord, textAt, type Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { CallAnswer, CallRecord, Calls, NewCall } from '../../wire/calls.ts'
+import { emptyCallAnswer } from '../calls/sub-agent.ts'
+import { actInOwnTurn } from '../sessions/client-turn.ts'
+import { useInTurn } from '../sessions/live-turn.ts'
 import { listCalls } from '../look/listing.ts'
 import { readRecord } from '../look/record.ts'
-import { refuseAsker, type Asker } from './asker.ts'
-import type { Gate } from './gate.ts'
+import { refuseAsker, toUse, type Asker } from './asker.ts'
+import { findActor, findTool, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
-import { useTool } from './use-tool.ts'
 
 /** A call that was not allowed is on record too. */
 export type RefusedCall = Refusal & { call_id?: string }
@@ -32,11 +34,16 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
   return {
     async open({ from, agent, ...rest }) {
       const who = await gate.actor('from', from ?? null)
-      if (isRefusal(who)) return who
-      const input = { agent_name: agent, ...rest } as Json
-      const used = await useTool(parts, { ...asker, who }, 'sub_agent', input)
+      const actor = isRefusal(who) ? who : await findActor(parts, who)
+      if (isRefusal(actor)) return actor
+      // As a use of `sub_agent`: what a client asks for has one record, however it asks.
+      const asked = { tool: 'sub_agent', input: { agent_name: agent, ...rest } as Json }
+      const used =
+        actor.kind === 'turn'
+          ? await useInTurn(runtime, actor.running, asked, toUse(asker))
+          : await actInOwnTurn(runtime, actor, asked, toUse(asker), findTool(parts, actor, asked.tool).no)
       if (isRefusal(used)) return used
-      const value = fieldsIn(used.value)
+      const value = isRecord(used.value) ? used.value : {}
       if (value['outcome'] === 'refused') return refusedCall(parts, value)
       return 'call_id' in value ? (value as CallAnswer) : stoppedAnswer(agent, value)
     },
@@ -68,29 +75,18 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
 
 type Fields = Record<string, Json>
 
-const fieldsIn = (value: Json): Fields =>
-  value !== null && typeof value === 'object' && !Array.isArray(value) ? value : {}
-
 /** The client's own turn ended before its call could answer: it was cancelled, or its time was over. */
-function stoppedAnswer(agent: string, value: Fields): CallAnswer {
-  const error = fieldsIn(value['error'] ?? null)
-  const message = typeof error['message'] === 'string' ? error['message'] : 'the request was stopped'
+function stoppedAnswer(agent: string, { error = null }: Fields): CallAnswer {
   return {
+    ...emptyCallAnswer,
     agent_name: agent,
-    success: false,
-    output: '',
-    tool_calls: [],
-    tokens_used: 0,
-    duration_seconds: 0,
-    errors: [message],
-    call_id: '',
-    outcome: Outcome.catch('cancelled').parse(error['code']),
-    truncated: false,
+    errors: [textAt(error, 'message') || 'the request was stopped'],
+    outcome: Outcome.catch('cancelled').parse(textAt(error, 'code')),
   }
 }
 
 async function refusedCall({ runtime }: DeskParts, value: Fields): Promise<RefusedCall> {
-  const call = typeof value['call_id'] === 'string' ? value['call_id'] : ''
+  const call = textAt(value, 'call_id')
   const refusal = (await readRecord(runtime.store, call))?.refusal
   return refusal == null ? { code: 'call_unknown', call } : { ...refusal, call_id: call }
 }

@@ -1,13 +1,16 @@
 /** Creating a session, as anybody may ask for it. */
 import { externalAgent } from '../../model/agent.ts'
 import type { SessionId } from '../../model/id.ts'
-import { agentUnknown, badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
 import type { CreatedSession, NewSession } from '../../wire/sessions.ts'
-import { isDirectory } from '../kernel/is-directory.ts'
+import { refuseDirectory } from '../kernel/is-directory.ts'
 import { send } from '../mail/send.ts'
 import { createSession } from '../sessions/sessions.ts'
 import { type Asker } from './asker.ts'
 import { refuseOpening, type Gate } from './gate.ts'
+import { mustDraft } from '../mail/sender.ts'
+import { draftTo } from '../sessions/session-acts.ts'
 import type { DeskParts } from './parts.ts'
 
 export async function create(
@@ -21,7 +24,8 @@ export async function create(
   const asked = await gate.admit('create_agent_session', given)
   if (isRefusal(asked)) return asked
   const { cwd, model = null, title = '', initialMessage } = asked
-  if (!isDirectory(cwd)) return badInput('cwd', cwd, 'a directory that exists')
+  const unusable = refuseDirectory(cwd)
+  if (unusable !== null) return unusable
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
   // Only the user opens a place for a program outside; for everybody else there is no such agent.
@@ -29,14 +33,18 @@ export async function create(
     return createExternal(parts, asked, parent, act)
   const name = asked.agent ?? book.names()[0]
   const agent = name === undefined ? undefined : book.resolve?.(name)
-  if (agent === undefined) return agentUnknown(name ?? '', book.names())
+  if (agent === undefined) return refuseAgent(book, name ?? '')
   const refusal = refuseOpening(runtime, sender, agent)
   if (refusal !== null) return refusal
   const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
   const to = { agent: agent.name, cwd, title, model, parent }
-  if (initialMessage === undefined) {
+  if (initialMessage === undefined || mustDraft(runtime, sender, null)) {
     const row = await createSession(runtime, to, sender, act)
-    return isRefusal(row) ? row : { ...place, sessionId: row.id, messageId: null, status: null }
+    if (isRefusal(row)) return row
+    const kept =
+      initialMessage === undefined ? null : await draftTo(runtime, sender, row.id, initialMessage, act)
+    if (kept !== null && isRefusal(kept)) return kept
+    return { ...place, sessionId: row.id, messageId: kept?.messageId ?? null, status: kept?.status ?? null }
   }
   const sent = await send(runtime, {
     to,

@@ -3,6 +3,7 @@
  * and answers with a typed value or a Refusal. What is acknowledged is durable (R2). Doors translate to and from
  * this, and reach nothing else.
  */
+import type { TurnId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { parseTraceparent } from '../../model/trace.ts'
 import { createFeed } from '../look/feed.ts'
@@ -35,6 +36,8 @@ export type Desks = {
   as(asker: Partial<Asker>): Desk
   /** Whether anything can be recorded: everybody may know. */
   health(): StoreHealth
+  /** Whether this turn runs here: its token is good for as long. */
+  runs(turn: TurnId): boolean
   stop(): void
 }
 
@@ -82,6 +85,7 @@ export function openDesks(parts: DeskParts): Desks {
       }
     },
     health: () => parts.runtime.store.health(),
+    runs: (turn) => parts.runtime.running.has(turn),
     stop: () => feed.stop(),
   }
 }

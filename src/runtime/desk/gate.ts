@@ -4,21 +4,22 @@
  * checks, so no door can do what another could not.
  */
 import { readWorld } from '../mail/sender.ts'
-import { externalAgent, type Agent } from '../../model/agent.ts'
-import { fullAuthority, mayUse } from '../../model/authority.ts'
+import { type Agent } from '../../model/agent.ts'
+import { mayUse } from '../../model/authority.ts'
 import type { SendFacts, SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
 import { openSession } from '../../model/send.ts'
 import type { Tool } from '../kernel/ports.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../sessions/runtime.ts'
 import { findSession } from '../look/look.ts'
 import type { Sender } from '../mail/sender.ts'
 import { type Actor, resolveActor } from '../sessions/actor.ts'
-import { createSession } from '../sessions/sessions.ts'
 import { readState } from '../look/state.ts'
 import { refuseAsker, type Asker, type Who } from './asker.ts'
+import { nameClient, placeClient, type ClientPlace } from './client-session.ts'
+import { offersToClient } from './client-tools.ts'
 import type { DeskParts } from './parts.ts'
 import { sees } from './sight.ts'
 
@@ -40,6 +41,13 @@ export type Gate = {
   speaker(field: string, given: string | null): Promise<SessionId | null | Refusal>
   /** As which session or turn the asker acts: the one that is named, its own, or a session of its client. */
   actor(field: string, given: string | null): Promise<Exclude<Who, { kind: 'user' }> | Refusal>
+  /** Whether a session is that of the client who asks. */
+  isOwn(session: SessionId): Promise<boolean>
+  /**
+   * The inbox of the address at which the asker works. It is a person's own client's: a token, and a session
+   * that is only named, have none.
+   */
+  addressInbox(given: string | null): Promise<SessionId | null>
   /**
    * Whether the asker may do what a tool does: `fields` as the configuration leaves them, with its defaults and
    * what it fixes. The user may do everything, and is bound by no default.
@@ -50,6 +58,7 @@ export type Gate = {
 export function openGate(parts: DeskParts, asker: Asker): Gate {
   const { runtime } = parts
   const { who } = asker
+  const place = (): Promise<ClientPlace> => placeClient(runtime, asker.client, parts.cwd)
   const findAny = (idOrPart: string): Promise<SessionRow | Refusal> => findSession(runtime, idOrPart)
   const speaker = (field: string, given: string | null): Promise<SessionId | null | Refusal> =>
     findSpeaker(parts, asker, field, given)
@@ -69,8 +78,12 @@ export function openGate(parts: DeskParts, asker: Asker): Gate {
       if (who.kind === 'turn' && given === null) return who
       const session = await speaker(field, given)
       if (session !== null && typeof session === 'object') return session
-      return { kind: 'session', session: session ?? (await clientSession(runtime, asker.client, parts.cwd)) }
+      return { kind: 'session', session: session ?? (await place()).session }
     },
+    isOwn: async (session) =>
+      who.kind === 'user' && asker.client !== null && (await nameClient(asker.client)) === session,
+    addressInbox: async (given) =>
+      who.kind === 'user' && given === null && asker.client !== null ? (await place()).inbox : null,
     async admit(tool, fields) {
       if (who.kind === 'user') return fields
       const actor = await findActor(parts, who)
@@ -94,26 +107,6 @@ export async function admitNow(gate: Gate, fields: object): Promise<object | Ref
   return !isRefusal(asked) && 'draft' in asked && asked.draft === true
     ? gate.admit('send-message', { ...fields, draft: false })
     : asked
-}
-
-/** The external session of a client, made at first use: one for each kind of client. */
-export async function clientSession(
-  runtime: Runtime,
-  client: Asker['client'],
-  cwd: string,
-): Promise<SessionId> {
-  const name = (client?.name ?? '').replaceAll(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 100) || 'client'
-  const id: SessionId = `ses_client-${name}`
-  if ((await runtime.store.session(id)) !== null) return id
-  const made = await createSession(
-    runtime,
-    { agent: externalAgent.name, cwd: client?.cwd ?? cwd, title: name },
-    { kind: 'user' },
-    id.slice(4),
-  )
-  if (isRefusal(made) && made.code !== 'bad_input')
-    throw new Error(`a session for ${name} could not be made: ${made.code}`)
-  return id
 }
 
 export async function findActor(parts: DeskParts, who: Who): Promise<Actor | Refusal> {
@@ -198,32 +191,33 @@ const notAs = (agent: string, what: string, allowed: string): Refusal => ({
   allowed: [allowed],
 })
 
-/** Without a configured agent for it, `subagent` would run a client's own definition, and a client is never run. */
 export function isOffered({ runtime }: DeskParts, actor: Actor, tool: Tool): boolean {
-  if (tool.disabled !== undefined) return false
-  if (actor.kind === 'turn')
-    return mayUse(actor.running.row.grant.authority, actor.running.agent.tools, tool.name)
-  return (
-    (tool.name !== 'subagent' || runtime.subagent !== null) &&
-    mayUse(fullAuthority, actor.agent.tools, tool.name)
-  )
+  if (actor.kind !== 'turn') return offersToClient(tool, actor.agent, runtime.subagent)
+  const { row, agent } = actor.running
+  return tool.disabled === undefined && mayUse(row.grant.authority, agent.tools, tool.name)
 }
 
-/** What a tool that is not offered says. */
-export function notOffered(tool: Tool | undefined, name: string): Refusal {
+/** A tool by its name, and why the actor may not use it. */
+export function findTool(
+  parts: DeskParts,
+  actor: Actor,
+  name: string,
+): { tool: Tool; no: Refusal | null } | { tool: undefined; no: Refusal } {
+  const tool = parts.doorTools.find((one) => one.name === name)
+  if (tool !== undefined && isOffered(parts, actor, tool)) return { tool, no: null }
   const why =
     tool?.disabled ??
     (name === 'subagent' ? 'no agent is configured for it; set [subagent] agent' : 'it is not offered here')
-  return { code: 'tool_disabled', tool: name, why }
+  return { tool, no: { code: 'tool_disabled', tool: name, why } }
 }
 
 function admitActor<T extends object>(parts: DeskParts, actor: Actor, name: string, fields: T): T | Refusal {
-  const tool = parts.doorTools.find((one) => one.name === name)
-  if (tool === undefined || !isOffered(parts, actor, tool)) return notOffered(tool, name)
+  const { tool, no } = findTool(parts, actor, name)
+  if (no !== null) return no
   const agent = actor.kind === 'turn' ? actor.running.agent : actor.agent
   // A question belongs to a turn: the agent's own tool asks it, and waits for the answer.
   if (agent.ask.includes(name))
     return { code: 'tool_disabled', tool: name, why: `a person is asked first: use the tool ${name} itself` }
-  const settled = tool.settle?.(fields as Json) ?? { input: fields as Json }
+  const settled = tool?.settle?.(fields as Json) ?? { input: fields as Json }
   return isRefusal(settled) ? settled : (settled.input as T)
 }

@@ -1,6 +1,6 @@
 /** Mail, as anybody may ask for it. */
 import type { SessionRow } from '../../model/facts.ts'
-import type { Which } from '../../model/mail.ts'
+import { isWaiting, type Which } from '../../model/mail.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../../wire/mail.ts'
 import { acceptOne } from '../mail/mail-acts.ts'
@@ -30,7 +30,10 @@ export type MailDesk = {
    * the `after` of the next page.
    */
   inbox(session: string, ask?: InboxPlace): Promise<Inbox | Refusal>
-  /** `oldest`, `newest`, an id, or a place in the inbox that counts from 1. */
+  /**
+   * `oldest`, `newest`, an id, or a place in the inbox that counts from 1. What waits for a client is released to
+   * it, unless the client itself asks.
+   */
   accept(session: string, which: string | number): Promise<AcceptedMail | Refusal>
   /** What became of a message, for its sender, its receiver, those above them, and the user. */
   get(id: string): Promise<MessageRecord | Refusal>
@@ -145,9 +148,12 @@ function reading(
     accept: (session, which) =>
       andThen(gate.find(session), (row) =>
         andThen(gate.admit('buffer', { accept: which }), async () => {
-          const accepted = await acceptOne(runtime, reader, row, parseWhich(which), null, act)
-          if (accepted === null) return { message: null, accepted: false }
-          return isRefusal(accepted) ? accepted : { message: recordOfMessage(accepted), accepted: true }
+          const by = (await gate.isOwn(row.id)) ? { ...reader, session: row.id } : reader
+          const accepted = await acceptOne(runtime, by, row, parseWhich(which), null, act)
+          if (accepted === null) return { message: null, accepted: false, released: false }
+          if (isRefusal(accepted)) return accepted
+          const released = isWaiting(accepted)
+          return { message: recordOfMessage(accepted), accepted: !released, released }
         }),
       ),
     get: async (id) => notATurn() ?? showMessage(parts, asker, id),
@@ -172,6 +178,7 @@ function reading(
 const readerFor = (who: Who): Reader => ({
   session: who.kind === 'user' ? null : who.kind === 'session' ? who.session : 'ses_',
   running: null,
+  address: null,
 })
 
 const withoutUndefined = <T extends object>(fields: T): T =>

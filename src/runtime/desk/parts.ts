@@ -1,6 +1,6 @@
 /** What the desk is built from. */
 import type { AgentBook } from '../sessions/agent-book.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../sessions/runtime.ts'
 import type { Tool } from '../kernel/ports.ts'
 
 export type DeskParts = {

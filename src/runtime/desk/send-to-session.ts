@@ -5,7 +5,8 @@ import type { SessionId } from '../../model/id.ts'
 import { looksDrawn } from '../../model/mail.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { NewMessage, SentMessage } from '../../wire/sessions.ts'
-import { type Sender } from '../mail/sender.ts'
+import { mustDraft, type Sender } from '../mail/sender.ts'
+import { draftTo } from '../sessions/session-acts.ts'
 import { post } from '../mail/send.ts'
 import { type Asker } from './asker.ts'
 import { type Gate } from './gate.ts'
@@ -19,6 +20,12 @@ export async function sendTo(
   id: string,
   message: z.output<typeof NewMessage>,
 ): Promise<SentMessage | Refusal> {
+  if (message.fromSession !== undefined) {
+    const [own, target] = [await gate.findAny(message.fromSession), await gate.findAny(id)]
+    // Wrong whoever asks, so it is said before anybody is asked who they are.
+    if (!isRefusal(own) && !isRefusal(target) && own.id === target.id)
+      return { code: 'self_call', agent: target.agent }
+  }
   const from = await gate.speaker('fromSession', message.fromSession ?? null)
   if (from !== null && typeof from === 'object') return from
   const source = checkSource(asker, message, from)
@@ -37,6 +44,10 @@ export async function sendTo(
   if (isRefusal(admitted)) return admitted
   const sender = source === 'agent' ? await speaker.sender() : personOf(source, message)
   if (isRefusal(sender)) return sender
+  if (mustDraft(runtime, sender, target.id)) {
+    const kept = await draftTo(runtime, sender, target.id, admitted.message, own ?? asker.act)
+    return isRefusal(kept) ? kept : { ...kept, turn: null, flow: null }
+  }
   const sent = await post(runtime, {
     to: { session: target.id },
     text: admitted.message,

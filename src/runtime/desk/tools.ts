@@ -2,13 +2,29 @@
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
-import type { Recorded, Tools, TracedTool } from '../../wire/tools.ts'
-import type { ToolAnswer } from '../kernel/ports.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
+import type { Recorded, Tools, TracedTool, ToolSpec } from '../../wire/tools.ts'
+import type { ToolAnswer, Acts, ToolContext, TurnContext } from '../kernel/ports.ts'
 import { traceTool } from '../sessions/trace-tool.ts'
-import type { Asker, Who } from './asker.ts'
-import type { Gate } from './gate.ts'
+import { type Asker, type Who, toUse } from './asker.ts'
+import { type Gate, findActor, findTool, isOffered, refuseOpening } from './gate.ts'
 import type { DeskParts } from './parts.ts'
-import { listTools, useTool } from './use-tool.ts'
+import type { Sender } from '../mail/sender.ts'
+import { externalAgent } from '../../model/agent.ts'
+import { listCallableAgents } from '../look/callable-agents.ts'
+import { readOutput, waitAsClient } from '../sessions/acts.ts'
+import { listCallable } from '../turns/callable.ts'
+import type { Actor, Client } from '../sessions/actor.ts'
+import { actInOwnTurn, type ToolUse } from '../sessions/client-turn.ts'
+import type { Runtime } from '../sessions/runtime.ts'
+import { useInTurn } from '../sessions/live-turn.ts'
+import { createMailActs } from '../mail/mail-acts.ts'
+import type { Running } from '../kernel/running.ts'
+import { newSession } from '../kernel/new-session.ts'
+import { sendTo, spawn, stateNamed } from '../sessions/session-acts.ts'
+import { untilResting } from '../look/state.ts'
+import { refusedAnswer } from '../turns/run-tool.ts'
+import { listForClients, restingTurn } from './client-tools.ts'
 
 export type ToolDesk = {
   /** What the asker is offered, or what any session of an agent is. */
@@ -29,7 +45,8 @@ export const toolDesk = (parts: DeskParts, asker: Asker, gate: Gate): ToolDesk =
   },
   async use(name, input, { session } = {}) {
     const who = await gate.actor('session', session ?? null)
-    return isRefusal(who) ? who : useTool(parts, { ...asker, who }, name, input)
+    if (isRefusal(who)) return who
+    return useTool(parts, { ...asker, who }, name, input, await gate.addressInbox(session ?? null))
   },
   async trace(session, traced) {
     const row = await gate.find(session)
@@ -37,3 +54,128 @@ export const toolDesk = (parts: DeskParts, asker: Asker, gate: Gate): ToolDesk =
   },
   actor: (session) => gate.actor('session', session ?? null),
 })
+
+// Tools at a door: which an asker is offered, and one use of one.
+
+/** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
+function imagineSession({ runtime, book, cwd }: DeskParts, name: string): Actor | Refusal {
+  const agent = book.resolve?.(name)
+  if (agent === undefined) return refuseAgent(book, name)
+  return {
+    kind: 'client',
+    agent,
+    session: newSession(
+      { agent: agent.name, cwd },
+      'the one that you are in' as SessionId,
+      runtime.clock.now(),
+    ),
+  }
+}
+
+/**
+ * The tools that a door offers to `who`, described as for anybody like it; with an agent, those that any session
+ * of it has.
+ */
+async function listTools(parts: DeskParts, who: Who, agent?: string): Promise<ToolSpec[] | Refusal> {
+  if (agent === externalAgent.name) return listForClients(parts.doorTools, parts.runtime.subagent)
+  const actor = agent === undefined ? await findActor(parts, who) : imagineSession(parts, agent)
+  if (isRefusal(actor)) return actor
+  const context =
+    actor.kind === 'turn' ? buildContext(parts.runtime, actor.running) : clientContext(parts.runtime, actor)
+  return parts.doorTools
+    .filter((tool) => isOffered(parts, actor, tool))
+    .map((tool) => tool.describe({ ...context, atDoor: true }))
+}
+
+/**
+ * A tool that only reads needs no turn of its own. What calls has one, so that it has a place in a flow and a
+ * record; so has what waits, where others could wait for the one who waits; and what a person is asked about.
+ */
+async function useTool(
+  parts: DeskParts,
+  asker: Asker,
+  name: string,
+  input: Json,
+  address: SessionId | null = null,
+): Promise<ToolAnswer | Refusal> {
+  const { runtime } = parts
+  const use = toUse(asker)
+  const actor = await findActor(parts, asker.who)
+  if (isRefusal(actor)) return actor
+  if (actor.kind === 'turn') return useInTurn(runtime, actor.running, { tool: name, input }, use)
+  const { tool, no } = findTool(parts, actor, name)
+  if (tool === undefined) return refusedAnswer(no)
+  const waits = tool.waits === true && actor.session.kind !== 'external'
+  if (tool.effect === 'call' || (no === null && (waits || actor.agent.ask.includes(name))))
+    return actInOwnTurn(runtime, actor, { tool: name, input }, use, no)
+  const context: ToolContext = {
+    ...clientContext(runtime, actor),
+    signal: use.signal,
+    acts: clientActs(runtime, actor, use, address),
+    stepKey: use.id ?? runtime.ids.next(),
+    shownTokens: runtime.limits.resultShownTokens,
+  }
+  // A refusal in the tool's own shape, where it has one.
+  return no === null ? tool.run(input, context) : (tool.refuse?.(no, input, context) ?? refusedAnswer(no))
+}
+
+const buildContext = (runtime: Runtime, running: Running): TurnContext => ({
+  turn: running.row,
+  session: running.session,
+  agent: running.agent,
+  callable: listCallable(runtime, running.agent),
+})
+
+const clientContext = (runtime: Runtime, { session, agent }: Client): TurnContext => ({
+  turn: restingTurn(session.id, agent.name),
+  session,
+  agent,
+  callable: listCallable(runtime, agent),
+})
+
+const needsTurn = (): Promise<never> => Promise.reject(new Error('a call is made in a turn'))
+
+/** `address` is the inbox of the address at which a person's own client works. */
+function clientActs(runtime: Runtime, client: Client, use: ToolUse, address: SessionId | null): Acts {
+  const { session, agent } = client
+  const { signal } = use
+  const sender: Sender = { kind: 'client', session: session.id, agent }
+  return {
+    call: needsTurn,
+    refuse: needsTurn,
+    waitForCall: (call, timeoutMs) => waitAsClient(runtime, session.id, call, timeoutMs, signal),
+    readOutput: (call, offset, limit) => readOutput(runtime, session.id, call, offset, limit),
+    listAgents: async (callable, query) => listCallableAgents(runtime, callable, query),
+    send: (to, text) => sendTo(runtime, sender, to, text, use.id),
+    spawn: (request) => spawnFor(runtime, client, sender, request, use.id),
+    ...createMailActs(
+      runtime,
+      session,
+      { sender, session, trace: use.trace, cwd: session.cwd },
+      { session: session.id, running: null, address },
+      () => use.id,
+      signal,
+    ),
+    state: (id) => stateNamed(runtime, id),
+    async waitForSession(id, timeoutMs) {
+      const state = await stateNamed(runtime, id)
+      return isRefusal(state) ? state : untilResting(runtime, state.sessionId, timeoutMs, signal)
+    },
+  }
+}
+
+/** A client outside has no definition of its own to spawn: the first agent stands in. */
+async function spawnFor(
+  runtime: Runtime,
+  { session }: Client,
+  sender: Sender,
+  request: Parameters<Acts['spawn']>[0],
+  id: string | null,
+): ReturnType<Acts['spawn']> {
+  const name = request.agent ?? (session.kind === 'external' ? runtime.agents.names()[0] : session.agent)
+  if (name === undefined) return { code: 'agent_unknown', agent: '', known: [] }
+  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  return (
+    refuseOpening(runtime, sender, agent) ?? spawn(runtime, sender, session, { ...request, agent: name }, id)
+  )
+}

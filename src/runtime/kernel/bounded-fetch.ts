@@ -2,7 +2,7 @@
  * `fetch` whose answers are bounded while they come: libraries that read them buffer whole events and whole
  * bodies, however long those are.
  */
-import { nextRound } from './system-clock.ts'
+import { nextRound } from './next-round.ts'
 
 export type AnswerLimits = {
   /** Of one server-sent event, from one blank line to the next; and of a body that is no event stream. */

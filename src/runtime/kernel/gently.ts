@@ -1,7 +1,7 @@
 /** Work whose cost depends on what others wrote, one item after the other, with others let in between. */
 import type { Millis } from '../../model/id.ts'
 import type { Runtime } from './runtime.ts'
-import { nextRound } from './system-clock.ts'
+import { nextRound } from './next-round.ts'
 
 /** Others run after this time at the latest. */
 const sliceMs = 8

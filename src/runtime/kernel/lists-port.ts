@@ -9,6 +9,8 @@ export type Lists = {
   listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
   /** Ids of sessions that contain a text. */
   sessionsLike(part: string, limit: number): Promise<SessionId[]>
+  /** Sessions that may be the inbox of an address of a client, newest first. */
+  addresses(limit: number): Promise<SessionRow[]>
   children(parent: SessionId): Promise<SessionRow[]>
   /** Spawned sessions that have done nothing since then, and have nothing live below them. */
   restingSince(before: Millis, limit: number): Promise<SessionId[]>

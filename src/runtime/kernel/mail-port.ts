@@ -43,7 +43,8 @@ export type Notice = { about: string; text: string }
  * What `send-message` takes: whatever is left out stays as it is in a draft, and has its default otherwise.
  */
 export type MailAsk = {
-  message: string
+  /** Left out: the text that the draft with this id has. */
+  message?: string
   /** `new`, `fork`, or an id or a unique part of one. */
   session?: string
   elaborate?: boolean
@@ -85,6 +86,8 @@ export type MailActs = {
       }
     | Refusal
   >
+  /** Until a message waits in one's own inbox, news come, or the time is over. */
+  waitForMail(timeoutMs: number): Promise<void>
   /** Null where nothing waits. The same key takes no second message. */
   acceptMail(
     ask: { session: string | null; which: Which; replies: boolean | null },

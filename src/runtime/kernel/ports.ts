@@ -5,12 +5,14 @@ import type { ContextFilter, Entry } from '../../model/context.ts'
 import type { Outcome, StepKind, Usage } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { Boundary } from '../../model/frame.ts'
-import type { CallId, Millis, SessionId } from '../../model/id.ts'
+import type { CallId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import type { UntrustedProject } from '../../model/untrusted.ts'
+import type { Command, Launch } from './launch-port.ts'
 import type { MailActs } from './mail-port.ts'
-import type { SessionState } from '../../wire/sessions.ts'
-import type { ToolSpec } from '../../wire/tools.ts'
+import type { Dispatch, SessionState } from '../../wire/sessions.ts'
+import type { CallableAgent, ToolSpec } from '../../wire/tools.ts'
 /** `read` may be repeated after a crash; `write` may not; `call` records itself as a call. */
 export type ToolEffect = 'read' | 'write' | 'call'
 
@@ -44,11 +46,12 @@ export type Tool = {
  * `shown` is what the model reads; `value` is what is recorded. `ok: false` marks a failure that the model
  * should see as one.
  */
-export type ToolAnswer = { ok: boolean; value: Json }
+/** `refused`: it said no before it did anything. */
+export type ToolAnswer = { ok: boolean; value: Json; refused?: boolean }
 
 export type Tools = {
-  /** All tools that could be offered to this agent, before authority is applied. */
-  of(agent: Agent): Promise<readonly Tool[]>
+  /** All tools that could be offered to this agent, before authority is applied. `turn` asks for them. */
+  of(agent: Agent, turn?: TurnId): Promise<readonly Tool[]>
 }
 
 /** The turn as its tools and its driver see it. */
@@ -58,6 +61,8 @@ export type TurnContext = {
   agent: Agent
   /** Agents that this turn may call, with their descriptions. */
   callable: readonly Agent[]
+  /** A client outside reads this and keeps it: nothing in it may depend on the session, or change. */
+  atDoor?: boolean
 }
 
 export type ToolContext = TurnContext & {
@@ -65,8 +70,12 @@ export type ToolContext = TurnContext & {
   acts: Acts
   stepKey: string
   shownTokens: number
+  /** Tieline's own directories, which tools that work on files leave alone; without it there are none. */
+  hidden?: readonly string[]
   /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */
   trace?: () => string | null
+  /** How a program of this turn is started; without it as it is. */
+  launch?: (command: Command) => Promise<Launch | Refusal>
 }
 
 export type CallRequest = {
@@ -78,6 +87,8 @@ export type CallRequest = {
   context: z.infer<typeof ContextFilter> | null
   /** Text given to the child as it is, under the task. */
   attachment: string | null
+  /** Paths that the child should look at, named under the task. */
+  files?: readonly string[]
   maxContextTokens: number | undefined
   allowedTools: readonly string[] | null
   nested: boolean
@@ -102,7 +113,12 @@ export type CallResult = {
   iterations: number
   path: string[]
   refusal: Refusal | null
+  /** For the calling model: what passed nothing, or named what does not exist. */
+  notes: readonly string[]
 }
+
+/** A call that goes on in the background. */
+export type StartedCall = { call: CallId; outcome: null; notes: readonly string[] }
 
 export type SpawnRequest = {
   cwd: string
@@ -112,29 +128,29 @@ export type SpawnRequest = {
 }
 /** What tools may ask of the runtime, bound to one turn. */
 export type Acts = MailActs & {
-  call(request: CallRequest, key: string): Promise<CallResult | { call: CallId; outcome: null }>
+  call(request: CallRequest, key: string): Promise<CallResult | StartedCall>
   /** Records a call that could not even be read as one. */
   refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
   waitForCall(
     call: string,
     timeoutMs: number,
-  ): Promise<{ result: CallResult; tool: string } | { partial: string } | Refusal>
+  ): Promise<{ result: CallResult; tool: string } | { partial: string; ring?: string[] } | Refusal>
   /** A message to another session; nobody waits for it. The same key has one effect. */
   send(
     to: string,
     text: string,
     key: string,
-  ): Promise<
-    { messageId: string; status: 'dispatched' | 'queued' | 'buffered'; sessionId: SessionId } | Refusal
-  >
+  ): Promise<{ messageId: string; status: Dispatch; sessionId: SessionId } | Refusal>
   /** A session of its own, below this one. */
   spawn(
     request: SpawnRequest,
     key: string,
   ): Promise<{ sessionId: SessionId; cwd: string; agent: string; messageId: string | null } | Refusal>
+  /** Of those that may be called, the ones that fit, with how they are. */
+  listAgents(callable: readonly Agent[], query: string): Promise<CallableAgent[]>
   state(session: string): Promise<SessionState | Refusal>
   /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
-  waitForSession(session: string, timeoutMs: number): Promise<SessionState | Refusal>
+  waitForSession(session: string, timeoutMs: number): Promise<(SessionState & { ring?: string[] }) | Refusal>
   readOutput(
     call: string,
     offset: number,
@@ -163,6 +179,8 @@ export type Steps = {
   ): Promise<T>
   /** Runs one tool of this turn, recorded once; authority is checked here. */
   tool(name: string, input: Json): Promise<ToolAnswer>
+  /** What the request under way has sent and received so far, estimated: it counts if it is aborted. */
+  asking?(usage: () => Usage): void
   /** Text of the answer as it streams. Kept as partial output. */
   emit(text: string): void
   /** Tokens that this turn may still use; null is no budget. */
@@ -188,6 +206,8 @@ export type TurnTask = {
   trace?: () => string | null
   /** 2 when the turn is asked again because its answer did not satisfy the schema. */
   attempt: number
+  /** The JSON Schema that its answer must satisfy, for drivers whose model can be held to one. */
+  responseSchema?: Json
 }
 
 export type TurnOutcome = {
@@ -195,6 +215,8 @@ export type TurnOutcome = {
   output: string
   error: string | null
   iterations: number
+  /** The output is all that counts, though it failed: what was said before it is not kept with it. */
+  whole?: boolean
 }
 
 /**
@@ -207,13 +229,15 @@ export type Agents = {
   get(name: string): Agent | undefined
   /** The same list as before, unless agents were made or deleted. */
   names(): readonly string[]
-  /**
-   * By id, then by the title of an agent that a door made, then by name. Without it names are all there is.
-   */
+  /** By id, then by the title of an agent that a door made, then by name. Without it names are all there is. */
   resolve?(idOrName: string): Agent | undefined
+  /** Configurations that were found and are not used. Without it there are none. */
+  untrusted?(): readonly UntrustedProject[]
   driver(agent: Agent): Driver
   /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
   isThere?(agent: Agent, session: SessionId): boolean
+  /** Why it cannot be run at all at present, such as a key that is not set; null where it can. */
+  whyUnavailable?(agent: Agent): string | null
 }
 
 /** Writes a summary of a conversation for one agent, or null where it has no model. */
@@ -225,11 +249,12 @@ export type Summarise = (
   boundary: Boundary,
 ) => Promise<{ text: string; usage: Usage } | null>
 
-/** Text about a directory for a child's prompt, or a refusal where a path leaves it. */
+/** Text about a directory for a prompt, and which files are missing; null in a replay of a call without. */
 export type DescribeWorkspace = (
   cwd: string,
   files: readonly string[] | undefined,
-) => Promise<{ text: string } | Refusal>
+  field?: string,
+) => Promise<{ text: string; missing?: readonly string[] } | Refusal | null>
 
 /**
  * How a check against a schema ended. `unfinished` depends on the machine and its load, so whoever goes on
@@ -266,9 +291,6 @@ export type Clock = {
 
 export type Ids = {
   next(): string
-  /**
-   * A boundary for the frames of one prompt, which nobody can foresee. Null where something is replayed that
-   * was recorded without one.
-   */
+  /** For the frames of one prompt; nobody can foresee it. Null in a replay of what was recorded without. */
   boundary(): Boundary
 }

@@ -31,10 +31,28 @@ export type Recorded = {
 
 /**
  * Requests come from recorded answers or from the same code, so their fields have the same order when a turn
- * is run again.
+ * is run again. A request that leaves out what we worded (`turns/matched-by.ts`) has a key that says so.
  */
 export const makeStepKey = (kind: string, name: string, request: unknown): string =>
-  fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
+  (isWorded(request) ? wordedMark : '') + fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
+
+const wordedMark = 'w-'
+const isWorded = (request: unknown): boolean =>
+  typeof request === 'object' && request !== null && 'worded' in request && request.worded === true
+
+/**
+ * Whether a model step was recorded before keys left out what we worded: its key has the words of that time in
+ * it. It is then found by its place: everything that was decided in between is compared on its own.
+ */
+export const isOlderWording = (
+  wanted: { kind: string; name: string; key: string },
+  step: { kind: string; name: string; key: string },
+): boolean =>
+  wanted.kind === 'model' &&
+  wanted.key.startsWith(wordedMark) &&
+  step.kind === 'model' &&
+  step.name === wanted.name &&
+  !step.key.startsWith(wordedMark)
 
 export const hashText = (text: string): string => hash('sha256', text, 'base64url')
 
@@ -60,6 +78,16 @@ export async function readRecorded(store: Store, row: TurnRow): Promise<Recorded
   }
 }
 
+/** R7: what the summaries of earlier runs cost stays charged, also if nobody asks for them again. */
+export const countSummaries = (recorded: Recorded | null): number =>
+  (recorded?.events ?? []).reduce(
+    (sum, { event }) =>
+      event.type === 'step.ended' && event.kind === 'summary' && event.usage !== null
+        ? sum + event.usage.input + event.usage.output
+        : sum,
+    0,
+  )
+
 function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {
   const steps = new Map<string, (EventOf<'step.ended'> | EventOf<'step.started'>)[]>()
   const calls = new Map<string, RecordedCall[]>()
@@ -77,6 +105,7 @@ function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Reco
   return {
     step: (key, { kind, name, input }) =>
       steps.get(key)?.shift() ??
+      takeLike(steps, (step) => isOlderWording({ kind, name, key }, step)) ??
       (marked()
         ? takeLike(
             steps,

@@ -12,7 +12,7 @@ import { looking, createMasker, type Known, type Looking, type Masker } from '..
 import { secretValues } from '../../model/secret-shapes.ts'
 import type { Cleaner } from './store-port.ts'
 import { hashText } from './recorded.ts'
-import { nextRound } from './system-clock.ts'
+import { nextRound } from './next-round.ts'
 
 export type SecretGuard = Cleaner<Known> & {
   /**
@@ -67,6 +67,9 @@ export const ownFields: ReadonlySet<string> = new Set([
   'revisedBy',
   'releasedBy',
   'writtenIn',
+  'revives',
+  'told',
+  'boundBy',
 ])
 
 /** The agent of a call that was refused is whatever the model asked for. */
@@ -167,7 +170,8 @@ function checkCommon(event: Event, check: (value: unknown, name: string) => bool
     check(event.outputSchema, 'outputSchema') &&
     check(event.context.summary, 'summary') &&
     check(event.context.workspace, 'workspace') &&
-    check(event.notices, 'notices')
+    check(event.notices, 'notices') &&
+    check(event.notes, 'notes')
   )
 }
 

@@ -129,6 +129,8 @@ export type EntryPage = {
   entries: Entry[]
   total: number
   dropped: Record<string, number>
+  /** Only of a replay: recorded by 0.1.0, which passed nothing of the present turn and counted no note. */
+  older?: boolean
 }
 
 /**

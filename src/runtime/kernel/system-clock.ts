@@ -40,9 +40,6 @@ function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   })
 }
 
-/** Lets everything else run that is ready to: the pause between two slices of long work. */
-export const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
 /**
  * Calls `wake` after `ms` unless the returned function was called before. It keeps no process alive: only for
  * what may be left undone at the end.

@@ -5,10 +5,14 @@ import { toTurnId, type CallId, type TurnId } from '../../model/id.ts'
 import { listen, type Runtime } from './runtime.ts'
 import type { CallResult } from './ports.ts'
 
-export function toResult(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant'>): CallResult {
+/** `opened` has the grant; and the notes, where it is the event that opened the call. */
+export function toResult(
+  ended: EventOf<'call.ended'>,
+  opened: Pick<TurnRow, 'grant'> & { notes?: readonly string[] | undefined },
+): CallResult {
   return {
     call: ended.call,
-    agent: row.grant.agent,
+    agent: opened.grant.agent,
     outcome: ended.outcome,
     output: ended.output,
     truncated: ended.truncated,
@@ -17,8 +21,9 @@ export function toResult(ended: EventOf<'call.ended'>, row: Pick<TurnRow, 'grant
     tokensUsed: ended.tokensUsed,
     durationMs: Math.max(0, ended.endedAt - ended.openedAt),
     iterations: ended.iterations,
-    path: row.grant.path.map((hop) => hop.agent),
+    path: opened.grant.path.map((hop) => hop.agent),
     refusal: null,
+    notes: opened.notes ?? [],
   }
 }
 

@@ -222,6 +222,7 @@ function describeStep(event: StoredEvent['event'] | undefined): string {
     case 'session.forked':
     case 'message.drafted':
     case 'message.revised':
+    case 'message.released':
     case 'message.accepted':
     case 'message.delivered':
     case 'message.answered':

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { StoredEvent } from '../../model/event.ts'
 import { createFeed } from './feed.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Hint } from '../kernel/store-port.ts'
 const count = 100
 

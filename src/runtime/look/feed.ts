@@ -6,8 +6,8 @@
  */
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
-import { nextRound } from '../kernel/system-clock.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { nextRound } from '../kernel/next-round.ts'
+import type { Runtime } from './runtime.ts'
 import type { Hint } from '../kernel/store-port.ts'
 import { createSaying } from '../kernel/running.ts'
 import type { Delta } from '../../wire/log.ts'

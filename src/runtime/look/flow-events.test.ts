@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { letter, mailWorld, user, type MailWorld } from '../../../test/kits/mail.ts'
 import type { SessionId } from '../../model/id.ts'
-import { readFlowEvents } from './flow-events.ts'
+import { readFlowEvents } from './flow.ts'
 
 const agents = {
   planner: {

@@ -1,4 +1,5 @@
 /** What doors show of sessions and conversations: read from views and log, for answers only. */
+import { pickAddress, splitAddress } from '../../model/client-address.ts'
 import type { Entry } from '../../model/context.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
@@ -6,17 +7,25 @@ import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { mapGently } from '../kernel/gently.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
-import { displayAgent, lastOutcome, sessionStatus } from './state.ts'
+import type { Runtime } from './runtime.ts'
+import { displayAgent, isRun, lastOutcome, sessionStatus } from './state.ts'
 import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 
 const candidatesMax = 10
+/** R11: the newest. */
+const addressesMax = 1000
 
-/** By whole id, or by a part that fits one only. */
+/** By whole id, by a part that fits one only, or by the address of a client (`<client>@<directory>`). */
 export async function findSession(runtime: Runtime, given: string): Promise<SessionRow | Refusal> {
   const exact = await runtime.store.session(given as SessionId)
   if (exact !== null) return exact
+  const address = splitAddress(given)
+  if (address !== null) {
+    const wanted = { ...address, dir: await toRealPath(address.dir) }
+    return pickAddress(given, wanted, await runtime.lists.addresses(addressesMax))
+  }
   const like = given === '' ? [] : await runtime.lists.sessionsLike(given, candidatesMax + 1)
   if (like.length > 1)
     return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }
@@ -43,7 +52,7 @@ export async function viewOfListing(
     model: row.model ?? runtime.agents.get(row.agent)?.model ?? null,
     kind: row.kind,
     status: sessionStatus(
-      active && row.kind !== 'external',
+      active && row.kind !== 'external' && isRun(runtime, row),
       turn === null ? null : await lastOutcome(runtime, turn),
     ),
     active: active && row.kind !== 'external',

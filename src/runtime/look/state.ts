@@ -3,7 +3,8 @@ import type { Outcome } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { isThere } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import { isoTime } from '../kernel/system-clock.ts'
 import type { SessionStatus, SessionState } from '../../wire/sessions.ts'
 
@@ -13,7 +14,10 @@ const errors: ReadonlySet<Outcome> = new Set(['failed', 'timed_out', 'budget_exh
 export const sessionStatus = (active: boolean, outcome: Outcome | null): SessionStatus =>
   active ? 'streaming' : outcome !== null && errors.has(outcome) ? 'error' : 'idle'
 
-/** `idle`: nothing runs, nothing is queued, nothing is about to go on. */
+/**
+ * `idle`: nothing runs, nothing is queued, nothing is about to go on. What waits for a program that is away does
+ * not stream either; `isActive` and `queued` tell of it.
+ */
 export async function readState(runtime: Runtime, session: SessionId): Promise<SessionState | Refusal> {
   const { session: row, running, queued, next } = await runtime.store.sessionFacts(session)
   if (row === null) return { code: 'session_unknown', session }
@@ -22,7 +26,10 @@ export async function readState(runtime: Runtime, session: SessionId): Promise<S
   const active = row.kind !== 'external' && (running !== null || next !== null)
   return {
     sessionId: session,
-    status: sessionStatus(active, lastTurn === null ? null : await lastOutcome(runtime, lastTurn)),
+    status: sessionStatus(
+      active && isRun(runtime, row),
+      lastTurn === null ? null : await lastOutcome(runtime, lastTurn),
+    ),
     cwd: row.cwd,
     isActive: active,
     lastMessage:
@@ -31,6 +38,12 @@ export async function readState(runtime: Runtime, session: SessionId): Promise<S
     parent: row.parent,
     depth: (running ?? next ?? lastTurn)?.grant.depth ?? 0,
   }
+}
+
+/** Whether anybody runs its turns now. */
+export function isRun(runtime: Runtime, { id, agent: name }: SessionRow): boolean {
+  const agent = runtime.agents.get(name)
+  return agent !== undefined && isThere(runtime, agent, id)
 }
 
 export async function lastOutcome(runtime: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {
@@ -70,7 +83,7 @@ export async function untilResting(
   }
 }
 
-function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
+export function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve) => {
     const done = (): void => {
       clearAlarm()

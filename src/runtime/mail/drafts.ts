@@ -2,12 +2,13 @@
 import type { MessageFacts, SessionRow } from '../../model/facts.ts'
 import { userSession } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import type { DraftAsk } from '../kernel/mail-port.ts'
 import { recordOfMessage } from './mail-record.ts'
 import { senderOwner, type Released } from './sender.ts'
 import type { SentMail } from '../../wire/mail.ts'
-import { type Writer, sendMail, readSent } from './mail.ts'
+import { type Writer, sendMail } from './mail.ts'
+import { readSent } from './read-sent.ts'
 
 /** Changes the text of a draft; only its owner may, or the user (M3). */
 export async function reviseMail(

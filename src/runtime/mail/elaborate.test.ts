@@ -101,15 +101,14 @@ test('elaborate expands the text on a fork of the sender, without tools; the fir
   expect(w.faults).toEqual([])
 })
 
-test('with no model the text stays as it is, and that is recorded', async () => {
+test('elaborate that fails sends the raw text silently', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]
-  await w.use(a, 'send-message', { session: b, message: 'short', elaborate: true, id: 'e' })
-  expect(await w.exchange.mail.message(as(a), 'e')).toMatchObject({
-    status: 'buffered',
-    initial: 'short',
-    message: 'short',
-  })
+  const kept = await w.use(a, 'send-message', { session: b, message: 'short', elaborate: true, id: 'e' })
+  expect(kept).toMatchObject({ status: 'draft', message: 'short', note: 'no model: planner has none' })
+  expect((await w.ok(w.exchange.mail.inbox(user, b, null))).messages).toEqual([])
+  expect(await w.use(a, 'send-message', { id: 'e', draft: false })).toMatchObject({ status: 'buffered' })
+  expect(await w.exchange.mail.message(as(a), 'e')).toMatchObject({ initial: 'short', message: 'short' })
   expect((await w.events('message.revised')).map(({ event }) => event.note)).toEqual([
     'no model: planner has none',
   ])

@@ -10,12 +10,12 @@ import { frameDraft, frameUnder, type Boundary } from '../../model/frame.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { countGently } from '../../model/text.ts'
 import { untilEnded } from '../turns/turn-ending.ts'
+import { assertOurs, commit, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import { Stopped } from '../kernel/faults.ts'
 import { createdEvent, newSession } from '../kernel/new-session.ts'
-import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import type { Writer } from './mail.ts'
-import { assertOurs, commit, type Running } from '../kernel/running.ts'
+import type { Running } from '../kernel/running.ts'
 
 export type Expanding = {
   text: string

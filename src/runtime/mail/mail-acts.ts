@@ -1,11 +1,15 @@
 /** What a turn, or a client outside, may do with mail: list sessions, write, look into inboxes, accept. */
 import type { MessageFacts, SessionRow } from '../../model/facts.ts'
+import { judgeAccept } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import { findSession, listSessions } from '../look/look.ts'
+import { acceptOwnMail, readOwnInbox } from './address-inbox.ts'
 import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
 import type { MailActs } from '../kernel/mail-port.ts'
 import { sendMail, type Writer } from './mail.ts'
+import { untilMail } from './until-mail.ts'
+import { releaseWaiting } from './release-waiting.ts'
 
 const sessionsMax = 100
 
@@ -16,6 +20,7 @@ export function createMailActs(
   writer: Omit<Writer, 'act'>,
   reader: Reader,
   deriveAct: (key: string) => string | null,
+  signal: AbortSignal,
 ): MailActs {
   const findInbox = async (session: string | null): Promise<SessionRow | Refusal> =>
     session === null ? own : findSession(runtime, session)
@@ -46,8 +51,12 @@ export function createMailActs(
       const of = await findInbox(session)
       if (isRefusal(of)) return of
       // Only the beginnings are shown of these, so all of them have room.
-      return readInbox(runtime, reader, of.id, { replies, limit, after: null, unitsMax: Infinity })
+      const ask = { replies, limit, after: null, unitsMax: Infinity }
+      return of.id === own.id
+        ? readOwnInbox(runtime, reader, own, ask)
+        : readInbox(runtime, reader, of.id, ask)
     },
+    waitForMail: (timeoutMs) => untilMail(runtime, [own.id, reader.address], timeoutMs, signal),
     async acceptMail({ session, which, replies }, key) {
       const of = await findInbox(session)
       return isRefusal(of) ? of : acceptOne(runtime, reader, of, which, replies, deriveAct(key))
@@ -55,7 +64,7 @@ export function createMailActs(
   }
 }
 
-/** With the message as it is then. */
+/** With the message as it is then: one that still waits was released. */
 export async function acceptOne(
   runtime: Runtime,
   reader: Reader,
@@ -64,7 +73,14 @@ export async function acceptOne(
   replies: boolean | null,
   act: string | null,
 ): Promise<MessageFacts | null | Refusal> {
-  const accepted = await acceptMail(runtime, reader, { session, which, replies, act })
+  const how = judgeAccept(session, reader)
+  if (typeof how === 'object') return how
+  const ask = { session, which, replies, act }
+  const accepted = await (how === 'release'
+    ? releaseWaiting(runtime, session, which, act)
+    : session.id === reader.session
+      ? acceptOwnMail(runtime, reader, ask)
+      : acceptMail(runtime, reader, ask))
   if (isRefusal(accepted)) return accepted
   return accepted.message === null ? null : runtime.lists.mail.message(accepted.message)
 }

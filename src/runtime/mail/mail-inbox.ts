@@ -18,26 +18,28 @@ import {
   taken,
   type Which,
 } from '../../model/mail.ts'
-import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/refusal.ts'
+import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
+import { assertOurs, commit, type OpenedTurn, run, startedEvent, startingOne } from '../kernel/commit.ts'
 import { Stopped } from '../kernel/faults.ts'
-import { isThere, type Runtime } from '../kernel/runtime.ts'
+import { isThere } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import type { MailPage, Notice } from '../kernel/mail-port.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
-import { run, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
-import { assertOurs, commit, type Running } from '../kernel/running.ts'
+import type { Running } from '../kernel/running.ts'
 
-/** Who reads: a session, or the user (null), and the turn in which it does. */
-export type Reader = { session: SessionId | null; running: Running | null }
+/** Who reads: a session, or the user (null), and its turn. `address` is the inbox of a client's address. */
+export type Reader = { session: SessionId | null; running: Running | null; address: SessionId | null }
 
 const generationsMax = 100
 
-/** Itself, one below it, or, for the user, any. */
+/** Itself, its address, one below it, or, for the user, any. */
 export async function covers(
   runtime: Runtime,
-  { session }: Reader,
+  { session, address }: Reader,
   other: SessionId | null,
 ): Promise<boolean> {
-  if (session === null) return true
+  if (session === null || (address !== null && address === other)) return true
   let at = other
   for (let generation = 0; at !== null && generation < generationsMax; generation += 1) {
     if (at === session) return true
@@ -96,14 +98,17 @@ export async function acceptMail(
 ): Promise<{ message: MessageId | null } | Refusal> {
   if (!(await covers(runtime, reader, ask.session.id))) return notYours(reader, ask.session.id)
   const own = reader.running?.row.session === ask.session.id ? reader.running : null
-  const opening: { turn: TurnId | null } = { turn: null }
-  const work = async (tx: Tx): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> =>
-    acceptIn(tx, runtime, reader, ask, own, opening)
-  try {
+  const keys: Key[] = [
+    `session:${ask.session.id}`,
+    ...(namesMessage(ask.which) ? [`message:${idSuffix(ask.which.name)}` as const] : []),
+  ]
+  return startingOne(runtime, ask.session.id, async (note) => {
+    const work = async (tx: Tx): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> =>
+      acceptIn(tx, runtime, reader, ask, own, note)
     const accepted =
       own === null
-        ? await runtime.store.transact([`session:${ask.session.id}`], work)
-        : await commit(runtime, own, [`session:${ask.session.id}`], async (tx, buffered) => {
+        ? await runtime.store.transact(keys, work)
+        : await commit(runtime, own, keys, async (tx, buffered) => {
             const { stopping } = assertOurs(await tx.activation(own.row.id), own, runtime)
             if (stopping !== null) throw new Stopped(stopping)
             tx.append(...buffered)
@@ -113,9 +118,7 @@ export async function acceptMail(
     const { start, message } = accepted
     if (start !== null) run(runtime, start)
     return { message }
-  } finally {
-    if (opening.turn !== null) runtime.starting.delete(opening.turn)
-  }
+  })
 }
 
 async function acceptIn(
@@ -124,11 +127,11 @@ async function acceptIn(
   reader: Reader,
   { session, which, replies, act }: AcceptAsk,
   own: Running | null,
-  opening: { turn: TurnId | null },
+  note: (turn: TurnId) => void,
 ): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> {
   const before = act === null ? null : await tx.accepted(act)
   if (before !== null)
-    return before.to === session.id
+    return before.to === session.id || (before.to !== null && before.to === reader.address)
       ? { message: before.id, start: null }
       : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
   const picked = await pick(tx, session.id, which, replies)
@@ -153,14 +156,13 @@ async function acceptIn(
   })
   if (!Array.isArray(events)) return events
   const start = opens && turn !== null ? planStart(runtime, target, events, turn, tx.now) : null
-  if (start !== null) {
-    // Until it is among those that run here, it counts as starting.
-    runtime.starting.add(turn as TurnId)
-    opening.turn = turn
-  }
+  if (start !== null) note(turn as TurnId)
   tx.append(...events, ...(start?.started == null ? [] : [start.started]))
   return { message: picked.id, start }
 }
+
+const namesMessage = (which: Which): which is Extract<Which, { kind: 'named' }> =>
+  which.kind === 'named' && messageIdPattern.test(which.name)
 
 /**
  * An id, or else a place in the list, oldest first. An id of what does not wait any more says what became of
@@ -172,8 +174,7 @@ async function pick(
   which: Which,
   replies: boolean | null,
 ): Promise<MessageFacts | null> {
-  const named =
-    which.kind === 'named' && messageIdPattern.test(which.name) ? await tx.message(which.name) : null
+  const named = namesMessage(which) ? await tx.message(which.name) : null
   const mine = named !== null && named.to === session && named.status !== 'draft' ? named : null
   if (mine !== null && isWaiting(mine)) return mine
   const limit = which.kind === 'named' ? Math.min(inboxMax, Number(which.name) || 0) : 1
@@ -184,8 +185,7 @@ async function pick(
 /** It stays in the inbox where its receiver cannot take it now. */
 function roomIn(runtime: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
-  if (runtime.agents.get(session.agent) === undefined)
-    return agentUnknown(session.agent, runtime.agents.names())
+  if (runtime.agents.get(session.agent) === undefined) return refuseAgent(runtime.agents, session.agent)
   return queued >= runtime.limits.queuedPerSessionMax
     ? { code: 'queue_full', session: id, queued, queuedMax: runtime.limits.queuedPerSessionMax }
     : null

@@ -10,6 +10,8 @@ test('mail waits in an inbox and starts nothing; accepted in a turn, it is hande
   expect(sent).toEqual({
     id: expect.stringMatching(/^msg_/) as string,
     session: b,
+    message: null,
+    note: null,
     status: 'buffered',
     draft: false,
     buffered: true,

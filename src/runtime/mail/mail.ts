@@ -17,12 +17,13 @@ import { badInput, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { byteLength } from '../../model/text.ts'
 import { userDesk } from './user-session.ts'
 import { elaborate } from './elaborate.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { assertOurs } from '../kernel/commit.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import { findSession } from '../look/look.ts'
 import type { MailAsk } from '../kernel/mail-port.ts'
-import { assertOurs } from '../kernel/running.ts'
-import { senderAuthor, senderOwner, type Sender } from './sender.ts'
+import { mustDraft, senderAuthor, senderOwner, type Sender } from './sender.ts'
 import { type SendRequest } from './send-facts.ts'
+import { readPresent, readSent } from './read-sent.ts'
 import { post } from './send.ts'
 import type { SentMail } from '../../wire/mail.ts'
 
@@ -41,9 +42,12 @@ export type Writer = {
 export async function sendMail(
   runtime: Runtime,
   writer: Writer,
-  ask: MailAsk,
+  given: MailAsk,
   seen?: number,
 ): Promise<SentMail | Refusal> {
+  const message = given.message ?? (await readPresent(runtime, given))
+  if (typeof message === 'object') return message
+  const ask: WholeAsk = { ...given, message }
   const problem = findProblem(runtime, ask)
   if (problem !== null) return problem
   const owner = senderOwner(writer.sender)
@@ -71,8 +75,12 @@ export async function sendMail(
     ...(await writeText(runtime, writer, ask, known)),
     act: writer.act,
   }
-  if (ask.draft === true)
-    return (await keepDraft(runtime, writer, draft, seen)) ?? readSent(runtime, draft.message)
+  const to = target.kind === 'session' ? target.session : null
+  // What could not be written out is not sent as it is: its writer sees why, and decides.
+  if (ask.draft === true || draft.note !== null || mustDraft(runtime, writer.sender, to)) {
+    const refused = await keepDraft(runtime, writer, draft, seen)
+    return refused ?? readSent(runtime, draft.message, draft.note)
+  }
   const drawn = ask.id === undefined && writer.act === null
   const sent = await sendDraft(runtime, writer, draft, drawn, seen)
   if (
@@ -91,9 +99,11 @@ export async function sendMail(
       : sendDraft(runtime, writer, { ...draft, target: { kind: 'session', session: found.id } }, drawn, seen)
 }
 
+type WholeAsk = MailAsk & { message: string }
+
 function findProblem(
   runtime: Runtime,
-  { message, id, fork, session, reply, iterate }: MailAsk,
+  { message, id, fork, session, reply, iterate }: WholeAsk,
 ): Refusal | null {
   if (message.trim() === '') return badInput('message', message, 'a text that says something')
   if (id !== undefined && !messageIdPattern.test(id))
@@ -158,7 +168,7 @@ const sentTo = (session: string | undefined, known: MessageFacts | null): MailTa
 async function writeText(
   runtime: Runtime,
   writer: Writer,
-  ask: MailAsk,
+  ask: WholeAsk,
   known: MessageFacts | null,
 ): Promise<Pick<Draft, 'initial' | 'text' | 'how' | 'instructions' | 'note'>> {
   const initial = known?.initial ?? ask.message
@@ -258,6 +268,8 @@ async function sendDraft(
     status,
     draft: false,
     buffered: status === 'buffered',
+    message: null,
+    note: null,
   }
 }
 
@@ -275,16 +287,4 @@ function resolveReceiver(
   return agent === undefined
     ? { code: 'agent_unknown', agent: '', known: [] }
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }
-}
-
-export async function readSent(runtime: Runtime, id: string): Promise<SentMail> {
-  const known = await runtime.lists.mail.message(id)
-  const status = known?.status ?? 'draft'
-  return {
-    id: known?.id ?? id,
-    session: known?.to ?? null,
-    status,
-    draft: status === 'draft',
-    buffered: status === 'buffered',
-  }
 }

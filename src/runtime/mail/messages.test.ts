@@ -164,6 +164,9 @@ test('a part of an id finds its session; one that fits two lists both', async ()
   expect(await w.exchange.findSession('one')).toMatchObject({ id: 'ses_alpha-one' })
   const both = await w.exchange.findSession('alpha')
   expect(both).toMatchObject({ code: 'session_ambiguous' })
-  expect('candidates' in both ? both.candidates.toSorted() : []).toEqual(['ses_alpha-one', 'ses_alpha-two'])
+  expect('candidates' in both ? (both.candidates ?? []).toSorted() : []).toEqual([
+    'ses_alpha-one',
+    'ses_alpha-two',
+  ])
   expect(await w.exchange.findSession('gamma')).toEqual({ code: 'session_unknown', session: 'gamma' })
 })

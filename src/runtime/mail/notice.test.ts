@@ -108,6 +108,29 @@ test("what it was told stands in its inbox until a turn has it, also when that t
   expect(await buffer()).toMatchObject({ notices: [] })
 })
 
+test('a session adopted while its turn ran tells its new parent, not the old one, that it failed', async () => {
+  const w = await world({
+    agents: {
+      planner: { script: async () => 'ok' },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(1000, turn.signal)
+          throw new Error('it broke')
+        },
+      },
+    },
+  })
+  const [old, next] = [await session(w, 'planner'), await session(w, 'planner')]
+  const made = await w.exchange.createSession(
+    { kind: 'user' },
+    { ...place, agent: 'coder', initialMessage: 'fail', parent: old },
+  )
+  const child = isRefusal(made) ? 'ses_none' : made.sessionId
+  await w.exchange.adopt(child, next)
+  await resting(w, child)
+  expect(await w.events('notice.raised')).toMatchObject([{ event: { session: next, about: child } }])
+})
+
 test('a turn that runs again after a crash is told the same', async () => {
   const seen: string[] = []
   const agents = spawning(seen)

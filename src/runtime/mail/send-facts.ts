@@ -6,11 +6,11 @@ import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
 import { beforeSending, replyTo, idSuffix, userSession, type Draft } from '../../model/mail.ts'
 import { type Refusal, badInput } from '../../model/refusal.ts'
 import { toForkRow } from '../../model/fork.ts'
+import { assertOurs } from '../kernel/commit.ts'
 import { deadlineNow } from '../kernel/kept-time.ts'
 import { newSession, type NewSession } from '../kernel/new-session.ts'
-import { type Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
-import { assertOurs } from '../kernel/running.ts'
 import { type Sender, senderOwner, senderAuthor } from './sender.ts'
 
 /** A session that goes on from another's conversation, so many messages back. */

@@ -11,13 +11,14 @@ import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
 import { openMessage } from '../../model/send.ts'
 import { byteLength, countGently } from '../../model/text.ts'
+import { isOpened, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import { keepTime } from '../kernel/kept-time.ts'
 import { createdEvent } from '../kernel/new-session.ts'
-import { isOpened, openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
-import { isThere, type Runtime } from '../kernel/runtime.ts'
+import { isThere } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import type { Tx } from '../kernel/store-port.ts'
 import { hashText } from '../kernel/recorded.ts'
-import { type Sender, senderOwner, senderClient, readWorld, senderSource } from './sender.ts'
+import { type Sender, mustDraft, senderOwner, senderClient, readWorld, senderSource } from './sender.ts'
 import {
   type SendRequest,
   type Sending,
@@ -64,6 +65,14 @@ export async function post(runtime: Runtime, request: SendRequest): Promise<Post
       ? request.to.session
       : `ses_${request.chosen === true ? fingerprint(`${senderOwner(request.sender ?? user)}\n${suffix}`) : suffix}`
   const sender = request.sender ?? user
+  // The acts above keep a draft instead: nothing goes past this, whatever asked for it.
+  if (mustDraft(runtime, sender, session))
+    return {
+      code: 'not_allowed',
+      agent: senderOwner(sender),
+      what: 'send without a person',
+      allowed: ['drafts'],
+    }
   const flow: FlowId = sender.kind === 'turn' ? sender.running.row.flow : `flow_${suffix}`
   const owner = senderOwner(sender)
   // What waits is counted when it is accepted: many a message is only read.

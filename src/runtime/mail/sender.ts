@@ -5,7 +5,7 @@ import type { TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { userSession, type Author } from '../../model/mail.ts'
 import { type SendWorld } from '../../model/send.ts'
-import { type Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import { type Running } from '../kernel/running.ts'
 
 /** Who sends: a person, an applet by name, a client outside by its session, or a turn that runs here. */
@@ -47,6 +47,13 @@ export const senderAuthor = (sender: Sender): Author => ({
   by: sender.kind === 'released' ? 'user' : undefined,
 })
 
+/**
+ * Whether a person must send it: with `release = "person"`, whatever agents write to each other. What goes to the
+ * user does not.
+ */
+export const mustDraft = (runtime: Runtime, sender: Sender, to: SessionId | null): boolean =>
+  runtime.release === 'person' && (sender.kind === 'turn' || sender.kind === 'client') && to !== userSession
+
 export const senderClient = (sender: Sender): SessionId | null =>
   sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
 
@@ -58,6 +65,7 @@ export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWo
         ? (sender.agent ?? null)
         : null,
   knownAgents: runtime.agents.names(),
+  untrusted: runtime.agents.untrusted?.(),
   limits: runtime.limits,
   now,
   senderTaskHash:

@@ -4,7 +4,7 @@
  */
 import { externalAgent } from '../../model/agent.ts'
 import { userSession } from '../../model/mail.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../turns/runtime.ts'
 import { newSession, createdEvent } from '../kernel/new-session.ts'
 
 export async function userDesk(runtime: Runtime): Promise<void> {

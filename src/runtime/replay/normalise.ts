@@ -1,6 +1,7 @@
 /**
  * Events as text that is equal wherever the same thing happened: no clock, no node, no epoch, ids and keys by
- * the order in which they first appear, canonical key order.
+ * the order in which they first appear, canonical key order; codes instead of the words that we put to them,
+ * which are other ones in another release.
  */
 import type { Event, StoredEvent } from '../../model/event.ts'
 import { canonical } from '../../model/json.ts'
@@ -18,6 +19,10 @@ const clockFields: ReadonlySet<string> = new Set([
   'endedAt',
   'until',
   'boundary',
+  'boundBy',
+  // What was added since 0.1.0, and the words in it.
+  'told',
+  'notes',
 ])
 /**
  * Counts and hashes of texts: where a secret was taken out of a text they are no longer those of the text.
@@ -66,8 +71,9 @@ export function normaliser(ids: ReadonlySet<string>, redacted: (event: Event) =>
     return name
   }
   return (event) => {
-    const plain = withoutClock(event, redacted(event))
-    const key = 'key' in event ? { key: nameId(event.key, 'key_') } : {}
+    const plain = withoutWords(event, withoutClock(event, redacted(event)))
+    // A key finds a step of its own turn, and of no other.
+    const key = 'key' in event ? { key: nameId(`${event.turn ?? ''} ${event.key}`, 'key_') } : {}
     return canonical({ ...plain, ...key }).replaceAll(idLike, (text: string, kind: string) =>
       ids.has(text) ? nameId(text, `${kind}_`) : text,
     )
@@ -85,4 +91,31 @@ function withoutClock(event: Event, redacted: boolean): Record<string, unknown> 
   if (event.type === 'turn.ended' && event.entry !== null) plain['entry'] = left(event.entry)
   if (event.type === 'call.opened' && redacted) plain['context'] = left(event.context)
   return plain
+}
+
+/** Of a refusal: what was decided about what. The rest explains it. */
+const decidedFields = ['code', 'field', 'tool', 'agent', 'session', 'call', 'depth', 'depthMax'] as const
+
+function withoutWords(event: Event, plain: Record<string, unknown>): Record<string, unknown> {
+  if (event.type === 'call.refused') {
+    const kept = decidedFields.flatMap((name) =>
+      name in event.refusal ? [[name, (event.refusal as Record<string, unknown>)[name]]] : [],
+    )
+    return { ...plain, refusal: Object.fromEntries(kept) }
+  }
+  // 0.1.0 listed tools that were refused too; what they did is compared on its own.
+  if (event.type === 'call.ended')
+    return { ...plain, toolCalls: null, errors: event.errors.map((error) => codeOf(event.outcome, error)) }
+  if (event.type !== 'turn.ended') return plain
+  if (event.error === null) return { ...plain, toolCalls: null }
+  const said = plain['entry'] as Record<string, unknown> | null
+  const isError = event.entry?.answered === `[${event.error}]`
+  const entry = isError ? { ...said, answered: null, answeredTokens: null } : said
+  return { ...plain, toolCalls: null, error: codeOf(event.outcome, event.error), entry }
+}
+
+/** The code that an error begins with; where it has none, what it says before it goes into details. */
+function codeOf(outcome: string, error: string): string {
+  if (outcome !== 'failed' && outcome !== 'lost') return outcome
+  return /^[a-z][a-z_]*(?=:)/.exec(error)?.[0] ?? error.split(';')[0] ?? error
 }

@@ -8,11 +8,11 @@ import { canonical, type Json } from '../../model/json.ts'
 import { isAlikeButMarks } from '../../model/secret-mark.ts'
 import { createActs } from '../sessions/acts.ts'
 import { settleBelow } from '../kernel/running.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../sessions/runtime.ts'
 import type { Schemas, Steps, Tool, ToolAnswer } from '../kernel/ports.ts'
 import { makeStepKey, type RecordedCall } from '../kernel/recorded.ts'
 import { checkKey, checkStep } from '../turns/repair.ts'
-import { passedThen, schemaThen, workspaceThen } from './replay-facts.ts'
+import { filesThen, passedThen, schemaThen, workspaceThen } from './replay-facts.ts'
 import { reserveStep, transactThen, type Replaying } from './replaying.ts'
 
 /** The driver's own steps: their effect is the recorded answer, said again as it was. */
@@ -154,6 +154,7 @@ function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
       (await reserve(key, tool, null, { asks: tool, requested })).acts.refuse(tool, requested, refusal, key),
     waitForCall: () => Promise.reject(new Error('a replay waits for nobody')),
     readOutput: nothing,
+    listAgents: nothing,
     send: nothing,
     spawn: nothing,
     state: nothing,
@@ -162,6 +163,7 @@ function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
     sendMail: nothing,
     readInbox: nothing,
     acceptMail: nothing,
+    waitForMail: async () => undefined,
   }
 }
 
@@ -205,7 +207,9 @@ function callLine(replaying: Replaying, recorded: RecordedCall): Runtime {
     ...runtime,
     ids: { next: () => toTurnId(recorded.call).slice(5), boundary: () => recorded.boundary ?? null },
     clock: { ...runtime.clock, now: () => stored.at },
-    describeWorkspace: async () => workspaceThen(recorded),
+    tells: recorded.type === 'call.refused' || recorded.told === true,
+    describeWorkspace: async (_cwd, files, field) =>
+      field === 'files' ? filesThen(recorded, files ?? []) : workspaceThen(recorded),
     schemas: { check: async () => schemaThen(recorded) },
     summarise: async () => {
       const known = gate.reserve(

@@ -9,8 +9,9 @@ import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import { whyUntrusted, type UntrustedProject } from '../../model/untrusted.ts'
 import type { EntryPage } from '../kernel/store-port.ts'
-import type { SchemaCheck } from '../kernel/ports.ts'
+import type { Agents, SchemaCheck } from '../kernel/ports.ts'
 import type { RecordedCall } from '../kernel/recorded.ts'
 import type { Running } from '../kernel/running.ts'
 import { readAll, type LogReader } from '../kernel/scope.ts'
@@ -93,6 +94,7 @@ export async function passedThen(store: LogReader, recorded: RecordedCall): Prom
     ),
     total: messages.total,
     dropped: messages.dropped,
+    ...(messages.present === undefined && { older: true }),
   }
 }
 
@@ -100,11 +102,23 @@ export async function passedThen(store: LogReader, recorded: RecordedCall): Prom
  * What was said about the directory. A refusal of the context is answered as it was: the text that did not
  * fit is not in the record.
  */
-export function workspaceThen(recorded: RecordedCall): { text: string } | Refusal {
-  if (recorded.type === 'call.opened') return { text: recorded.context.workspace ?? '' }
+export function workspaceThen(recorded: RecordedCall): { text: string } | Refusal | null {
+  if (recorded.type === 'call.opened')
+    return recorded.context.workspace === null ? null : { text: recorded.context.workspace }
   return recorded.refusal.code === 'bad_input' || recorded.refusal.code === 'context_too_large'
     ? recorded.refusal
     : { text: '' }
+}
+
+/** Which of the files that a subagent was given were missing then; why it was refused because of them. */
+export function filesThen(
+  recorded: RecordedCall,
+  files: readonly string[],
+): { text: string; missing: string[] } | Refusal {
+  if (recorded.type === 'call.refused')
+    return recorded.refusal.code === 'bad_input' ? recorded.refusal : { text: '', missing: [] }
+  const lines = (recorded.attachment ?? '').split('\n')
+  return { text: '', missing: files.filter((file) => lines.includes(`- ${file} (missing)`)) }
 }
 
 /** What was said about the schema of a call before it was decided. */
@@ -114,6 +128,26 @@ export function schemaThen(recorded: RecordedCall): SchemaCheck {
     ? { kind: 'refused', refusal }
     : { kind: 'checked', problems: [] }
 }
+
+/** Which projects were trusted is what the record says, too: an agent that was refused so is not there. */
+export function agentsThen(agents: Agents, timeline: readonly StoredEvent[]): Agents {
+  const untrusted = timeline.flatMap(({ event }): UntrustedProject[] =>
+    event.type === 'call.refused' && event.refusal.code === 'project_untrusted'
+      ? [{ file: event.refusal.file, state: readState(event.refusal.why), agents: [event.refusal.agent] }]
+      : [],
+  )
+  if (untrusted.length === 0) return agents
+  const isAway = (name: string): boolean => untrusted.some(({ agents: away }) => away.includes(name))
+  return {
+    ...agents,
+    get: (name) => (isAway(name) ? undefined : agents.get(name)),
+    resolve: (name) => (isAway(name) ? undefined : (agents.resolve?.(name) ?? agents.get(name))),
+    untrusted: () => untrusted,
+  }
+}
+
+const readState = (why: string): UntrustedProject['state'] =>
+  why === whyUntrusted.changed ? 'changed' : 'new'
 
 export const restingSession: SessionFacts = {
   session: null,

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { flowOf, replayed, tampered } from '../../../test/kits/replay.ts'
 import { valueOf, world, type World } from '../../../test/kits/world.ts'
+import { renderDifference } from '../../cli/commands/replay.ts'
 import type { Event } from '../../model/event.ts'
 import { counting, call } from '../../../test/kits/busy-night.ts'
 
@@ -42,6 +43,18 @@ describe('a log that was tampered with shows its first difference with both side
     expect(equal).toBe(false)
     return found
   }
+
+  test('a changed field of an event is shown at the field, not as two long lines', async () => {
+    const found = await difference(
+      change('call.opened', 0, (event) => [
+        { ...event, context: { ...event.context, tokensMax: 501 }, task: event.task },
+      ]),
+    )
+    expect(found?.fields).toEqual([{ field: 'context.tokensMax', recorded: '501', replayed: '500' }])
+    const shown = renderDifference(found as NonNullable<typeof found>)
+    expect(shown.slice(1, 4)).toEqual(['  context.tokensMax', '    recorded: 501', '    replayed: 500'])
+    expect(shown.every((line) => line.length < 250)).toBe(true)
+  })
 
   test('a changed answer of a step', async () => {
     expect(

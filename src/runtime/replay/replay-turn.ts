@@ -8,10 +8,11 @@ import type { Event, EventOf } from '../../model/event.ts'
 import type { CallId } from '../../model/id.ts'
 import { canonical } from '../../model/json.ts'
 import { BudgetExhausted, Fenced, Stopped } from '../kernel/faults.ts'
-import { createRuntime } from '../kernel/runtime.ts'
+import { createRuntime } from '../sessions/runtime.ts'
 import { markPattern } from '../../model/secret-mark.ts'
 import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
 import { createReplayGate, type Stray } from './replay-gate.ts'
+import { agentsThen } from './replay-facts.ts'
 import {
   noLists,
   createReplaySink,
@@ -55,19 +56,20 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
         },
         ids: { next: () => 'replay', boundary: () => null },
         agents: {
-          ...ports.agents,
+          ...agentsThen(ports.agents, turn.timeline),
           driver: (agent) => ({
             run: (input, steps, signal) =>
               ports.agents.driver(agent).run(input, stepsThen(replaying, steps), signal),
           }),
         },
-        tools: { of: async (agent) => toolsThen(replaying, await ports.tools.of(agent)) },
+        tools: { of: async (agent, turn) => toolsThen(replaying, await ports.tools.of(agent, turn)) },
         limits: ports.limits,
         count: ports.count,
         summarise: async () => null,
         describeWorkspace: async () => ({ text: '' }),
         schemas: schemasThen(() => replaying),
         subagent: ports.subagent,
+        ...(ports.artifactKinds === undefined ? {} : { artifactKinds: ports.artifactKinds }),
         asks: true,
         report: (thrown) => {
           fault = thrown
@@ -76,8 +78,9 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
       },
       {
         start: () => undefined,
-        askPerson: async (_runtime, _running, _tool, _input, key) => turn.answers.get(key) ?? unanswered,
-        createActs,
+        askPerson: async (_running, _tool, _input, key) => turn.answers.get(key) ?? unanswered,
+        createActs: (running) => createActs(replaying.runtime, running),
+        driverOfClient: () => undefined,
       },
     ),
     running: () => runningNow(replaying),

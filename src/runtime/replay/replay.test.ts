@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { flowOf, replayed } from '../../../test/kits/replay.ts'
 import { world } from '../../../test/kits/world.ts'
 import { call, busyNight } from '../../../test/kits/busy-night.ts'
@@ -92,4 +93,18 @@ test('an id that names nothing is answered with what would be right', async () =
   await expect(replayed(w, refused?.event.call ?? '')).rejects.toThrow(
     `was refused, so nothing ran for it. Ask for its caller instead: ${refused?.event.session}.`,
   )
+})
+
+test('a call into a project that was not trusted is replayed as refused, also after it was trusted', async () => {
+  const script: ScriptedFunction = async (turn) =>
+    JSON.stringify((await turn.tool('sub_agent', call('b', 'x'))).value)
+  const agents = { a: { script } }
+  for (const state of ['new', 'changed'] as const) {
+    const w = await world({ agents, untrusted: [{ file: '/p/tieline.toml', state, agents: ['b'] }] })
+    await w.run('a', 'go')
+    const [refused] = await w.events('call.refused')
+    expect(refused?.event.refusal.code).toBe('project_untrusted')
+    const trusted = await world({ agents: { ...agents, b: {} } })
+    expect(await replayed(trusted, await flowOf(w), w.store)).toMatchObject({ equal: true })
+  }
 })

@@ -11,6 +11,7 @@ import type { Event, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toCallId } from '../../model/id.ts'
 import { isAlikeButMarks, markPattern } from '../../model/secret-mark.ts'
+import { listFieldDifferences, type FieldDifference } from './field-differences.ts'
 import { collectIds, normaliser, type Normalise } from './normalise.ts'
 import { sessionThen, type Timelines } from './replay-facts.ts'
 import { replayTurn } from './replay-turn.ts'
@@ -22,6 +23,8 @@ export type Difference = {
   turn: string
   agent: string
   why: string
+  /** Where both sides have an event: the fields in which they differ. */
+  fields: FieldDifference[]
   recorded: string | null
   replayed: string | null
 }
@@ -186,7 +189,14 @@ async function replayOne(
   }
   const differ = (why: string, ours: string | null, theirs: string | null): TurnReplay => ({
     ...result,
-    difference: { turn: row.id, agent: row.grant.agent, why, recorded: ours, replayed: theirs },
+    difference: {
+      turn: row.id,
+      agent: row.grant.agent,
+      why,
+      fields: listFieldDifferences(ours, theirs),
+      recorded: ours,
+      replayed: theirs,
+    },
   })
   if (ports.agents.get(row.grant.agent) === undefined) {
     return differ(
@@ -223,11 +233,15 @@ async function replayOne(
       departure.recorded === null ? null : sides.recorded(departure.recorded),
       departure.asked,
     )
-  const extra = [...left].find((event) => timelineTypes.has(event.type))
+  const extra = [...left].find((event) => isOfTurn(event, row))
   if (extra !== undefined)
     return differ('something happened that is not in the record', null, sides.replayed(extra))
   return { ...result, equal: true }
 }
+
+/** The end of a call below is the doing of others, also where a call was given no time at all. */
+const isOfTurn = (event: Event, { call }: TurnRow): boolean =>
+  timelineTypes.has(event.type) && (event.type !== 'call.ended' || event.call === call?.id)
 
 /** What the turn itself recorded, in order. */
 function expected({ timeline, ended, ownEnd }: RecordedTurn, { stop }: Rerun): Event[] {

@@ -8,11 +8,11 @@ import { canonical, type Json } from '../../model/json.ts'
 import type { Limits } from '../../model/limits.ts'
 import { isAlikeButMarks } from '../../model/secret-mark.ts'
 import type { CountTokens } from '../../model/text.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from '../sessions/runtime.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import type { Store, Tx } from '../kernel/store-port.ts'
 import type { Agents, Clock, Schemas, Tools } from '../kernel/ports.ts'
-import type { RecordedCall } from '../kernel/recorded.ts'
+import { isOlderWording, type RecordedCall } from '../kernel/recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
 import type { Running } from '../kernel/running.ts'
@@ -28,6 +28,7 @@ export type ReplayPorts = {
   limits: Limits
   count: CountTokens
   subagent: string | null
+  artifactKinds?: readonly string[]
   schemas: Schemas
   clock: Clock
   /** How long nothing may move before a turn counts as stuck. */
@@ -162,7 +163,9 @@ export async function transactThen<T>(
     const known = reserveStep(replaying, 'step.started', 'tool', event.name, event.key, event.input)
     await (known === undefined ? gate.stray('tool', canonical(event)) : gate.reach(known))
   }
-  if (call !== null && appended.length > 0) await gate.reach(call.event)
+  // What was waiting to be recorded may be recorded before the call is decided.
+  const decides = (event: Event): boolean => event.type === 'call.opened' || event.type === 'call.refused'
+  if (call !== null && appended.some(decides)) await gate.reach(call.event)
   rerun.events.push(...appended)
   if (appended.some((event) => event.type === 'turn.ended')) replaying.end()
   return value
@@ -185,7 +188,14 @@ export function reserveStep<T extends 'step.started' | 'step.ended'>(
     (event): event is EventOf<T> =>
       event.type === type && (event as EventOf<'step.ended'>).key.split('#')[0] === key.split('#')[0],
   )
-  if (exact !== undefined || !redacted) return exact
+  const found =
+    exact ??
+    gate.reserve(
+      (event): event is EventOf<T> =>
+        event.type === type && isOlderWording({ kind, name, key }, event as EventOf<'step.ended'>),
+    )
+  if (found !== exact && found !== undefined) rerun.keys.set(found, key)
+  if (found !== undefined || !redacted) return found
   const near = gate.reserve(
     (event): event is EventOf<T> =>
       event.type === type &&

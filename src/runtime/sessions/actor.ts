@@ -3,7 +3,7 @@ import { externalAgent, type Agent } from '../../model/agent.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { type Refusal } from '../../model/refusal.ts'
 import type { Who } from '../kernel/who.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Running } from '../kernel/running.ts'
 
 /**

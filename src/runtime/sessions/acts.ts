@@ -1,14 +1,12 @@
 import type { EventOf } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
 import { callsBelow, isCallId, toTurnId, type CallId, type SessionId } from '../../model/id.ts'
-import type { Json } from '../../model/json.ts'
-import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import { preview } from '../../model/text.ts'
-import { refusedResult } from '../calls/call-events.ts'
-import { callAgent } from '../calls/call.ts'
-import type { Runtime } from '../kernel/runtime.ts'
-import type { Acts, CallRequest, CallResult } from '../kernel/ports.ts'
-import { hashText } from '../kernel/recorded.ts'
-import { assertOurs, commit, turnProgress, settleBelow, timeLeft, type Running } from '../kernel/running.ts'
+import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
+import { callAgent, refuseCall } from '../calls/call.ts'
+import type { Runtime } from './runtime.ts'
+import { listCallableAgents } from '../look/callable-agents.ts'
+import type { Acts } from '../kernel/ports.ts'
+import { turnProgress, settleBelow, timeLeft, type Running } from '../kernel/running.ts'
 import { beginWait, endWait, createSessionActs } from './session-acts.ts'
 import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 
@@ -18,120 +16,112 @@ export function createActs(runtime: Runtime, running: Running): Acts {
     refuse: (tool, requested, refusal, key) => refuseCall(runtime, running, tool, requested, refusal, key),
     waitForCall: (call, timeoutMs) => waitForCall(runtime, running, call, timeoutMs),
     readOutput: (call, offset, limit) => readOutput(runtime, running.row.session, call, offset, limit),
+    listAgents: async (callable, query) => listCallableAgents(runtime, callable, query),
     ...createSessionActs(runtime, running),
   }
 }
 
-/** Every call is recorded once, also one that could not even be read as one. */
-async function refuseCall(
-  runtime: Runtime,
-  running: Running,
-  tool: CallRequest['tool'],
-  requested: Json,
-  refusal: Refusal,
-  key: string,
-): Promise<CallResult> {
-  const recorded = running.recorded?.call(key, { tool })
-  const call: CallId = recorded?.call ?? `call_${runtime.ids.next()}`
-  const asked =
-    typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
-  const agent = preview(renderField(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
-  if (recorded === undefined) {
-    const task = preview(renderField(asked['task'] ?? asked['message']), taskShownMax)
-    const event: EventOf<'call.refused'> = {
-      type: 'call.refused',
-      session: running.row.session,
-      turn: running.row.id,
-      call,
-      key,
-      tool,
-      agent,
-      task,
-      taskHash: hashText(task),
-      requested,
-      refusal,
-    }
-    await commit(
-      runtime,
-      running,
-      [`session:${running.row.session}`, `call:${call}`],
-      async (tx, buffered) => {
-        assertOurs(await tx.activation(running.row.id), running, runtime)
-        tx.append(...buffered, event)
-      },
-    )
-  }
-  return refusedResult(running, call, agent, refusal)
+/**
+ * A call of this session, in a turn of it or between, by its id, a part that only one has, or `last`; or a
+ * refusal that says that there is none, or which could be meant.
+ */
+async function ownCall(runtime: Runtime, session: SessionId, given: string) {
+  const exact = await findOwn(runtime, session, given)
+  if (exact !== null) return exact
+  const ids = await listOwn(runtime, session)
+  const meant =
+    given === 'last' ? ids.slice(0, 1) : given === '' ? [] : ids.filter((id) => id.includes(given))
+  const [only] = meant
+  const found = only !== undefined && meant.length === 1 ? await findOwn(runtime, session, only) : null
+  if (found !== null) return found
+  return meant.length > 1
+    ? badInput('call_id', given, `a whole id, one of ${meant.slice(0, candidatesMax).join(', ')}`)
+    : ({ code: 'call_unknown', call: given } satisfies Refusal)
 }
 
-const taskShownMax = 2000
-const agentShownMax = 200
-const renderField = (value: Json | undefined): string =>
-  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+const candidatesMax = 10
+const ownCallsMax = 200
 
-/** A call of this session, in a turn of it or between, or a refusal that says that there is none. */
-async function ownCall(runtime: Runtime, session: SessionId, call: string) {
+async function findOwn(runtime: Runtime, session: SessionId, call: string) {
   const row = isCallId(call) ? await runtime.store.turn(toTurnId(call)) : null
-  return row?.call != null &&
+  const isOwn =
+    row?.call != null &&
     (row.call.caller === session ||
       callsBelow(row.call.caller) === session ||
       row.call.caller === callsBelow(session))
-    ? row
-    : ({ code: 'call_unknown', call } satisfies Refusal)
+  return isOwn ? { ...row, call: row.call as NonNullable<typeof row.call> } : null
 }
 
-async function waitForCall(
+/** The newest calls of a session that were opened, newest first. */
+async function listOwn({ lists }: Runtime, session: SessionId): Promise<string[]> {
+  const pages = await Promise.all(
+    [session, callsBelow(session)].map((caller) =>
+      lists.calls({ session: caller, before: null }, ownCallsMax),
+    ),
+  )
+  return pages.flatMap(({ calls }) =>
+    calls.flatMap(({ first: { event } }) =>
+      event.type === 'call.opened' && event.target !== session ? [event.call] : [],
+    ),
+  )
+}
+
+type Ended = EventOf<'call.ended'>
+
+/** The result of a call of this session, or what it has said so far where `wait` gives up or finds a ring. */
+async function waitThrough(
   runtime: Runtime,
-  running: Running,
+  session: SessionId,
   call: string,
-  timeoutMs: number,
+  wait: (ending: Promise<Ended>, row: TurnRow) => Promise<Ended | string[] | null>,
+  settle: (ended: Ended, row: TurnRow) => void = () => undefined,
 ): ReturnType<Acts['waitForCall']> {
-  const row = await ownCall(runtime, running.row.session, call)
+  const row = await ownCall(runtime, session, call)
   if (isRefusal(row)) return row
-  const id = call as CallId
-  const { ending, forget } = callEnding(runtime, id)
+  const { ending, forget } = callEnding(runtime, row.call.id)
   try {
-    const known = await readEnding(runtime, id)
-    const ended = known?.ended ?? (await blockOn(runtime, running, row.session, ending, timeoutMs))
-    if (ended === null) return { partial: readPartial(runtime, id) }
-    if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
+    const known = await readEnding(runtime, row.call.id)
+    const ended = known?.ended ?? (await wait(ending, row))
+    if (ended === null) return { partial: readPartial(runtime, row.call.id) }
+    if (Array.isArray(ended)) return { partial: readPartial(runtime, row.call.id), ring: ended }
+    settle(ended, row)
     const opened = await runtime.store.event(row.openedSeq)
-    return {
-      result: toResult(ended, row),
-      tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
-    }
+    return opened?.event.type === 'call.opened'
+      ? { result: toResult(ended, opened.event), tool: opened.event.tool }
+      : { result: toResult(ended, row), tool: '' }
   } finally {
     forget()
   }
 }
+
+const waitForCall = (
+  runtime: Runtime,
+  running: Running,
+  call: string,
+  timeoutMs: number,
+): ReturnType<Acts['waitForCall']> =>
+  waitThrough(
+    runtime,
+    running.row.session,
+    call,
+    (ending, row) => blockOn(runtime, running, row.session, ending, timeoutMs),
+    (ended, row) => {
+      if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
+    },
+  )
 
 /**
  * For a client outside: nobody can wait for it, so its wait is no edge. A session of a connected program
  * waits in a turn (`client-turn.ts`).
  */
-export async function waitAsClient(
+export const waitAsClient = (
   runtime: Runtime,
   session: SessionId,
   call: string,
   timeoutMs: number,
   signal: AbortSignal,
-): ReturnType<Acts['waitForCall']> {
-  const row = await ownCall(runtime, session, call)
-  if (isRefusal(row)) return row
-  const { ending, forget } = callEnding(runtime, call as CallId)
-  try {
-    const known = await readEnding(runtime, call as CallId)
-    const ended = known?.ended ?? (await race(runtime, signal, ending, timeoutMs))
-    if (ended === null) return { partial: readPartial(runtime, call as CallId) }
-    const opened = await runtime.store.event(row.openedSeq)
-    return {
-      result: toResult(ended, row),
-      tool: opened?.event.type === 'call.opened' ? opened.event.tool : '',
-    }
-  } finally {
-    forget()
-  }
-}
+): ReturnType<Acts['waitForCall']> =>
+  waitThrough(runtime, session, call, (ending) => race(runtime, signal, ending, timeoutMs))
 
 function readPartial(runtime: Runtime, call: CallId): string {
   const running = runtime.running.get(toTurnId(call))
@@ -140,17 +130,18 @@ function readPartial(runtime: Runtime, call: CallId): string {
 
 /**
  * R5: a wait is an edge like a call's. One that would close a ring is not begun: the present state is the
- * answer. Null when the time is over.
+ * answer, with the ring. Null when the time is over.
  */
 async function blockOn(
   runtime: Runtime,
   running: Running,
   target: Running['row']['session'],
-  ending: Promise<EventOf<'call.ended'>>,
+  ending: Promise<Ended>,
   timeoutMs: number,
-): Promise<EventOf<'call.ended'> | null> {
+): Promise<Ended | string[] | null> {
   const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
-  if (!(await beginWait(runtime, running, target, end))) return null
+  const ring = await beginWait(runtime, running, target, end)
+  if (ring !== null) return ring
   const ended = await race(runtime, running.abort.signal, ending, end - runtime.clock.elapsed())
   await endWait(runtime, running, target, ended === null ? 'time is over' : 'the call ended')
   return ended
@@ -159,14 +150,14 @@ async function blockOn(
 function race(
   runtime: Runtime,
   signal: AbortSignal,
-  ending: Promise<EventOf<'call.ended'>>,
+  ending: Promise<Ended>,
   ms: number,
-): Promise<EventOf<'call.ended'> | null> {
+): Promise<Ended | null> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
     const clearAlarm = runtime.alarm.after(ms, () => settle(null))
-    const settle = (ended: EventOf<'call.ended'> | null): void => {
+    const settle = (ended: Ended | null): void => {
       clearAlarm()
       signal.removeEventListener('abort', abort)
       resolve(ended)
@@ -186,8 +177,8 @@ export async function readOutput(
 ): ReturnType<Acts['readOutput']> {
   const row = await ownCall(runtime, session, call)
   if (isRefusal(row)) return row
-  const known = await readEnding(runtime, call as CallId)
-  const output = known?.ended.output ?? readPartial(runtime, call as CallId)
+  const known = await readEnding(runtime, row.call.id)
+  const output = known?.ended.output ?? readPartial(runtime, row.call.id)
   const start = whole(output, Math.min(offset, output.length))
   const end = whole(output, Math.min(start + Math.max(2, limit), output.length))
   return {

@@ -6,7 +6,7 @@ import type { Agent } from '../../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../../model/event.ts'
 import type { Millis, SessionId } from '../../model/id.ts'
 import { type Refusal, agentUnknown, badInput } from '../../model/refusal.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import type { Hint } from '../kernel/store-port.ts'
 import type { Agents, Driver } from '../kernel/ports.ts'
@@ -58,8 +58,10 @@ export function agentBook(
   return {
     get: (name) => made.get(name)?.agent ?? configured.get(name),
     names: () => names,
+    untrusted: () => configured.untrusted?.() ?? [],
     driver: (agent) => (made.has(agent.name) ? maker.driver(agent) : configured.driver(agent)),
     isThere: (agent, session) => maker.isThere(agent, session),
+    whyUnavailable: (agent) => configured.whyUnavailable?.(agent) ?? null,
     resolve(idOrName) {
       const byId = made.get(idOrName)?.agent
       // The newest of that name: whoever made it again meant the new one.

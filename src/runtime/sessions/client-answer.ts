@@ -2,11 +2,13 @@
 import type { EventOf, ToolAsk } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { type TurnId } from '../../model/id.ts'
-import { canonical } from '../../model/json.ts'
+import { canonical, isRecord, textAt } from '../../model/json.ts'
 import { type Refusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
+import { renderBegun } from '../calls/sub-agent.ts'
 import { storeRefusal } from '../kernel/faults.ts'
-import { listen, type Runtime } from '../kernel/runtime.ts'
+import { listen } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import { cancel } from '../turns/ending.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
@@ -100,25 +102,8 @@ async function findFirstCall(
 }
 
 /** A call in the background was answered when it began, and a second try is answered as the first was. */
-function answerBegun(opened: EventOf<'call.opened'>, { input }: ToolAsk): ToolAnswer {
-  const named =
-    input !== null && typeof input === 'object' && !Array.isArray(input) ? input['agent_name'] : undefined
-  return {
-    ok: true,
-    value: {
-      agent_name: named ?? opened.grant.agent,
-      success: false,
-      output: '',
-      tool_calls: [],
-      tokens_used: 0,
-      duration_seconds: 0,
-      errors: [],
-      call_id: opened.call,
-      outcome: null,
-      truncated: false,
-    },
-  }
-}
+const answerBegun = ({ grant, call, notes = [] }: EventOf<'call.opened'>, { input }: ToolAsk): ToolAnswer =>
+  renderBegun(textAt(input, 'agent_name') || grant.agent, { call, notes }, true)
 
 /**
  * A client that goes away has cancelled. Where several wait for the same turn, the last one that goes has.
@@ -153,7 +138,7 @@ export async function untilGone<T>(
 
 /** What the client asked for, short, for people. */
 export function describeAsk({ tool, input }: ToolAsk): string {
-  const fields = input !== null && typeof input === 'object' && !Array.isArray(input) ? input : {}
+  const fields = isRecord(input) ? input : {}
   const target = fields['agent_name'] ?? fields['agent_id'] ?? fields['sessionId'] ?? ''
   const said = fields['task'] ?? fields['message'] ?? fields['initialMessage'] ?? ''
   const whom = typeof target === 'string' && target !== '' ? ` ${target}` : ''

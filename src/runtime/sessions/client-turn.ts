@@ -16,14 +16,14 @@ import { type FlowId, type SessionId, type TurnId, callsBelow } from '../../mode
 import { type Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { countGently } from '../../model/text.ts'
-import { type Work, clientDriver, useTool } from '../turns/client-driver.ts'
-import { openTurn, sentEvent, startedEvent, type OpenedTurn } from '../kernel/open-turn.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
+import type { Runtime } from './runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
 import { createSession } from './sessions.ts'
 import { readState } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 import { type Client } from './actor.ts'
+import { clientDriver, doAsked, type Work } from './client-driver.ts'
 import { answerAgain, describeAsk, endOfTurn, untilGone, untilUnrecorded } from './client-answer.ts'
 
 export type ToolUse = {
@@ -49,16 +49,17 @@ async function callingSession(runtime: Runtime, { session }: Client): Promise<Se
 }
 
 /**
- * Runs one tool as a turn of the client's session. With an id that was used before, the answer of the first
- * try.
+ * Does one thing as a turn of the client's session. With an id that was used before, the answer of the first
+ * try. `no`: the gate refused it, which is recorded in the turn.
  */
-export const useInOwnTurn = (
+export const actInOwnTurn = (
   runtime: Runtime,
   client: Client,
-  tool: string,
-  input: Json,
+  asked: ToolAsk,
   use: ToolUse,
-): Promise<ToolAnswer | Refusal> => inOwnTurn(runtime, client, { tool, input }, use, useTool({ tool, input }))
+  no: Refusal | null,
+): Promise<ToolAnswer | Refusal> =>
+  inOwnTurn(runtime, client, asked, use, (running) => doAsked(runtime, running, asked, { no }))
 
 /**
  * A session that a connected program runs waits like anybody whom others may wait for: in a turn, so that it
@@ -77,10 +78,7 @@ export async function waitInOwnTurn(
     client,
     asked,
     { signal, id: null, trace: null },
-    async (turn) => {
-      const state = await runtime.running.get(turn)?.acts.waitForSession(target, timeoutMs)
-      return { ok: true, value: (state ?? null) as Json }
-    },
+    async ({ acts }) => ({ ok: true, value: (await acts.waitForSession(target, timeoutMs)) as Json }),
     false,
   )
   return isRefusal(answer) || !answer.ok
@@ -93,7 +91,7 @@ export async function waitInOwnTurn(
  * recorded, so that the turn goes on
  * after a crash, unless it is of no use to anybody then (`goesOn`).
  */
-export async function inOwnTurn(
+async function inOwnTurn(
   runtime: Runtime,
   client: Client,
   asked: ToolAsk,
@@ -104,10 +102,9 @@ export async function inOwnTurn(
   const session = await callingSession(runtime, client)
   const suffix = use.id ?? runtime.ids.next()
   const turn: TurnId = `turn_${suffix}`
-  let begin: (answer: ToolAnswer) => void = () => undefined
-  const begun = new Promise<ToolAnswer>((resolve) => (begin = resolve))
   let said: ToolAnswer | null = null
-  const driver = clientDriver(runtime, async (...given) => (said = await work(...given)), begin)
+  const begun = Promise.withResolvers<ToolAnswer>()
+  const driver = clientDriver(runtime, work, { begun: begun.resolve, said: (answer) => (said = answer) })
   const unrecorded = untilUnrecorded(runtime, turn)
   try {
     const opened = await openTurn(runtime, turn, session.id, () =>
@@ -118,7 +115,7 @@ export async function inOwnTurn(
       runtime,
       turn,
       use.signal,
-      Promise.race([begun, endOfTurn(runtime, turn, () => said), unrecorded.fault]),
+      Promise.race([begun.promise, endOfTurn(runtime, turn, () => said), unrecorded.fault]),
     )
   } finally {
     unrecorded.forget()

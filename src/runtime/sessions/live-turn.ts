@@ -2,13 +2,14 @@
  * A program that speaks for a live turn through a door: it keeps its place in the tree, may try again, and
  * cancels what it asked for when it goes.
  */
-import type { Json } from '../../model/json.ts'
+import type { ToolAsk } from '../../model/event.ts'
 import { cancel } from '../turns/ending.ts'
 import type { ToolUse } from './client-turn.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import type { Running } from '../kernel/running.ts'
-import { runToolOutside } from '../turns/run-tool.ts'
+import { doAsked } from './client-driver.ts'
+
 /**
  * Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own
  * driver asks again.
@@ -19,15 +20,14 @@ const triesMax = 1000
 export function useInTurn(
   runtime: Runtime,
   running: Running,
-  tool: string,
-  input: Json,
+  asked: ToolAsk,
   use: ToolUse,
 ): Promise<ToolAnswer> {
   const known = tries.get(running) ?? new Map<string, Promise<ToolAnswer>>()
   tries.set(running, known)
   const before = use.id === null ? undefined : known.get(use.id)
   if (before !== undefined) return before
-  const answer = run(runtime, running, tool, input, use.signal)
+  const answer = run(runtime, running, asked, use.signal)
   if (use.id !== null && known.size < triesMax) known.set(use.id, answer)
   return answer
 }
@@ -35,8 +35,7 @@ export function useInTurn(
 async function run(
   runtime: Runtime,
   running: Running,
-  tool: string,
-  input: Json,
+  asked: ToolAsk,
   signal: AbortSignal,
 ): Promise<ToolAnswer> {
   let key = ''
@@ -45,7 +44,7 @@ async function run(
     return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
   signal.addEventListener('abort', cancelTurn, { once: true })
   try {
-    return await runToolOutside(runtime, running, tool, input, (own) => (key = own))
+    return await doAsked(runtime, running, asked, { onKey: (own) => (key = own) })
   } finally {
     signal.removeEventListener('abort', cancelTurn)
   }

@@ -4,7 +4,7 @@ import { toTurnId, type FlowId, type SessionId, type TurnId } from '../../model/
 import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { cancel } from '../turns/ending.ts'
 import { storeRefusal } from '../kernel/faults.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import { turnEnding } from '../turns/turn-ending.ts'
 import { type SendRequest } from '../mail/send-facts.ts'
 import { send, type Sent } from '../mail/send.ts'

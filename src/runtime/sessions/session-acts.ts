@@ -3,15 +3,18 @@ import { resolve } from 'node:path'
 import { fingerprint } from '../../model/fingerprint.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { isSessionId, type SessionId } from '../../model/id.ts'
-import { type Refusal, agentUnknown, badInput, isRefusal } from '../../model/refusal.ts'
-import { isDirectory } from '../kernel/is-directory.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
+import { assertOurs, commit, flush } from '../kernel/commit.ts'
+import { refuseDirectory } from '../kernel/is-directory.ts'
+import type { Runtime } from './runtime.ts'
 import { createMailActs } from '../mail/mail-acts.ts'
 import type { MailActs } from '../kernel/mail-port.ts'
 import type { Key } from '../kernel/store-port.ts'
 import type { Acts, SpawnRequest } from '../kernel/ports.ts'
-import { type Running, assertOurs, commit, flush, timeLeft } from '../kernel/running.ts'
-import { type Sender } from '../mail/sender.ts'
+import { type Running, timeLeft } from '../kernel/running.ts'
+import { sendMail } from '../mail/mail.ts'
+import { mustDraft, type Sender } from '../mail/sender.ts'
 import { post, send } from '../mail/send.ts'
 import { createSession } from './sessions.ts'
 import { isResting, readState, untilResting } from '../look/state.ts'
@@ -35,8 +38,9 @@ export function createSessionActs(runtime: Runtime, running: Running): SessionAc
       runtime,
       running.session,
       { sender, session: running.session, trace: null, cwd: running.session.cwd },
-      { session: running.row.session, running },
+      { session: running.row.session, running, address: null },
       deriveId,
+      running.abort.signal,
     ),
   }
 }
@@ -50,6 +54,7 @@ export async function sendTo(
 ): ReturnType<Acts['send']> {
   const target = await sessionNamed(runtime, to)
   if (isRefusal(target)) return target
+  if (mustDraft(runtime, sender, target.id)) return draftTo(runtime, sender, target.id, text, id)
   const sent = await post(runtime, {
     to: { session: target.id },
     text,
@@ -58,6 +63,19 @@ export async function sendTo(
     id: id === null ? null : `msg_${id}`,
   })
   return isRefusal(sent) ? sent : { messageId: sent.message, status: sent.status, sessionId: sent.session }
+}
+
+/** Kept as a draft, until a person releases it. */
+export async function draftTo(
+  runtime: Runtime,
+  sender: Sender,
+  to: SessionId,
+  text: string,
+  act: string | null,
+): Promise<{ messageId: string; status: 'draft'; sessionId: SessionId } | Refusal> {
+  const writer = { sender, session: null, act, trace: null, cwd: '/' }
+  const kept = await sendMail(runtime, writer, { session: to, message: text, draft: true })
+  return isRefusal(kept) ? kept : { messageId: kept.id, status: 'draft', sessionId: to }
 }
 
 /**
@@ -72,14 +90,20 @@ export async function spawn(
   id: string | null,
 ): ReturnType<Acts['spawn']> {
   const cwd = resolve(parent.cwd, request.cwd)
-  if (!isDirectory(cwd)) return badInput('cwd', request.cwd, 'a directory that exists')
+  const unusable = refuseDirectory(cwd, request.cwd)
+  if (unusable !== null) return unusable
   const name = request.agent ?? parent.agent
   const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
-  if (agent === undefined) return agentUnknown(name, runtime.agents.names())
+  if (agent === undefined) return refuseAgent(runtime.agents, name)
   const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
-  if (request.initialMessage === null) {
+  const drafts = mustDraft(runtime, sender, null)
+  if (request.initialMessage === null || drafts) {
     const row = await createSession(runtime, to, sender, id)
-    return isRefusal(row) ? row : { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: null }
+    if (isRefusal(row)) return row
+    const text = request.initialMessage
+    const kept = text === null ? null : await draftTo(runtime, sender, row.id, text, id)
+    if (kept !== null && isRefusal(kept)) return kept
+    return { sessionId: row.id, cwd: row.cwd, agent: row.agent, messageId: kept?.messageId ?? null }
   }
   const sent = await send(runtime, {
     to,
@@ -111,13 +135,14 @@ async function waitAsTurn(
   running: Running,
   id: string,
   timeoutMs: number,
-): Promise<SessionState | Refusal> {
+): ReturnType<Acts['waitForSession']> {
   const state = await stateNamed(runtime, id)
   if (isRefusal(state) || isResting(state)) return state
   const target = state.sessionId
   if (target === running.row.session) return { code: 'self_call', agent: running.agent.name }
   const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
-  if (!(await beginWait(runtime, running, target, end))) return state
+  const ring = await beginWait(runtime, running, target, end)
+  if (ring !== null) return { ...state, ring }
   try {
     return await untilResting(runtime, target, end - runtime.clock.elapsed(), running.abort.signal)
   } finally {
@@ -130,21 +155,24 @@ async function waitAsTurn(
   }
 }
 
-/** `end` is elapsed time; others read it on the wall clock. */
+/**
+ * The path of waits that this one would close to a ring; null where it has begun. `end` is elapsed time; others
+ * read it on the wall clock.
+ */
 export async function beginWait(
   runtime: Runtime,
   running: Running,
   target: SessionId,
   end: number,
-): Promise<boolean> {
+): Promise<string[] | null> {
   const until = Math.ceil(runtime.clock.now() + (end - runtime.clock.elapsed()))
   running.waits.set(target, (running.waits.get(target) ?? 0) + 1)
-  const begun = await decideWait(runtime, running, target, until).catch((fault: unknown) => {
+  const ring = await decideWait(runtime, running, target, until).catch((fault: unknown) => {
     oneLess(running, target)
     throw fault
   })
-  if (!begun) oneLess(running, target)
-  return begun
+  if (ring !== null) oneLess(running, target)
+  return ring
 }
 
 /** How many are left. */
@@ -178,7 +206,7 @@ async function decideWait(
   running: Running,
   target: SessionId,
   until: number,
-): Promise<boolean> {
+): Promise<string[] | null> {
   const keys: Key[] = [
     `session:${running.row.session}`,
     `flow:${running.row.flow}`,
@@ -192,10 +220,10 @@ async function decideWait(
       target,
     })
     assertOurs(facts?.caller.turn, running, runtime)
-    const ring = facts?.target?.waitPath != null
+    const path = facts?.target?.waitPath ?? null
     tx.append(
       ...buffered,
-      ...(ring
+      ...(path !== null
         ? []
         : [
             {
@@ -207,6 +235,7 @@ async function decideWait(
             },
           ]),
     )
-    return !ring
+    const self = { agent: running.agent.name, session: running.row.session }
+    return path === null ? null : [self, ...path].map(({ agent, session }) => `${agent} (${session})`)
   })
 }

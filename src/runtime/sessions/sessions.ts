@@ -2,20 +2,21 @@
  * The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put
  * away when nobody has used them for long.
  */
-import type { Tx } from '../kernel/store-port.ts'
+import { assertOurs } from '../kernel/commit.ts'
+import type { Key, Tx } from '../kernel/store-port.ts'
 import { externalAgent } from '../../model/agent.ts'
 import type { SessionFacts, SessionRow } from '../../model/facts.ts'
 import { cancelKey, type SessionId, type TurnId } from '../../model/id.ts'
-import { agentUnknown, badInput, type Refusal } from '../../model/refusal.ts'
+import { badInput, type Refusal } from '../../model/refusal.ts'
+import { refuseAgent } from '../kernel/refuse-agent.ts'
 import { openSession } from '../../model/send.ts'
 import { cancel } from '../turns/ending.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import { buried } from '../mail/mail-inbox.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import { readAll } from '../kernel/scope.ts'
 import { readWorld, type Sender } from '../mail/sender.ts'
 import { type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
-import { assertOurs } from '../kernel/running.ts'
 
 /** Whether a turn may open a session for an agent, by the facts of its flow; others are judged elsewhere. */
 export async function judgeOpening(
@@ -58,7 +59,7 @@ export async function createSession(
     const refusal = await judgeOpening(tx, runtime, sender, session, to.agent)
     if (refusal !== null) return refusal
     if (sender.kind !== 'turn' && !external && runtime.agents.get(to.agent) === undefined)
-      return agentUnknown(to.agent, runtime.agents.names())
+      return refuseAgent(runtime.agents, to.agent)
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, { flow }))
     return row
@@ -163,7 +164,13 @@ export async function adoptSession(
 ): Promise<Refusal | null> {
   const row = await runtime.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  return runtime.store.transact([`session:${session}`], async (tx): Promise<Refusal | null> => {
+  // R1: all that are above it now; one that comes in between is asked for.
+  const keys: Key[] = [`session:${session}`]
+  for (let at = parent; at !== null && at !== session && keys.length <= generationsMax;) {
+    keys.push(`session:${at}`)
+    at = (await runtime.store.session(at))?.parent ?? null
+  }
+  return runtime.store.transact(keys, async (tx): Promise<Refusal | null> => {
     let steps = 0
     for (let at: SessionId | null = parent; at !== null; steps += 1) {
       if (at === session || steps > generationsMax)
@@ -173,7 +180,9 @@ export async function adoptSession(
         return { code: 'session_unknown', session: parent }
       at = above?.parent ?? null
     }
-    tx.append({ type: 'session.adopted', session, turn: null, parent })
+    // One that was put away with its parent can be written to again.
+    const revives = (await tx.session(session)).session?.archived === false ? {} : { revives: true as const }
+    tx.append({ type: 'session.adopted', session, turn: null, parent, ...revives })
     return null
   })
 }

@@ -175,6 +175,14 @@ test("a spawned session works in any directory that is named, relative to its ma
   expect(JSON.parse((await w.run('planner', 'src', { cwd: top })).output)).toMatchObject([
     { error: { code: 'bad_input', message: expect.stringContaining('a directory that exists') as string } },
   ])
+  expect(JSON.parse((await w.run('planner', '/proc/self', { cwd: top })).output)).toMatchObject([
+    {
+      error: {
+        code: 'bad_input',
+        message: expect.stringContaining('outside /proc, /sys and /dev') as string,
+      },
+    },
+  ])
 })
 
 test('an orphan is listed as one and can be adopted, but not by its own child', async () => {

@@ -8,7 +8,7 @@ import type { SessionId } from '../../model/id.ts'
 import { badInput, type Refusal } from '../../model/refusal.ts'
 import { byteLength } from '../../model/text.ts'
 import { resolveClient } from './actor.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { TracedTool } from '../../wire/tools.ts'
 
 const bytesMax = 64 * 1024

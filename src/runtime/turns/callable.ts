@@ -1,6 +1,6 @@
 /** Whom an agent may call. */
 import { mayCallAgent, type Agent } from '../../model/agent.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 
 const callable = new WeakMap<Agent, { names: readonly string[]; agents: readonly Agent[] }>()
 

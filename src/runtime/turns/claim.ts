@@ -9,32 +9,25 @@ import type { EventOf } from '../../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { diedTwice, diedTwiceError } from '../../model/runs.ts'
-import { isThere, type Runtime } from '../kernel/runtime.ts'
-import { starting } from '../kernel/open-turn.ts'
-import { msLeft } from '../kernel/kept-time.ts'
+import { starting, startingOne } from '../kernel/commit.ts'
+import { isThere } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Key } from '../kernel/store-port.ts'
-import { cancel, failTaken, recordedProgress } from './ending.ts'
+import { cancel, expireCall, failTaken, recordedProgress } from './ending.ts'
+import { isOverdue, nothingNext, planStart, takeNext, type Claimed, type Next } from './next-turn.ts'
 import { readRecorded, type Recorded } from '../kernel/recorded.ts'
 import { settleBelow, type Running } from '../kernel/running.ts'
 import { readEnding } from '../kernel/waiting.ts'
 
-type Claimed = { row: TurnRow; session: SessionRow; takeover: boolean }
-
+/** Looks at a session and takes what this node may run. A look that is asked for meanwhile follows it. */
 export async function claimSession(runtime: Runtime, session: SessionId): Promise<void> {
-  if (runtime.stopping.signal.aborted || runtime.claiming.has(session)) return
-  runtime.claiming.add(session)
+  if (runtime.claiming.has(session)) return void runtime.claiming.set(session, true)
   try {
-    // Nobody can run it now: what is looked at again every second must not cost a transaction.
-    if (!(await endOverdue(runtime, session))) return
-    const claimed = await runtime.store.transact([`session:${session}`], async (tx) => {
-      const facts = await tx.session(session)
-      const claim = decideClaim(runtime, facts, tx.now)
-      if (claim === null) return null
-      tx.append(claim.event)
-      return claim.claimed
-    })
-    if (claimed !== null) await begin(runtime, claimed)
-    else await endOrphan(runtime, session)
+    do {
+      if (runtime.stopping.signal.aborted) return
+      runtime.claiming.set(session, false)
+      await claim(runtime, session)
+    } while (runtime.claiming.get(session) === true)
   } catch (error) {
     runtime.brokenOff.add(session)
     throw error
@@ -43,71 +36,101 @@ export async function claimSession(runtime: Runtime, session: SessionId): Promis
   }
 }
 
+/** Runs what the end of a turn started, or looks at what it could not start. */
+export async function follow(runtime: Runtime, session: SessionId, { claimed, look }: Next): Promise<void> {
+  if (claimed !== null) await begin(runtime, claimed)
+  else if (look) await claimSession(runtime, session)
+}
+
 /**
- * Queued inputs whose sender waits no longer are not begun. False where all there is waits for somebody to
- * run it.
+ * Ends or claims something by `act`, and runs what that started. Until it runs it counts as starting; if this
+ * breaks off, the sweep looks for what became of it.
  */
-async function endOverdue(runtime: Runtime, session: SessionId): Promise<boolean> {
-  for (;;) {
-    const { session: row, next, running } = await runtime.store.sessionFacts(session)
-    if (running !== null || next === null) return true
-    if (next.call !== null || next.deadline === 0 || msLeft(runtime, next.id, next.deadline) > 0)
-      return row === null || isThere(runtime, runtime.agents.get(row.agent), session)
-    await cancel(runtime, next.id, 'timed_out', 'deadline')
+const followed = (
+  runtime: Runtime,
+  session: SessionId,
+  act: (note: (turn: TurnId) => void) => Promise<Next>,
+): Promise<void> => startingOne(runtime, session, async (note) => follow(runtime, session, await act(note)))
+
+async function claim(runtime: Runtime, session: SessionId): Promise<void> {
+  const { session: row, running, runnerAlive, next } = await runtime.store.sessionFacts(session)
+  if (row === null) return
+  if (row.kind === 'external') return takeAbandoned(runtime, session)
+  if (running !== null && !isDead(runtime, running, runnerAlive)) {
+    if (next !== null && running.node !== runtime.node) remember(runtime, session)
+    return
   }
+  if (running?.stopping != null)
+    return followed(runtime, session, (note) => endOrphan(runtime, running, note))
+  // What nobody here can run is looked at again every second, and must not cost a transaction.
+  if (running === null && !(await endOverdue(runtime, row, next))) return
+  await followed(runtime, session, (note) =>
+    runtime.store.transact([`session:${session}`], async (tx) => {
+      const claimed = decideClaim(runtime, await tx.session(session), tx.now)
+      if (claimed === null) return nothingNext
+      note(claimed.row.id)
+      tx.append(claimed.event)
+      return { ...nothingNext, claimed }
+    }),
+  )
+}
+
+const rememberedMax = 1024
+
+/** Forgetting costs time: the sweep finds what is left. */
+function remember(runtime: Runtime, session: SessionId): void {
+  if (runtime.queued.size >= rememberedMax) runtime.queued.clear()
+  runtime.queued.add(session)
+}
+
+/**
+ * Queued inputs whose sender waits no longer are not begun. False where nothing is left, or all there is
+ * waits for somebody to run it.
+ */
+async function endOverdue(runtime: Runtime, row: SessionRow, first: TurnRow | null): Promise<boolean> {
+  for (let next = first; next !== null; { next } = await runtime.store.sessionFacts(row.id)) {
+    if (!isOverdue(runtime, next)) return isThere(runtime, runtime.agents.get(row.agent), row.id)
+    if (next.call === null) await cancel(runtime, next.id, 'timed_out', 'deadline')
+    else await expireCall(runtime, next.call.id, true)
+  }
+  return false
 }
 
 function decideClaim(
   runtime: Runtime,
   { session, running, runnerAlive, next }: SessionFacts,
   now: number,
-): { event: EventOf<'turn.started'> | EventOf<'session.claimed'>; claimed: Claimed } | null {
+): (Claimed & { event: EventOf<'turn.started'> | EventOf<'session.claimed'> }) | null {
   if (session === null || session.kind === 'external') return null
   if (running !== null) {
     if (!isDead(runtime, running, runnerAlive) || running.stopping !== null) return null
-    const epoch = running.epoch + 1
+    const [node, epoch] = [runtime.node, running.epoch + 1]
     return {
-      event: { type: 'session.claimed', session: session.id, turn: running.id, node: runtime.node, epoch },
-      claimed: { row: { ...running, node: runtime.node, epoch }, session, takeover: true },
+      event: { type: 'session.claimed', session: session.id, turn: running.id, node, epoch },
+      row: { ...running, node, epoch },
+      takeover: true,
     }
   }
-  if (next === null || !isThere(runtime, runtime.agents.get(session.agent), session.id)) return null
-  const ownMs =
-    session.kind === 'ephemeral' && next.call !== null
-      ? msLeft(runtime, next.call.id, next.call.deadline)
-      : next.deadline > 0
-        ? msLeft(runtime, next.id, next.deadline)
-        : Infinity
-  const deadline = now + Math.min(ownMs, runtime.limits.turnMsMax)
-  return {
-    event: {
-      type: 'turn.started',
-      session: session.id,
-      turn: next.id,
-      node: runtime.node,
-      epoch: 1,
-      deadline,
-    },
-    claimed: {
-      row: { ...next, state: 'running', node: runtime.node, epoch: 1, deadline },
-      session,
-      takeover: false,
-    },
-  }
+  const start = next === null ? null : planStart(runtime, session, next, now)
+  return start === null ? null : { event: start.event, ...start.claimed }
 }
 
 /** Of its own turns a node knows by itself whether they run; of others their node's lease says so. */
 const isDead = (runtime: Runtime, { id, node }: TurnRow, runnerAlive: boolean): boolean =>
   node === runtime.node ? !runtime.running.has(id) && !runtime.starting.has(id) : !runnerAlive
 
-async function begin(runtime: Runtime, { row, session, takeover }: Claimed): Promise<void> {
+/** The session as the commit that claimed it left it: with what was said in the turn that ended in it. */
+async function begin(runtime: Runtime, { row, takeover }: Claimed): Promise<void> {
+  const session = await runtime.store.session(row.session)
+  if (session === null) throw new Error(`the session of ${row.id} is not known`)
   const input = await readInput(runtime, row)
   const recorded = takeover ? await readRecorded(runtime.store, row) : null
   const before =
     recorded?.runs.flatMap(({ event }) =>
       event.type === 'session.claimed' && event.epoch === row.epoch ? [] : [event],
     ) ?? []
-  if (diedTwice(before, runtime.node)) return failTaken(runtime, row, input, diedTwiceError) // R11
+  if (diedTwice(before, runtime.node))
+    return followed(runtime, row.session, (note) => failTaken(runtime, row, input, diedTwiceError, note)) // R11
   const endings = recorded === null ? [] : await readEndings(runtime, recorded)
   runtime.rooms.start(row, session, input, recorded)
   const running = runtime.running.get(row.id)
@@ -130,39 +153,23 @@ async function readInput(runtime: Runtime, row: TurnRow): Promise<Running['input
   throw new Error(`the input of ${row.id} is not in the log`)
 }
 
-/**
- * A turn that was told to stop, or that nobody can run again, and whose node is gone: its driver died with
- * it.
- */
-async function endOrphan(runtime: Runtime, session: SessionId): Promise<void> {
-  const { running, runnerAlive, session: row } = await runtime.store.sessionFacts(session)
-  if (row?.kind === 'external') return takeAbandoned(runtime, session)
-  if (running === null || !isDead(runtime, running, runnerAlive) || running.stopping === null) return
-  const keys: Key[] = [
-    `flow:${running.flow}`,
-    ...running.grant.path.map((hop): Key => `session:${hop.session}`),
-  ]
-  const progress = await recordedProgress(runtime, running)
-  await runtime.store.transact(keys, async (tx) => {
-    const facts = await tx.session(session)
-    if (
-      facts.session === null ||
-      facts.running?.id !== running.id ||
-      !isDead(runtime, facts.running, facts.runnerAlive)
-    )
-      return
-    const outcome = facts.running.stopping ?? 'lost'
+/** A turn that was told to stop, and whose node is gone: its driver died with it. */
+async function endOrphan(runtime: Runtime, row: TurnRow, note: (turn: TurnId) => void): Promise<Next> {
+  const keys: Key[] = [`flow:${row.flow}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const progress = await recordedProgress(runtime, row)
+  return runtime.store.transact(keys, async (tx) => {
+    const { session, running, runnerAlive } = await tx.session(row.session)
+    if (session === null || running?.id !== row.id || !isDead(runtime, running, runnerAlive))
+      return nothingNext
+    const outcome = running.stopping ?? 'lost'
     const result = { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }
+    const below = await tx.below(row.id)
+    const next = await takeNext(runtime, tx, session, note)
     tx.append(
-      ...endTurn(
-        { turn: facts.running, session: facts.session },
-        await tx.below(running.id as TurnId),
-        result,
-        () => undefined,
-        tx.now,
-        runtime.limits,
-      ),
+      ...endTurn({ turn: running, session }, below, result, () => undefined, tx.now, runtime.limits),
+      ...next.events,
     )
+    return next
   })
 }
 
@@ -206,7 +213,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
         if (facts === null || !isStill(row, facts.turn) || facts.turn.stopping !== null) return null
         const epoch = row.epoch + 1
         tx.append({ type: 'session.claimed', session: row.session, turn, node: runtime.node, epoch })
-        return { row: { ...facts.turn, node: runtime.node, epoch }, session: facts.session, takeover: true }
+        return { row: { ...facts.turn, node: runtime.node, epoch }, takeover: true }
       },
     )
     if (claimed !== null) await begin(runtime, claimed)

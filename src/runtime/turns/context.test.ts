@@ -65,30 +65,33 @@ test('without a filter no message passes, and roles: ["system"] never means the 
   expect(seen.system).toBe('You are the child.')
 })
 
-test('last_messages, roles, keywords and age filter in their order, and the running turn is not counted', async () => {
+test('last_messages, roles, keywords and age filter in order, and the present request is the newest', async () => {
   const { ask, w } = await conversation(['alpha', 'beta', 'gamma'])
-  expect((await ask({ context: { last_messages: 2 } })).history.map(({ text }) => text)).toEqual([
-    'gamma',
-    'answer to gamma',
-  ])
+  const present = (input: object): string => `call ${JSON.stringify(input)}`
+  const two = { context: { last_messages: 2 } }
+  expect((await ask(two)).history.map(({ text }) => text)).toEqual(['answer to gamma', present(two)])
   const { ask: again } = await conversation(['alpha', 'beta', 'gamma'])
-  expect((await again({ context: { roles: ['user'] } })).history.map(({ text }) => text)).toEqual([
+  const users = { context: { roles: ['user'] } }
+  expect((await again(users)).history.map(({ text }) => text)).toEqual([
     'alpha',
     'beta',
     'gamma',
+    present(users),
   ])
   const { ask: third } = await conversation(['Alpha', 'beta', 'ALPHABET'])
   expect(
-    (await third({ context: { keywords: ['alpha'], roles: ['user'], last_messages: 1 } })).history.map(
-      ({ text }) => text,
+    (await third({ context: { keywords: ['alphabet'], roles: ['user'], last_messages: 2 } })).history.map(
+      ({ text }) => text.slice(0, 8),
     ),
-  ).toEqual(['ALPHABET'])
+  ).toEqual(['ALPHABET', 'call {"c'])
   const old = await conversation(['ancient'])
   await old.w.pass(100_000)
   await old.w.run('boss', 'recent', { session: old.session })
-  expect((await old.ask({ context: { max_age_seconds: 60 } })).history.map(({ text }) => text)).toEqual([
+  const young = { context: { max_age_seconds: 60 } }
+  expect((await old.ask(young)).history.map(({ text }) => text)).toEqual([
     'recent',
     'answer to recent',
+    present(young),
   ])
   void w
 })
@@ -111,7 +114,7 @@ test('R8: steps of the caller pass only when roles ask for tool, and never a res
 test('R8: messages are dropped whole, oldest first, within the token budget, and the manifest says so', async () => {
   const { w, ask } = await conversation(['one '.repeat(300), 'two '.repeat(300), 'three '.repeat(300)])
   const seen = await ask({ context: { roles: ['user'] }, max_context_tokens: 700 })
-  expect(seen.history.map(({ text }) => text.slice(0, 5))).toEqual(['two t', 'three'])
+  expect(seen.history.map(({ text }) => text.slice(0, 5))).toEqual(['two t', 'three', 'call '])
   const manifest = (await w.events('call.opened')).at(-1)?.event.context
   expect(manifest?.tokens).toBeLessThanOrEqual(700)
   expect(manifest?.messages).toMatchObject({ total: 6, passed: [3, 5] })
@@ -189,4 +192,47 @@ test('a forbidden call costs nothing: no summary is written for it', async () =>
   await w.run('a', 'go', { session: session as `ses_${string}` })
   expect((await w.events('step.ended')).filter(({ event }) => event.kind === 'summary')).toEqual([])
   expect((await w.events('call.refused'))[0]?.event.refusal.code).toBe('not_allowed')
+})
+
+test('max_context_tokens was exceeded by the note about left-out messages', async () => {
+  const { w, ask } = await conversation(['alpha', 'beta'])
+  const tokensMax = 40
+  for (let extra = 0; extra < 12; extra += 1) {
+    const seen = await ask({ context: { roles: ['assistant'] }, max_context_tokens: tokensMax + extra })
+    const note = seen.history[0]?.role === 'assistant' ? '[Earlier messages are left out.]' : ''
+    const sent = [seen.system, seen.prompt, note, ...seen.history.map(({ text }) => text)]
+    const tokens = sent.reduce((sum, text) => sum + w.node.runtime.count(text), 0)
+    expect(tokens).toBeLessThanOrEqual(tokensMax + extra)
+  }
+})
+
+test('with max_context_tokens 0 the summary was paid for before the refusal', async () => {
+  const { w, raw } = await conversation(['alpha'])
+  await raw({ context: { include_summary: true }, max_context_tokens: 0 })
+  expect((await w.events('call.refused'))[0]?.event.refusal.code).toBe('context_too_large')
+  expect((await w.events('step.ended')).filter(({ event }) => event.kind === 'summary')).toEqual([])
+})
+
+test('in the first turn of a session last_messages passed nothing, not even what the user asks now', async () => {
+  const { w, ask } = await conversation([])
+  const input = { context: { last_messages: 1 } }
+  expect((await ask(input)).history).toMatchObject([
+    { role: 'user', text: `call ${JSON.stringify(input)}`, from: null },
+  ])
+  const manifest = (await w.events('call.opened')).at(-1)?.event.context
+  expect(manifest?.messages).toMatchObject({ passed: [], present: expect.stringMatching(/^turn_/) as string })
+  const none = await ask({ context: { last_messages: 0 } })
+  expect(none.history).toEqual([])
+})
+
+test('keywords with roles: ["tool"] looked at text that is not passed', async () => {
+  const { ask } = await conversation(['alpha'])
+  await ask({ task: 'count the zebras' })
+  const seen = await ask({ context: { roles: ['tool'], keywords: ['zebras'] } })
+  expect(seen.history).toMatchObject([{ text: '', steps: expect.stringContaining('zebras') as string }])
+  // What the assistant said has the word too, and is not passed.
+  expect((await ask({ context: { roles: ['tool'], keywords: ['You are the child'] } })).history.length).toBe(
+    2,
+  )
+  expect((await ask({ context: { roles: ['tool'], keywords: ['unheard of'] } })).history).toMatchObject([])
 })

@@ -6,19 +6,23 @@ import {
   cancelTurn,
   endCall,
   endTurn,
+  reportsFailure,
   type Progress,
   type ProgressOf,
   type TurnResult,
 } from '../../model/end.ts'
 import { toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import type { Opening } from '../../model/event.ts'
-import type { TurnFacts, TurnRow } from '../../model/facts.ts'
+import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently } from '../../model/text.ts'
+import { describeTimeout } from '../../model/timeout-words.ts'
+import { assertOurs, commit, isOurs } from '../kernel/commit.ts'
 import { forgetTime } from '../kernel/kept-time.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
-import { assertOurs, commit, currentFacts, turnProgress, type Running } from '../kernel/running.ts'
+import { currentFacts, turnProgress, type Running } from '../kernel/running.ts'
 import { readRecorded } from '../kernel/recorded.ts'
+import { nothingNext, takeNext, type Next } from './next-turn.ts'
 
 /**
  * R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held.
@@ -36,9 +40,16 @@ const localProgress =
     return running === undefined ? undefined : turnProgress(running)
   }
 
-export async function finishTurn(runtime: Runtime, running: Running, result: TurnResult): Promise<void> {
-  await commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
-    const facts = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
+/** What waits behind it starts in the same commit (R12). */
+export const finishTurn = (
+  runtime: Runtime,
+  running: Running,
+  result: TurnResult,
+  note: (turn: TurnId) => void,
+): Promise<Next> =>
+  commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
+    const mine = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
+    const facts = reportsFailure(mine, result) ? { ...mine, session: await readSession(tx, mine) } : mine
     // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
     // end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
@@ -46,12 +57,18 @@ export async function finishTurn(runtime: Runtime, running: Running, result: Tur
       facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
         ? await findHeir(tx, facts.turn)
         : null
+    const next = await takeNext(runtime, tx, running.session, note)
     tx.append(
       ...buffered,
       ...endTurn(facts, below, result, localProgress(runtime), tx.now, runtime.limits, heir),
+      ...next.events,
     )
+    return next
   })
-}
+
+/** The session as it is now: it may have another parent than when the turn began. */
+const readSession = async (tx: Tx, { session }: TurnFacts): Promise<SessionRow> =>
+  (await tx.session(session.id)).session ?? session
 
 /**
  * Along the path, from the caller up: a session that a call made is there only while that call is pending.
@@ -77,13 +94,12 @@ export async function expireCall(runtime: Runtime, call: CallId, over = false): 
   const row = await runtime.store.turn(toTurnId(call))
   if (row?.call == null || !row.call.pending) return void forgetTime(runtime, call)
   const progress = await progressWith(runtime, row)
+  const opened = (await runtime.store.event(row.openedSeq))?.event
+  if (opened?.type !== 'call.opened') throw new Error(`what opened ${call} is not in the log`)
+  const error = describeTimeout(opened, row.openedAt, runtime.limits.callTimeoutMsMax)
   await runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
-    const ms = facts.turn.call.deadline - facts.turn.openedAt
-    const { callTimeoutMsMax } = runtime.limits
-    const hint = ms < callTimeoutMsMax ? `; up to ${callTimeoutMsMax} ms may be asked for` : ''
-    const error = `timed_out: no answer within ${ms} ms${hint}`
     tx.append(
       ...endCall(
         facts,
@@ -115,20 +131,21 @@ const fuller = (a: Progress | undefined, b: Progress | undefined): Progress | un
 
 /**
  * Ends a turn and everything below it; its driver is told by a hint, or at the next sweep. True if there was
- * something to cancel.
+ * something to cancel. `only`: nothing is cancelled where another activation has the turn.
  */
 export async function cancel(
   runtime: Runtime,
   turn: TurnId,
   outcome: 'cancelled' | 'timed_out',
   cause: string,
+  only?: Running,
 ): Promise<boolean> {
   const row = await runtime.store.turn(turn)
   if (row === null || row.state === 'ended') return false
   const progress = await progressWith(runtime, row)
   return runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(turn)
-    if (facts === null) return false
+    if (facts === null || (only !== undefined && !isOurs(facts.turn, only, runtime))) return false
     const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, runtime.limits)
     tx.append(...events)
     return events.length > 0
@@ -201,15 +218,22 @@ const failedEntry = (
  * Ends a turn that this node has just taken over, without running it: under its new epoch nobody else writes
  * for it (R6).
  */
-export async function failTaken(runtime: Runtime, row: TurnRow, opened: Opening, why: string): Promise<void> {
+export async function failTaken(
+  runtime: Runtime,
+  row: TurnRow,
+  opened: Opening,
+  why: string,
+  note: (turn: TurnId) => void,
+): Promise<Next> {
   const progress = await recordedProgress(runtime, row)
   const asked = await readAsked(runtime, opened)
-  await runtime.store.transact(endKeys(row), async (tx) => {
+  return runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.state !== 'running' || facts.turn.node !== runtime.node || facts.turn.epoch !== row.epoch)
-      return
+      return nothingNext
     const outcome = facts.turn.stopping ?? 'failed'
     const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
+    const next = await takeNext(runtime, tx, facts.session, note)
     tx.append(
       ...endTurn(
         facts,
@@ -219,7 +243,9 @@ export async function failTaken(runtime: Runtime, row: TurnRow, opened: Opening,
         tx.now,
         runtime.limits,
       ),
+      ...next.events,
     )
+    return next
   })
 }
 

@@ -59,7 +59,12 @@ describe('runLoop', () => {
     expect(steps.recorded[0]).toMatchObject({
       kind: 'model',
       name: 'm',
-      request: { iteration: 1, tail: [{ role: 'user', text: 'Task: do it' }] },
+      // By what was asked, not by how it was framed.
+      request: {
+        iteration: 1,
+        tail: [{ role: 'user', task: 'do it', input: null, attempt: 1 }],
+        worded: true,
+      },
       usage,
     })
     expect(steps.emitted).toEqual(['done'])

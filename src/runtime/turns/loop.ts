@@ -15,6 +15,7 @@ import { BudgetExhausted, ProviderFault } from '../kernel/faults.ts'
 import type { ModelAnswer, Steps, TurnInput, TurnOutcome } from '../kernel/ports.ts'
 import type { ToolSpec } from '../../wire/tools.ts'
 import { type EstimateUsage } from './estimate-usage.ts'
+import { matchedBy } from './matched-by.ts'
 
 /**
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
@@ -45,6 +46,8 @@ export type ModelRequest = {
   system: string
   messages: readonly LoopMessage[]
   tools: readonly ToolSpec[]
+  /** The JSON Schema of the answer, for providers that have a response format. */
+  responseSchema?: Json
   maxOutputTokens: number | null
   /** Counts from 1. */
   iteration: number
@@ -102,7 +105,8 @@ export async function runLoop(
       for (const message of tail) messages.push(message)
     }
   } catch (error) {
-    if (error instanceof BudgetExhausted) return end('budget_exhausted', 'the token budget is used up', '')
+    if (error instanceof BudgetExhausted)
+      return end('budget_exhausted', `budget_exhausted: ${error.message}`, '')
     throw error
   }
   return end('failed', `iteration limit of ${turn.maxIterations} reached${failedWords(tail)}`, '')
@@ -130,7 +134,7 @@ export function request(
   iteration: number,
   estimate: EstimateUsage,
 ): Promise<Answered> {
-  return steps.step<Answered>('model', modelName, { iteration, tail }, async (stepSignal) => {
+  return steps.step<Answered>('model', modelName, matchedBy(turn, iteration, tail), async (stepSignal) => {
     let streamed = ''
     const emit = (text: string): void => {
       streamed += text
@@ -140,6 +144,7 @@ export function request(
       system: turn.system,
       messages,
       tools: turn.tools,
+      ...(turn.responseSchema == null ? {} : { responseSchema: turn.responseSchema }),
       maxOutputTokens: null,
       iteration,
       idempotencyKey: `${turn.turn.id}-${turn.attempt === 1 ? '' : 'again-'}${iteration}`,
@@ -147,6 +152,7 @@ export function request(
     }
     const left = steps.tokensLeft()
     if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
+    steps.asking?.(() => estimate(asked, streamed, []))
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal)
       return { value: answer, usage }
@@ -174,7 +180,9 @@ async function roomFor(
   signal.throwIfAborted()
   const room = left - estimate(asked, '', []).input
   if (room < 1)
-    throw new BudgetExhausted(`${left} tokens are left, and the next request alone has ${left - room}`)
+    throw new BudgetExhausted(
+      `${left} tokens are left of the budget, and the next request alone has ${left - room}`,
+    )
   return room
 }
 
@@ -189,7 +197,7 @@ function final(
   if (answer.finish === 'length') {
     const left = steps.tokensLeft()
     return left !== null && left <= 0
-      ? end('budget_exhausted', 'the token budget is used up', answer.text)
+      ? end('budget_exhausted', 'budget_exhausted: the answer was cut where its tokens ended', answer.text)
       : end(
           'failed',
           'output_cut: the model reached its own output limit before it had finished',

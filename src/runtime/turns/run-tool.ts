@@ -1,14 +1,16 @@
 /** One use of a tool in a turn: authority and permission first, then the run, recorded once. */
 import { mayUse } from '../../model/authority.ts'
-import type { Json } from '../../model/json.ts'
-import { explain, type Refusal } from '../../model/refusal.ts'
+import { isRecord, type Json } from '../../model/json.ts'
+import { explain, isRefusalCode, type Refusal } from '../../model/refusal.ts'
 import { listCallable } from './callable.ts'
+import { flush } from '../kernel/commit.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { letOthersIn } from '../kernel/gently.ts'
-import type { Runtime } from '../kernel/runtime.ts'
-import type { Tool, ToolAnswer } from '../kernel/ports.ts'
+import type { Runtime } from './runtime.ts'
+import type { Launcher } from '../kernel/launch-port.ts'
+import type { Tool, ToolAnswer, ToolContext } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
-import { flush, type Running } from '../kernel/running.ts'
+import type { Running } from '../kernel/running.ts'
 import { traceparentFor } from './trace.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
@@ -40,39 +42,79 @@ export async function runTool(
   input: Json,
   onKey?: (key: string) => void,
 ): Promise<ToolAnswer> {
+  const use = await beginUse(runtime, running, name, input, { onKey })
+  try {
+    if (use.refusal !== null) return await refuseUse(runtime, running, name, input, use.refusal, use.key)
+    const answer =
+      use.tool.effect === 'call'
+        ? await use.tool.run(input, buildContext(runtime, running, use.key))
+        : await recordTool(runtime, running, use.tool, use.key, input)
+    if (!isRefusedAnswer(answer)) running.toolCalls.add(name)
+    return answer
+  } finally {
+    use.end()
+  }
+}
+
+/** A refusal in the tool's own shape, where it has one. */
+export const refuseUse = async (
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  input: Json,
+  refusal: Refusal,
+  key: string,
+): Promise<ToolAnswer> =>
+  running.tools.get(name)?.refuse?.(refusal, input, buildContext(runtime, running, key)) ??
+  refusedAnswer(refusal)
+
+/** One use of a tool: which step it is, and why it may not be. `end` is called when it is over. */
+export type Use = { key: string; end(): void } & (
+  | { refusal: null; tool: Tool }
+  | { refusal: Refusal; tool: Tool | undefined }
+)
+
+/** Authority first, then a person where one must be asked. `no`: it was refused before. */
+export async function beginUse(
+  runtime: Runtime,
+  running: Running,
+  name: string,
+  input: Json,
+  { no = null, onKey }: { no?: Refusal | null; onKey?: ((key: string) => void) | undefined },
+): Promise<Use> {
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
-  const refusal = tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name)
+  const refusal =
+    no ?? (tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name))
   const begunAt = runtime.clock.elapsed()
   const key = occurrence(running, makeStepKey('tool', name, input))
   onKey?.(key)
   await letOthersIn(runtime, begunAt)
-  if (tool === undefined || refusal !== null) {
-    const no = refusal ?? unavailable(runtime, running, name)
-    return tool?.refuse === undefined
-      ? refusedAnswer(no)
-      : tool.refuse(no, input, buildContext(runtime, running, key))
-  }
-  running.toolCalls.add(name)
+  if (tool === undefined || refusal !== null)
+    return { key, tool, refusal: refusal ?? unavailable(runtime, running, name), end: () => undefined }
   running.toolsRunning += 1
-  try {
-    const no = running.agent.ask.includes(name) ? await askLeave(runtime, running, name, input, key) : null
-    if (no !== null)
-      return tool.refuse === undefined
-        ? refusedAnswer(no)
-        : tool.refuse(no, input, buildContext(runtime, running, key))
-    const answer =
-      tool.effect === 'call'
-        ? await tool.run(input, buildContext(runtime, running, key))
-        : await recordTool(runtime, running, tool, key, input)
-    return answer
-  } finally {
+  const end = (): void => {
     running.toolsRunning -= 1
     running.progressAt = runtime.clock.elapsed()
   }
+  try {
+    const denied = running.agent.ask.includes(name)
+      ? await askLeave(runtime, running, name, input, key)
+      : null
+    return denied === null ? { key, tool, refusal: null, end } : { key, tool, refusal: denied, end }
+  } catch (fault) {
+    end()
+    throw fault
+  }
 }
 
-/** A person's askLeave, or the refusal where there is none. */
+/** Whether the tool said no before it did anything: a call that did not open, input that does not fit. */
+function isRefusedAnswer({ ok, value, refused }: ToolAnswer): boolean {
+  const error = !ok && isRecord(value) ? value['error'] : null
+  return refused === true || (isRecord(error) && isRefusalCode(error['code']))
+}
+
+/** A person's leave, or the refusal where there is none. */
 async function askLeave(
   runtime: Runtime,
   running: Running,
@@ -80,7 +122,7 @@ async function askLeave(
   input: Json,
   key: string,
 ): Promise<Refusal | null> {
-  const { answer, by } = await runtime.rooms.askPerson(runtime, running, name, input, key)
+  const { answer, by } = await runtime.rooms.askPerson(running, name, input, key)
   return answer === 'allow'
     ? null
     : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
@@ -112,7 +154,7 @@ function unavailable(runtime: Runtime, running: Running, name: string): Refusal 
   }
 }
 
-const buildContext = (runtime: Runtime, running: Running, stepKey: string) => ({
+const buildContext = (runtime: Runtime, running: Running, stepKey: string): ToolContext => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
@@ -122,7 +164,13 @@ const buildContext = (runtime: Runtime, running: Running, stepKey: string) => ({
   stepKey,
   shownTokens: runtime.limits.resultShownTokens,
   trace: () => traceparentFor(runtime, running, stepKey),
+  ...(runtime.launcher === undefined ? {} : { launch: launchIn(runtime.launcher, running) }),
 })
+
+const launchIn =
+  (launcher: Launcher, { agent, row }: Running): NonNullable<ToolContext['launch']> =>
+  (command) =>
+    launcher.wrap(command, { sandbox: agent.sandbox, turn: row.id })
 
 async function recordTool(
   runtime: Runtime,

@@ -3,7 +3,7 @@ import type { Entry } from '../../model/context.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { preview } from '../../model/text.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import { readRecorded } from '../kernel/recorded.ts'
 import { readEnding } from '../kernel/waiting.ts'
 

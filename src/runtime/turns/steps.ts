@@ -8,11 +8,13 @@
  */
 import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
+import { stopGraceMs } from '../../model/limits.ts'
+import { flush } from '../kernel/commit.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Steps } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
-import { flush, type Running } from '../kernel/running.ts'
+import type { Running } from '../kernel/running.ts'
 import { runToolOutside, runTool } from './run-tool.ts'
 import { occurrence } from './run-tool.ts'
 
@@ -23,6 +25,7 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     tool: (name, input) =>
       (running.agent.driver === 'host' ? runToolOutside : runTool)(runtime, running, name, input),
     emit: (text) => emit(runtime, running, text),
+    asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
   }
 }
@@ -44,13 +47,21 @@ async function runStep<T extends Json>(
   const known = running.recorded?.step(key, { kind, name })
   if (known?.type === 'step.ended') return recall(runtime, running, kind, known.output as T, known.usage)
   running.abort.signal.throwIfAborted()
-  await lookAtBudget(runtime, running)
-  if (tokensLeft(running) === 0)
-    throw new BudgetExhausted(`the budget of ${running.row.grant.tokensMax ?? 0} tokens is used up`) // R7
-  if (running.answerBuffered) await flush(runtime, running)
   const startedAt = runtime.clock.now()
-  beginStep(running, kind)
-  const { value, usage: reported } = await effect(running.abort.signal)
+  let begun = false
+  const attempt = async (): Promise<{ value: T; usage: Usage | null }> => {
+    await lookAtBudget(runtime, running)
+    if (tokensLeft(running) === 0) throw new BudgetExhausted(describeBudget(running)) // R7
+    if (running.answerBuffered) await flush(runtime, running)
+    if (!begun) beginStep(running, kind)
+    begun = true
+    return effect(running.abort.signal)
+  }
+  const { value, usage: reported } = await attempt().catch(async (fault: unknown) => {
+    if (!(fault instanceof BudgetExhausted) || !(await untilStopped(runtime, running))) throw fault
+    return attempt()
+  })
+  running.asking = null
   const usage = wholeUsage(reported)
   running.progressAt = runtime.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
@@ -72,6 +83,32 @@ async function runStep<T extends Json>(
   if (kind !== 'tool') running.answerBuffered = true
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
+}
+
+function describeBudget({ row, tokensUsed, tokensTaken }: Running): string {
+  const below = tokensTaken === 0 ? '' : `, ${tokensTaken} are used or held by calls below`
+  return `the budget of ${row.grant.tokensMax ?? 0} tokens is used up: ${tokensUsed} are used here${below}`
+}
+
+const stopLookMs = 50
+const stoppingMax = 1000
+
+/**
+ * R7: a call that has ended holds its tokens until its turn has stopped. Whoever needs them waits for that, for
+ * the time that a driver has to stop. False where nothing that stops holds any.
+ */
+async function untilStopped(runtime: Runtime, { row, abort }: Running): Promise<boolean> {
+  const listStopping = async (): Promise<boolean> =>
+    (await runtime.store.turns({ flow: row.flow }, stoppingMax)).some(
+      ({ call, state }) => call?.callerTurn === row.id && !call.pending && state === 'running',
+    )
+  if (!(await listStopping())) return false
+  const end = runtime.clock.elapsed() + stopGraceMs + stopLookMs
+  while (runtime.clock.elapsed() < end) {
+    await runtime.clock.sleep(stopLookMs, abort.signal)
+    if (!(await listStopping())) break
+  }
+  return true
 }
 
 /** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
@@ -96,7 +133,8 @@ function recall<T extends Json>(
   usage: Usage | null,
 ): T {
   beginStep(running, kind)
-  account(running, usage)
+  // Summaries were counted when the turn was taken up: one is asked for only by a call that is not on record.
+  if (kind !== 'summary') account(running, usage)
   const text =
     kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
   if (typeof text === 'string') emit(runtime, running, text)

@@ -5,7 +5,7 @@
 import type { Entry } from '../../model/context.ts'
 import { headUnits, preview } from '../../model/text.ts'
 import { ProviderFault } from '../kernel/faults.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Running } from '../kernel/running.ts'
 import { createSteps } from './steps.ts'
 

@@ -1,6 +1,6 @@
 /** What a turn hands on of its trace when it asks somebody outside. */
 import { findRootTurn, renderTraceparent } from '../../model/trace.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import type { Running } from '../kernel/running.ts'
 
 /**

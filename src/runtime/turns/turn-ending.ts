@@ -1,7 +1,8 @@
 /** Waiting for the end of a turn. */
 import type { EventOf } from '../../model/event.ts'
 import type { TurnId } from '../../model/id.ts'
-import { listen, type Runtime } from '../kernel/runtime.ts'
+import { listen } from '../kernel/runtime.ts'
+import type { Runtime } from './runtime.ts'
 import { cancel } from './ending.ts'
 
 export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {

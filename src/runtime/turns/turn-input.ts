@@ -5,18 +5,18 @@ import type { Grant, Notices, OpeningMessage } from '../../model/event.ts'
 import { frameApplet, framePeer, type Boundary } from '../../model/frame.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../../model/limits.ts'
 import { listCallable } from './callable.ts'
-import { passedMessages, renderPrompt, renderSystem } from './context.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { passedMessages, renderPrompt, renderShape, renderSystem } from './context.ts'
+import type { Runtime } from './runtime.ts'
 import type { Tool, TurnContext, TurnInput } from '../kernel/ports.ts'
 import type { Running } from '../kernel/running.ts'
-import { nextRound } from '../kernel/system-clock.ts'
+import { nextRound } from '../kernel/next-round.ts'
 import { traceparentFor } from './trace.ts'
 
 export async function buildTurnInput(runtime: Runtime, running: Running): Promise<TurnInput> {
   const { input, row, session, agent } = running
   const context: TurnContext = { turn: row, session, agent, callable: listCallable(runtime, agent) }
   // All that exist, so that one that is not allowed can say no in its own shape.
-  running.tools = new Map((await runtime.tools.of(agent)).map((tool) => [tool.name, tool]))
+  running.tools = new Map((await runtime.tools.of(agent, row.id)).map((tool) => [tool.name, tool]))
   const shown = [...running.tools.values()].filter((tool) =>
     isShown(tool, row.grant, agent, runtime.limits, context.callable.length > 0, runtime.asks),
   )
@@ -27,7 +27,8 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
   const caller = input.grant.path.at(-2)?.agent ?? ''
   const asked =
     input.type === 'call.opened'
-      ? renderPrompt(boundary, caller, input.task, input.input, input.attachment)
+      ? renderPrompt(boundary, caller, input.task, input.input, input.attachment) +
+        (input.told === true ? renderShape(runtime, boundary, input) : '')
       : messageText(input, boundary)
   return {
     ...context,
@@ -44,6 +45,9 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
     tools: shown.map((tool) => tool.describe(context)),
     maxIterations: row.grant.maxIterations,
     attempt: 1,
+    ...(input.type === 'call.opened' && input.told === true && input.outputSchema !== null
+      ? { responseSchema: input.outputSchema }
+      : {}),
     trace: () => traceparentFor(runtime, running),
   }
 }

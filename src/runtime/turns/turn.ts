@@ -6,22 +6,24 @@
  */
 import { externalAgent } from '../../model/agent.ts'
 import type { TurnResult } from '../../model/end.ts'
-import type { EventOf } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import type { TurnId } from '../../model/id.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import { countGently, cutBytes } from '../../model/text.ts'
 import { withSessionModel } from '../kernel/new-session.ts'
-import { claimSession } from './claim.ts'
-import { driverOfClient } from './client-driver.ts'
+import { follow } from './claim.ts'
 import { cancel, finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from '../kernel/faults.ts'
 import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
-import type { Runtime } from '../kernel/runtime.ts'
+import { settleCommits, startingOne } from '../kernel/commit.ts'
+import type { Runtime } from './runtime.ts'
 import type { TurnOutcome } from '../kernel/ports.ts'
-import type { Recorded } from '../kernel/recorded.ts'
+import { countSummaries, type Recorded } from '../kernel/recorded.ts'
 import { repaired } from './repair.ts'
-import { createRunning, type Running } from '../kernel/running.ts'
+import { countSpent, createRunning, unrecordedEnd, type Running } from '../kernel/running.ts'
+import { nothingNext, type Next } from './next-turn.ts'
 import { createSteps } from './steps.ts'
+import { asSubagent, emptyOutput } from './subagent-answer.ts'
 import { buildTurnInput } from './turn-input.ts'
 import { noteTrace } from './trace.ts'
 import { settleTurn } from '../kernel/waiting.ts'
@@ -38,14 +40,22 @@ export function startTurn(
   const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : withSessionModel(known, session)
   const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
-    runtime.rooms.createActs(runtime, own),
+    runtime.rooms.createActs(own),
   )
   running.recorded = recorded
+  running.tokensUsed = countSummaries(recorded)
   running.progressAt = runtime.clock.elapsed()
   renewTime(runtime, row.id, row.deadline)
   if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
   runtime.running.set(row.id, running)
-  void runTurn(runtime, running, agent === undefined).catch(runtime.report)
+  const run = async (note: (turn: TurnId) => void): Promise<void> => {
+    const next = await runTurn(runtime, running, agent === undefined, note).catch((fault: unknown) => {
+      runtime.report(fault)
+      return nothingNext
+    })
+    await follow(runtime, row.session, next)
+  }
+  void startingOne(runtime, row.session, run).catch(runtime.report)
 }
 
 const missingAgent = (name: string): Running['agent'] => ({
@@ -61,7 +71,12 @@ const missingAgent = (name: string): Running['agent'] => ({
   mcpServers: {},
 })
 
-async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Promise<void> {
+async function runTurn(
+  runtime: Runtime,
+  running: Running,
+  unknown: boolean,
+  note: (turn: TurnId) => void,
+): Promise<Next> {
   const clearAlarm = watch(runtime, running)
   const forget = noteTrace(runtime, running)
   try {
@@ -73,14 +88,17 @@ async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Pr
           iterations: 0,
         }
       : await drive(runtime, running)
-    if (runtime.stopping.signal.aborted) return
-    await finish(runtime, running, outcome)
+    if (runtime.stopping.signal.aborted) return nothingNext
+    return await finish(runtime, running, outcome, note)
   } catch (error) {
     // Another activation has the turn, or this node is going down: the log says what becomes of it.
     if (!(error instanceof Fenced) && !runtime.stopping.signal.aborted) {
-      settleTurn(runtime, running.row.id, lostEvent(running, error))
+      // For whoever waits here when not even the end can be recorded.
+      const why = error instanceof Error ? error.message : String(error)
+      settleTurn(runtime, running.row.id, unrecordedEnd(running, 'lost', `lost: ${why}`))
       throw error
     }
+    return nothingNext
   } finally {
     clearAlarm()
     forget()
@@ -89,57 +107,47 @@ async function runTurn(runtime: Runtime, running: Running, unknown: boolean): Pr
       forgetTime(runtime, running.row.id)
     }
   }
-  // If the hint that something is queued was lost, the sweep finds it.
-  if (runtime.queued.delete(running.row.session)) await claimSession(runtime, running.row.session)
 }
 
 /**
  * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
  * waiting to be recorded.
  */
-async function finish(runtime: Runtime, running: Running, outcome: TurnOutcome): Promise<void> {
+async function finish(
+  runtime: Runtime,
+  running: Running,
+  outcome: TurnOutcome,
+  note: (turn: TurnId) => void,
+): Promise<Next> {
+  await settleCommits(running)
   try {
-    await finishTurn(runtime, running, await toTurnResult(runtime, running, outcome))
+    return await finishTurn(runtime, running, await toTurnResult(runtime, running, outcome), note)
   } catch (error) {
     if (error instanceof Fenced || runtime.stopping.signal.aborted) throw error
     running.buffer = []
     const reason = error instanceof Error ? error.message : String(error)
-    await finishTurn(
-      runtime,
-      running,
-      await toTurnResult(runtime, running, {
-        outcome: 'failed',
-        output: '',
-        error: `not_recorded: ${reason}`,
-        iterations: running.iterations,
-      }),
-    )
+    const failed: TurnOutcome = {
+      outcome: 'failed',
+      output: '',
+      error: `not_recorded: ${reason}`,
+      iterations: running.iterations,
+    }
+    return finishTurn(runtime, running, await toTurnResult(runtime, running, failed), note)
   }
 }
-
-/** For whoever waits here when not even the end can be recorded. */
-const lostEvent = (running: Running, error: unknown): EventOf<'turn.ended'> => ({
-  type: 'turn.ended',
-  session: running.row.session,
-  turn: running.row.id,
-  outcome: 'lost',
-  output: running.said,
-  error: `lost: ${error instanceof Error ? error.message : String(error)}`,
-  tokensUsed: running.tokensUsed,
-  tokensBelow: running.tokensBelow,
-  iterations: running.iterations,
-  toolCalls: [...running.toolCalls],
-  entry: null,
-})
 
 async function drive(runtime: Runtime, running: Running): Promise<TurnOutcome> {
   try {
     const input = await buildTurnInput(runtime, running)
-    const driver = driverOfClient(runtime, running) ?? runtime.agents.driver(running.agent)
+    const driver = runtime.rooms.driverOfClient(running) ?? runtime.agents.driver(running.agent)
     const steps = createSteps(runtime, running)
     const run = async (): Promise<TurnOutcome> =>
-      repaired(runtime, running, await driver.run(input, steps, running.abort.signal), (again) =>
-        driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
+      asSubagent(
+        runtime,
+        running,
+        await repaired(runtime, running, await driver.run(input, steps, running.abort.signal), (again) =>
+          driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
+        ),
       )
     return checked(await untilLeft(runtime, running, run()))
   } catch (error) {
@@ -208,21 +216,17 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
-  const error =
-    stopped !== null
-      ? `${stopped}: the turn was stopped`
-      : empty
-        ? 'empty_output: the run ended without an answer'
-        : ended.error
+  const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? emptyOutput : ended.error
   // Whatever a run that did not finish had said is kept, not only its last words.
-  const output = outcome === 'completed' || running.said.trim() === '' ? ended.output : running.said
+  const isWhole = outcome === 'completed' || (stopped === null && ended.whole === true)
+  const output = isWhole || running.said.trim() === '' ? ended.output : running.said
   return {
     outcome,
     output,
     error,
     iterations: Math.max(ended.iterations, running.iterations),
     toolCalls: [...running.toolCalls],
-    tokensUsed: running.tokensUsed,
+    tokensUsed: countSpent(running),
     tokensBelow: running.tokensBelow,
     entry: running.session.kind === 'persistent' ? await buildEntry(runtime, running, output, error) : null,
   }
@@ -258,8 +262,9 @@ function watch(runtime: Runtime, running: Running): () => void {
   const { row } = running
   const ownTime = row.call === null || running.session.kind === 'persistent'
   if (!ownTime) return () => undefined
-  const stop = (cause: string) => () => void cancel(runtime, row.id, 'timed_out', cause).catch(runtime.report)
-  const offDeadline = runtime.alarm.after(msLeftHere(runtime, running), stop('deadline'))
+  const stop = (cause: string, only?: Running): void =>
+    void cancel(runtime, row.id, 'timed_out', cause, only).catch(runtime.report)
+  const offDeadline = runtime.alarm.after(msLeftHere(runtime, running), () => stop('deadline'))
   // A client outside may be silent for as long as its call may take.
   if (row.call !== null || running.session.kind === 'external') return offDeadline
   let offSilence = (): void => undefined
@@ -267,7 +272,8 @@ function watch(runtime: Runtime, running: Running): () => void {
     offSilence = runtime.alarm.after(ms, () => {
       const quietMs = running.toolsRunning > 0 ? 0 : runtime.clock.elapsed() - running.progressAt
       if (quietMs >= runtime.limits.inactivityMs)
-        stop(`nothing happened for ${runtime.limits.inactivityMs} ms`)()
+        // R6: it may be silent here because another node has it.
+        stop(`nothing happened for ${runtime.limits.inactivityMs} ms`, running)
       else listen(runtime.limits.inactivityMs - quietMs)
     })
   }

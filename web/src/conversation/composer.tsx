@@ -15,6 +15,7 @@ const sentWords: Record<SentMessage['status'], string> = {
   dispatched: 'Sent; it is working on it.',
   queued: 'Queued behind what it does now.',
   buffered: 'In its inbox, until it is accepted.',
+  draft: 'Kept as a draft, until you release it.',
 }
 
 export function Composer({ id }: { id: string }) {

@@ -2,13 +2,13 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef } from 'react'
 import type { HistoryEntry } from '../../../src/wire/sessions.ts'
-import type { NoticeFact, TurnFact } from '../live/ledger.ts'
-import type { Live } from '../live/live.ts'
+import type { NoticeFact } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { Empty } from '../parts/states.tsx'
 import { Entry } from './entry.tsx'
 import type { History } from './history.ts'
 import { LiveTurn } from './live-turn.tsx'
+import { findLooseTurns } from './loose-turns.ts'
 import { PastCall } from './past-call.tsx'
 import { NoticeBubble } from './bubble.tsx'
 
@@ -20,7 +20,7 @@ export function EntryList({ id, at, history, total, onFork }: Props) {
   const live = useLiveTopic(`session:${id}`)
   useLiveTopic('notices')
   const scroller = useRef<HTMLDivElement>(null)
-  const turns = findLooseTurns(live, id, history, total)
+  const turns = findLooseTurns(live.ledger, id, history, total)
   const count = total + turns.length
   const virtual = useVirtualizer({
     count,
@@ -136,21 +136,3 @@ const findNotices = (
   notices: readonly NoticeFact[],
   isLast: boolean,
 ): NoticeFact[] => notices.filter(({ at }) => at >= entry.at && (next === undefined ? isLast : at < next.at))
-
-/** Turns that run or wait, and turns that ended without becoming an entry. */
-function findLooseTurns(live: Live, id: string, history: History, total: number): TurnFact[] {
-  const last = total === 0 ? undefined : history.entry(total)
-  const turns: TurnFact[] = []
-  for (const turnId of live.ledger.sessions.get(id)?.turnIds ?? []) {
-    const turn = live.ledger.turns.get(turnId)
-    if (turn === undefined || (turn.openedSeq === 0 && turn.text === '')) continue
-    if (
-      turn.endedAt === null ||
-      (!turn.hasEntry && (total === 0 || (last !== undefined && turn.openedAt > last.at)))
-    )
-      turns.push(turn)
-  }
-  return turns.sort(
-    (a, b) => (a.startedAt ?? Infinity) - (b.startedAt ?? Infinity) || a.openedSeq - b.openedSeq,
-  )
-}

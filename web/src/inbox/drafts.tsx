@@ -62,15 +62,16 @@ type Edit = { text: string; version: string }
 function DraftCard({ mail }: { mail: MailFact }) {
   const live = useLiveTopic('mail')
   const [edit, setEdit] = useState<Edit | null>(null)
+  // Facts change in place. What counts is the version that the person sees, which is the one drawn last.
+  const seen = edit?.version ?? mail.version
   const text = edit?.text ?? mail.text
   const isChanged = text !== mail.text
   const isOvertaken = edit !== null && edit.version !== mail.version
   const isAgents = mail.from !== null && mail.from !== userSession
   // The server refuses a version that has changed since, so that nobody releases text they have not read.
   const save = async (): Promise<string> => {
-    const ifUpdatedAt = edit?.version ?? mail.version
-    if (!isChanged) return ifUpdatedAt
-    const { updated_at } = await live.client.mail.revise(mail.id, text, { ifUpdatedAt })
+    if (!isChanged) return seen
+    const { updated_at } = await live.client.mail.revise(mail.id, text, { ifUpdatedAt: seen })
     setEdit(null)
     return updated_at
   }
@@ -82,9 +83,7 @@ function DraftCard({ mail }: { mail: MailFact }) {
           <textarea
             rows={Math.min(rowsMax, Math.max(rowsMin, mail.text.split('\n').length + 1))}
             value={text}
-            onChange={(event) =>
-              setEdit({ text: event.target.value, version: edit?.version ?? mail.version })
-            }
+            onChange={(event) => setEdit({ text: event.target.value, version: seen })}
           />
         </label>
       </MailCard>

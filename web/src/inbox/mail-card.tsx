@@ -84,12 +84,15 @@ function Who({ session, mail }: { session: string | null; mail: MailFact }) {
   return session === null || session === userSession ? <strong>You</strong> : <SessionLink id={session} />
 }
 
+export type MailAct = {
+  word: string
+  tone?: 'primary' | 'danger'
+  what: string
+  act: () => Promise<unknown>
+}
+
 /** Buttons that ask the server for something, with the problem if it refuses. */
-export function MailActs({
-  acts,
-}: {
-  acts: readonly { word: string; tone?: 'primary' | 'danger'; what: string; act: () => Promise<unknown> }[]
-}) {
+export function MailActs({ acts }: { acts: readonly MailAct[] }) {
   const [problem, setProblem] = useState<{ what: string; error: unknown } | null>(null)
   const [busy, setBusy] = useState(false)
   const run = async ({ act, what }: (typeof acts)[number]): Promise<void> => {

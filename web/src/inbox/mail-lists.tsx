@@ -7,7 +7,7 @@ import type { Live } from '../live/live.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { Empty, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import { MailActs, MailCard } from './mail-card.tsx'
+import { MailActs, MailCard, type MailAct } from './mail-card.tsx'
 
 export const sortMail = (live: Live, fits: (mail: MailFact) => boolean): MailFact[] =>
   [...live.ledger.mail.values()].filter(fits).sort((a, b) => b.updatedAt - a.updatedAt)
@@ -25,6 +25,23 @@ async function readInboxes(live: Live, signal: AbortSignal): Promise<true> {
       takeMail(live.ledger, record, seq)
   live.topics.touch('mail')
   return true
+}
+
+/** Only the client can work on it; the user's own mail is the user's. */
+const isForClient = ({ ledger }: Live, { to }: MailFact): boolean =>
+  to !== null && to !== userSession && ledger.sessions.get(to)?.kind === 'external'
+
+function acceptOf(live: Live, mail: MailFact): MailAct[] {
+  const forClient = isForClient(live, mail)
+  if (forClient && mail.status === 'ready') return []
+  return [
+    {
+      word: forClient ? 'Release' : 'Accept',
+      tone: 'primary',
+      what: forClient ? 'It was not released.' : 'It was not accepted.',
+      act: () => live.client.mail.accept(mail.to ?? '', mail.id),
+    },
+  ]
 }
 
 export function WaitingMail() {
@@ -48,14 +65,12 @@ export function WaitingMail() {
           {mail.map((one) => (
             <li key={one.id} className={`card from-${one.source}`}>
               <MailCard mail={one} />
+              {isForClient(live, one) && one.status === 'ready' && (
+                <p className="hint">Released. The client takes it when it looks into its inbox.</p>
+              )}
               <MailActs
                 acts={[
-                  {
-                    word: 'Accept',
-                    tone: 'primary',
-                    what: 'It was not accepted.',
-                    act: () => live.client.mail.accept(one.to ?? '', one.id),
-                  },
+                  ...acceptOf(live, one),
                   {
                     word: 'Decline',
                     tone: 'danger',

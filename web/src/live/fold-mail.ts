@@ -38,7 +38,7 @@ export function foldMail(ledger: Ledger, event: MailEvent, { at, seq, isNew }: M
     seq,
   }
   const wasWaiting = isWaiting(fact)
-  applyEvent(ledger, fact, event)
+  applyEvent(fact, event)
   Object.assign(fact, { updatedAt: at, seq, version: millisToNanos(at, seq) })
   ledger.mail.set(event.message, fact)
   if (isNew) recount(ledger, event, wasWaiting || known === undefined, isWaiting(fact))
@@ -51,7 +51,7 @@ function recallEvent(known: MailFact, event: MailEvent): void {
     Object.assign(known, { applet: event.applet, isReleased: event.releasedBy === 'user' })
 }
 
-function applyEvent(ledger: Ledger, fact: MailFact, event: MailEvent): void {
+function applyEvent(fact: MailFact, event: MailEvent): void {
   switch (event.type) {
     case 'message.drafted':
       return void Object.assign(fact, {
@@ -74,7 +74,7 @@ function applyEvent(ledger: Ledger, fact: MailFact, event: MailEvent): void {
         revisions: fact.revisions + 1,
       })
     case 'message.sent':
-      return applySent(ledger, fact, event)
+      return applySent(fact, event)
     case 'message.delivered':
       return void Object.assign(fact, {
         status: 'delivered',
@@ -84,6 +84,8 @@ function applyEvent(ledger: Ledger, fact: MailFact, event: MailEvent): void {
         source: event.source,
         inReplyTo: event.inReplyTo,
       })
+    case 'message.released':
+      return void (fact.status = 'ready')
     case 'message.accepted':
       return void Object.assign(fact, { status: 'delivered', to: event.session, by: event.by })
     case 'message.answered':
@@ -100,10 +102,9 @@ function applyEvent(ledger: Ledger, fact: MailFact, event: MailEvent): void {
   }
 }
 
-function applySent(ledger: Ledger, fact: MailFact, event: EventOf<'message.sent'>): void {
-  const isExternal = ledger.sessions.get(event.session)?.kind === 'external'
+function applySent(fact: MailFact, event: EventOf<'message.sent'>): void {
   Object.assign(fact, {
-    status: event.turn !== null ? 'delivered' : isExternal ? 'ready' : 'buffered',
+    status: event.turn !== null ? 'delivered' : event.inReplyTo === null ? 'buffered' : 'ready',
     from: event.from,
     to: event.session,
     target: 'session',
@@ -139,9 +140,13 @@ export function countAgentDrafts({ mail }: Ledger): number {
   return count
 }
 
-/** Updates a message from a list of the server. */
+/**
+ * Updates a message from a list of the server. `seq` is the last event that the page had when it asked: what came
+ * after it is newer than the list, or comes again with the next events.
+ */
 export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): void {
   const known = ledger.mail.get(record.id)
+  if (known !== undefined && known.seq > seq) return complete(known, record)
   ledger.mail.set(record.id, {
     id: record.id,
     status: record.status,
@@ -163,6 +168,14 @@ export function takeMail(ledger: Ledger, record: MessageRecord, seq: number): vo
     isReleased: known?.isReleased ?? false,
     seq,
   })
+}
+
+/** Adds what a single event does not say, such as the text of a message that was declined. */
+function complete(known: MailFact, record: MessageRecord): void {
+  if (known.text === '') known.text = record.message
+  if (known.initial === '') known.initial = record.initial
+  known.from ??= record.from
+  known.to ??= record.to
 }
 
 const nanosPerMilli = 1_000_000n

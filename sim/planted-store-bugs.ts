@@ -1,0 +1,28 @@
+/** Planted bugs of what lies below the rules: views that are not the log, limits by the wrong clock. */
+import type { Bug } from './bug.ts'
+
+export const storeBugs: readonly (() => Bug)[] = [
+  () => ({
+    name: 'view-only',
+    law: 'R10',
+    says: 'a view is changed without an event',
+    committed: (store) =>
+      store.db.exec(
+        'update turns set tokens_used = tokens_used + 1 where id = (select id from turns where live = 0 limit 1)',
+      ),
+  }),
+  () => ({
+    name: 'skips-column',
+    law: 'R10',
+    says: 'the fold of mail does not write down which event accepted a message',
+    opened: (store) =>
+      store.db.exec(`create temp trigger skips after update of accepted_seq on messages
+        begin update messages set accepted_seq = null where id = new.id; end`),
+  }),
+  () => ({
+    name: 'wall-limits',
+    law: 'R6',
+    says: 'limits are kept by the clock on the wall',
+    ports: (ports) => ({ ...ports, clock: { ...ports.clock, elapsed: () => ports.clock.now() } }),
+  }),
+]

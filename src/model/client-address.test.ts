@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import {
+  nameClientSession,
+  nameInbox,
+  pickAddress,
+  plainName,
+  readAddress,
+  splitAddress,
+} from './client-address.ts'
+import type { SessionId } from './id.ts'
+
+const row = (name: string, cwd: string): { id: SessionId; cwd: string } => ({
+  id: nameInbox({ name }, cwd),
+  cwd,
+})
+
+describe('A1: the session of a client', () => {
+  test('has the id that the client has for it, wherever it works', () => {
+    const one = nameClientSession({ name: 'Claude Code', session: 'abc', cwd: '/work/a', connection: '1' })
+    expect(one).toBe('ses_client-Claude-Code_abc')
+    expect(nameClientSession({ name: 'Claude Code', session: 'abc' })).toBe(one)
+  })
+
+  test('is told apart by its directory where the client has no id', () => {
+    const name = (cwd: string): SessionId => nameClientSession({ name: 'codex', cwd, connection: '1' })
+    expect(name('/work/a')).toMatch(/^ses_client-codex_a-[0-9a-f]{12}$/)
+    expect(name('/other/a')).not.toBe(name('/work/a'))
+  })
+
+  test('is told apart by its connection where not even the directory is known', () => {
+    expect(nameClientSession({ name: 'gemini', connection: '42' })).toBe('ses_client-gemini_42')
+    expect(nameClientSession({ name: 'curl' })).toBe('ses_client-curl')
+  })
+
+  test('is short, and still its own', () => {
+    const [one, two] = [1, 2].map((end) => nameClientSession({ name: 'x', session: 'y'.repeat(80) + end }))
+    expect(one).not.toBe(two)
+    expect(one?.length).toBeLessThan(110)
+    expect(plainName('  Claude Code\u2028 (beta)/../x ')).toBe('Claude-Code-beta-..-x')
+    expect(plainName('x'.repeat(100))).toHaveLength(40)
+  })
+})
+
+describe('A2: an address', () => {
+  const registered = [
+    row('claude-code', '/home/me/api'),
+    row('codex', '/home/me/api'),
+    row('codex', '/home/me/web'),
+  ]
+  const pick = (given: string) => {
+    const wanted = splitAddress(given)
+    if (wanted === null) throw new Error('no address')
+    return pickAddress(given, wanted, registered)
+  }
+
+  test('is read back from the session that has its inbox', () => {
+    expect(readAddress(row('my_client', '/a/b_c'))).toEqual({ client: 'my_client', dir: '/a/b_c' })
+    expect(readAddress({ id: 'ses_client-codex_thread', cwd: '/a' })).toBeNull()
+    expect(readAddress({ id: 'ses_1', cwd: '/a' })).toBeNull()
+  })
+
+  test('is found whole, or by parts that fit one only', () => {
+    expect(pick('codex@/home/me/web')).toEqual(registered[2])
+    expect(pick('claude@api')).toEqual(registered[0])
+    expect(pick('codex@web')).toEqual(registered[2])
+  })
+
+  test('a whole address wins over one that begins like it', () => {
+    const longer = row('codex', '/home/me/api-2')
+    const wanted = { client: 'codex', dir: '/home/me/api' }
+    expect(pickAddress('', wanted, [longer, ...registered])).toEqual(registered[1])
+  })
+
+  test('that fits several, or none, is refused with the candidates', () => {
+    expect(pick('codex@me')).toEqual({
+      code: 'session_ambiguous',
+      session: 'codex@me',
+      candidates: ['codex@/home/me/api', 'codex@/home/me/web'],
+    })
+    expect(pick('gemini@api')).toMatchObject({
+      code: 'session_unknown',
+      candidates: ['claude-code@/home/me/api', 'codex@/home/me/api', 'codex@/home/me/web'],
+    })
+  })
+
+  test('is two parts around an @', () => {
+    expect(splitAddress('codex@/a@b')).toEqual({ client: 'codex', dir: '/a@b' })
+    for (const given of ['ses_1', '@api', 'codex@']) expect(splitAddress(given)).toBeNull()
+  })
+})

@@ -1,0 +1,109 @@
+/**
+ * How sessions of clients are named. All of it is what a client says about itself, so it gives no right.
+ *
+ * A1: a client's session has the client's own id of it. Without one it is named by client and directory, or,
+ * where not even the directory is known, by its connection. Where the server runs is no part of any name.
+ * A2: `<client>@<directory>` is the address of whoever works there. Its inbox is a session of its own, and
+ * it is the same one that a client without ids of its own acts as.
+ */
+import { hash } from 'node:crypto'
+import { basename } from 'node:path'
+import type { SessionId } from './id.ts'
+import type { Refusal } from './refusal.ts'
+
+/** A program that asks for the user. */
+export type ClientProgram = {
+  /** What it calls itself. */
+  name: string
+  /** Its own id of the session that asks. */
+  session?: string | null | undefined
+  /** The directory that it works in; by its real path it is part of names. */
+  cwd?: string | null | undefined
+  /** One of several connections at the same time. */
+  connection?: string | null | undefined
+}
+
+const nameUnitsMax = 40
+const conversationUnitsMax = 50
+const prefix = 'ses_client-'
+
+/** Names end up in ids, titles and logs. */
+export const plainName = (text: string): string => plain(text).slice(0, nameUnitsMax)
+
+const plain = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+const digest = (text: string): string => hash('sha256', text).slice(0, 12)
+const nameProgram = ({ name }: Pick<ClientProgram, 'name'>): string => plainName(name) || 'client'
+
+/** Two that differ only at their end stay two. */
+function short(conversation: string): string {
+  const text = plain(conversation)
+  return text.length <= conversationUnitsMax
+    ? text
+    : `${text.slice(0, conversationUnitsMax - 13)}-${digest(conversation)}`
+}
+
+/** A1 */
+export function nameClientSession(program: ClientProgram): SessionId {
+  const own = short(program.session ?? '')
+  if (own !== '') return `${prefix}${nameProgram(program)}_${own}`
+  if (program.cwd != null) return nameInbox(program, program.cwd)
+  const connection = short(program.connection ?? '')
+  return connection === '' ? nameBare(program) : `${prefix}${nameProgram(program)}_${connection}`
+}
+
+/** A2: where mail for `<client>@<directory>` waits. */
+export const nameInbox = (program: Pick<ClientProgram, 'name'>, cwd: string): SessionId =>
+  `${prefix}${nameProgram(program)}${tailOf(cwd)}`
+
+/** Of a client that says nothing but its name; 0.1.0 also used it for the directory that it ran in. */
+export const nameBare = (program: Pick<ClientProgram, 'name'>): SessionId =>
+  `${prefix}${nameProgram(program)}`
+
+const tailOf = (cwd: string): string => `_${plainName(basename(cwd))}-${digest(cwd)}`
+
+export type Address = { client: string; dir: string }
+
+export const renderAddress = ({ client, dir }: Address): string => `${client}@${dir}`
+
+/** The address whose inbox a session is, or null. */
+export function readAddress({ id, cwd }: { id: SessionId; cwd: string }): Address | null {
+  const tail = tailOf(cwd)
+  return id.startsWith(prefix) && id.endsWith(tail) && id.length > prefix.length + tail.length
+    ? { client: id.slice(prefix.length, -tail.length), dir: cwd }
+    : null
+}
+
+/** `claude@api`: either side may be a part. Null for what is no address. */
+export function splitAddress(given: string): Address | null {
+  const at = given.indexOf('@')
+  return at <= 0 || at === given.length - 1 ? null : { client: given.slice(0, at), dir: given.slice(at + 1) }
+}
+
+/** The one that is meant: the exact one, or the only one that both parts fit. */
+export function pickAddress<Row extends { id: SessionId; cwd: string }>(
+  given: string,
+  wanted: Address,
+  registered: readonly Row[],
+): Row | Refusal {
+  const known = registered.flatMap((row) => {
+    const address = readAddress(row)
+    return address === null ? [] : [{ row, address }]
+  })
+  const exact = known.find(({ address }) => address.client === wanted.client && address.dir === wanted.dir)
+  if (exact !== undefined) return exact.row
+  const fitting = known.filter(
+    ({ address }) => address.client.includes(wanted.client) && address.dir.includes(wanted.dir),
+  )
+  const [only] = fitting
+  if (only !== undefined && fitting.length === 1) return only.row
+  const candidates = (fitting.length === 0 ? known : fitting).map(({ address }) => renderAddress(address))
+  return fitting.length === 0
+    ? { code: 'session_unknown', session: given, candidates: candidates.slice(0, candidatesMax) }
+    : { code: 'session_ambiguous', session: given, candidates: candidates.slice(0, candidatesMax) }
+}
+
+const candidatesMax = 10

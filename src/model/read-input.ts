@@ -1,0 +1,87 @@
+/**
+ * Input from outside, read against a schema. `null` for a field that may be left out means that it was left
+ * out: models write it so. What is wrong is a refusal in plain words, about the first field that is wrong.
+ */
+import type { z } from 'zod'
+import { isRecord } from './json.ts'
+import { findNearest } from './nearest.ts'
+import { badInput, shorten, unknownField, type Refusal } from './refusal.ts'
+import { describeRight, keysAt } from './validator-words.ts'
+
+export function readInput<Schema extends z.ZodType>(
+  schema: Schema,
+  given: unknown,
+  prefix = '',
+): { data: z.output<Schema> } | Refusal {
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return { data: parsed.data }
+  const lean = withoutNulls(given, parsed.error)
+  const again = lean === given ? parsed : schema.safeParse(lean)
+  return again.success ? { data: again.data } : describeProblem(again.error, lean, schema, prefix)
+}
+
+/** For schemas that must be awaited. */
+export async function readInputAsync<Schema extends z.ZodType>(
+  schema: Schema,
+  given: unknown,
+): Promise<{ data: z.output<Schema> } | Refusal> {
+  const parsed = await schema.safeParseAsync(given)
+  if (parsed.success) return { data: parsed.data }
+  const lean = withoutNulls(given, parsed.error)
+  const again = lean === given ? parsed : await schema.safeParseAsync(lean)
+  return again.success ? { data: again.data } : describeProblem(again.error, lean, schema, '')
+}
+
+/** Only where a null was found wrong: a schema may well take one. */
+function withoutNulls(given: unknown, error: z.ZodError): unknown {
+  const paths = error.issues.flatMap(({ path }) =>
+    path.length > 0 && valueAt(given, path) === null ? [path] : [],
+  )
+  return paths.reduce(removeAt, given)
+}
+
+function removeAt(value: unknown, [first, ...rest]: readonly PropertyKey[]): unknown {
+  if (first === undefined) return value
+  if (Array.isArray(value))
+    return rest.length === 0 ? value : value.map((one, at) => (at === first ? removeAt(one, rest) : one))
+  if (!isRecord(value)) return value
+  const { [String(first)]: inner, ...others } = value
+  return rest.length === 0 ? others : { ...value, [String(first)]: removeAt(inner, rest) }
+}
+
+function describeProblem(error: z.ZodError, input: unknown, schema: z.ZodType, prefix: string): Refusal {
+  const issue = error.issues[0]
+  if (issue === undefined) return badInput(prefix, input, 'something else')
+  if (issue.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys
+    const known = keysAt(schema, issue.path)
+    return {
+      code: 'bad_input',
+      field: nameField(prefix, [...issue.path, key]),
+      given: unknownField,
+      expected: known.length === 0 ? 'there are no fields here' : findNearest(key, known),
+    }
+  }
+  const field = nameField(prefix, issue.path)
+  return badInput(field === '' ? 'input' : field, valueAt(input, issue.path), describeRight(issue))
+}
+
+const fieldPartsMax = 20
+const fieldPartUnitsMax = 100
+
+/** Names come from outside: each may be as long as a request, and there may be as many as it is deep. */
+const nameField = (prefix: string, path: readonly PropertyKey[]): string =>
+  [
+    prefix,
+    ...path.slice(0, fieldPartsMax).map((part) => shorten(String(part).slice(0, fieldPartUnitsMax * 2))),
+  ]
+    .filter((part) => part !== '')
+    .join('.')
+
+export function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input
+  for (const part of path)
+    value =
+      value !== null && typeof value === 'object' ? (value as Record<PropertyKey, unknown>)[part] : undefined
+  return value
+}

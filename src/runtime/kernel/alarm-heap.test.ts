@@ -1,0 +1,61 @@
+/** Many deadlines: each rings once, in order, unless it was cancelled. */
+import { expect, test } from 'vitest'
+import { virtualClock } from '../../../test/kits/world.ts'
+import { createAlarm } from './alarm.ts'
+import { forgetPast, keepTime, msLeft, renewTime, stillRuns, type KeptTime } from './kept-time.ts'
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+async function ringAll(clock: ReturnType<typeof virtualClock>): Promise<void> {
+  do await settle()
+  while (clock.tick())
+  await settle()
+}
+
+test('moments ring in their order, whatever the order in which they were set', async () => {
+  const clock = virtualClock(0)
+  const alarm = createAlarm(clock)
+  const rung: number[] = []
+  const moments = [50, 10, 40, 30, 20, 60, 5, 35, 25, 45, 15, 55]
+  for (const ms of moments) alarm.after(ms, () => rung.push(ms))
+  await ringAll(clock)
+  expect(rung).toEqual(moments.toSorted((a, b) => a - b))
+})
+
+test('a cancelled alarm never rings, also among a thousand of which most are cancelled', async () => {
+  const clock = virtualClock(0)
+  const alarm = createAlarm(clock)
+  const rung: number[] = []
+  const offs = Array.from({ length: 1000 }, (_, ms) => alarm.after(ms, () => rung.push(ms)))
+  offs.forEach((off, ms) => {
+    if (ms % 100 !== 7) off()
+    // A second time it changes nothing.
+    if (ms % 3 === 0 && ms % 100 !== 7) off()
+  })
+  await ringAll(clock)
+  expect(rung).toEqual([7, 107, 207, 307, 407, 507, 607, 707, 807, 907])
+})
+
+test('when nobody waits any more, the clock is given back', async () => {
+  const clock = virtualClock(0)
+  const alarm = createAlarm(clock)
+  const offs = [10, 20, 30].map((ms) => alarm.after(ms, () => undefined))
+  for (const off of offs) off()
+  await settle()
+  expect(clock.tick()).toBe(false)
+})
+
+test('a limit that is kept stays as it is when it is taken over again after the clock was set', () => {
+  const clock = virtualClock(1_000_000)
+  const kept: KeptTime = new Map()
+  const keeper = { clock, kept }
+  keepTime(keeper, 'call_a', clock.now() + 5000)
+  clock.jump(-3_600_000)
+  keepTime(keeper, 'call_a', 1_005_000)
+  expect(msLeft(keeper, 'call_a', 1_005_000)).toBe(5000)
+  renewTime(keeper, 'call_a', clock.now() + 7000)
+  expect(msLeft(keeper, 'call_a', 0)).toBe(7000)
+  expect([stillRuns(keeper, 'call_a'), stillRuns(keeper, 'call_b')]).toEqual([true, false])
+  forgetPast(keeper, -7001)
+  expect(kept.size).toBe(0)
+})

@@ -1,0 +1,26 @@
+/** How programs are started that work for an agent: a shell, an MCP server, an agent that we drive. */
+import type { SandboxMode } from '../../model/agent.ts'
+import type { TurnId } from '../../model/id.ts'
+import type { Refusal } from '../../model/refusal.ts'
+
+/** A program, and all that it sees of our environment. */
+export type Command = {
+  program: string
+  args: readonly string[]
+  /** In a sandbox it may write here, and nowhere else. */
+  cwd: string
+  env: Readonly<Record<string, string>>
+}
+
+export type LaunchPolicy = {
+  /** What the agent's own configuration says; undefined leaves it to the server's. */
+  sandbox: SandboxMode | undefined
+  /** The turn that starts the program: it is given the token of this turn. */
+  turn: TurnId | null
+}
+
+/** What to spawn in place of the command. */
+export type Launch = Command & { sandboxed: boolean }
+
+/** Answers with a refusal where a sandbox is required and this machine has none. */
+export type Launcher = { wrap(command: Command, policy: LaunchPolicy): Promise<Launch | Refusal> }

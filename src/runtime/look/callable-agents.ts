@@ -1,0 +1,43 @@
+/** The agents that somebody may call, as far as what runs them knows how they are. */
+import type { Agent } from '../../model/agent.ts'
+import type { CallableAgent } from '../../wire/tools.ts'
+import type { Runtime } from '../kernel/runtime.ts'
+
+/** R11: this is read by a model. */
+const listedMax = 200
+const aboutUnitsMax = 300
+
+export function listCallableAgents(
+  runtime: Runtime,
+  callable: readonly Agent[],
+  query: string,
+): CallableAgent[] {
+  const wanted = query.trim().toLowerCase()
+  const busy = new Set([...runtime.running.values()].map(({ row }) => row.grant.agent))
+  return callable
+    .filter(({ name, title = '', description }) =>
+      [name, title, description].some((text) => text.toLowerCase().includes(wanted)),
+    )
+    .slice(0, listedMax)
+    .map((agent) => {
+      const reason = findReason(runtime, agent)
+      return {
+        name: agent.title ?? agent.name,
+        description: agent.description.slice(0, aboutUnitsMax).toWellFormed(),
+        driver: agent.driver,
+        status: reason !== null ? 'unavailable' : busy.has(agent.name) ? 'busy' : 'ready',
+        reason,
+        // A connected program does not say what it uses.
+        metered: agent.driver !== 'host',
+        project: null,
+      }
+    })
+}
+
+/** Why it cannot be called now; null where nothing is known against it. */
+function findReason({ agents }: Runtime, agent: Agent): string | null {
+  const unavailable = agents.whyUnavailable?.(agent) ?? null
+  if (unavailable !== null) return unavailable
+  const isThere = agent.driver !== 'host' || agents.isThere?.(agent, `ses_main-${agent.name}`) !== false
+  return isThere ? null : 'no program is connected as this agent; what it is asked waits until one is'
+}

@@ -1,0 +1,66 @@
+/** The runtime of one node: what all rooms together need, made from its ports. */
+import type { StoredEvent } from '../../model/event.ts'
+import type { TurnId } from '../../model/id.ts'
+import type { Runtime as Below } from '../calls/runtime.ts'
+import { createAlarm } from '../kernel/alarm.ts'
+import type { Driver } from '../kernel/ports.ts'
+import type { HigherRooms } from '../kernel/runtime.ts'
+
+/** What clients need beyond the rooms below. */
+export type Runtime = Below & {
+  /** What clients outside do in their own turns, in place of a driver. */
+  readonly clients: Map<TurnId, Driver>
+  /** How many clients here wait for a client's turn: the first try, and retries of it. */
+  readonly attached: Map<TurnId, number>
+  /** What is recorded of turns whose record somebody here waits for, as it is committed. */
+  readonly heard: Map<TurnId, StoredEvent[]>
+}
+
+type PortName =
+  | 'store'
+  | 'lists'
+  | 'clock'
+  | 'ids'
+  | 'agents'
+  | 'tools'
+  | 'limits'
+  | 'count'
+  | 'summarise'
+  | 'describeWorkspace'
+  | 'schemas'
+  | 'subagent'
+  | 'asks'
+  | 'launcher'
+  | 'artifactKinds'
+  | 'tells'
+  | 'sampling'
+  | 'release'
+  | 'report'
+/** What a node is given from outside. */
+export type RuntimePorts = Pick<Runtime, PortName>
+
+export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime {
+  return {
+    ...ports,
+    node: `node_${ports.ids.next()}`,
+    alarm: createAlarm(ports.clock, true, ports.report),
+    kept: new Map(),
+    running: new Map(),
+    callWaiters: new Map(),
+    turnWaiters: new Map(),
+    deltaListeners: new Set(),
+    claiming: new Map(),
+    queued: new Set(),
+    starting: new Set(),
+    atStop: new Set(),
+    clients: new Map(),
+    attached: new Map(),
+    unrecordedWaiters: new Map(),
+    traces: new Map(),
+    heard: new Map(),
+    questionWaiters: new Map(),
+    brokenOff: new Set(),
+    stopping: new AbortController(),
+    rooms,
+  }
+}

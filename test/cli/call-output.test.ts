@@ -1,0 +1,27 @@
+/** What `tieline call` prints of a long answer. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { cli, json, patience } from '../kits/cli.ts'
+
+vi.setConfig(patience)
+
+test('tieline call cut its output at 13.8 kB and pointed to a tool', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'tieline-long-'))
+  const long = `BEGIN ${'word '.repeat(6000)}END`
+  writeFileSync(
+    join(place, 'tieline.json'),
+    JSON.stringify({
+      server: { dataDir: './data', port: 0 },
+      agents: { talker: { driver: 'scripted', script: [{ say: long }] } },
+    }),
+  )
+  const named = ['--config', join(place, 'tieline.json')]
+  const plain = await cli(place, 'call', 'talker', 'talk', ...named)
+  expect([plain.code, plain.out]).toEqual([0, `${long}\n`])
+  const said = json<{ output: string; truncated: boolean }>(
+    await cli(place, 'call', 'talker', 'talk', '--json', ...named),
+  )
+  expect([said.output, said.truncated]).toEqual([long, false])
+})

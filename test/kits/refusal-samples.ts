@@ -1,0 +1,63 @@
+import type { Refusal, RefusalCode } from '../../src/model/refusal.ts'
+
+/** One refusal of each code, and those whose text has two forms. */
+export const samples = {
+  bad_input: { code: 'bad_input', field: 'task', given: '3', expected: 'a text' },
+  self_call: { code: 'self_call', agent: 'coder' },
+  reply_not_addressed: { code: 'reply_not_addressed', message: 'msg_1' },
+  not_authenticated: { code: 'not_authenticated' },
+  cannot_restrict: { code: 'cannot_restrict', what: '/bin/sh', why: 'bwrap is missing', cure: 'Install it.' },
+  not_allowed: { code: 'not_allowed', agent: 'coder', what: 'call root', allowed: [] },
+  tool_disabled: { code: 'tool_disabled', tool: 'shell', why: 'it is off' },
+  message_not_yours: { code: 'message_not_yours', message: 'msg_1' },
+  agent_unknown: { code: 'agent_unknown', agent: 'codre', known: ['coder', 'planner'] },
+  project_untrusted: {
+    code: 'project_untrusted',
+    agent: 'coder',
+    file: '/work/tieline.toml',
+    why: 'nobody has agreed to it yet',
+  },
+  session_unknown: { code: 'session_unknown', session: 'ses_1' },
+  message_unknown: { code: 'message_unknown', message: 'msg_1' },
+  call_unknown: { code: 'call_unknown', call: 'call_1' },
+  session_ambiguous: { code: 'session_ambiguous', session: 'a', candidates: ['ses_a1', 'ses_a2'] },
+  session_busy: { code: 'session_busy', session: 'ses_1' },
+  call_cycle: { code: 'call_cycle', path: ['a', 'b', 'a'] },
+  call_deadlock: { code: 'call_deadlock', path: ['a', 'b', 'a'] },
+  call_too_deep: { code: 'call_too_deep', depth: 6, depthMax: 5, limit: 'the server' },
+  call_ended: { code: 'call_ended', why: 'it was cancelled' },
+  task_repeated: { code: 'task_repeated', agent: 'coder' },
+  message_already_sent: { code: 'message_already_sent', message: 'msg_1' },
+  message_changed: { code: 'message_changed', message: 'msg_1' },
+  message_taken: { code: 'message_taken', message: 'msg_1', how: 'accepted', by: 'ses_2' },
+  flow_expired: { code: 'flow_expired', ageSeconds: 4000, ageSecondsMax: 3600 },
+  too_large: { code: 'too_large', field: 'task', bytes: 200_000, bytesMax: 102_400 },
+  context_too_large: {
+    code: 'context_too_large',
+    tokens: 5000,
+    tokensMax: 4000,
+    parts: { task: 4500, prompt: 500 },
+  },
+  output_invalid: { code: 'output_invalid', problems: ['/a must be a number'] },
+  too_many_calls: { code: 'too_many_calls', open: 10, openMax: 10 },
+  queue_full: { code: 'queue_full', session: 'ses_1', queued: 100, queuedMax: 100 },
+  too_many_descendants: { code: 'too_many_descendants', created: 100, createdMax: 100 },
+  too_many_agents: { code: 'too_many_agents', made: 1000, madeMax: 1000 },
+  question_unknown: { code: 'question_unknown', question: 'question_1' },
+  question_answered: { code: 'question_answered', question: 'question_1', answer: 'deny', by: 'the user' },
+  rate_limited: { code: 'rate_limited', what: 'calls', perMinute: 120, retryInMs: 1500 },
+  budget_exhausted: { code: 'budget_exhausted', needed: 100, left: 3 },
+  store_unavailable: {
+    code: 'store_unavailable',
+    path: '/data/tieline.db',
+    reason: 'the disk is full',
+    cure: 'Free some space on it.',
+    freeBytes: 1_200_000,
+    retryInMs: 1500,
+  },
+} as const satisfies { [Code in RefusalCode]: Extract<Refusal, { code: Code }> }
+const more: Refusal[] = [
+  { code: 'not_allowed', agent: 'coder', what: 'call root', allowed: ['planner'] },
+  { code: 'agent_unknown', agent: 'x', known: [] },
+]
+export const refusalSamples: readonly Refusal[] = [...Object.values(samples), ...more]
