@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { OpencodeMessage, OpencodeSession } from '../src/adapters/opencode/opencode-api.ts'
 import { trustText } from '../test/kits/trust.ts'
-import { installPackage } from './agents-cache.ts'
+import { installPackage } from './agents/install.ts'
 
 export const version = '1.18.33'
 export const agentName = 'opencode'

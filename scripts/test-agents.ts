@@ -12,7 +12,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { openServer, type OpenServer } from '../src/open-server.ts'
 import { fakeModel, type FakeModel } from '../test/kits/fake-model.ts'
 import { mcpFixtures } from '../test/mcp/fixtures.ts'
-import { installPackage } from './agents-cache.ts'
+import { installPackage } from './agents/install.ts'
 
 const runMsMax = 60_000
 const secret = 'tangerine'

@@ -21,8 +21,11 @@ export type FakeRule = {
   /** Used at most so often, then the next rule that fits answers. */
   times?: number
   text?: string
-  /** An input that is a text is sent as it is, so that it need not be JSON. */
-  tools?: { name: string; input: unknown }[]
+  /**
+   * An input that is a text is sent as it is, so that it need not be JSON; one that is a function is made from
+   * the request. The namespace is Codex's.
+   */
+  tools?: FakeTool[]
   /** Null: the answer says nothing about usage. */
   usage?: { input: number; output: number } | null
   finish?: 'length'
@@ -38,6 +41,12 @@ export type FakeRule = {
   empty?: boolean
   /** Sends the stream in pieces of a few bytes, which split code points. */
   splitBytes?: boolean
+}
+
+export type FakeTool = {
+  name: string
+  namespace?: string
+  input: unknown
 }
 
 export type FakeRequest = Asked & {
@@ -168,7 +177,7 @@ async function answer(
     if (rule.retryAfter !== undefined) response.setHeader('retry-after', rule.retryAfter)
     return sendJson(response, rule.status, wire.error(rule.status, rule.errorText ?? `status ${rule.status}`))
   }
-  const said = saidOf(rule, count)
+  const said = saidOf(rule, request, count)
   if (!request.stream)
     return rule.garbage === true
       ? sendText(response, '{"this is not')
@@ -187,10 +196,14 @@ async function answer(
   else response.end()
 }
 
-function saidOf(rule: FakeRule, count: number): Said {
+function saidOf(rule: FakeRule, request: FakeRequest, count: number): Said {
   const tools = (rule.empty === true ? [] : (rule.tools ?? [])).map((tool, index) => ({
     id: `call_${count}_${index}`,
     ...tool,
+    input:
+      typeof tool.input === 'function'
+        ? (tool.input as (asked: FakeRequest) => unknown)(request)
+        : tool.input,
   }))
   const usage = rule.usage === undefined ? { input: 11, output: 7 } : rule.usage
   return {

@@ -102,6 +102,7 @@ const responsesItems = (said: Said) => [
     id: `fc_${index}`,
     call_id: tool.id,
     name: tool.name,
+    ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
     arguments: inputText(tool.input),
     status: 'completed',
   })),

@@ -4,7 +4,7 @@ export type Asked = { system: string; user: string; results: string[]; toolRound
 
 export type Said = {
   text: string
-  tools: { id: string; name: string; input: unknown }[]
+  tools: { id: string; name: string; namespace?: string; input: unknown }[]
   usage: { input: number; output: number } | null
   finish: 'stop' | 'length' | 'tools'
 }
