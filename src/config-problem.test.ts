@@ -88,13 +88,13 @@ test('a syntax error names file and line', async () => {
   )
 })
 
-test.each(['acp', 'opencode', 'a2a'])(
+test.each(['opencode', 'a2a'])(
   'the driver %s is known and not here yet, which is the only thing said about its agent',
   async (driver) => {
     const message = await loadProblems(`[agents.claude]\ndriver = "${driver}"\ncommand = ["npx"]`)
     expect(message).toBe(
       `${join(cwd, 'tieline.toml')}: agents.claude.driver: this version does not have the driver ` +
-        `"${driver}" yet; it has model, scripted, host.`,
+        `"${driver}" yet; it has model, scripted, host, acp.`,
     )
   },
 )
@@ -197,4 +197,15 @@ test('what the OpenCode plugin starts keeps mail in AgentFS, unless the file say
     cdc: false,
   })
   expect((await loadText('[mail]\nstorage = "files"', { env })).config.mail.storage).toBe('files')
+})
+
+test('a driven agent needs a preset or a command, and only it has them', async () => {
+  expect(await loadProblems('[agents.codex]\ndriver = "acp"')).toContain(
+    'agents.codex: the driver "acp" needs a preset ("claude", "codex", …) or a command; add one.',
+  )
+  expect(await loadProblems('[agents.a]\nbilling = "key"')).toContain(
+    'agents.a.billing: only the driver "acp" has it, and this one is "model".',
+  )
+  const { config } = await loadText('[agents.codex]\ndriver = "acp"\npreset = "codex"')
+  expect(config.agents[0]).toMatchObject({ driver: 'acp', preset: 'codex', tools: ['*'] })
 })

@@ -1,14 +1,14 @@
 /** What is wrong in a configuration file, in words: where, what was given, what is right. */
 import type { z } from 'zod'
-import { externalAgent, type Agent } from './model/agent.ts'
+import { drivenDriver, externalAgent, type Agent } from './model/agent.ts'
 import { allowsTool } from './model/authority.ts'
 import { findNearest } from './model/nearest.ts'
 import { valueAt } from './model/read-input.ts'
 import type { CountTokens } from './model/text.ts'
 import { describeRight, keysAt } from './model/validator-words.ts'
 
-const driversHere = ['model', 'scripted', 'host']
-const driversPlanned = ['acp', 'opencode', 'a2a']
+const driversHere = ['model', 'scripted', 'host', drivenDriver]
+const driversPlanned = ['opencode', 'a2a']
 /** Providers that need no section: they are there as soon as their usual key variable is set. */
 const providersBuiltIn = ['anthropic', 'openai', 'google']
 const promptTokensMax = 3000
@@ -28,7 +28,14 @@ type WrittenAgent = {
   maxDepth?: unknown
   max_sub_agent_depth?: unknown
   script?: unknown
+  preset?: unknown
+  command?: unknown
+  billing?: unknown
+  permissions?: unknown
 }
+
+/** What only agents that we drive have. */
+const drivenKeys = ['preset', 'command', 'billing', 'permissions'] as const
 
 /** Values below these keys may be misplaced secrets, so they are never repeated. */
 const secretKeys: ReadonlySet<PropertyKey> = new Set(['apiKeyEnv', 'env', 'headers', 'args'])
@@ -143,6 +150,12 @@ export function findAgentProblems(name: string, entry: WrittenAgent): string[] {
   spelledTwice('maxDepth', 'max_sub_agent_depth')
   if (entry.script !== undefined && entry.driver !== 'scripted')
     add('.script', `only the driver "scripted" has a script, and this one is "${entry.driver}".`)
+  if (entry.driver === drivenDriver) {
+    if (entry.preset === undefined && entry.command === undefined)
+      add('', 'the driver "acp" needs a preset ("claude", "codex", …) or a command; add one.')
+  } else
+    for (const key of drivenKeys.filter((one) => entry[one] !== undefined))
+      add(`.${key}`, `only the driver "acp" has it, and this one is "${entry.driver}".`)
   return problems
 }
 

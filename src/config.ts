@@ -18,7 +18,7 @@ import {
   findPromptWarnings,
 } from './config-problem.ts'
 import { findServerWarnings, isTable, problem, withoutAbsentDrivers } from './config-problem.ts'
-import { Agent, AgentName, SandboxMode } from './model/agent.ts'
+import { Agent, AgentName, isDriven, SandboxMode } from './model/agent.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
 import type { UntrustedProject } from './model/untrusted.ts'
@@ -50,6 +50,7 @@ const ProviderName = z
 
 /** An agent as it is written: without its name, with two older spellings and the script for its driver. */
 const AgentEntry = Agent.omit({ name: true }).extend({
+  tools: z.array(z.string().min(1)).optional(),
   allowSubAgentCalls: z.boolean().optional(),
   maxDepth: z.number().int().min(0).optional(),
   allow_sub_agent_calls: z.boolean().optional(),
@@ -213,12 +214,15 @@ function makeAgent(name: string, entry: AgentEntry): Agent {
     max_sub_agent_depth,
     allowSubAgentCalls,
     maxDepth,
+    tools,
     script: _script,
     ...rest
   } = entry
   return Agent.parse({
     ...rest,
     name,
+    // It has hands of its own; of our tools it gets those that clients get.
+    tools: tools ?? (isDriven(entry) ? ['*'] : []),
     allowSubAgentCalls: allowSubAgentCalls ?? allow_sub_agent_calls,
     maxDepth: maxDepth ?? max_sub_agent_depth,
   })

@@ -8,13 +8,14 @@ import { OptionsError } from './agents.ts'
 import { loadConfig, type Config, type LoadedConfig } from './config.ts'
 import { findPromptWarnings } from './config-problem.ts'
 import type { Tool as OwnTool } from './define.ts'
+import { isDriven } from './model/agent.ts'
 import { findNearest } from './model/nearest.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Launcher } from './runtime/kernel/launch-port.ts'
 import type { Clock, Tool, Tools } from './runtime/kernel/ports.ts'
 import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
-import { standardTools } from './tools/standard.ts'
+import { doorTools, standardTools } from './tools/standard.ts'
 import { userDirectory } from './trust/config-text.ts'
 import { version } from './version.ts'
 
@@ -113,6 +114,8 @@ export function createToolbox(
   if (wrong !== undefined)
     throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${findNearest(wrong.given, wrong.known)}.`)
   const standard = listTools(count, config, own, hidden)
+  // A driven agent works on files with its own tools, under its own permissions.
+  const offered = standard.filter(({ name }) => doorTools.includes(name))
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>
     (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) =>
@@ -123,12 +126,14 @@ export function createToolbox(
     standard,
     tools: {
       of: async (agent, turn) =>
-        Object.keys(agent.mcpServers).length === 0
-          ? standard
-          : [
-              ...standard,
-              ...(await (await servers()).of(agent, turn)).map((tool) => configured(tool, settings)),
-            ],
+        isDriven(agent)
+          ? offered
+          : Object.keys(agent.mcpServers).length === 0
+            ? standard
+            : [
+                ...standard,
+                ...(await (await servers()).of(agent, turn)).map((tool) => configured(tool, settings)),
+              ],
     },
     close: async () => (await loading)?.close(),
   }

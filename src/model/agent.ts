@@ -34,6 +34,21 @@ export const AgentLimits = z.strictObject({
   maxTokens: z.number().int().min(0).optional(),
 })
 
+/** Agents that people already have; `src/adapters/acp/presets.ts` says how each is driven. */
+export const PresetName = z.enum(['claude', 'codex', 'opencode', 'copilot', 'gemini'])
+export type PresetName = z.infer<typeof PresetName>
+
+/** What becomes of what a driven agent asks leave for. `readonly`: what only reads is allowed. */
+export const Permissions = z.enum(['ask', 'allow', 'deny', 'readonly'])
+export type Permissions = z.infer<typeof Permissions>
+
+/** `plan`: variables with keys are kept from it, so that it bills what the user is logged in to. */
+export const Billing = z.enum(['plan', 'key'])
+export type Billing = z.infer<typeof Billing>
+
+/** The driver of agents that keep their own loop. */
+export const drivenDriver = 'acp'
+
 export const Agent = z.strictObject({
   name: AgentName,
   /** What people call it, where its name is an id. */
@@ -42,6 +57,11 @@ export const Agent = z.strictObject({
   prompt: z.string().default(''),
   driver: z.string().min(1).default('model'),
   model: z.string().optional(),
+  /** Of the driver `acp`: one of the agents that we know, or the command of any other. */
+  preset: PresetName.optional(),
+  command: z.array(z.string().min(1)).min(1).optional(),
+  billing: Billing.optional(),
+  permissions: Permissions.optional(),
   tools: z.array(z.string().min(1)).default([]),
   ask: z.array(z.string().min(1)).default([]),
   allowSubAgentCalls: z.boolean().default(false),
@@ -56,6 +76,8 @@ export const Agent = z.strictObject({
     .default({}),
 })
 export type Agent = z.infer<typeof Agent>
+
+export const isDriven = ({ driver }: Pick<Agent, 'driver'>): boolean => driver === drivenDriver
 
 /** Clients at a door act as a session of this agent: it may call, and is never run. */
 export const externalAgent: Agent = Agent.parse({

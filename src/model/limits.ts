@@ -21,6 +21,10 @@ export const Limits = z.strictObject({
   subAgentTimeoutMs: count(300_000),
   inactivityMs: count(900_000),
   turnMsMax: count(3_600_000),
+  /** Of agents that we drive: they work for hours, not minutes. */
+  drivenTimeoutMs: count(1_800_000),
+  drivenTimeoutMsMax: count(14_400_000),
+  drivenInactivityMs: count(900_000),
   contextTokens: count(4000),
   resultShownTokens: count(2500),
   taskBytesMax: count(102_400),

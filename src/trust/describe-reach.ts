@@ -1,5 +1,5 @@
 /** What a configuration could run, where it could send, which keys it names, where it could write. Pure. */
-import type { Agent } from '../model/agent.ts'
+import { isDriven, type Agent } from '../model/agent.ts'
 import { allowsTool } from '../model/authority.ts'
 import { whyUntrusted, type UntrustedProject } from '../model/untrusted.ts'
 import type { Reach } from './trust-store.ts'
@@ -66,6 +66,7 @@ function describeRuns(agent: Agent, script: unknown, mode: string): string[] {
   const asked = allowsTool(agent.ask, 'shell') ? ', after asking a person' : ''
   const lines = [
     ...servers,
+    ...(isDriven(agent) ? [`agent ${agent.name}: ${describeDriven(agent)}`] : []),
     ...(allowsTool(agent.tools, 'shell')
       ? [`agent ${agent.name}: any command that ${chooser} chooses (shell)${asked}`]
       : []),
@@ -75,6 +76,11 @@ function describeRuns(agent: Agent, script: unknown, mode: string): string[] {
   const suffix = (agent.sandbox ?? mode) === 'off' ? ', without a sandbox' : ''
   return lines.map((line) => `${line}${suffix}`)
 }
+
+const describeDriven = ({ command, preset, permissions, billing }: Agent): string =>
+  `${command?.join(' ') ?? preset ?? 'nothing'} (an agent of its own` +
+  `${permissions === 'allow' ? ', which may do all that it asks for' : ''}` +
+  `${billing === 'key' ? ', with the keys of your environment' : ''})`
 
 /** Commands that a script has word for word. */
 function listCommands(script: unknown): string[] {

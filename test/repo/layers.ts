@@ -39,6 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'client',
     'model',
     'wire',
+    'src/adapters/acp/presets.ts',
     'src/adapters/mcp/serve-stdio.ts',
     'src/adapters/sandbox/describe-open.ts',
     'src/adapters/sandbox/probe.ts',
