@@ -58,7 +58,7 @@ function Body({ id, at }: { id: string; at: number | null }) {
   }, [live, id])
   const isOpen = useLiveTopic('connection').connection().state === 'open'
   useEffect(() => {
-    if (isOpen && history !== null && history.problem() !== null) history.retry()
+    if (isOpen && history !== null && (history.isEarly() || history.problem() !== null)) history.refresh()
   }, [isOpen, history])
   const fork = async (n: number, total: number): Promise<void> => {
     try {
@@ -98,7 +98,7 @@ function Entries({
     return problem === null ? (
       <Loading what="the conversation" />
     ) : (
-      <Problem what="The conversation could not be read." error={problem} retry={() => history.retry()} />
+      <Problem what="The conversation could not be read." error={problem} retry={() => history.refresh()} />
     )
   return <EntryList id={id} at={at} history={history} total={total} onFork={onFork} />
 }

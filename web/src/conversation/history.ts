@@ -10,7 +10,10 @@ export type History = {
   /** Reads the page of an entry unless it is already there. */
   want(n: number): void
   problem(): unknown
-  retry(): void
+  /** True if the newest page was read before the stream of events began: what ended in between is in neither. */
+  isEarly(): boolean
+  /** Reads the newest page again. */
+  refresh(): void
   stop(): void
 }
 
@@ -25,6 +28,7 @@ export function openHistory(live: Live, session: string): History {
   const stopped = new AbortController()
   let total: number | null = null
   let problem: unknown = null
+  let isEarly = false
 
   const put = (entry: HistoryEntry): void => {
     const page = findPage(entry.n)
@@ -68,14 +72,19 @@ export function openHistory(live: Live, session: string): History {
     entries.forEach(put)
     if (entries.length > 0) live.topics.touch(topic)
   })
-  void load(null, Infinity)
+  const refresh = (): void => {
+    isEarly = live.connection().state !== 'open'
+    void load(null, Infinity)
+  }
+  refresh()
   return {
     topic,
     want,
     total: () => total,
     entry: (n) => pages.get(findPage(n))?.get(n),
     problem: () => problem,
-    retry: () => void load(null, Infinity),
+    isEarly: () => isEarly,
+    refresh,
     stop() {
       unsubscribe()
       stopped.abort()

@@ -121,7 +121,10 @@ function describeWork(ledger: Ledger, turn: TurnFact): string {
   return names.length === 0 ? 'Working' : `Waits for ${[...new Set(names)].join(', ')}`
 }
 
-/** The newest text, updated at most every `drawMs`. */
+/**
+ * The newest text, updated at most every `drawMs`. A text that does not continue what is shown replaces it at
+ * once: what was recorded stands above as a step, and would be there twice.
+ */
 function useThrottled(text: string): string {
   const [shown, setShown] = useState(text)
   const newest = useRef(text)
@@ -135,5 +138,5 @@ function useThrottled(text: string): string {
       setShown(newest.current)
     })
   }, [text, shown])
-  return shown
+  return text.startsWith(shown) ? shown : text
 }
