@@ -51,8 +51,6 @@ export type { FlowId, Millis, SessionId, TurnId } from './model/id.ts'
 export type { Json } from './model/json.ts'
 export type { Limits } from './model/limits.ts'
 export { explain, isRefusal, type Refusal, type RefusalCode } from './model/refusal.ts'
-export type { Busy as ExplainedTurn, Explanation, Wait as ExplainedWait } from './runtime/look/explain.ts'
-export type { Ended as ExplainedEnd, Refused as ExplainedRefusal } from './runtime/look/explain-ends.ts'
 export { ImportFault, type ExportHeader } from './runtime/look/export-log.ts'
 export type { FeedSink } from './runtime/look/feed.ts'
 export type { FieldDifference } from './runtime/replay/field-differences.ts'
@@ -89,3 +87,13 @@ export type {
   SessionStatus,
 } from './wire/sessions.ts'
 export type { ToolSpec } from './wire/tools.ts'
+export type {
+  ExplainedEnd,
+  ExplainedMessage,
+  ExplainedRefusal,
+  ExplainedRoot,
+  ExplainedTurn,
+  ExplainedWait,
+  Explanation,
+  WaitedFor,
+} from './wire/explain.ts'

@@ -13,7 +13,7 @@ import type { Desk } from './runtime/desk/desk.ts'
 import type { MailDesk } from './runtime/desk/mail.ts'
 import type { QuestionDesk } from './runtime/desk/questions.ts'
 import type { SessionDesk, SessionsAsk } from './runtime/desk/sessions.ts'
-import type { Explanation } from './runtime/look/explain.ts'
+import type { Explanation } from './wire/explain.ts'
 import type { FeedSink } from './runtime/look/feed.ts'
 import type { ExportHeader } from './runtime/look/export-log.ts'
 import type { Replay } from './runtime/replay/replay.ts'
@@ -65,7 +65,7 @@ export type RecordedLog = {
    */
   replay(id: string): Promise<Replay>
   /** Who waits for whom, what ended what, what was refused: as data, and in words. */
-  explain(id: string): Promise<Explanation & { text: string }>
+  explain(id: string): Promise<Explanation>
   /** A file of a call, a session or a flow, or of everything, without secrets. */
   export(id: string | null): Promise<{ header: ExportHeader; text: string }>
   events(id: string): Promise<StoredEvent[]>

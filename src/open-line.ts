@@ -29,6 +29,7 @@ import { Limits } from './model/limits.ts'
 import type { Sampling } from './model/trace.ts'
 import { explain } from './model/refusal.ts'
 import { visible } from './model/visible.ts'
+import { isThere } from './runtime/kernel/runtime.ts'
 import { presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
 import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
@@ -158,9 +159,8 @@ async function start(base: Base): Promise<OpenLine> {
   })
   wakeHosts(base, runtime)
   void archiveForever(runtime, store, warn)
-  const log = presentLog(store, clock, async () =>
-    replayPorts(store, clock, countTokens, config, options, book),
-  )
+  const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
+  const log = presentLog(store, clock, ports, ({ agent, id }) => isThere(runtime, book.get(agent), id))
   const close = async (): Promise<void> => {
     desks.stop()
     await node.stop()

@@ -12,8 +12,9 @@ import { Limits } from './model/limits.ts'
 import type { CountTokens } from './model/text.ts'
 import { createAlarm } from './runtime/kernel/alarm.ts'
 import type { Agents, Clock } from './runtime/kernel/ports.ts'
-import { findScope, readScope } from './runtime/kernel/scope.ts'
+import { findScope, readScope, UnknownId } from './runtime/kernel/scope.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
+import type { ExplainPorts } from './runtime/look/explain-ports.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
@@ -79,7 +80,7 @@ export async function openLogWith(
     )
   }
   return {
-    ...presentLog(store, systemClock, ports),
+    ...presentLog(store, systemClock, ports, null),
     imported: read?.header ?? null,
     close: () => store.close(),
   }
@@ -90,15 +91,14 @@ export const presentLog = (
   store: SqliteStore,
   clock: Clock,
   ports: () => Promise<ReplayPorts>,
+  isRun: ExplainPorts['isRun'],
 ): RecordedLog => ({
   replay: async (id) => (await import('./runtime/replay/replay.ts')).replay(await ports(), id),
   async explain(id) {
-    const [{ explainStall }, { explanationText }] = await Promise.all([
-      import('./runtime/look/explain.ts'),
-      import('./runtime/look/explanation-text.ts'),
-    ])
-    const explanation = await explainStall(store, id, clock.now())
-    return { ...explanation, text: explanationText(explanation) }
+    const { explainStall } = await import('./runtime/look/explain.ts')
+    const explained = await explainStall({ store, now: clock.now(), mail: store.lists.mail, isRun }, id)
+    if (explained === null) throw new UnknownId(`nothing of "${id}" may be seen.`)
+    return explained
   },
   export: (id) => exportLog(store, readTransactions(store.db), { id, version, env: process.env }),
   events: async (id) => readScope(store, (await findScope(store, id)).turns),

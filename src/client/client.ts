@@ -8,6 +8,7 @@
 import type { Json } from '../model/json.ts'
 import type { Agents, AgentView } from '../wire/agents.ts'
 import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
+import type { Explanation } from '../wire/explain.ts'
 import type { Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 import type { Answered, Question, Questions } from '../wire/questions.ts'
@@ -70,6 +71,8 @@ export type TielineClient = {
   flow(id: string, once?: Once): Promise<Flow>
   /** Events of a flow, oldest first; `next` is the `after` of the next page, and the stream follows `upTo`. */
   flowEvents(id: string, ask?: { after?: string; limit?: number }, once?: Once): Promise<FlowEvents>
+  /** Why a call, a session or a flow stands still, or ended as it did. Takes a part of an id, or `last`. */
+  explain(id: string, once?: Once): Promise<Explanation>
   waits(once?: Once): Promise<WaitEdge[]>
   /** Sums over the whole log, or since a time in the last day; until `complete`, older events are missing. */
   numbers(ask?: { since?: number }, once?: Once): Promise<Numbers>
@@ -153,6 +156,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     calls: callRoutes(request),
     flow: (id, once) => request('GET', flowPath(id), once),
     flowEvents: (id, ask, once) => request('GET', `${flowPath(id)}/events`, { query: { ...ask }, ...once }),
+    explain: (id, once) => request('GET', `/api/explain/${encodeURIComponent(id)}`, once),
     waits: async (once) => (await request<Waits>('GET', '/api/waits', once)).waits,
     numbers: (ask, once) => request('GET', '/api/numbers', { query: { ...ask }, ...once }),
     mail: mailRoutes(request),

@@ -34,6 +34,16 @@ export type { Json } from '../model/json.ts'
 export type { Refusal, RefusalCode } from '../model/refusal.ts'
 export type { AgentView } from '../wire/agents.ts'
 export type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
+export type {
+  ExplainedEnd,
+  ExplainedMessage,
+  ExplainedRefusal,
+  ExplainedRoot,
+  ExplainedTurn,
+  ExplainedWait,
+  Explanation,
+  WaitedFor,
+} from '../wire/explain.ts'
 export type { Delta, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 export type { Answered, Question } from '../wire/questions.ts'

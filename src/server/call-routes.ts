@@ -1,5 +1,6 @@
 /** Calls: ask an agent and wait for its answer; what was called, what a request caused, and who waits for whom. */
 import { CallAnswer, CallRecord, Calls, CallsPage, CallsQuery, NewCall } from '../wire/calls.ts'
+import { Explanation } from '../wire/explain.ts'
 import { Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
@@ -88,6 +89,20 @@ function flowRoutes(app: App, deps: Deps): void {
       if (page === null) say(asked.reply, noFlow(asked.params.id))
       return page
     },
+  )
+  route(
+    'GET',
+    '/api/explain/:id',
+    {
+      summary: 'Why a call, a session or a flow stands still, or ended as it did',
+      description:
+        'One sentence for each root, then who waits for whom or what (a call, a queue, a person, a program that ' +
+        'is not connected, tokens), mail that nobody took, ends without an answer, and refusals with their ' +
+        'reasons. `last` is the newest flow.',
+      params,
+      answers: { 200: Explanation },
+    },
+    (asked) => asked.desk.log.explain(asked.params.id),
   )
   route('GET', '/api/waits', { summary: 'Who waits for whom now', answers: { 200: Waits } }, (asked) =>
     asked.desk.log.waits(),

@@ -4,6 +4,7 @@ import { DamagedRow } from '../model/damaged-row.ts'
 import { toWireError, refusalHeaders, refusalStatus } from '../model/refusal-on-wire.ts'
 import { explain, type Refusal } from '../model/refusal.ts'
 import { storeRefusal } from '../runtime/kernel/faults.ts'
+import { UnknownId } from '../runtime/kernel/scope.ts'
 
 /** What only a wire can say: no rule of the runtime was asked. */
 export const wireStatus = {
@@ -58,6 +59,7 @@ export function faultToWireNo(error: unknown, bodyBytesMax: number): WireNo {
   if (error instanceof RefusedInput) return toWireNo(error.refusal)
   const unavailable = storeRefusal(error)
   if (unavailable !== null) return toWireNo(unavailable)
+  if (error instanceof UnknownId) return wireNo('not_found', error.message)
   if (error instanceof DamagedRow) return wireNo('bug', error.message)
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return wireNo413(bodyBytesMax)

@@ -78,9 +78,10 @@ test('explain says who waits for whom while it happens', async () => {
   ) ?? { call: '' }
   expect((await cli(place.cwd, 'explain', call)).out).toMatch(
     matchLines(
+      /helper has begun and recorded nothing yet: it waits for its model or driver .*/,
       /Waiting:/,
-      / {2}boss waits for helper \(call_\d+\) for [\d.]+s, deadline in .*: Now: wait/,
-      /Working, or standing still:/,
+      / {2}boss \(turn_\d+\) waits for helper \(call_\d+\) for [\d.]+ s, deadline in .*: "Now: wait"/,
+      /Working:/,
       / {2}helper/,
     ),
   )

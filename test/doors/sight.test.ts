@@ -29,6 +29,8 @@ function sessionDoors({ http, library, as }: Doors, who: Who, id: SessionId): Re
     'POST /api/sessions/:id/adopt': () => http(who, 'POST', `${at}/adopt`, { parent: null }),
     'POST /api/sessions/:id/trace': () => http(who, 'POST', `${at}/trace`, traced),
     'DELETE /api/sessions/:id': () => http(who, 'DELETE', at),
+    'GET /api/explain/:id': () => http(who, 'GET', `/api/explain/${id}`),
+    'library: explain': () => library(log.explain(id)),
     'library: get': () => library(sessions.get(id)),
     'library: state': () => library(sessions.state(id)),
     'library: wait': () => library(sessions.wait(id, 1)),

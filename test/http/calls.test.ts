@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { CallRecord as Call, CallAnswer, Calls } from '../../src/wire/calls.ts'
+import { Explanation } from '../../src/wire/explain.ts'
 import { Flow, FlowEvents, Waits } from '../../src/wire/log.ts'
 import { mintSessionToken } from '../../src/server/identity.ts'
 import { expectNo, expectShape, serve, until } from '../kits/http.ts'
@@ -248,6 +249,28 @@ describe('calls', () => {
     ])
     gate.release()
     await get(`/api/sessions/${id}/wait`)
+  })
+
+  test('explain beside a running server omits no refusal, and shows no other call', async () => {
+    const { post, get, gate } = await serve()
+    const refused = await post('/api/calls', { agent: 'hold', task: 'go' })
+    const held = post('/api/calls', { agent: 'held', task: 'go' })
+    await until(() => gate.entered === 1)
+    const no = await get(`/api/explain/${refused.body.error.details.call_id}`)
+    expectShape(no, 200, Explanation)
+    expect(no.body).toMatchObject({
+      over: true,
+      waits: [],
+      refused: [{ agent: 'hold', code: 'agent_unknown' }],
+    })
+    const [running] = (await get('/api/calls')).body.calls
+    const why = await get(`/api/explain/${running.call}`)
+    expectShape(why, 200, Explanation)
+    expect(why.body).toMatchObject({ id: running.call, refused: [], busy: [{ agent: 'held' }] })
+    expect(why.body.roots).toMatchObject([{ agent: 'held', state: 'works' }])
+    expectNo(await get('/api/explain/nothing-like-it'), 404, 'not_found')
+    gate.release()
+    await held
   })
 
   test('an unknown call and flow are 404', async () => {

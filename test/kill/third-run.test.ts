@@ -9,7 +9,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { explainStall } from '../../src/runtime/look/explain.ts'
-import { explanationText } from '../../src/runtime/look/explanation-text.ts'
 import { sqliteStore } from '../../src/store/sqlite.ts'
 
 const program = fileURLToPath(new URL('./third-run-worker.ts', import.meta.url))
@@ -50,7 +49,9 @@ test(
     onTestFinished(() => store.close())
     const { events } = await store.read(0, { types: ['turn.ended'] }, 10)
     const session = events[0]?.event.session as `ses_${string}`
-    expect(explanationText(await explainStall(store, session, Date.now()))).toMatch(/failed.*crashed_twice/)
+    expect(
+      (await explainStall({ store, now: Date.now(), mail: store.lists.mail, isRun: null }, session))?.text,
+    ).toMatch(/failed.*crashed_twice/)
     const entries = await store.entries(session, { filter: {}, now: Date.now(), tokensMax: 1000 })
     expect(entries.entries.map(({ text }) => text)).toEqual([
       'poison',

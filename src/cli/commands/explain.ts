@@ -1,29 +1,24 @@
 /** `tieline explain <id>`: why something stalled, or ended as it did. */
-import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
-import { explainFlows, renderExplanation } from '../show/explain-flow.ts'
-import { findFlows } from './flow.ts'
 
 export const explain: Command = {
   name: 'explain',
   words: ['<id>'],
-  help: 'Explains a call, session or flow: who waits for whom, what ended it, what was refused',
+  help: 'Explains why a call, session or flow stands still or ended: who waits for what, what was refused',
   flags: {},
   more: `
-Everything comes from the log, including what another process left behind.`,
+The first line says it for each root. It also knows permission questions, queues, budgets, programs that are
+not connected, and mail that nobody took. A part of an id is enough; "last" is the newest flow.`,
   examples: [
     'tieline explain flow_01abc   one request and everything that it caused',
     'tieline explain ses_01abc    what a session is waiting for',
+    'tieline explain last         the newest request',
   ],
   async run(input: CommandInput): Promise<number> {
     const id = input.words[0] ?? ''
-    const { text, ...explanation } = await readRecorded<{ text: string }>(input, {
-      async server(client) {
-        const [flows, waits] = await Promise.all([findFlows(client, id), client.waits(input)])
-        const explained = explainFlows(flows, waits, id, systemClock.now())
-        return { ...explained, text: renderExplanation(explained).join('\n') }
-      },
+    const { text, ...explanation } = await readRecorded(input, {
+      server: (client) => client.explain(id, input),
       log: (log) => log.explain(id),
     })
     printResult(input, explanation, text)

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../wire/calls.ts'
-import type { Flow, WaitEdge } from '../../wire/log.ts'
-import { explainFlows, renderExplanation } from './explain-flow.ts'
+import type { Flow } from '../../wire/log.ts'
 import { buildTree } from './flow-tree.ts'
 import { collectCalls } from './report.ts'
 import { renderTree } from './tree-lines.ts'
@@ -107,63 +106,5 @@ describe('the tree of a flow from its record', () => {
     })
     expect(lines([running], 'flow_1', 2000)[0]).toMatch(/^‖ planner/)
     expect(lines([running], 'flow_1', 2000)[3]).toMatch(/59s left$/)
-  })
-})
-
-describe('an explanation from a running server', () => {
-  const edge: WaitEdge = {
-    waiter: 'ses_root',
-    waiterAgent: 'planner',
-    target: 'ses_coder',
-    targetAgent: 'coder',
-    kind: 'call',
-    call: 'call_coder',
-    since: 1000,
-    until: 61_000,
-  }
-  const other: WaitEdge = { ...edge, waiter: 'ses_other', call: 'call_other' }
-  const explained = (given: Flow, waits: WaitEdge[]): string[] =>
-    renderExplanation(explainFlows([given], waits, 'flow_1', 3000))
-
-  test('says who waits for whom, and who works', () => {
-    expect(
-      explained(
-        flow([record('coder', 'ses_root', 1000, { outcome: null, endedAt: null })], {
-          outcome: null,
-          endedAt: null,
-        }),
-        [edge, other],
-      ),
-    ).toEqual([
-      'Waiting:',
-      '  planner waits for coder (call_coder) for 2.0s, deadline in 58s: do coder',
-      'Working, or standing still:',
-      '  coder (ses_coder) for 2.0s, deadline in 58s',
-    ])
-  })
-
-  test('says what ended without an answer, and what was refused', () => {
-    const over = flow([
-      record('coder', 'ses_root', 1000, {
-        outcome: 'cancelled',
-        errors: ['the turn that made it was stopped'],
-      }),
-      record('ghost', 'ses_root', 1000, {
-        outcome: 'refused',
-        targetSession: null,
-        errors: ['There is no agent "ghost".'],
-        refusal: { code: 'agent_unknown', agent: 'ghost', known: [] },
-      }),
-    ])
-    expect(explained(over, [])).toEqual([
-      'Nothing of flow_1 is running or waiting.',
-      'Ended without an answer:',
-      '  coder (call_coder): cancelled: the turn that made it was stopped',
-      'Refused:',
-      '  planner wanted ghost by sub_agent: agent_unknown. There is no agent "ghost".',
-    ])
-    expect(explained(flow([record('coder', 'ses_root', 1000)]), [])).toEqual([
-      'Nothing of flow_1 is running or waiting. Everything ended with an answer, and nothing was refused.',
-    ])
   })
 })

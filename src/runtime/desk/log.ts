@@ -1,11 +1,14 @@
 /** The log, as anybody may read it: everybody sees the events of the sessions that they may see, and no others. */
 import type { StoredEvent } from '../../model/event.ts'
+import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { Explanation } from '../../wire/explain.ts'
 import type { Flow, FlowEvents, Waits } from '../../wire/log.ts'
+import { isThere } from '../kernel/runtime.ts'
 import type { Feed, FeedSink } from '../look/feed.ts'
-import { readFlowEvents } from '../look/flow.ts'
-import { readFlow } from '../look/flow.ts'
+import { explainStall } from '../look/explain.ts'
+import { readFlow, readFlowEvents } from '../look/flow.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
@@ -16,6 +19,10 @@ export type LogDesk = {
   flow(id: string): Promise<Flow | null>
   /** The events of a flow, oldest first, a page at a time. */
   flowEvents(id: string, ask: { after?: number | undefined; limit: number }): Promise<FlowEvents | null>
+  /**
+   * Why a call, a session or a flow stands still, or ended as it did. Throws an UnknownId where there is none.
+   */
+  explain(id: string): Promise<Explanation | Refusal>
   /** Who waits for whom now. */
   waits(): Promise<Waits | Refusal>
   /** The newest event's number. */
@@ -30,6 +37,7 @@ export type LogDesk = {
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
+  const isRun = ({ agent, id }: SessionRow): boolean => isThere(runtime, runtime.agents.get(agent), id)
   return {
     async flow(id) {
       const flow = await readFlow(runtime, id)
@@ -55,6 +63,16 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
         next: page.next === null ? null : String(page.next),
         upTo: String(page.upTo),
       }
+    },
+    async explain(id) {
+      if (who.kind === 'turn') return refuseAsker(who, 'ask why something stands still')
+      const now = runtime.clock.now()
+      const ports = { store: runtime.store, now, mail: runtime.lists.mail, isRun }
+      const explained = await explainStall(
+        who.kind === 'user' ? ports : { ...ports, sees: (session) => gate.sees(session) },
+        id,
+      )
+      return explained ?? refuseAsker(who, `see ${id}`)
     },
     async waits() {
       const refusal = onlyUser(who, 'see who waits for whom')

@@ -8,7 +8,7 @@ import { isCallId, isSessionId, toTurnId, type FlowId, type SessionId, type Turn
 import type { EventFilter, Store } from './store-port.ts'
 export type LogReader = Pick<
   Store,
-  'read' | 'turn' | 'turns' | 'session' | 'event' | 'refused' | 'entriesByNumber'
+  'read' | 'turn' | 'turns' | 'session' | 'event' | 'refused' | 'entriesByNumber' | 'lastSeq'
 >
 export type ScopeKind = 'call' | 'session' | 'flow'
 /** `turns` are in the order in which they were opened. */
@@ -26,7 +26,28 @@ const suggestionsMax = 5
 
 export const isFlowId = (text: string): text is FlowId => text.startsWith('flow_') && text.length > 5
 
-export async function findScope(store: LogReader, id: string): Promise<Scope> {
+/** By a whole id, a part that only one has, or `last`: the newest flow. It must have run something. */
+export async function findScope(store: LogReader, given: string): Promise<Scope> {
+  const scope = await findNamed(store, given)
+  if (scope.turns.length === 0) throw new UnknownId(await whyNothing(store, scope.id))
+  return scope
+}
+
+/** The same, also for a call that was refused and a session that has run nothing: those have no turns. */
+export async function findNamed(store: LogReader, given: string): Promise<Scope> {
+  const exact = await readTurns(store, given)
+  if (exact !== null && (exact.turns.length > 0 || (await isKnown(store, given)))) return exact
+  const ids = await findLike(store, given)
+  if (ids.length > 1)
+    throw new UnknownId(`"${given}" is a part of several ids: ${listSome(ids)}. Name one of them.`)
+  const found = ids[0] === undefined ? null : await readTurns(store, ids[0])
+  if (found === null) throw new UnknownId(await whyUnknown(store, given))
+  return found
+}
+
+const kinds = { call_: 'call', ses_: 'session', flow_: 'flow' } as const
+
+async function readTurns(store: LogReader, id: string): Promise<Scope | null> {
   const turns = isCallId(id)
     ? await turnsOfCall(store, id)
     : isSessionId(id)
@@ -34,18 +55,31 @@ export async function findScope(store: LogReader, id: string): Promise<Scope> {
       : isFlowId(id)
         ? await store.turns({ flow: id }, turnsMax)
         : null
-  if (turns === null)
-    throw new UnknownId(
-      `"${id}" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ` +
-        `${await suggestion(store, 'flow_')}`,
-    )
-  const prefix = `${id.split('_')[0] ?? ''}_`
-  if (turns.length === 0) throw new UnknownId(await whyNothing(store, id, prefix))
-  return {
-    id,
-    kind: isCallId(id) ? 'call' : isSessionId(id) ? 'session' : 'flow',
-    turns: turns.toSorted((a, b) => a.openedSeq - b.openedSeq),
+  return turns === null
+    ? null
+    : {
+        id,
+        kind: isCallId(id) ? 'call' : isSessionId(id) ? 'session' : 'flow',
+        turns: turns.toSorted((a, b) => a.openedSeq - b.openedSeq),
+      }
+}
+
+const isKnown = async (store: LogReader, id: string): Promise<boolean> =>
+  isCallId(id) ? (await store.refused(id)) !== null : isSessionId(id) && (await store.session(id)) !== null
+
+/** What a part of an id can mean; of a kind, if it begins like one. */
+async function findLike(store: LogReader, given: string): Promise<string[]> {
+  if (given === 'last') return (await newestIds(store, 'flow_')).slice(0, 1)
+  if (given === '') return []
+  const found = new Set<string>()
+  for (const { event } of await readAll(store, 0, { types: named })) {
+    for (const prefix of ['call_', 'ses_', 'flow_'] as const) {
+      const id = nameIn(event, prefix)
+      if (id?.includes(given)) found.add(id)
+    }
+    if (found.size > suggestionsMax) break
   }
+  return [...found]
 }
 
 async function turnsOfCall(store: LogReader, id: `call_${string}`): Promise<TurnRow[]> {
@@ -82,39 +116,57 @@ function below(rows: readonly TurnRow[], tops: readonly TurnRow[]): TurnRow[] {
   return [...found.values()]
 }
 
-async function whyNothing(store: LogReader, id: string, prefix: string): Promise<string> {
+async function whyNothing(store: LogReader, id: string): Promise<string> {
   const refused = isCallId(id) ? await store.refused(id) : null
-  if (refused !== null)
-    return `${id} was refused, so nothing ran for it. Ask for its caller instead: ${refused.event.session}.`
-  if (isSessionId(id) && (await store.session(id)) !== null) return `${id} has not run a turn.`
-  return (
-    `there is no ${prefix === 'call_' ? 'call' : prefix === 'ses_' ? 'session' : 'flow'} "${id}" in ` +
-    `this log. ${await suggestion(store, prefix)}`
-  )
+  return refused === null
+    ? `${id} has not run a turn.`
+    : `${id} was refused, so nothing ran for it. Ask for its caller instead: ${refused.event.session}.`
 }
 
-/** The newest ids of a kind. */
-async function suggestion(store: LogReader, prefix: string): Promise<string> {
-  const ids = new Set<string>()
-  for (const { event } of await readAll(store, 0, {
-    types: ['call.opened', 'message.sent', 'session.created'],
-  })) {
-    const id =
-      prefix === 'call_'
-        ? event.type === 'call.opened'
-          ? event.call
-          : null
-        : prefix === 'ses_'
-          ? event.session
-          : event.type === 'message.sent'
-            ? event.flow
-            : null
-    if (id !== null) ids.add(id)
-  }
-  return ids.size === 0
-    ? 'It has none.'
-    : `The newest are ${[...ids].slice(-suggestionsMax).toReversed().join(', ')}.`
+async function whyUnknown(store: LogReader, given: string): Promise<string> {
+  const prefix = (['call_', 'ses_', 'flow_'] as const).find((one) => given.startsWith(one))
+  if (prefix === undefined && given !== 'last')
+    return (
+      `"${given}" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ` +
+      `${await suggestion(store, 'flow_')}`
+    )
+  const kind = kinds[prefix ?? 'flow_']
+  return `there is no ${kind} "${given}" in this log. ${await suggestion(store, prefix ?? 'flow_')}`
 }
+
+const named = ['call.opened', 'call.refused', 'message.sent', 'session.created'] as const
+
+function nameIn(event: Event, prefix: keyof typeof kinds): string | null {
+  if (prefix === 'ses_') return event.session
+  if (prefix === 'flow_') return event.type === 'message.sent' && event.turn !== null ? event.flow : null
+  return event.type === 'call.opened' || event.type === 'call.refused' ? event.call : null
+}
+
+/** How many events are looked at before those that are older. */
+const backwards = 2000
+
+/** The newest ids of a kind, the newest first. */
+async function newestIds(store: LogReader, prefix: keyof typeof kinds): Promise<string[]> {
+  for (let span = backwards, end = store.lastSeq(); ; span *= 8) {
+    const ids = new Set<string>()
+    for (const { event } of await readAll(store, Math.max(0, end - span), { types: named })) {
+      const id = nameIn(event, prefix)
+      if (id !== null) {
+        ids.delete(id)
+        ids.add(id)
+      }
+    }
+    if (ids.size >= suggestionsMax || span >= end) return [...ids].toReversed().slice(0, suggestionsMax)
+  }
+}
+
+async function suggestion(store: LogReader, prefix: keyof typeof kinds): Promise<string> {
+  const ids = await newestIds(store, prefix)
+  return ids.length === 0 ? 'It has none.' : `The newest are ${ids.join(', ')}.`
+}
+
+const listSome = (ids: readonly string[]): string =>
+  ids.length > suggestionsMax ? `${ids.slice(0, suggestionsMax).join(', ')} and more` : ids.join(', ')
 
 /** With `upTo` it stops reading there: what comes later costs nothing. */
 export async function readAll(

@@ -4,25 +4,14 @@ import type { TurnRow } from '../../model/facts.ts'
 import { toCallId, toTurnId, type TurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { explain as explainRefusal } from '../../model/refusal.ts'
-
-/** One end, and what brought it about: the cause comes first where another end did. */
-export type Ended = {
-  what: string
-  agent: string
-  outcome: string
-  cause: string
-  at: number
-  because: string[]
-}
-
-export type Refused = { caller: string; agent: string; tool: string; code: string; why: string; at: number }
+import type { ExplainedEnd, ExplainedRefusal } from '../../wire/explain.ts'
 
 /** Causes that only say that something above ended. */
 const fromAbove = /^the (call above it|turn that made it)/
 
-export function listEnds(events: readonly StoredEvent[], turns: readonly TurnRow[]): Ended[] {
+export function listEnds(events: readonly StoredEvent[], turns: readonly TurnRow[]): ExplainedEnd[] {
   const rows = new Map(turns.map((row) => [row.id, row]))
-  const ends = events.flatMap(({ at, event }): Ended[] => {
+  const ends = events.flatMap(({ at, event }): ExplainedEnd[] => {
     if (event.type === 'call.ended') {
       if (event.outcome === 'completed') return []
       const row = rows.get(toTurnId(event.call))
@@ -99,21 +88,16 @@ function chain(
   return words
 }
 
-export const listRefusals = (events: readonly StoredEvent[]): Refused[] =>
+export const listRefusals = (events: readonly StoredEvent[]): ExplainedRefusal[] =>
   events.flatMap(({ at, event }) =>
-    event.type === 'call.refused'
-      ? [
-          {
-            caller: findCaller(events, event),
-            agent: event.agent,
-            tool: event.tool,
-            code: event.refusal.code,
-            why: explainRefusal(event.refusal),
-            at,
-          },
-        ]
-      : [],
+    event.type === 'call.refused' ? [toRefusal(event, at, findCaller(events, event))] : [],
   )
+
+export const toRefusal = (
+  { call, agent, tool, refusal }: EventOf<'call.refused'>,
+  at: number,
+  caller: string,
+): ExplainedRefusal => ({ call, caller, agent, tool, code: refusal.code, why: explainRefusal(refusal), at })
 
 function findCaller(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
   const opener = events.find(

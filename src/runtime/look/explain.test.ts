@@ -1,27 +1,11 @@
 import { expect, test } from 'vitest'
+import { explained, handOn, never } from '../../../test/kits/explain.ts'
 import { flowOf } from '../../../test/kits/replay.ts'
-import { world, type World } from '../../../test/kits/world.ts'
+import { world } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { toTurnId } from '../../model/id.ts'
 import { cancel } from '../turns/ending.ts'
-import { explainStall } from './explain.ts'
-import { explanationText } from './explanation-text.ts'
 import type { Tool } from '../kernel/ports.ts'
-
-const handOn =
-  (agent: string, task: string, more: object = {}): ScriptedFunction =>
-  async (turn) =>
-    String((await turn.tool('sub_agent', { agent_name: agent, task, allow_nested_calls: true, ...more })).ok)
-const never: ScriptedFunction = (turn) =>
-  new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
-
-const explained = async (w: World, id: string) => {
-  const explanation = await explainStall(w.store, id, w.clock.now())
-  return {
-    ...explanation,
-    text: explanationText(explanation).replaceAll(/(turn|call|ses|flow)_[a-z0-9-]+/g, '$1_…'),
-  }
-}
 
 test('while it stalls: who waits for whom, since when, until when, and where it stands still', async () => {
   const w = await world({
@@ -45,12 +29,14 @@ test('while it stalls: who waits for whom, since when, until when, and where it 
   ])
   expect(found.over).toBe(false)
   expect(found.text.split('\n')).toEqual([
+    'a waits for b (call_…, deadline in 90 s), which waits for c (call_…, deadline in 88 s), which has begun ' +
+      'and recorded nothing yet: it waits for its model or driver (for 10 s, deadline in 88 s).',
     'Waiting:',
     '  a (turn_…) waits for b (call_…) for 10 s, deadline in 90 s: "the middle"',
     '  b (turn_…) waits for c (call_…) for 10 s, deadline in 88 s: "the end"',
-    'Working, or standing still:',
-    '  c (turn_…) has begun, and nothing that it did is recorded yet: ' +
-      'it waits for its model or driver, since 10 s, deadline in 88 s',
+    'Working:',
+    '  c (turn_…) has begun and recorded nothing yet: it waits for its model or driver ' +
+      '(for 10 s, deadline in 88 s)',
   ])
   const [call] = await w.events('call.opened')
   expect((await explained(w, call?.event.target ?? '')).waits.length).toBe(2)
@@ -73,7 +59,7 @@ test('after it ended: a call was cancelled because one further up was stopped', 
   await w.pass(5000)
   const found = await explained(w, await flowOf(w))
   expect(found).toMatchObject({ over: true, waits: [], busy: [] })
-  expect(found.text).toBe(`Nothing of flow_… is running or waiting.
+  expect(found.text).toBe(`a is done, 5.0 s ago.
 Ended without an answer:
   c (call_…): cancelled, the call above it ended (cancelled)
     because call_… to b ended (cancelled: too slow)
@@ -167,9 +153,7 @@ test('a tool that hangs, a wait for a background call, and refusals are said', a
   await w.rest()
   const found = await explained(w, await flowOf(w))
   expect(found.waits).toMatchObject([{ agent: 'a', by: 'wait', forAgent: 'b' }])
-  expect(found.busy).toMatchObject([
-    { agent: 'b', doing: 'runs the tool hang, which was announced and has no result yet' },
-  ])
+  expect(found.busy).toMatchObject([{ agent: 'b', doing: 'runs the tool hang, which has no result yet' }])
   expect(found.refused).toMatchObject([
     { caller: 'a', agent: 'nobody', code: 'agent_unknown' },
     { caller: 'a', agent: 'a', code: 'self_call' },
