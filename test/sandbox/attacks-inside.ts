@@ -137,11 +137,11 @@ export const files: Attack[] = [
 ]
 
 export const kernel: Attack[] = [
-  { tried: 'mount', command: 'mount -t tmpfs none /mnt && echo ESCAPED', got: 'ermission denied' },
+  { tried: 'mount', command: 'mount -t tmpfs none /mnt && echo ESCAPED', got: 'mount: /' },
   {
     tried: 'make the disk writable again',
     command: 'mount -o remount,rw / && echo ESCAPED',
-    got: 'ermission denied',
+    got: 'mount: /',
   },
   {
     tried: 'take away what hides the data directory',

@@ -174,6 +174,8 @@ const words: Readonly<Record<string, string>> = {
   '0000000000000000': 'none',
   unreachable: 'network is unreachable',
   'ermission denied': 'permission denied',
+  // As root it says "permission denied", otherwise "must be superuser".
+  'mount: /': 'permission denied',
   'o such process': 'no such process',
   'cross-device': 'invalid cross-device link',
   unshare: 'refused by the kernel',
