@@ -33,6 +33,7 @@ export const followAgents = (store: SqliteStore, book: AgentBook): void =>
 
 export const openNodeDesks = ({ runtime }: Node, book: AgentBook): Desks =>
   openDesks({
+    exportLog: () => Promise.reject(new Error('nothing is exported here')),
     runtime,
     book,
     toolNames: ['note'],

@@ -42,7 +42,7 @@ export function modelSettings(
 }
 
 export function createAgents(
-  config: Config | null,
+  config: Pick<Config, 'agents' | 'scripts'> | null,
   inCode: Record<string, AgentOptions>,
   settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'usable'>>,
   scripted: { clock: Clock; count: CountTokens },
@@ -59,7 +59,9 @@ export function createAgents(
         ? onHost
         : agent.driver === 'scripted'
           ? scriptedDriver(parseScript(agent.name, config?.scripts[agent.name] ?? []), scripted)
-          : onModel,
+          : agent.driver === 'demo'
+            ? scriptedDriver(demoAgent, scripted)
+            : onModel,
     )
   }
   for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {

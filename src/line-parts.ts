@@ -61,10 +61,12 @@ export function listSecrets(config: Config | null): string[] {
   ]
 }
 
+type ToolConfig = Pick<Config, 'tools' | 'subagent'>
+
 /** Our tools and those of the program, as the configuration leaves them. */
 export const listTools = (
   count: CountTokens,
-  config: Config | null,
+  config: ToolConfig | null,
   own: readonly OwnTool[],
   hidden: readonly string[] = [],
 ): readonly Tool[] =>
@@ -72,7 +74,7 @@ export const listTools = (
 
 const gatherTools = (
   count: CountTokens,
-  config: Config | null,
+  config: ToolConfig | null,
   own: readonly OwnTool[],
   hidden: readonly string[] = [],
 ): Tool[] => [

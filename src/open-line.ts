@@ -148,6 +148,8 @@ async function start(base: Base): Promise<OpenLine> {
     options.resumeAfter ?? null,
   )
   const { runtime } = node
+  const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
+  const log = presentLog(store, clock, ports, ({ agent, id }) => isThere(runtime, book.get(agent), id))
   const desks = openDesks({
     builtIn: [pacedModel],
     runtime,
@@ -156,11 +158,10 @@ async function start(base: Base): Promise<OpenLine> {
     providers: settings.usable(),
     doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)),
     cwd,
+    exportLog: (id) => log.export(id),
   })
   wakeHosts(base, runtime)
   void archiveForever(runtime, store, warn)
-  const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
-  const log = presentLog(store, clock, ports, ({ agent, id }) => isThere(runtime, book.get(agent), id))
   const close = async (): Promise<void> => {
     desks.stop()
     await node.stop()

@@ -1,4 +1,6 @@
 /** Looking at what was recorded, while agents run or when nothing does. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { readTransactions } from './store/log-row.ts'
 import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { hostDriver } from './adapters/host/drive.ts'
@@ -16,9 +18,20 @@ import { findScope, readScope, UnknownId } from './runtime/kernel/scope.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import type { ExplainPorts } from './runtime/look/explain-ports.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
+import { ReplaySetup, type SetupParts } from './runtime/look/replay-setup.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
 import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { privateMode } from './trust/private-files.ts'
 import { version } from './version.ts'
+
+/** What replays and exports need beside the log. */
+export type LogPorts = { replay: ReplayPorts; setup: SetupParts }
+
+/** What of a configuration a replay depends on. */
+export type ReplayConfig = Pick<Config, 'agents' | 'scripts' | 'limits' | 'tools' | 'subagent'>
+
+/** Others run after this time at the latest. */
+const exportSliceMs = 8
 
 export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | 'subagent' | 'tools'> & {
   /** Where the log is kept, or `:memory:`. */
@@ -26,6 +39,9 @@ export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | '
   /** An exported file to be read into it first; then it must be empty. */
   from?: string
 }
+
+/** Beside a log that was imported: how the agents were configured where it was recorded. */
+const setupFile = 'replay.json'
 
 /**
  * Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay
@@ -37,7 +53,7 @@ export const openLog = (
 
 /** The same for our own commands, which have read the configuration already. */
 export async function openLogWith(
-  options: LogOptions & Pick<ConfigOptions, 'loaded'>,
+  options: LogOptions & Pick<ConfigOptions, 'loaded'> & { named?: boolean },
 ): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
   const read = options.from === undefined ? null : readExport(options.from)
   let at: number | null = null
@@ -54,11 +70,17 @@ export async function openLogWith(
     throw error
   }
   at = null
-  const ports = async (): Promise<ReplayPorts> => {
-    const config = await readConfig(options, () => undefined)
+  const came = read?.header.setup ?? null
+  if (came !== null && options.dataDir !== ':memory:') await keepSetup(options.dataDir, came)
+  const ports = async (): Promise<LogPorts> => {
+    const own = await readConfig(options, () => undefined)
+    // A configuration that was named on purpose wins over the one that came with the log.
+    const isNamed = options.config !== undefined || options.named === true
+    const setup = isNamed ? null : (came ?? (await readSetup(options.dataDir)))
+    const config = setup === null ? own : withSetup(own, setup)
     const count = await loadTokenizer()
     const settings = modelSettings(
-      config?.providers ?? {},
+      own?.providers ?? {},
       options.agents ?? {},
       systemClock,
       createAlarm(systemClock),
@@ -90,17 +112,26 @@ export async function openLogWith(
 export const presentLog = (
   store: SqliteStore,
   clock: Clock,
-  ports: () => Promise<ReplayPorts>,
+  ports: () => Promise<LogPorts>,
   isRun: ExplainPorts['isRun'],
 ): RecordedLog => ({
-  replay: async (id) => (await import('./runtime/replay/replay.ts')).replay(await ports(), id),
+  replay: async (id) => (await import('./runtime/replay/replay.ts')).replay((await ports()).replay, id),
   async explain(id) {
     const { explainStall } = await import('./runtime/look/explain.ts')
     const explained = await explainStall({ store, now: clock.now(), mail: store.lists.mail, isRun }, id)
     if (explained === null) throw new UnknownId(`nothing of "${id}" may be seen.`)
     return explained
   },
-  export: (id) => exportLog(store, readTransactions(store.db), { id, version, env: process.env }),
+  async export(id) {
+    const [{ setup }, { nextRound }] = [await ports(), await import('./runtime/kernel/next-round.ts')]
+    let from = clock.elapsed()
+    const pause = async (): Promise<void> => {
+      if (clock.elapsed() - from < exportSliceMs) return
+      await nextRound()
+      from = clock.elapsed()
+    }
+    return exportLog(store, readTransactions(store.db), { id, version, env: process.env, setup, pause })
+  },
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]
@@ -122,22 +153,66 @@ export function replayPorts(
   store: SqliteStore,
   clock: Clock,
   count: CountTokens,
-  config: Config | null,
-  options: Pick<TielineOptions, 'limits' | 'subagent' | 'tools'>,
+  config: ReplayConfig | null,
+  options: Pick<TielineOptions, 'agents' | 'limits' | 'subagent' | 'tools'>,
   agents: Agents,
-): ReplayPorts {
+): LogPorts {
   const tools = listTools(count, config, options.tools ?? [])
   // A check that ended in time then must not miss its time on a slower machine.
   const schemas = workerSchemas({ msMax: replayedCheckMsMax })
+  const limits = Limits.parse({ ...config?.limits, ...options.limits })
+  const subagent = options.subagent ?? config?.subagent.agent ?? null
+  const { artifactKinds } = config?.subagent ?? {}
   return {
-    store,
-    clock,
-    count,
-    agents,
-    schemas,
-    tools: { of: async () => tools },
-    limits: Limits.parse({ ...config?.limits, ...options.limits }),
-    subagent: options.subagent ?? config?.subagent.agent ?? null,
-    ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
+    replay: {
+      store,
+      clock,
+      count,
+      agents,
+      schemas,
+      tools: { of: async () => tools },
+      limits,
+      subagent,
+      ...(artifactKinds === undefined ? {} : { artifactKinds }),
+    },
+    setup: {
+      agents,
+      limits,
+      subagent,
+      artifactKinds: artifactKinds ?? ['note', 'path', 'diff', 'json'],
+      tools: config?.tools ?? { enable: ['*'], defaults: {}, locked: {} },
+      inCode: {
+        agents: Object.entries(options.agents ?? {}).flatMap(([name, { driver, script }]) =>
+          typeof driver === 'object' || typeof script === 'function' ? [name] : [],
+        ),
+        tools: (options.tools ?? []).map(({ name }) => name),
+      },
+    },
   }
+}
+
+/** As it was recorded elsewhere: what came with the log, and of the rest what is configured here. */
+function withSetup(
+  own: Config | null,
+  { agents, limits, subagent, artifactKinds, tools }: ReplaySetup,
+): ReplayConfig {
+  const known = new Set(agents.map(({ name }) => name))
+  return {
+    agents: [...agents, ...(own?.agents ?? []).filter(({ name }) => !known.has(name))],
+    // Rules are not asked in a replay: what they said is on record.
+    scripts: {},
+    limits,
+    subagent: { ...(subagent === null ? {} : { agent: subagent }), artifactKinds },
+    tools,
+  }
+}
+
+const keepSetup = (dataDir: string, setup: ReplaySetup): Promise<void> =>
+  writeFile(join(dataDir, setupFile), `${JSON.stringify(setup)}\n`, { mode: privateMode })
+
+/** Null where the log was not imported. */
+async function readSetup(dataDir: string): Promise<ReplaySetup | null> {
+  if (dataDir === ':memory:') return null
+  const text = await readFile(join(dataDir, setupFile), 'utf8').catch(() => null)
+  return text === null ? null : ReplaySetup.parse(JSON.parse(text))
 }

@@ -9,7 +9,7 @@ import type { Json } from '../model/json.ts'
 import type { Agents, AgentView } from '../wire/agents.ts'
 import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
 import type { Explanation } from '../wire/explain.ts'
-import type { Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
+import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 import type { Answered, Question, Questions } from '../wire/questions.ts'
 import type { Health, Numbers, ServerView } from '../wire/server.ts'
@@ -73,6 +73,8 @@ export type TielineClient = {
   flowEvents(id: string, ask?: { after?: string; limit?: number }, once?: Once): Promise<FlowEvents>
   /** Why a call, a session or a flow stands still, or ended as it did. Takes a part of an id, or `last`. */
   explain(id: string, once?: Once): Promise<Explanation>
+  /** A recorded run as a file that replays elsewhere: of an id, or everything. */
+  export(ask?: { id?: string }, once?: Once): Promise<ExportedLog>
   waits(once?: Once): Promise<WaitEdge[]>
   /** Sums over the whole log, or since a time in the last day; until `complete`, older events are missing. */
   numbers(ask?: { since?: number }, once?: Once): Promise<Numbers>
@@ -157,6 +159,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     flow: (id, once) => request('GET', flowPath(id), once),
     flowEvents: (id, ask, once) => request('GET', `${flowPath(id)}/events`, { query: { ...ask }, ...once }),
     explain: (id, once) => request('GET', `/api/explain/${encodeURIComponent(id)}`, once),
+    export: (ask, once) => request('GET', '/api/export', { query: { ...ask }, ...once }),
     waits: async (once) => (await request<Waits>('GET', '/api/waits', once)).waits,
     numbers: (ask, once) => request('GET', '/api/numbers', { query: { ...ask }, ...once }),
     mail: mailRoutes(request),

@@ -44,7 +44,7 @@ export type {
   Explanation,
   WaitedFor,
 } from '../wire/explain.ts'
-export type { Delta, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
+export type { Delta, ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 export type { Answered, Question } from '../wire/questions.ts'
 export type { Health, Numbers, ServerView } from '../wire/server.ts'

@@ -1,7 +1,7 @@
 /** Calls: ask an agent and wait for its answer; what was called, what a request caused, and who waits for whom. */
 import { CallAnswer, CallRecord, Calls, CallsPage, CallsQuery, NewCall } from '../wire/calls.ts'
 import { Explanation } from '../wire/explain.ts'
-import { Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
+import { ExportedLog, ExportQuery, Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
@@ -103,6 +103,16 @@ function flowRoutes(app: App, deps: Deps): void {
       answers: { 200: Explanation },
     },
     (asked) => asked.desk.log.explain(asked.params.id),
+  )
+  route(
+    'GET',
+    '/api/export',
+    {
+      summary: 'A recorded run as a file that replays elsewhere, without secrets',
+      query: ExportQuery,
+      answers: { 200: ExportedLog },
+    },
+    (asked) => asked.desk.log.export(asked.query.id ?? null),
   )
   route('GET', '/api/waits', { summary: 'Who waits for whom now', answers: { 200: Waits } }, (asked) =>
     asked.desk.log.waits(),

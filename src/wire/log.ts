@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Outcome, type Event } from '../model/event.ts'
 import { CallId, FlowId, SessionId, TurnId } from '../model/id.ts'
 import { CallRecord } from './calls.ts'
-import { count, millis } from './scalars.ts'
+import { count, IdText, millis } from './scalars.ts'
 
 const eventsMax = 1000
 
@@ -82,6 +82,23 @@ export const Flow = z
   })
   .meta({ id: 'Flow' })
 export type Flow = z.infer<typeof Flow>
+
+export const ExportQuery = z.strictObject({
+  id: IdText.optional().describe(
+    'a call, a session or a flow, a part of its id, or `last`; without it everything',
+  ),
+})
+export const ExportedLog = z.object({
+  header: z.looseObject({
+    of: z.string().nullable(),
+    events: count,
+    turns: count,
+    contextTurns: count,
+    redacted: count,
+  }),
+  text: z.string().describe('the file: a header and one line of JSON for each event'),
+})
+export type ExportedLog = z.infer<typeof ExportedLog>
 
 export const WaitEdge = z.object({
   waiter: SessionId,

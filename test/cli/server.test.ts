@@ -70,6 +70,17 @@ test('commands use it: run, send, sessions, calls, flow, explain', async () => {
   })
 })
 
+test('replay and export work beside a running server', async () => {
+  const { flow } = json<{ flow: string }>(await cli(place.cwd, 'run', 'tea', '--json'))
+  expect(await cli(place.cwd, 'replay', flow)).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/Equal: \d+ events of 2 turns\. Hash [0-9a-f]{64}/) as unknown,
+  })
+  const exported = await cli(place.cwd, 'export', flow)
+  expect(JSON.parse(exported.out.split('\n')[0] ?? '')).toMatchObject({ tieline: 'log', of: flow })
+  expect(await cli(place.cwd, 'replay', 'flow_nope')).toMatchObject({ code: 2 })
+})
+
 test('explain says who waits for whom while it happens', async () => {
   const waiting = start(place.cwd, ['run', 'wait', '--timeout', '30'])
   await waiting.says('boss calling helper')
@@ -143,26 +154,9 @@ test('a server can be named by its address, and a wrong address is reported', as
 })
 
 test('what needs the log to itself says what to do', async () => {
-  for (const args of [['replay', 'flow_1'], ['export']])
-    expect(await cli(place.cwd, ...args)).toMatchObject({
-      code: 2,
-      out: '',
-      err: expect.stringMatching(
-        /a server runs on .* needs the log to itself\. End the server first/,
-      ) as unknown,
-    })
-})
-
-test('doctor finds the server', async () => {
-  const { healthy, findings } = json<{ healthy: boolean; findings: { what: string; says: string }[] }>(
-    await cli(place.cwd, 'doctor', '--json'),
-  )
-  expect(healthy).toBe(true)
-  expect(findings.find(({ what }) => what === 'port')?.says).toContain(`our server answers at ${url}`)
-})
-
-test('Ctrl-C ends the server cleanly, and its address is gone', async () => {
-  server.child.kill('SIGINT')
-  expect((await server.ended).code).toBe(0)
-  expect(existsSync(join(place.data, 'server.json'))).toBe(false)
+  expect(await cli(place.cwd, 'rebuild')).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/a server runs on .* needs the log to itself\./) as unknown,
+  })
 })

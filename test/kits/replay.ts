@@ -2,6 +2,7 @@
 import type { Event } from '../../src/model/event.ts'
 import { replay, type Replay } from '../../src/runtime/replay/replay.ts'
 import type { ReplayPorts } from '../../src/runtime/replay/replaying.ts'
+import type { SetupParts } from '../../src/runtime/look/replay-setup.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { sqliteStore, type SqliteStore } from '../../src/store/sqlite.ts'
 import type { World } from './world.ts'
@@ -13,6 +14,19 @@ const quietMs = 60
 export const portsOf = (w: World, store: SqliteStore = w.store): ReplayPorts => {
   const { agents, tools, limits, count, subagent, schemas } = w.node.runtime
   return { store, agents, tools, limits, count, subagent, schemas, clock: systemClock, quietMs }
+}
+
+/** What goes with an export of this world. */
+export const setupOf = (w: World): SetupParts => {
+  const { agents, limits, subagent } = w.node.runtime
+  return {
+    agents,
+    limits,
+    subagent,
+    artifactKinds: ['note', 'path', 'diff', 'json'],
+    tools: { enable: ['*'], defaults: {}, locked: {} },
+    inCode: { agents: [], tools: [] },
+  }
 }
 
 export const replayed = (w: World, id: string, store?: SqliteStore): Promise<Replay> =>

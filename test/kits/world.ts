@@ -159,6 +159,7 @@ export async function world(options: WorldOptions): Promise<World> {
   const node = await start()
   nodes.push(node)
   const desks = openDesks({
+    exportLog: () => Promise.reject(new Error('nothing is exported here')),
     runtime: node.runtime,
     builtIn: [],
     book: agents,

@@ -121,7 +121,7 @@ test('a delegation on a model behind HTTP is replayed, exported without secrets,
   expect([fake.requests.length, runs.length]).toEqual([requests, marks])
   expect(text).not.toContain(key)
   expect(text).toContain('[redacted]')
-  expect(header).toMatchObject({ of: flow, turns: 3, contextTurns: 1, redacted: 1, format: 1 })
+  expect(header).toMatchObject({ of: flow, turns: 3, contextTurns: 1, redacted: 1, format: 2 })
 
   const hashes: string[] = []
   for (const name of ['one', 'two']) {

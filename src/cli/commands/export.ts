@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { flagText, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { privateMode } from '../../trust/private-files.ts'
-import { withLog } from '../reach/recorded-log.ts'
+import type { ExportedLog } from '../../wire/log.ts'
+import { readRecorded } from '../reach/recorded-log.ts'
 
 export const exportCommand: Command = {
   name: 'export',
@@ -12,7 +13,8 @@ export const exportCommand: Command = {
   flags: { out: { value: 'FILE', help: 'where to write it; by default to stdout' } },
   more: `
 The file has a header and one line of JSON for each event. It is complete: it includes earlier turns of
-conversations that were passed on.
+conversations that were passed on, and how the agents were configured, so that it replays elsewhere. What
+is missing for that, such as agents that are defined in code, is said.
 Secrets are found by the names of fields, by the values of environment variables that are named like keys,
 and by the shapes of keys. Look through the file before you publish it.`,
   examples: [
@@ -24,7 +26,11 @@ and by the shapes of keys. Look through the file before you publish it.`,
 }
 
 async function runExport(input: CommandInput): Promise<number> {
-  const { header, text } = await withLog(input, 'an export', (log) => log.export(input.words[0] ?? null))
+  const id = input.words[0]
+  const { header, text } = await readRecorded(input, {
+    server: (client): Promise<ExportedLog> => client.export(id === undefined ? {} : { id }, input),
+    log: (log): Promise<ExportedLog> => log.export(id ?? null),
+  })
   const named = flagText(input.flags['out'])
   if (named === undefined) {
     // A program gets the exact bytes; on a terminal, control characters are shown and do not act.
@@ -42,6 +48,13 @@ async function runExport(input: CommandInput): Promise<number> {
   const { events, turns, contextTurns, redacted } = header
   const earlier = contextTurns === 0 ? '' : ` and ${contextTurns} earlier ones that they were shown`
   const summary = `${events} events of ${turns} turns${earlier}, ${redacted} secrets taken out`
-  printResult(input, { file, ...header }, `${named}: ${summary}`)
+  const missing = listMissing(header).map((text) => `\nNot in it: ${text}`)
+  printResult(input, { file, ...header }, `${named}: ${summary}${missing.join('')}`)
   return 0
+}
+
+/** What a replay elsewhere will miss. */
+function listMissing({ setup }: ExportedLog['header']): string[] {
+  const missing = (setup as { missing?: unknown } | undefined)?.missing
+  return Array.isArray(missing) ? missing.map(String) : []
 }

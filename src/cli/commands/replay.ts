@@ -1,6 +1,6 @@
 /** `tieline replay <id>`: runs recorded turns again from their record, and shows the first difference. */
 import { printResult, type Command, type CommandInput } from '../command.ts'
-import { withLog, type OpenedLog } from '../reach/recorded-log.ts'
+import { readRecorded, replayExport, type OpenedLog } from '../reach/recorded-log.ts'
 import { cutWidth, oneLine } from '../show/width.ts'
 
 type Replay = Awaited<ReturnType<OpenedLog['replay']>>
@@ -13,15 +13,21 @@ export const replay: Command = {
   flags: {},
   more: `
 The exit code is 0 if every event is as it was recorded, and 1 at a difference, which is shown with both sides.
-The hash is the same for the same log on every machine. The agents must be in the configuration; replay agents
-that are defined in code from code, with openLog().`,
+The hash is the same for the same log on every machine. A log that was imported has the configuration of its
+agents; a file named with --config counts instead. Replay agents that are defined in code from code, with
+openLog().`,
   examples: [
     'tieline calls                      which calls there are',
     'tieline replay flow_01abc          one request and everything that it caused',
     'tieline replay call_01abc --json   one call and what is below it, as JSON',
   ],
   async run(input: CommandInput): Promise<number> {
-    const result = await withLog(input, 'a replay', (log) => log.replay(input.words[0] ?? ''))
+    const id = input.words[0] ?? ''
+    const result = await readRecorded(input, {
+      // What the server has is replayed here, from an export: it costs the server no more than that.
+      server: async (client) => replayExport(input, await client.export({ id }, input)),
+      log: (log) => log.replay(id),
+    })
     printResult(input, result, renderReplay(result).join('\n'))
     return result.equal ? 0 : 1
   },

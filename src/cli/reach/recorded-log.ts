@@ -4,6 +4,7 @@
  */
 import type { TielineClient } from '../../client/client.ts'
 import { TielineError } from '../../client/tieline-error.ts'
+import type { ExportedLog } from '../../wire/log.ts'
 import type { openLog } from '../../recorded-log.ts'
 import { UsageError, type CommandInput } from '../command.ts'
 import { describeEmptied, findPlace, logFile, logState, type Place, type PlaceInput } from './place.ts'
@@ -25,20 +26,17 @@ export async function readRecorded<T>(
   return running === null ? useLog(place, ask.log) : refuseUnknown(() => ask.server(running.client))
 }
 
-/** For `what`, which needs the log to itself: a running server must be stopped first. */
-export async function withLog<T>(
-  input: ReadInput,
-  what: string,
-  ask: (log: OpenedLog) => Promise<T>,
-): Promise<T> {
+/** Replays what a server has exported, in memory: with the configuration that came with it, or a named one. */
+export async function replayExport(input: ReadInput, { header, text }: ExportedLog) {
   const place = await findPlace(input)
-  const running = await findRunningServer(place)
-  if (running === null) return useLog(place, ask)
-  const where = `${running.client.url}${running.pid === null ? '' : `, process ${running.pid}`}`
-  throw new UsageError(
-    `a server runs on ${place.dataDir} (${where}): ${what} needs the log to itself. ` +
-      'End the server first, or name another log with --data-dir DIR.',
-  )
+  const { openLogWith } = await import('../../recorded-log.ts')
+  const named = place.named !== null
+  const log = await openLogWith({ dataDir: ':memory:', from: text, loaded: place, named })
+  try {
+    return await log.replay(header.of ?? '')
+  } finally {
+    await log.close()
+  }
 }
 
 /** The log of the data directory, which must exist. */
@@ -66,7 +64,7 @@ async function useLog<T>(place: Place, ask: (log: OpenedLog) => Promise<T>): Pro
   const { dataDir } = place
   requireLog(dataDir)
   const { openLogWith } = await import('../../recorded-log.ts')
-  const options = { dataDir, loaded: place }
+  const options = { dataDir, loaded: place, named: place.named !== null }
   const log = await retryWhileLocked(busyMsMax, () => openLogWith(options))
   try {
     return await refuseUnknown(() => ask(log))

@@ -4,7 +4,7 @@ import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Explanation } from '../../wire/explain.ts'
-import type { Flow, FlowEvents, Waits } from '../../wire/log.ts'
+import type { ExportedLog, Flow, FlowEvents, Waits } from '../../wire/log.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Feed, FeedSink } from '../look/feed.ts'
 import { explainStall } from '../look/explain.ts'
@@ -23,6 +23,8 @@ export type LogDesk = {
    * Why a call, a session or a flow stands still, or ended as it did. Throws an UnknownId where there is none.
    */
   explain(id: string): Promise<Explanation | Refusal>
+  /** A call, a session or a flow as a file that replays elsewhere; null is everything. */
+  export(id: string | null): Promise<ExportedLog | Refusal>
   /** Who waits for whom now. */
   waits(): Promise<Waits | Refusal>
   /** The newest event's number. */
@@ -34,6 +36,9 @@ export type LogDesk = {
   /** Every event after `after`, in order, without gaps, then each as it is committed. The answer ends it. */
   follow(after: number, sessions: readonly SessionId[] | null, sink: FeedSink): () => void
 }
+
+/** R11: an answer is held in memory as a whole. */
+const exportBytesMax = 256 * 1024 * 1024
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
@@ -73,6 +78,15 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
         id,
       )
       return explained ?? refuseAsker(who, `see ${id}`)
+    },
+    async export(id) {
+      const refusal = onlyUser(who, 'export the log')
+      if (refusal !== null) return refusal
+      const exported = await parts.exportLog(id)
+      const bytes = exported.text.length
+      return bytes > exportBytesMax
+        ? { code: 'too_large', field: 'the export', bytes, bytesMax: exportBytesMax }
+        : exported
     },
     async waits() {
       const refusal = onlyUser(who, 'see who waits for whom')

@@ -15,6 +15,8 @@ const ownFields: ReadonlySet<string> = new Set(idFields)
 
 export type Redactor = {
   redact(event: Event): Event
+  /** The same for what is no event. */
+  mask<T>(value: T): T
   /** How many different secrets were masked until now. */
   count(): number
 }
@@ -26,6 +28,7 @@ export function createRedactor(env: Env): Redactor {
     isOwn(ownFields, event, name) ? value : masker.value(value, name)
   return {
     count: () => secrets.size,
+    mask: (value) => masker.value(value, '') as typeof value,
     redact: (event) =>
       withHash(
         Object.fromEntries(

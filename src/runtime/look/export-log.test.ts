@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { flowOf, replayed } from '../../../test/kits/replay.ts'
+import { flowOf, replayed, setupOf } from '../../../test/kits/replay.ts'
 import { valueOf, world, type World } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
@@ -8,7 +9,7 @@ import { viewsEqual } from '../../store/rebuild.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './export-log.ts'
 
 const exported = (w: World, id: string | null, env: Record<string, string> = {}) =>
-  exportLog(w.store, readTransactions(w.store.db), { id, version: '1.2.3', env })
+  exportLog(w.store, readTransactions(w.store.db), { id, version: '1.2.3', env, setup: setupOf(w) })
 
 async function imported(text: string, store?: SqliteStore): Promise<SqliteStore> {
   let at = 0
@@ -67,7 +68,7 @@ test('a flow is exported with the conversations that it was shown, and replays w
   expect(text).not.toContain('unrelated words')
   expect(header).toMatchObject({
     tieline: 'log',
-    format: 1,
+    format: 2,
     version: '1.2.3',
     of: flow,
     turns: 3,
@@ -128,9 +129,15 @@ test('a damaged, changed or newer file is refused before anything is written, an
       ),
     ),
   ).toThrow('its hash is not that of its events')
-  expect(() => readExport(withHeader({ format: 2, version: '9.0.0' }))).toThrow(
-    'written by a newer Tieline (9.0.0; its format is 2, this one knows 1)',
+  expect(() => readExport(withHeader({ format: 3, version: '9.0.0' }))).toThrow(
+    'written by a newer Tieline (9.0.0; its format is 3, this one knows 2)',
   )
+  const setup = { ...header.setup, subagent: 'other' }
+  expect(() => readExport(withHeader({ setup }))).toThrow('its hash is not that of its events')
+  const { setup: _setup, ...older } = header
+  const hash = createHash('sha256').update(rest.join('\n')).digest('hex')
+  const first1 = JSON.stringify({ ...older, format: 1, hash })
+  expect(readExport([first1, ...rest].join('\n')).header.setup).toBeUndefined()
   expect(() => readExport(withHeader({ events: undefined }))).toThrow('its header is not complete (events)')
   expect(() => readExport('hello\n')).toThrow('no export of a Tieline log')
   expect(() => readExport('')).toThrow('no export of a Tieline log')

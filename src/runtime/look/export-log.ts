@@ -10,13 +10,16 @@ import { z } from 'zod'
 import { ownLimits, parseJson } from '../../model/bounded-json.ts'
 import { Event, type StoredEvent } from '../../model/event.ts'
 import { toTurnId, type SessionId, type TurnId } from '../../model/id.ts'
+import { canonical, type Json } from '../../model/json.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Store } from '../kernel/store-port.ts'
 import { createRedactor } from '../kernel/redact.ts'
 import { readAll, findScope, type LogReader, type Scope } from '../kernel/scope.ts'
 import { isRefusal } from '../../model/refusal.ts'
+import { describeSetup, ReplaySetup, type SetupParts } from './replay-setup.ts'
 
-export const exportFormat = 1
+/** 2 has `setup`. */
+export const exportFormat = 2
 
 export const ExportHeader = z.strictObject({
   tieline: z.literal('log'),
@@ -32,6 +35,8 @@ export const ExportHeader = z.strictObject({
   /** How many secrets were taken out. */
   redacted: z.number().int(),
   hash: z.string(),
+  /** Not in format 1. */
+  setup: ReplaySetup.optional(),
 })
 export type ExportHeader = z.infer<typeof ExportHeader>
 
@@ -44,6 +49,9 @@ export type ExportRequest = {
   id: string | null
   version: string
   env: Readonly<Record<string, string | undefined>>
+  setup: SetupParts
+  /** For a server, which has others to answer meanwhile. */
+  pause?: () => Promise<void>
 }
 
 export async function exportLog(
@@ -54,13 +62,19 @@ export async function exportLog(
   const scope = request.id === null ? null : await findScope(store, request.id)
   const context = scope === null ? { turns: [], sessions: [] } : await collectContext(store, scope)
   const wanted = scope === null ? () => true : isWanted(scope, context)
-  const kept = [...transactions]
-    .map(({ at, events }) => ({ at, events: events.map((stored) => stored.event).filter(wanted) }))
-    .filter(({ events }) => events.length > 0)
+  const kept: { at: number; events: Event[] }[] = []
+  for (const { at, events: all } of transactions) {
+    const events = all.map((stored) => stored.event).filter(wanted)
+    if (events.length > 0) kept.push({ at, events })
+    await request.pause?.()
+  }
   const redactor = createRedactor(request.env)
-  const lines = kept.flatMap(({ at, events }, index) =>
-    events.map((event) => JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) })),
-  )
+  const lines: string[] = []
+  for (const [index, { at, events }] of kept.entries()) {
+    for (const event of events)
+      lines.push(JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) }))
+    await request.pause?.()
+  }
   const turns =
     scope?.turns.length ??
     kept.reduce(
@@ -68,19 +82,30 @@ export async function exportLog(
         sum + events.filter((event) => event.type === 'call.opened' || opensTurn(event)).length,
       0,
     )
+  const setup = redactor.mask(describeSetup(request.setup, listRan(kept)))
   const header: ExportHeader = {
     tieline: 'log',
     format: exportFormat,
     version: request.version,
-    of: request.id,
+    of: scope?.id ?? null,
     events: lines.length,
     turns,
     contextTurns: context.turns.length,
     redacted: redactor.count(),
-    hash: hashOfLines(lines),
+    hash: hashOfLines([canonicalSetup(setup), ...lines]),
+    setup,
   }
   return { header, text: `${[JSON.stringify(header), ...lines].join('\n')}\n` }
 }
+
+/** The agents of the turns that are in it. */
+const listRan = (kept: readonly { events: readonly Event[] }[]): Set<string> =>
+  new Set(
+    kept.flatMap(({ events }) => events.flatMap((event) => ('grant' in event ? [event.grant.agent] : []))),
+  )
+
+/** Whatever the order of its fields is in the file. */
+const canonicalSetup = (setup: ReplaySetup): string => canonical(JSON.parse(JSON.stringify(setup)) as Json)
 
 const hashOfLines = (lines: readonly string[]): string => hash('sha256', lines.join('\n'), 'hex')
 
@@ -154,7 +179,8 @@ export function readExport(text: string): ReadExport {
     throw new ImportFault(
       `the file is damaged: it should have ${header.events} events and has ${lines.length}. Export it again.`,
     )
-  if (hashOfLines(lines) !== header.hash)
+  const whole = header.setup === undefined ? lines : [canonicalSetup(header.setup), ...lines]
+  if (hashOfLines(whole) !== header.hash)
     throw new ImportFault(
       'the file is damaged, or was changed after it was exported: its hash is not that of its events. Export it again.',
     )

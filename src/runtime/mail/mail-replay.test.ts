@@ -1,6 +1,6 @@
 /** Turns that mail opened, forks and expansions are replayed, exported and imported like any other. */
 import { expect, test } from 'vitest'
-import { replayed } from '../../../test/kits/replay.ts'
+import { replayed, setupOf } from '../../../test/kits/replay.ts'
 import { letter, mailWorld, user } from '../../../test/kits/mail.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -63,6 +63,7 @@ test('a fork is exported with what it shares, and replays from the file', async 
     id: forked,
     version: '0',
     env: {},
+    setup: setupOf(w),
   })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
