@@ -117,6 +117,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/line.ts',
     'src/line-parts.ts',
     'src/version.ts',
+    'trust',
   ],
   'src/open-line.ts': [
     'model',

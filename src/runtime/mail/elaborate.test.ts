@@ -168,3 +168,34 @@ test('iterate needs a draft of one’s own', async () => {
     error: { code: 'message_not_yours' },
   })
 })
+
+test('the fork for elaborate does not see the running turn: now it reads the request, and what was found', async () => {
+  const prompts: string[] = []
+  const w = await mailWorld({
+    agents: {
+      writer: {
+        model: 'scripted/writer',
+        script: async (turn) => {
+          if (turn.task.includes('<message>')) {
+            prompts.push(turn.prompt)
+            return 'the whole story'
+          }
+          if (!turn.task.startsWith('tell')) return 'ok'
+          await turn.think('The port is 4711.')
+          await turn.tool('list-session', { dir: '*' })
+          await turn.tool('send-message', { session: b, message: 'the port', elaborate: true, id: 'p' })
+          return 'sent'
+        },
+      },
+    },
+  })
+  const [a, b] = [await w.open('writer'), await w.open('writer')]
+  await told(w, a, 'tell the other one which port we chose')
+  expect(prompts).toHaveLength(1)
+  expect(prompts[0]).toMatch(
+    /Asked: tell the other one which port we chose\nSaid: The port is 4711\.\nlist-session/,
+  )
+  // The request that is written out stands last, and its own tool has no answer yet.
+  expect(prompts[0]?.indexOf('<message>')).toBeGreaterThan(prompts[0]?.indexOf('4711') ?? Infinity)
+  expect(prompts[0]).not.toContain('send-message {')
+})

@@ -1,6 +1,7 @@
 /**
  * Expands what a message says: a turn on a fork of its sender, which knows the conversation that the receiver
- * does not. It has no tools, runs once, and is of the sender's flow and budget.
+ * does not, and what the sender's running turn was asked and has found. It has no tools, runs once, and is of
+ * the sender's flow and budget.
  * Where no model can do it, the text stays as it was, and why is recorded with it.
  */
 import type { Grant } from '../../model/event.ts'
@@ -15,6 +16,7 @@ import { Stopped } from '../kernel/faults.ts'
 import { createdEvent, newSession } from '../kernel/new-session.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import type { Writer } from './mail.ts'
+import { describeTurnSoFar } from './turn-so-far.ts'
 import type { Running } from '../kernel/running.ts'
 
 export type Expanding = {
@@ -51,8 +53,9 @@ export async function elaborate(
     ].join('\n'),
   )
   const turn: TurnId = `turn_${name}`
+  const soFar = await describeTurnSoFar(runtime, running)
   await openTurn(runtime, turn, `ses_${name}`, () =>
-    begin(runtime, running, name, renderPrompt(expanding, runtime.ids.boundary())),
+    begin(runtime, running, name, renderPrompt(expanding, soFar, runtime.ids.boundary())),
   )
   const ended = await untilEnded(runtime, turn, running.abort.signal, 'the message is no longer written')
   const text = ended.output.trim()
@@ -66,8 +69,9 @@ const hasModel = ({ agent }: Running): boolean =>
   agent.driver === 'model' ||
   (agent.model !== undefined && (agent.driver === 'scripted' || agent.driver === 'own'))
 
-const renderPrompt = ({ text, instructions }: Expanding, boundary: Boundary): string =>
+const renderPrompt = ({ text, instructions }: Expanding, soFar: string, boundary: Boundary): string =>
   [
+    frameUnder(boundary, 'What you were asked and have done since, in the turn that writes this:', soFar),
     instructions === null
       ? 'Write out the message below for a reader who does not know this conversation: say what is ' +
         'wanted, and give the facts, paths and decisions from above that it needs.'
